@@ -106,7 +106,7 @@ def make_inputs(folder: Path) -> int:
 
 
 def _write_history(file: Path) -> None:
-    with Store.open(f"sqlite:///{file}") as store:
+    with Store.connect(f"sqlite:///{file}") as store:
         for number in range(NIGHTS):
             slower = 1.05 if number >= NIGHTS // 2 else 1.0
             draw = np.random.default_rng(number)

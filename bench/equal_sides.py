@@ -24,9 +24,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tracekit.base.recording import now, save
+from tracekit.base.recording import make_timestamp, save
 from tracekit.compare.spread import quantile
-from tracekit.machine.state import State, StateLimits, contaminated
+from tracekit.machine.state import State, StateLimits, find_rejections
 from tracekit.machine.watch import Watch
 from tracekit.nightly.gate.decision import changes
 from tracekit.nightly.history.night import Entry, Night, Pair
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
         if chosen.output is not None:
             (chosen.output / name).mkdir(parents=True, exist_ok=True)
-            night = Night(f"equal-{name}", "equal sides", "", now(), entries=(entry,))
+            night = Night(f"equal-{name}", "equal sides", "", make_timestamp(), entries=(entry,))
             save(chosen.output / name / "night.json", night)
     print("\nworkload    metric                mean  candidate first, less the others  neighbours")
     print("\n".join(fairness))
@@ -127,7 +127,7 @@ def spread(values: Sequence[float]) -> str:
 
 
 def _judged(pair: Pair, seen: Sequence[State]) -> Pair:
-    why = contaminated(pair.before, pair.after, seen, StateLimits())
+    why = find_rejections(pair.before, pair.after, seen, StateLimits())
     return _clean(pair, why)
 
 

@@ -49,7 +49,7 @@ OTHER_WAYS = (
     Design("either session beyond three quarters", policy=Policy(agreement=0.75)),
     Design("either session beyond a quarter", policy=Policy(agreement=0.25)),
     Design("certainty of 0.95", policy=Policy(certainty=0.95)),
-    Design("confidence of 0.99", policy=Policy(confidence=0.99, least=8)),
+    Design("confidence of 0.99", policy=Policy(confidence=0.99, min_pairs=8)),
     Design("6 pairs", count=6),
     Design("16 pairs", count=16),
     Design("20 pairs", count=20),

@@ -111,7 +111,7 @@ def others(pairs: Iterator[tuple[Night, Night]]) -> Iterator[Other]:
 
 def main() -> None:
     """Print a row for each metric of each night that ends otherwise."""
-    with Store.open(sys.argv[1], make=False) as store:
+    with Store.connect(sys.argv[1], make=False) as store:
         every = list(judged_again(store))
     rows = [(one.night, one.what, one.then, one.now, one.why) for one in others(iter(every))]
     print(f"{len(every)} nights, {len({row[0] for row in rows})} of them end otherwise.\n")

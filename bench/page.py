@@ -24,7 +24,7 @@ from paging.browsing import browse
 from paging.made_run import provenance, tables
 from tracekit.analysis.analyze import analyze
 from tracekit.analysis.result import Result
-from tracekit.base.files import shipped
+from tracekit.base.files import find_shipped_folder
 from tracekit.base.recording import Provenance, Recording
 from tracekit.pipeline import tables_of
 from tracekit.report.render import SCRIPTS, render
@@ -87,7 +87,7 @@ def given(run: Path | None, count: int) -> tuple[Tables, Provenance]:
 
 
 def _script_size() -> int:
-    folder = shipped("templates") / "report" / "script"
+    folder = find_shipped_folder("templates") / "report" / "script"
     return sum((folder / name).stat().st_size for name in SCRIPTS)
 
 

@@ -108,12 +108,12 @@ def lived(month: Month, folder: Path, tell: Callable[[int, Night, float], None])
             commit(folder, round(month.each.rounds * (1 + month.slow)), "Do more")
         begun = _FIRST + timedelta(days=number - 1)
         started = time.monotonic()
-        night = run_night(read_plan(folder / "tracekit.toml"), now=_clock(begun))
+        night = run_night(read_plan(folder / "tracekit.toml"), clock=_clock(begun))
         nights.append(night)
         tell(number, night, time.monotonic() - started)
         if night.outcome is Outcome.REGRESSION:
             _accept(folder, night, begun)
-    with Store.open(f"sqlite:///{folder / 'nights' / 'history.db'}") as store:
+    with Store.connect(f"sqlite:///{folder / 'nights' / 'history.db'}") as store:
         found = store.series(metric=METRIC)
     return Ended(tuple(nights), tuple(step for one in found for step in steps_of(one)))
 
@@ -151,8 +151,10 @@ def _judged(night: Night) -> list[Judged]:
 
 
 def _accept(folder: Path, night: Night, at: datetime) -> None:
-    with Store.open(f"sqlite:///{folder / 'nights' / 'history.db'}") as store:
-        store.accept(night.id, [CAPTURE], reason="more work, on purpose", at=at.isoformat())
+    with Store.connect(f"sqlite:///{folder / 'nights' / 'history.db'}") as store:
+        store.accept(
+            night.id, [CAPTURE], reason="more work, on purpose", decision_time=at.isoformat()
+        )
 
 
 def _clock(begun: datetime) -> Callable[[], datetime]:

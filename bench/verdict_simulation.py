@@ -103,8 +103,8 @@ def _judge(sessions: Sequence[list[float]], limits: Limits) -> tuple[Verdict, bo
         after=1.0,
         verdict=verdict,
         change=math.expm1(found.middle),
-        low=math.expm1(found.low),
-        high=math.expm1(found.high),
+        low=math.expm1(found.lower_bound),
+        high=math.expm1(found.upper_bound),
         deciding=True,
     )
     return verdict, is_unconfirmed([judged], limits)

@@ -60,12 +60,16 @@ def recorders_of_others_are_not_seen() -> Iterator[None]:
     """
     everything = psutil.process_iter
 
-    def own(attrs: Any = None, ad_value: Any = None) -> Iterator[psutil.Process]:
-        mine = {os.getpid(), *(one.pid for one in running())} if attrs == ["name"] else None
-        return (one for one in everything(attrs, ad_value) if mine is None or one.pid in mine)
+    def iter_own_processes(attrs: Any = None, ad_value: Any = None) -> Iterator[psutil.Process]:
+        mine = {os.getpid(), *(process.pid for process in running())} if attrs == ["name"] else None
+        return (
+            process
+            for process in everything(attrs, ad_value)
+            if mine is None or process.pid in mine
+        )
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(psutil, "process_iter", own)
+        patch.setattr(psutil, "process_iter", iter_own_processes)
         yield
 
 
@@ -90,7 +94,7 @@ def pytest_unconfigure() -> None:
     The interpreter holds it to its very end and so keeps what its module leads to: modules of
     MLX and DuckDB, whose bindings then print a list of all that was never freed.
     """
-    gc.callbacks[:] = [one for one in gc.callbacks if not _of_hypothesis(one)]
+    gc.callbacks[:] = [callback for callback in gc.callbacks if not _of_hypothesis(callback)]
 
 
 def _of_hypothesis(callback: Callable[..., Any]) -> bool:
@@ -222,7 +226,9 @@ def intervals_xml() -> Callable[..., str]:
 
     def make(rows: list[tuple[int, int, int, str]]) -> str:
         numbers = itertools.count(1)
-        body = re.sub('"#"', lambda _: f'"{next(numbers)}"', "".join(row(*one) for one in rows))
+        body = re.sub(
+            '"#"', lambda _: f'"{next(numbers)}"', "".join(row(*values) for values in rows)
+        )
         return (
             '<?xml version="1.0"?>\n<trace-query-result>\n'
             "<node xpath='//trace-toc[1]/run[1]/data[1]/table[1]'>"
@@ -261,7 +267,7 @@ class Ran:
 
 @pytest.fixture
 def tracekit(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    return lambda *arguments: Ran(capsys, [str(one) for one in arguments])
+    return lambda *arguments: Ran(capsys, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

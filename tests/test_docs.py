@@ -27,7 +27,7 @@ from tracekit.nightly.plan.document import STARTER
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
 from tracekit.nightly.plan.reading import FOLLOWED, keys_of
 from tracekit.pipeline import needed_tables
-from tracekit.tables.joins import asked
+from tracekit.tables.joins import read_inputs
 from tracekit.tables.schema import Column, ColumnKind, Schema
 from tracekit.tables.schemas import SCHEMAS
 
@@ -36,25 +36,25 @@ REFERENCE = ROOT / "docs" / "reference"
 APP = application([])
 COMMANDS = sorted(
     [
-        *(str(one.name or one.callback.__name__) for one in APP.registered_commands),
-        *(str(one.name) for one in APP.registered_groups),
+        *(str(command.name or command.callback.__name__) for command in APP.registered_commands),
+        *(str(command_group.name) for command_group in APP.registered_groups),
     ]
 )
 SUBCOMMANDS = [
-    f"{group.name} {one.name}"
+    f"{group.name} {command.name}"
     for group in APP.registered_groups
-    for one in group.typer_instance.registered_commands
+    for command in group.typer_instance.registered_commands
 ]
 
 
 def help_of(*words: str) -> str:
     arguments = [*words, "--help"]
     runner = typer.testing.CliRunner()
-    shown = runner.invoke(
+    result = runner.invoke(
         application(arguments), arguments, prog_name="tracekit", terminal_width=90
     )
-    assert shown.exit_code == 0, shown.output
-    return "\n".join(line.rstrip() for line in shown.output.strip().splitlines())
+    assert result.exit_code == 0, result.output
+    return "\n".join(line.rstrip() for line in result.output.strip().splitlines())
 
 
 def commands_page() -> str:
@@ -82,8 +82,8 @@ def rules_page() -> str:
         limits = ", ".join(f"`{key}` = {value}" for key, value in thresholds(rule.judge).items())
         parts += [f"\n## {name}\n\n{rule.title}\n"]
         parts += [f"\n**{head}.** {text}\n" for head, text in rule.sections.items()]
-        last = [reads(rule.judge), f"Thresholds: {limits}." if limits else ""]
-        parts += [f"\n{' '.join(filter(None, last))}\n" if any(last) else ""]
+        last_parts = [reads(rule.judge), f"Thresholds: {limits}." if limits else ""]
+        parts += [f"\n{' '.join(filter(None, last_parts))}\n" if any(last_parts) else ""]
     return "".join(parts)
 
 
@@ -91,10 +91,12 @@ def levers_page() -> str:
     rows: list[str] = []
     for mechanism in Mechanism:
         lever = lever_of(mechanism)
-        own = [kind for kind in ProgramKind if lever_of(mechanism, kind) is not lever]
-        every = [lever, *(lever_of(mechanism, kind) for kind in own)]
-        sources = dict.fromkeys(source for each in every for source in each.sources)
-        rows += [f"| `{mechanism}` | {lever.formula} | {', '.join(own)} | {'; '.join(sources)} |\n"]
+        own_kinds = [kind for kind in ProgramKind if lever_of(mechanism, kind) is not lever]
+        levers = [lever, *(lever_of(mechanism, kind) for kind in own_kinds)]
+        sources = dict.fromkeys(source for kind_lever in levers for source in kind_lever.sources)
+        rows += [
+            f"| `{mechanism}` | {lever.formula} | {', '.join(own_kinds)} | {'; '.join(sources)} |\n"
+        ]
     return (
         "# Levers\n\nA finding names its mechanism as `lever`, and advises in words for the kind "
         "of program that the target is. A kind that a mechanism does not list gets its neutral "
@@ -109,8 +111,9 @@ def levers_page() -> str:
 
 def metrics_page() -> str:
     rows = [
-        f"| `{one.name}` | {one.unit} | {one.better} | {' '.join(one.meaning.split())} |\n"
-        for one in METRICS.values()
+        f"| `{metric.name}` | {metric.unit} | {metric.better} | "
+        f"{' '.join(metric.meaning.split())} |\n"
+        for metric in METRICS.values()
     ]
     return (
         "# Metrics\n\nEvery result has all of them, in this order. One that is not available has "
@@ -135,9 +138,10 @@ def tables_page() -> str:
 
 def _table(schema: Schema) -> str:
     rows = [
-        f"| `{one.name}` | {one.kind} | {_unit(one)} | {one.source and f'`{one.source}`'} "
-        f"| {one.meaning}{one.since and f' (since {one.since})'} |\n"
-        for one in schema.columns
+        f"| `{column.name}` | {column.kind} | {_unit(column)} | "
+        f"{column.source and f'`{column.source}`'} "
+        f"| {column.meaning}{column.since and f' (since {column.since})'} |\n"
+        for column in schema.columns
     ]
     origin = _origin(schema)
     more = f"\nFurther columns: {schema.more}.\n" if schema.more else ""
@@ -157,11 +161,11 @@ def _unit(column: Column) -> str:
 
 
 def _origin(schema: Schema) -> str:
-    origins = [f"From {', '.join(f'`{one.schema}`' for one in schema.sources)}."]
+    origins = [f"From {', '.join(f'`{source.schema}`' for source in schema.sources)}."]
     if not schema.sources:
         origins = []
     if schema.join is not None:
-        names = asked(schema.join)
+        names = read_inputs(schema.join)
         parts = ", ".join(f"`{name}`" for name in names.required)
         more = ", ".join(f"`{name}`" for name in names.optional)
         origins.append(f"Joined from {parts}{more and f'; where they are there, {more}'}.")
@@ -201,14 +205,14 @@ def test_every_link_leads_somewhere() -> None:
 
 
 def test_every_command_in_the_docs_exists() -> None:
-    named = [
+    mentions = [
         (command, file.name)
         for text, file in pages()
         for block in re.findall(r"```(?:bash|console|sh)\n(.*?)```", text, re.DOTALL)
         for command in re.findall(r"tracekit ([a-z][a-z-]*)", block)
     ]
-    assert len(named) > 100
-    assert [one for one in named if one[0] not in COMMANDS] == []
+    assert len(mentions) > 100
+    assert [mention for mention in mentions if mention[0] not in COMMANDS] == []
 
 
 PLAN = {
@@ -251,20 +255,22 @@ def test_no_file_says_to_install_tracekit_from_the_index_of_packages() -> None:
     of_source = {file: text for file, text in texts.items() if file.suffix != ".pyc"}
     assert len(of_source) > 400
     assert {
-        file: told for file, text in of_source.items() if (told := FROM_THE_INDEX.findall(text))
+        file: matches
+        for file, text in of_source.items()
+        if (matches := FROM_THE_INDEX.findall(text))
     } == {}
 
 
 def test_every_extra_that_the_docs_name_exists() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    named = {name for text, _ in pages() for name in re.findall(r"uv sync --extra (\w+)", text)}
-    assert named == set(project["project"]["optional-dependencies"])
+    extras = {name for text, _ in pages() for name in re.findall(r"uv sync --extra (\w+)", text)}
+    assert extras == set(project["project"]["optional-dependencies"])
 
 
 def test_every_dependency_has_its_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    every = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
-    names = {re.split(r"[^a-z0-9-]", one)[0] for one in every}
+    requirements = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    names = {re.split(r"[^a-z0-9-]", requirement)[0] for requirement in requirements}
     reasons = (ROOT / "docs" / "explanation" / "dependencies.md").read_text()
     assert [name for name in names if f"**{name}**" not in reasons] == []
 

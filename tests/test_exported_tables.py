@@ -40,7 +40,9 @@ class Noting(Mapping[str, pd.DataFrame]):
 
 
 def test_panels_say_which_tables_they_read() -> None:
-    metrics = tuple(Measurement(one.name, 1, one.unit, one.better) for one in METRICS.values())
+    metrics = tuple(
+        Measurement(metric.name, 1, metric.unit, metric.better) for metric in METRICS.values()
+    )
     for panel in PANELS:
         tables = Noting()
         panel.context(Result(Provenance(), metrics=metrics), tables)

@@ -32,13 +32,13 @@ def blocks(page: str) -> list[tuple[str, str]]:
     )
 
 
-def shortened(words: list[str]) -> list[str]:
+def shorten_command(words: list[str]) -> list[str]:
     """Let a recording end soon, whatever time limit the page gives it."""
     if words[0] not in {"capture", "record"}:
         return words
     if "--time-limit" in words:
-        at = words.index("--time-limit")
-        words = [*words[:at], *words[at + 2 :]]
+        position = words.index("--time-limit")
+        words = [*words[:position], *words[position + 2 :]]
     return [words[0], *SHORT, *words[1:]]
 
 
@@ -62,8 +62,8 @@ def test_every_block_about_a_workload_of_ones_own_runs(
             words = shlex.split(line.replace("4711", str(sleeper)).replace("2048", "64"))
             assert words[:3] == ["uv", "run", "tracekit"], (kind, line)
             with subtests.test(line):
-                ran = tracekit(*shortened(words[3:]))
-                assert ran.code == 0, (kind, ran.err)
+                result = tracekit(*shorten_command(words[3:]))
+                assert result.code == 0, (kind, result.err)
     assert kinds == ["python", "bash", "python", "bash", "bash", "bash"]
     runs = sorted(path.name.split("-", 5)[-1] for path in Path("bench", "traces").iterdir())
     assert runs == ["gemm", "llama-bench", "lookups", f"pid-{sleeper}"]

@@ -31,17 +31,23 @@ def kept(tmp_path: Path) -> Path:
 
 
 def test_a_run_is_analyzed_again_to_the_same_metrics(kept: Path) -> None:
-    before = load(kept / "run" / "result.json")
+    result_before = load(kept / "run" / "result.json")
     assert run("analyze", kept / "run") == 0
     again = load(kept / "run" / "result.json")
     values = {metric.name: metric.value for metric in again.metrics}
-    known = {metric.name: metric.value for metric in before.metrics if metric.value is not None}
-    assert len(known) > 15
-    same = {name: value for name, value in known.items() if name not in OTHER_MODEL}
-    assert {name: values.get(name) for name in same} == same
+    known_values = {
+        metric.name: metric.value for metric in result_before.metrics if metric.value is not None
+    }
+    assert len(known_values) > 15
+    comparable_values = {
+        name: value for name, value in known_values.items() if name not in OTHER_MODEL
+    }
+    assert {name: values.get(name) for name in comparable_values} == comparable_values
     assert values["tokens_per_second"] == 188.01345972242711
     states = {check.rule: check.status for check in again.checks}
-    kept_rules = {check.rule: check.status for check in before.checks if check.rule in states}
+    kept_rules = {
+        check.rule: check.status for check in result_before.checks if check.rule in states
+    }
     assert len(kept_rules) > 20
     assert {name: states[name] for name in kept_rules} == kept_rules
     assert run("report", kept / "run") == 0
@@ -68,9 +74,9 @@ def test_a_night_is_gated(kept: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_a_history_is_read_and_exported(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     database = kept / "history.db"
-    with sqlite3.connect(database) as made:
-        made.executescript((kept / "history.sql").read_text())
-    made.close()
+    with sqlite3.connect(database) as connection:
+        connection.executescript((kept / "history.sql").read_text())
+    connection.close()
     assert run("history", "--history", database, "--metric", "step_p50", "--json") == 0
     assert NIGHT in capsys.readouterr().out
     samples = kept / "samples.json"
@@ -78,25 +84,27 @@ def test_a_history_is_read_and_exported(kept: Path, capsys: pytest.CaptureFixtur
         run("history", "--history", database, "--export", samples, "--samples", "--format", "json")
         == 0
     )
-    values = [one["value"] for one in json.loads(samples.read_text())]
+    values = [sample["value"] for sample in json.loads(samples.read_text())]
     assert 271985.0 in values
 
 
 def test_a_month_is_judged_again_and_what_ends_otherwise_is_listed(tmp_path: Path) -> None:
     """Thirty nights against a pinned commit, written before commits were told from each other."""
-    with sqlite3.connect(tmp_path / "history.db") as made:
-        made.executescript(lzma.decompress((KEPT / "month.sql.xz").read_bytes()).decode())
-    made.close()
-    with Store.open(str(tmp_path / "history.db")) as store:
-        every = list(judged_again(store))
-        found = list(others(iter(every)))
+    with sqlite3.connect(tmp_path / "history.db") as connection:
+        connection.executescript(lzma.decompress((KEPT / "month.sql.xz").read_bytes()).decode())
+    connection.close()
+    with Store.connect(str(tmp_path / "history.db")) as store:
+        judged_nights = list(judged_again(store))
+        differences = list(others(iter(judged_nights)))
         [changed] = steps_of(next(one for one in store.series() if one.metric == "step_p50"))
-    assert len(every) == 30
-    assert {(one.then, one.now) for one in found} == {("ok", "inconclusive")}
-    assert all("are the same commit" in one.why for one in found)
-    assert [one.night for one in found] == [old.id for old, _ in every[:19]]
-    assert [new.outcome for _, new in every[19:]] == [old.outcome for old, _ in every[19:]]
-    worse = every[19][1]
+    assert len(judged_nights) == 30
+    assert {(one.then, one.now) for one in differences} == {("ok", "inconclusive")}
+    assert all("are the same commit" in one.why for one in differences)
+    assert [one.night for one in differences] == [old.id for old, _ in judged_nights[:19]]
+    assert [new.outcome for _, new in judged_nights[19:]] == [
+        old.outcome for old, _ in judged_nights[19:]
+    ]
+    worse = judged_nights[19][1]
     assert worse.outcome is Outcome.REGRESSION
     assert "It came tonight" in worse.reason
     assert changed.index == 19

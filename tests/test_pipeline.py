@@ -90,10 +90,10 @@ def test_metrics_agree_with_a_plain_count_of_the_steps(run: Recording) -> None:
     steady = steps[steps["phase"] == "steady"]
     length = (steady["start"] + steady["duration"]).max() - steady["start"].min()
     spans = opened.tables["spans"]
-    between = spans["name"].eq("reference") & spans["start"].between(
+    in_steady = spans["name"].eq("reference") & spans["start"].between(
         steady["start"].min(), steady["start"].max()
     )
-    length -= spans.loc[between, "duration"].sum()  # work of the worker's own, on a busy machine
+    length -= spans.loc[in_steady, "duration"].sum()  # work of the worker's own, on a busy machine
     assert value(opened.result, "step_rate") == pytest.approx(40 / (length / 1e9))
     assert value(opened.result, "tokens_per_second") == pytest.approx(80 / (length / 1e9))
 
@@ -226,19 +226,19 @@ def test_a_run_of_a_killed_tracekit_can_be_exported(tmp_path: Path) -> None:
 def test_a_run_that_is_ended_while_facts_are_gathered_leaves_its_folder_free(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    asked, folder = tmp_path / "asked", tmp_path / "run"
+    fifo, folder = tmp_path / "asked", tmp_path / "run"
     folder.mkdir()
     git = tmp_path / "bin" / "git"
     git.parent.mkdir()
-    os.mkfifo(asked)
-    git.write_text(f"#!/bin/sh\necho $$ > '{asked}'\nexec sleep 600\n")
+    os.mkfifo(fifo)
+    git.write_text(f"#!/bin/sh\necho $$ > '{fifo}'\nexec sleep 600\n")
     git.chmod(0o755)
     path = f"{git.parent}{os.pathsep}{os.environ['PATH']}"
     argv = (sys.executable, "-m", "tracekit", "record", "--recorder", "host", "--output")
     argv = (*argv, str(folder), "--", "true")
     with subprocess.Popen(argv, env=os.environ | {"PATH": path}, stderr=subprocess.PIPE) as child:
-        with asked.open() as told:
-            slow = int(told.read())
+        with fifo.open() as fifo_file:
+            slow = int(fifo_file.read())
         child.send_signal(number)
         child.communicate(timeout=60)
     with contextlib.suppress(ProcessLookupError):
@@ -264,7 +264,7 @@ def test_a_hostile_export_is_left_out_and_said(run: Recording, tmp_path: Path) -
     file.write_text(f'<?xml version="1.0"?>{bomb}<trace-query-result/>')
     file.with_suffix(".parquet").unlink()
     result = pipeline.analyze(copy)
-    assert any("host-steps.xml" in one for one in result.provenance.warnings)
+    assert any("host-steps.xml" in warning for warning in result.provenance.warnings)
     assert value(result, "step_rate") is None
     assert value(result, "host_busy") is None  # the lost steps would say which time is idle
     assert value(result, "memory_peak") is not None

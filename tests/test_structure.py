@@ -15,7 +15,7 @@ from tracekit.analysis.inject import thresholds
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.rule import HEADS
 from tracekit.analysis.rules import RULES
-from tracekit.base.files import shipped
+from tracekit.base.files import find_shipped_folder
 from tracekit.report.panels import PANELS
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.workload.workload import all_workloads
@@ -61,12 +61,12 @@ def test_every_rule_and_each_of_its_thresholds_is_explained() -> None:
 def test_every_table_asked_for_is_one_that_we_have() -> None:
     functions = {name: rule.judge for name, rule in RULES.items()}
     functions |= {name: metric.measure for name, metric in METRICS.items()}
-    known = set(SCHEMAS) | GIVEN
+    known_tables = set(SCHEMAS) | GIVEN
     unknown = [
         (name, table)
         for name, function in functions.items()
         for table in inspect.signature(function).parameters
-        if table not in known and table not in thresholds(function)
+        if table not in known_tables and table not in thresholds(function)
     ]
     assert not unknown, f"declare these tables in tracekit/tables/schemas.toml: {unknown}"
 
@@ -88,7 +88,7 @@ def test_every_panel_is_listed_and_has_a_template() -> None:
     panels = {panel.name: f"{panel.name}.html" for panel in PANELS}
     missing = [stem for stem in stems(PACKAGE / "report" / "panels") if stem not in panels]
     assert not missing, f"list these in PANELS in tracekit/report/panels/__init__.py: {missing}"
-    templates = shipped("templates") / "report"
+    templates = find_shipped_folder("templates") / "report"
     assert [name for name in panels.values() if not (templates / name).is_file()] == []
 
 
@@ -114,7 +114,7 @@ def test_an_unknown_public_name_is_an_attribute_error() -> None:
         _ = tracekit.nothing
 
 
-ROOMS = [*sorted(one.parent.name for one in PACKAGE.glob("*/__init__.pyi")), "cli"]
+ROOMS = [*sorted(path.parent.name for path in PACKAGE.glob("*/__init__.pyi")), "cli"]
 # Modules whose functions read best under the module's own name.
 DEEP = {
     ("tracekit/cli/bench.py", "tracekit.lab.bench.words"),
@@ -125,25 +125,25 @@ DEEP = {
 
 def _imports(file: Path) -> set[str]:
     """What a file imports of tracekit: modules, and modules out of packages."""
-    found = set[str]()
+    modules = set[str]()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tracekit"):
             for name in node.names:
                 inner = f"{node.module}.{name.name}"
                 is_module = (ROOT / inner.replace(".", "/")).with_suffix(".py").exists()
-                found.add(inner if is_module else str(node.module))
-    return found
+                modules.add(inner if is_module else str(node.module))
+    return modules
 
 
 def test_there_are_fourteen_rooms_and_little_beside_them() -> None:
     assert len(ROOMS) == 14
-    beside = {one.name for one in PACKAGE.iterdir()} - set(ROOMS) - {"__pycache__"}
-    beside -= {"kernels", "workloads", "templates"}  # which wheels have inside
-    assert beside == set("__init__.py __main__.py pipeline.py py.typed run.py".split())
+    other_names = {path.name for path in PACKAGE.iterdir()} - set(ROOMS) - {"__pycache__"}
+    other_names -= {"kernels", "workloads", "templates"}  # which wheels have inside
+    assert other_names == set("__init__.py __main__.py pipeline.py py.typed run.py".split())
 
 
 def test_a_room_is_entered_by_its_face() -> None:
-    inside = [
+    deep_imports = [
         (file.relative_to(ROOT).as_posix(), module)
         for file in PACKAGE.rglob("*.py")
         for module in _imports(file)
@@ -152,7 +152,7 @@ def test_a_room_is_entered_by_its_face() -> None:
         and module.split(".")[1] != file.relative_to(PACKAGE).parts[0]
         and not (module.count(".") == 2 and _is_on_the_face(module))
     ]
-    assert set(inside) == DEEP
+    assert set(deep_imports) == DEEP
 
 
 def _is_on_the_face(module: str) -> bool:
@@ -174,5 +174,7 @@ def test_the_way_through_the_house_exists() -> None:
     assert len(steps) > 15
     for file, name in steps:
         code = ast.parse((PACKAGE / file).read_text())
-        named = {one.name for one in code.body if isinstance(one, ast.FunctionDef | ast.ClassDef)}
-        assert name in named, f"{file} has no {name}"
+        defined_names = {
+            node.name for node in code.body if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        }
+        assert name in defined_names, f"{file} has no {name}"

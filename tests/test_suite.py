@@ -51,9 +51,9 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
 
 @pytest.mark.processes
 def test_what_needs_more_is_left_out_and_what_hides_it_fails(suite: pytest.Pytester) -> None:
-    ended = suite.runpytest_subprocess("--numprocesses=0")
-    ended.assert_outcomes(passed=1, failed=1, deselected=4)
-    ended.stdout.fnmatch_lines([
+    result = suite.runpytest_subprocess("--numprocesses=0")
+    result.assert_outcomes(passed=1, failed=1, deselected=4)
+    result.stdout.fnmatch_lines([
         "*Mark this test as `processes`*",
         "4 tests that need more than Python: 1 campaign, 1 browser, 1 emulator, 1 processes.",
     ])  # fmt: skip
@@ -68,9 +68,9 @@ def test_what_needs_more_is_left_out_and_what_hides_it_fails(suite: pytest.Pytes
 def test_a_tier_that_is_asked_for_runs(
     suite: pytest.Pytester, arguments: list[str], passed: int
 ) -> None:
-    ended = suite.runpytest_subprocess("--numprocesses=0", *arguments)
-    assert ended.parseoutcomes()["passed"] == passed
-    assert "failed" not in ended.parseoutcomes()
+    result = suite.runpytest_subprocess("--numprocesses=0", *arguments)
+    assert result.parseoutcomes()["passed"] == passed
+    assert "failed" not in result.parseoutcomes()
 
 
 def test_settings_of_a_machine_are_cleared_and_what_programs_need_stays() -> None:
@@ -88,19 +88,19 @@ def test_settings_of_a_machine_are_cleared_and_what_programs_need_stays() -> Non
         *("COLUMNS", "PYTHONSTARTUP", "PYTHONWARNINGS", "PYTEST_ADDOPTS", "XDG_CONFIG_HOME"),
         *("PGHOST", "http_proxy", "HTTPS_PROXY", "GITHUB_STEP_SUMMARY", "TRACEKIT_CACHE"),
     )
-    found = without_settings(needed | dict.fromkeys(settings, "x"))
-    assert found.keys() - needed == {
+    environment = without_settings(needed | dict.fromkeys(settings, "x"))
+    assert environment.keys() - needed == {
         *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "FAKE_XCTRACE_PYTHON"),
     }
-    assert needed.items() <= found.items()
+    assert needed.items() <= environment.items()
 
 
 def test_a_seed_has_its_surroundings_and_many_seeds_have_all() -> None:
     drawn = [surroundings(seed) for seed in range(60)]
     assert drawn == [surroundings(seed) for seed in range(60)]
-    assert {one["TZ"] for one in drawn} == set(ZONES)
-    assert {one["LANG"] for one in drawn} == set(LANGUAGES)
-    assert len({one["PYTHONHASHSEED"] for one in drawn}) == len(drawn)
+    assert {environment["TZ"] for environment in drawn} == set(ZONES)
+    assert {environment["LANG"] for environment in drawn} == set(LANGUAGES)
+    assert len({environment["PYTHONHASHSEED"] for environment in drawn}) == len(drawn)
 
 
 def test_the_readmes_run_has_a_fixed_seed_and_that_of_ci_a_drawn_one() -> None:
@@ -108,11 +108,11 @@ def test_the_readmes_run_has_a_fixed_seed_and_that_of_ci_a_drawn_one() -> None:
     seeds = [option for option in settings["addopts"] if "randomly" in option]
     assert [re.fullmatch(r"--randomly-seed=\d+", option) is not None for option in seeds] == [True]
     script = (ROOT / ".ci" / "run").read_text()
-    drawn, printed, used = (
+    drawn, printed, use_position = (
         script.find(words)
         for words in ("\nSEED=${SEED:-$((RANDOM", "SEED=$SEED .ci/run", '--randomly-seed="$SEED"')
     )
-    assert 0 <= drawn < printed < used
+    assert 0 <= drawn < printed < use_position
     runs = [line for line in script.splitlines() if line.startswith("uv run pytest")]
     assert ['--randomly-seed="$SEED"' in line for line in runs] == [True]
     recipes = (ROOT / "justfile").read_text()
@@ -134,14 +134,14 @@ SURROUNDED = """
 """
 
 
-def surrounded(folder: Path, *arguments: str, **environment: str) -> str:
+def run_in_surroundings(folder: Path, *arguments: str, **environment: str) -> str:
     """Return what tests print, run by a worker with the settings of pyproject.toml."""
     file = folder / "test_surrounded.py"
     file.write_text(cleandoc(SURROUNDED))
     (folder / "conftest.py").write_text('pytest_plugins = ["surroundings"]\n')
     words = ["-p", "no:cacheprovider", "--numprocesses=1", "-rP", "--no-header", *arguments]
     settings = [f"--rootdir={ROOT}", "-c", str(ROOT / "pyproject.toml")]
-    ended = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "pytest", *settings, *words, str(file)],
         check=True,
         capture_output=True,
@@ -149,20 +149,27 @@ def surrounded(folder: Path, *arguments: str, **environment: str) -> str:
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT / "tests" / "harness"), **environment},
     )
-    kept = ("TZ", "hashes", "example", "____")
-    return "\n".join(line for line in ended.stdout.splitlines() if line.startswith(kept))
+    prefixes = ("TZ", "hashes", "example", "____")
+    return "\n".join(line for line in result.stdout.splitlines() if line.startswith(prefixes))
 
 
 @pytest.mark.processes
 def test_a_run_without_options_is_the_same_whatever_the_terminal_has_set(tmp_path: Path) -> None:
-    first = surrounded(tmp_path, TZ="JST-9", LANG="fr_FR.UTF-8", PYTHONHASHSEED="random")
-    assert first.count("example") >= 40
-    assert "LC_ALL None" in first
-    assert surrounded(tmp_path, TZ="UTC0", LC_ALL="C", LANGUAGE="de", PYTHONHASHSEED="7") == first
-    other = surrounded(tmp_path, "--randomly-seed=2")
-    assert [line in first for line in other.splitlines() if line.startswith("hashes")] == [False]
-    examples = [line for line in other.splitlines() if line.startswith("example")]
-    assert examples != [line for line in first.splitlines() if line.startswith("example")]
+    first_output = run_in_surroundings(
+        tmp_path, TZ="JST-9", LANG="fr_FR.UTF-8", PYTHONHASHSEED="random"
+    )
+    assert first_output.count("example") >= 40
+    assert "LC_ALL None" in first_output
+    assert (
+        run_in_surroundings(tmp_path, TZ="UTC0", LC_ALL="C", LANGUAGE="de", PYTHONHASHSEED="7")
+        == first_output
+    )
+    other_output = run_in_surroundings(tmp_path, "--randomly-seed=2")
+    assert [
+        line in first_output for line in other_output.splitlines() if line.startswith("hashes")
+    ] == [False]
+    examples = [line for line in other_output.splitlines() if line.startswith("example")]
+    assert examples != [line for line in first_output.splitlines() if line.startswith("example")]
 
 
 @pytest.mark.processes
@@ -170,8 +177,8 @@ def test_the_fixed_seed_needs_no_plugin_that_shuffles(tmp_path: Path) -> None:
     """As mutmut runs the tests, and whoever wants them in the order of their files."""
     words = ["--collect-only", "-q", "-p", "no:randomly", "--numprocesses=0"]
     argv = [sys.executable, "-m", "pytest", *words, "tests/test_suite.py"]
-    ended = subprocess.run(argv, check=False, capture_output=True, text=True, cwd=ROOT)
-    assert ended.returncode == 0, ended.stderr
+    result = subprocess.run(argv, check=False, capture_output=True, text=True, cwd=ROOT)
+    assert result.returncode == 0, result.stderr
 
 
 SEEDED = """
@@ -189,12 +196,12 @@ def test_seeds_all_run_and_those_that_failed_are_named(tmp_path: Path) -> None:
         argv = [sys.executable, str(ROOT / "bench" / "seeds.py"), *words, "--", "--numprocesses=0"]
         return subprocess.run(argv, check=False, capture_output=True, text=True, cwd=tmp_path)
 
-    ended = seeds("11", "12", "13")
-    outcomes = re.findall(r"^seed (\d+): (passed|FAILED)", ended.stdout, re.MULTILINE)
+    result = seeds("11", "12", "13")
+    outcomes = re.findall(r"^seed (\d+): (passed|FAILED)", result.stdout, re.MULTILINE)
     assert outcomes == [("11", "passed"), ("12", "FAILED"), ("13", "passed")]
-    assert "assert 12 != 12" in ended.stdout
-    assert ended.returncode == 1
-    assert ended.stderr == "1 of 3 seeds failed: 12\nAgain: just seeds 12\n"
+    assert "assert 12 != 12" in result.stdout
+    assert result.returncode == 1
+    assert result.stderr == "1 of 3 seeds failed: 12\nAgain: just seeds 12\n"
     drawn = seeds("--count", "2")
     assert drawn.returncode == 0
     assert len(set(re.findall(r"^seed (\d+): passed", drawn.stdout, re.MULTILINE))) == 2

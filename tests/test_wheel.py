@@ -35,7 +35,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(folder.glob("*.whl"))
 
 
-def tracked() -> set[str]:
+def list_tracked_files() -> set[str]:
     require_git()
     listed = subprocess.run(
         ["git", "ls-files", "tracekit", "kernels", "workloads", "templates"],
@@ -55,7 +55,7 @@ def tracked() -> set[str]:
 
 def test_the_wheel_holds_just_the_tracked_files(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
-        names = {one for one in archive.namelist() if ".dist-info/" not in one}
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
     require_git()
     untracked = subprocess.run(
         ["git", "ls-files", "--others", "--exclude-standard", "tracekit", *MAPPED, "templates"],
@@ -64,22 +64,22 @@ def test_the_wheel_holds_just_the_tracked_files(wheel: Path) -> None:
         text=True,
         check=False,
     ).stdout.split()
-    new = {one if one.startswith("tracekit/") else f"tracekit/{one}" for one in untracked}
-    assert names - new == tracked()
+    new = {name if name.startswith("tracekit/") else f"tracekit/{name}" for name in untracked}
+    assert names - new == list_tracked_files()
 
 
 def closure(requirements: Iterable[str]) -> list[Distribution]:
     """Return the distributions that are needed, each once, all that they need included."""
-    wanted = [*map(Requirement, requirements)]
-    found: dict[tuple[str, str], Distribution] = {}
-    while wanted:
-        requirement = wanted.pop()
+    pending_requirements = [*map(Requirement, requirements)]
+    distributions: dict[tuple[str, str], Distribution] = {}
+    while pending_requirements:
+        requirement = pending_requirements.pop()
         for extra in ("", *requirement.extras):
             key = (canonicalize_name(requirement.name), extra)
-            if key not in found:
-                found[key] = distribution(requirement.name)
-                wanted += _holding(found[key].requires or (), extra)
-    return list({name: package for (name, _), package in found.items()}.values())
+            if key not in distributions:
+                distributions[key] = distribution(requirement.name)
+                pending_requirements += _holding(distributions[key].requires or (), extra)
+    return list({name: package for (name, _), package in distributions.items()}.values())
 
 
 def needed_here(requirements: Iterable[str]) -> list[str]:
@@ -117,19 +117,21 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     install = [uv, "pip", "install", "--quiet", "--offline", "--no-deps", "--python"]
     subprocess.run([*install, home / "bin" / "python", wheel], check=True)
     with zipfile.ZipFile(wheel) as archive:
-        told = next(one for one in archive.namelist() if one.endswith(".dist-info/METADATA"))
-        requires = message_from_bytes(archive.read(told)).get_all("Requires-Dist", [])
+        metadata_name = next(
+            name for name in archive.namelist() if name.endswith(".dist-info/METADATA")
+        )
+        requires = message_from_bytes(archive.read(metadata_name)).get_all("Requires-Dist", [])
     (place,) = home.glob("lib/python3.*/site-packages")
     link(closure(needed_here(requires)), place)
     return home / "bin" / "tracekit"
 
 
 def test_the_wheel_runs_where_there_is_no_checkout(installed: Path, tmp_path: Path) -> None:
-    ran = subprocess.run(
+    result = subprocess.run(
         [installed, "workloads"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert ran.returncode == 0, ran.stderr
-    assert "paged\tDecode one token" in ran.stdout
+    assert result.returncode == 0, result.stderr
+    assert "paged\tDecode one token" in result.stdout
 
 
 KEEPS = """
@@ -174,5 +176,5 @@ def test_a_history_is_begun_read_and_drawn_without_a_checkout(wheel: Path, tmp_p
 
 def test_the_project_names_its_command(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
-        entry = next(one for one in archive.namelist() if one.endswith("entry_points.txt"))
+        entry = next(name for name in archive.namelist() if name.endswith("entry_points.txt"))
         assert "tracekit = tracekit.cli.main:main" in archive.read(entry).decode()

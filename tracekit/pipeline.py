@@ -17,16 +17,16 @@ from tracekit.base import (
     Stage,
     ToolError,
     UsageError,
-    now,
+    find_shipped_folder,
+    make_timestamp,
     own_redaction,
     resume,
     save,
-    shipped,
     stage,
     system,
     write_whole,
 )
-from tracekit.machine import circumstances, describe, git_commit, meanwhile
+from tracekit.machine import circumstances, describe, git_commit, merge_circumstances
 from tracekit.record import export as export_or_read
 from tracekit.report import PANELS, render
 from tracekit.tables import (
@@ -34,13 +34,13 @@ from tracekit.tables import (
     SCHEMAS,
     Choice,
     Tables,
+    find_recorded_run,
     first_sources,
     needed_schemas,
-    own,
     read_toc,
     rows_of,
 )
-from tracekit.workload import Plan, check, claimed, kept_unless_misused, require_place
+from tracekit.workload import Plan, check, claim_folder, kept_unless_misused, require_place
 
 NEEDED, ALL = "needed", "all"
 _LABELS = "object_labels"
@@ -60,9 +60,9 @@ def record(plan: Plan, progress: recorders.Progress = recorders.quiet) -> Record
     require_place(plan)
     recorder = recorders.choose(plan.recorder, wanted_tables(NEEDED))
     provenance = _provenance(plan, recorder)
-    plan, notes = recorders.advised(plan, provenance.capabilities)
+    plan, notes = recorders.resolve_plan(plan, provenance.capabilities)
     provenance = replace(provenance, warnings=(*provenance.warnings, *notes))
-    recording = claimed(plan.output, plan.name, provenance)
+    recording = claim_folder(plan.output, plan.name, provenance)
     with kept_unless_misused(recording), stage(recording, "record"):
         recorders.save_patterns(recording.patterns_file, patterns)
         request = recorders.request_for(plan, recording, recorder)
@@ -88,11 +88,11 @@ def export(
     `tables` is a list with commas of needed, all, and names; see `wanted_tables`. `xml` says which
     of them are written as XML; see `tracekit.record.export`.
     """
-    wanted = wanted_tables(tables)
-    recorder = recorders.recorder_for(recording, wanted)
+    choose_schemas = wanted_tables(tables)
+    recorder = recorders.recorder_for(recording, choose_schemas)
     with stage(recording, "export"):
         if isinstance(recorder, recorders.XctraceRecorder):
-            warn(recording, export_or_read(recorder, recording, wanted, progress, xml=xml))
+            warn(recording, export_or_read(recorder, recording, choose_schemas, progress, xml=xml))
         else:
             warn(recording, recorder.export(recording, progress))
         _complete(recording)
@@ -116,7 +116,7 @@ def analyze(
         progress("measuring and judging")
         result = judge(tables, provenance, settings)
         warnings = tuple(dict.fromkeys((*provenance.warnings, *tables.warnings)))
-        stages = {**provenance.stages, "analyze": Stage("done", now())}
+        stages = {**provenance.stages, "analyze": Stage("done", make_timestamp())}
         provenance = replace(provenance, warnings=warnings, stages=stages)
         result = replace(
             result, provenance=provenance, losses=(*rows_of(tables.losses), *result.losses)
@@ -150,7 +150,9 @@ def import_(
     run: int | None = None,
 ) -> list[Recording]:
     """Make a run's folder of each recording that someone else made."""
-    return recorders.bring(paths, output, target, progress, run, wanted=wanted_tables(NEEDED))
+    return recorders.bring(
+        paths, output, target, progress, run, choose_schemas=wanted_tables(NEEDED)
+    )
 
 
 def needed_tables() -> frozenset[str]:
@@ -191,10 +193,10 @@ def wanted_tables(words: str) -> recorders.Choose:
     return choose_from
 
 
-def tables_of(recording: Recording, only: Choice = OPEN) -> Tables:
-    """Return the normalized tables of the run, or of `only` one of its trace, with its target."""
-    run, targets = recorders.run_and_targets(recording, only.run)
-    return Tables(recording.exports, targets, recording.tables, replace(only, run=run))
+def tables_of(recording: Recording, choice: Choice = OPEN) -> Tables:
+    """Return the normalized tables of the run, or of `choice` one of its trace, with its target."""
+    run, targets = recorders.run_and_targets(recording, choice.run)
+    return Tables(recording.exports, targets, recording.tables, replace(choice, run=run))
 
 
 def redaction_of(recording: Recording) -> Redaction:
@@ -210,13 +212,13 @@ def redaction_of(recording: Recording) -> Redaction:
 def warn(recording: Recording, warnings: Sequence[str]) -> None:
     """Add warnings to `recording.json`, each one once."""
     provenance = recording.provenance()
-    together = tuple(dict.fromkeys((*provenance.warnings, *warnings)))
-    recording.save_provenance(replace(provenance, warnings=together))
+    all_warnings = tuple(dict.fromkeys((*provenance.warnings, *warnings)))
+    recording.save_provenance(replace(provenance, warnings=all_warnings))
 
 
 def _complete(recording: Recording) -> None:
     """Take from the TOC what a recording that was cut short could not say of itself."""
-    provenance, run = recording.provenance(), own(recording)
+    provenance, run = recording.provenance(), find_recorded_run(recording)
     if run is None:
         return
     again = recording.bundle.exists() or not provenance.clock
@@ -239,16 +241,16 @@ def _look_for_rows(recording: Recording) -> None:
     if not recording.bundle.exists():
         return
     provenance = recording.provenance()
-    found, warnings = recorders.rows_of_target(
+    has_target_rows, warnings = recorders.rows_of_target(
         recording, [target.pid for target in provenance.targets]
     )
-    recording.save_provenance(replace(provenance, target_rows=found))
+    recording.save_provenance(replace(provenance, target_rows=has_target_rows))
     warn(recording, warnings)
 
 
-def _seconds_between(started: str, ended: str) -> float | None:
+def _seconds_between(started: str, end_date: str) -> float | None:
     try:
-        return (datetime.fromisoformat(ended) - datetime.fromisoformat(started)).total_seconds()
+        return (datetime.fromisoformat(end_date) - datetime.fromisoformat(started)).total_seconds()
     except (ValueError, TypeError):
         return None
 
@@ -257,11 +259,13 @@ def _provenance(plan: Plan, recorder: recorders.Recorder) -> Provenance:
     folder = plan.workload.file.parent if plan.workload else None
     return Provenance(
         tracekit=version("tracekit"),
-        created=now(),
+        created=make_timestamp(),
         recorder=recorder.name,
         recorder_version=recorder.version(),
         workload=plan.workload.name if plan.workload else "",
-        workloads="" if folder is None or folder == shipped("workloads") else str(folder),
+        workloads=""
+        if folder is None or folder == find_shipped_folder("workloads")
+        else str(folder),
         parameters=dict(plan.parameters),
         command=plan.command,
         templates=plan.templates if recorder.name == "xctrace" else (),
@@ -274,7 +278,7 @@ def _provenance(plan: Plan, recorder: recorders.Recorder) -> Provenance:
         machine=describe() | circumstances(),
         capabilities=recorders.known_of(recorder),
         git_commit=git_commit(Path.cwd()),
-        warnings=recorders.unheeded(plan, recorder),
+        warnings=recorders.find_ignored_options(plan, recorder),
     )
 
 
@@ -284,11 +288,11 @@ def _with(provenance: Provenance, recorded: recorders.FinishedRecording) -> Prov
         targets=recorded.targets,
         command_lines=recorded.command_lines,
         started=recorded.started,
-        ended=recorded.ended,
-        duration=_seconds_between(recorded.started, recorded.ended),
+        ended=recorded.end_date,
+        duration=_seconds_between(recorded.started, recorded.end_date),
         end_reason=recorded.end_reason,
         clock=dict(recorded.clock),
         overhead=recorded.overhead,
-        machine=provenance.machine | meanwhile(provenance.machine, circumstances()),
+        machine=provenance.machine | merge_circumstances(provenance.machine, circumstances()),
         warnings=tuple(dict.fromkeys((*provenance.warnings, *recorded.warnings))),
     )

@@ -133,7 +133,7 @@ def _checked(
     """Compare a result with the reference, and measure the memory that it took."""
     import mlx.core as mx
 
-    from tracekit.base import accepted
+    from tracekit.base import require_accuracy
     from tracekit.ops import largest_dense_error
 
     before = mx.get_active_memory()
@@ -144,6 +144,6 @@ def _checked(
     out = out if layout == "BHSD" else out.swapaxes(1, 2)
     error = largest_dense_error(problem, out)
     return {
-        f"max_error_{name}": accepted(error, problem.q.dtype, f"The result of {name}"),
+        f"max_error_{name}": require_accuracy(error, problem.q.dtype, f"The result of {name}"),
         f"peak_memory_{name}": Measured(peak, "bytes", "lower"),
     }

@@ -96,7 +96,7 @@ def _attend(cache: "Cache", query: "mx.array") -> "mx.array":
 
     scale = query.shape[2] ** -0.5
     if not isinstance(cache, PagedCache):
-        return sdpa(query[:, :, None], *cache.held(), scale=scale)[:, :, 0]
+        return sdpa(query[:, :, None], *cache.view_kept(), scale=scale)[:, :, 0]
     lens = mx.full((max(LEAST_BUFFER, query.shape[0]),), cache.length, mx.int32)
     problem = DecodeProblem(query, cache.keys, cache.values, cache.block_tables, lens)
     return attend(problem, scale=scale, longest=cache.length)
@@ -136,16 +136,16 @@ def _work(decoding: "Decoding") -> tuple[int, int, int]:
     from tracekit.ops import SlidingCache
 
     cache, sizes = decoding.cache, decoding.sizes
-    if not isinstance(cache, SlidingCache) or cache.kept < cache.window:
+    if not isinstance(cache, SlidingCache) or cache.kept_tokens < cache.window:
         return 0, 0, 0
-    flops = 4 * sizes.batch * sizes.q_heads * sizes.head_dim * cache.kept
-    read = cache.kept * sizes.token_bytes + sizes.query_bytes
+    flops = 4 * sizes.batch * sizes.q_heads * sizes.head_dim * cache.kept_tokens
+    read = cache.kept_tokens * sizes.token_bytes + sizes.query_bytes
     return read, sizes.token_bytes + sizes.query_bytes, flops
 
 
 def _found(decoding: "Decoding", max_tokens: int) -> Mapping[str, float | Measured]:
     """Say what the steps since the steady phase began read, and what memory one more takes."""
-    spent = decoding.spent
+    spent = decoding.costs
     if not spent.steps:
         reason = "the sequences were full before the steady phase"
         return {"kv_rate": Measured(None, "bytes/s", "higher", reason)}

@@ -95,7 +95,7 @@ def paged(
 
 def _step(problem: "DecodeProblem", lens: Sequence[int], how: "DecodePlan | None") -> Step:
     """Make the step of a kernel, or of MLX's own ops where there is no plan for one."""
-    from tracekit.base import accepted
+    from tracekit.base import require_accuracy
     from tracekit.ops import LEAST_BUFFER, attend, largest_error, specializations, traffic_of
     from tracekit.workload import step_of
 
@@ -104,7 +104,7 @@ def _step(problem: "DecodeProblem", lens: Sequence[int], how: "DecodePlan | None
     def call() -> "mx.array":
         return attend(problem, scale=problem.scale, longest=longest, how=how)
 
-    error = accepted(largest_error(problem, call()), problem.dtype, "Paged attention")
+    error = require_accuracy(largest_error(problem, call()), problem.dtype, "Paged attention")
     # a table so short that MLX would bind it as a constant is padded by a dispatch of its own
     counted = how is not None and problem.block_tables.size >= LEAST_BUFFER
     return step_of(

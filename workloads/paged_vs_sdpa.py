@@ -130,7 +130,7 @@ def _step(
 def _baseline(problem: "DecodeProblem", dense: "DenseProblem", against: Against) -> "Attend":
     import mlx.core as mx
 
-    from tracekit.ops import gathered, naive_attention, sdpa
+    from tracekit.ops import gather_pages, naive_attention, sdpa
 
     mask = dense.mask()
     assert not isinstance(mask, str)
@@ -143,7 +143,7 @@ def _baseline(problem: "DecodeProblem", dense: "DenseProblem", against: Against)
         return out[:, :, 0]
 
     def gathering() -> "mx.array":
-        keys, values = gathered(problem, dense.longest)
+        keys, values = gather_pages(problem, dense.longest)
         keys, values = keys[:, :, : dense.longest], values[:, :, : dense.longest]
         return sdpa(dense.q, keys, values, scale=dense.scale, mask=mask)[:, :, 0]
 
@@ -167,12 +167,12 @@ def _parity(
     dense: "DenseProblem", paged: "mx.array", other: "mx.array", against: Against
 ) -> dict[str, float | Measured]:
     """Compare both with the reference, and with each other; refuse a wrong result."""
-    from tracekit.base import accepted, as_float64, relative_error
+    from tracekit.base import as_float64, relative_error, require_accuracy
     from tracekit.ops import largest_dense_error
 
     dtype = dense.q.dtype
     errors = {
-        f"max_error_{name}": accepted(
+        f"max_error_{name}": require_accuracy(
             largest_dense_error(dense, out[:, :, None]), dtype, f"The result of {name}"
         )
         for name, out in (("paged", paged), (against, other))
@@ -180,6 +180,6 @@ def _parity(
     apart = relative_error(as_float64(paged), as_float64(other))
     return {
         **errors,
-        "max_difference": accepted(apart, dtype, "One result against the other", results=2),
+        "max_difference": require_accuracy(apart, dtype, "One result against the other", results=2),
         "padding": Measured(dense.padding, "ratio", "lower"),
     }

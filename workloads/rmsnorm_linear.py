@@ -49,9 +49,9 @@ def rmsnorm_linear(
 def _step(problem: "NormProblem", order: Order) -> Step:
     import mlx.core as mx
 
-    from tracekit.base import accepted
+    from tracekit.base import require_accuracy
     from tracekit.ops import (
-        compiled,
+        apply_compiled,
         error_of,
         fused_kernel,
         kernel_traffic,
@@ -67,10 +67,10 @@ def _step(problem: "NormProblem", order: Order) -> Step:
         work = kernel_traffic(problem).work(rows, dispatches=1)
         subject = variant_of("fused", lambda: fused_kernel(problem), work)
     else:  # the product of the two ops as compiled still needs its rows in memory
-        subject = variant_of("compiled", lambda: compiled(problem), moved.work(rows))
+        subject = variant_of("compiled", lambda: apply_compiled(problem), moved.work(rows))
     baseline = variant_of("separate", lambda: separate(problem), moved.work(rows))
     results: dict[str, float | Measured] = {
-        f"max_error_{variant.name}": accepted(
+        f"max_error_{variant.name}": require_accuracy(
             error_of(problem, variant.submit()), problem.dtype, f"The result of {variant.name}"
         )
         for variant in (subject, baseline)

@@ -82,7 +82,7 @@ def sdpa(
 def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Step:
     import mlx.core as mx
 
-    from tracekit.base import accepted
+    from tracekit.base import require_accuracy
     from tracekit.ops import dense_traffic, largest_dense_error, sdpa
     from tracekit.workload import backend, step_of
 
@@ -95,7 +95,7 @@ def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Ste
         return sdpa(q, keys, values, scale=scale, mask=mask, layout=layout)
 
     out = call() if layout == "BHSD" else call().swapaxes(1, 2)
-    error = accepted(largest_dense_error(problem, out), problem.q.dtype, "Dense attention")
+    error = require_accuracy(largest_dense_error(problem, out), problem.q.dtype, "Dense attention")
     # MLX's vector kernels read a row once for each q head; the others keep tiles of it.
     vector = backend() == "metal" and shape.queries <= FUSED_VECTOR_QUERIES
     model = dense_traffic(

@@ -100,7 +100,7 @@ def _flat(reader: Reader) -> pa.Table:
         layout = layout or Layout(piece)
         parts.append(layout.take(piece))
     assert layout is not None
-    found = layout.converted(pa.concat_tables(parts))
+    found = layout.convert_table(pa.concat_tables(parts))
     plain = [
         pa.field(one.name, pa.string()) if pa.types.is_dictionary(one.type) else one
         for one in found.schema

@@ -94,7 +94,7 @@ def told(path: Path, only: Sequence[Key] | None = None, *, xml: bool = True) -> 
     for run, table in pairs:
         key = (run.number, table.number)
         if not isinstance(table, TableStore):
-            unread[key] = table.why
+            unread[key] = table.reason
             continue
         try:
             tables[key], notes = _table(run, table)

@@ -166,7 +166,7 @@ def _flats_differ(path: Path) -> str:
 
 def _flat(path: Path, only: Any) -> Flat | str:
     try:
-        return read_flat(path, only=only)
+        return read_flat(path, reader_name=only)
     except InputError as error:
         return error.message
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tracekit.base import replacing
 from tracekit.tables.bundle.cells.labels import FMT
-from tracekit.tables.bundle_xml import escaped, quoted
+from tracekit.tables.bundle_xml import escape_text, quote_attribute
 
 
 @dataclass(frozen=True)
@@ -110,15 +110,15 @@ def write_export(path: Path, table: ExportTable, rows: Iterable[Sequence[Cell]])
 
 def _head(table: ExportTable) -> str:
     columns = "".join(
-        f"<col><mnemonic>{escaped(column.mnemonic)}</mnemonic>"
-        f"<name>{escaped(column.name)}</name>"
-        f"<engineering-type>{escaped(column.type)}</engineering-type></col>"
+        f"<col><mnemonic>{escape_text(column.mnemonic)}</mnemonic>"
+        f"<name>{escape_text(column.name)}</name>"
+        f"<engineering-type>{escape_text(column.type)}</engineering-type></col>"
         for column in table.columns
     )
     return (
         '<?xml version="1.0"?>\n<trace-query-result>\n'
         f"<node xpath='//trace-toc[1]/run[1]/data[1]/table[{table.index}]'>"
-        f'<schema name="{quoted(table.schema)}">{columns}</schema>'
+        f'<schema name="{quote_attribute(table.schema)}">{columns}</schema>'
     )
 
 
@@ -131,6 +131,6 @@ def _element(tag: str, cell: Cell, ids: dict[tuple[str, Cell], int]) -> str:
     number = ids[tag, cell] = len(ids) + 1
     if isinstance(cell, Compound):
         inside = "".join(_element(kind, child, ids) for kind, child in cell.children)
-        return f'<{tag} id="{number}" fmt="{quoted(cell.fmt)}">{inside}</{tag}>'
+        return f'<{tag} id="{number}" fmt="{quote_attribute(cell.fmt)}">{inside}</{tag}>'
     text, fmt = leaf(tag, cell)
-    return f'<{tag} id="{number}" fmt="{quoted(fmt)}">{escaped(text)}</{tag}>'
+    return f'<{tag} id="{number}" fmt="{quote_attribute(fmt)}">{escape_text(text)}</{tag}>'

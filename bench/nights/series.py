@@ -25,7 +25,7 @@ Finder = Callable[[Floats], list[int]]
 
 def ours(logs: Floats) -> list[int]:
     """The steps of `tracekit.nightly.history.changes`, of half the threshold at least."""
-    found = steps(np.exp(logs).tolist(), scale="ratio", least=_THRESHOLD / 2)
+    found = steps(np.exp(logs).tolist(), scale="ratio", min_change=_THRESHOLD / 2)
     return [step.index for step in found]
 
 

@@ -130,7 +130,7 @@ def coverage(effort: Effort) -> str:
         for count in _COUNTS:
             random = np.random.default_rng(effort.seed)
             found = (shift(drawn(random, count).tolist()) for _ in range(effort.nights))
-            held = sum(one is not None and one.low <= 0 <= one.high for one in found)
+            held = sum(one is not None and one.lower_bound <= 0 <= one.upper_bound for one in found)
             row.append(Rate(held, effort.nights).whole)
         rows.append(row)
     return table(["% that hold", *(f"{count} pairs" for count in _COUNTS)], rows)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.tables.joins import made
+from tracekit.tables.joins import make_table
 from tracekit.tables.schema import ColumnKind
 from tracekit.tables.schemas import SCHEMAS
 
@@ -35,7 +35,7 @@ class Made(Mapping[str, pd.DataFrame]):
         join = SCHEMAS[name].join if name in SCHEMAS else None
         if name not in self._frames and join is not None:
             try:
-                self._frames[name] = made(SCHEMAS[name], join, self)[0]
+                self._frames[name] = make_table(SCHEMAS[name], join, self)[0]
             except KeyError as missing:
                 raise KeyError(name) from missing
         return self._frames[name].copy(deep=False)

@@ -15,21 +15,21 @@ def fact_of(fact: Fact) -> str:
     return f"{fact.name}={value}"
 
 
-def lines_of(found: Finding | str) -> Iterator[str]:
-    if isinstance(found, str):
-        yield found
+def lines_of(finding: Finding | str) -> Iterator[str]:
+    if isinstance(finding, str):
+        yield finding
         return
-    within = f", in the time of {found.within}" if found.within else ""
-    saving = "nothing" if found.saving is None else f"{found.saving:,} ns"
-    yield f"{found.severity}{found.rule and f' of {found.rule}'}, saves {saving}{within}"
-    yield f"    {put_into_words(found).message}"
-    if found.facts:
-        yield f"    {', '.join(map(fact_of, found.facts))}"
-    yield f"    {found.advice or found.lever}"
-    for place, seen in enumerate(found.evidence):
-        if place < 3 or place == len(found.evidence) - 1:
-            note = f": {seen.note}" if seen.note else ""
-            yield f"    {place + 1}. {seen.table} {seen.start:,} to {seen.end:,}{note}"
+    within_text = f", in the time of {finding.within}" if finding.within else ""
+    saving = "nothing" if finding.saving is None else f"{finding.saving:,} ns"
+    yield f"{finding.severity}{finding.rule and f' of {finding.rule}'}, saves {saving}{within_text}"
+    yield f"    {put_into_words(finding).message}"
+    if finding.facts:
+        yield f"    {', '.join(map(fact_of, finding.facts))}"
+    yield f"    {finding.advice or finding.lever}"
+    for place, evidence in enumerate(finding.evidence):
+        if place < 3 or place == len(finding.evidence) - 1:
+            note = f": {evidence.note}" if evidence.note else ""
+            yield f"    {place + 1}. {evidence.table} {evidence.start:,} to {evidence.end:,}{note}"
 
 
 @pytest.fixture
@@ -41,10 +41,10 @@ def golden(request: pytest.FixtureRequest) -> Golden:
     """
     file = request.path.parent / "findings.txt"
 
-    def require_equal(*found: Finding | str) -> None:
-        written = file.read_text() if file.exists() else ""
-        sections = dict(re.findall(r"^== (.+)\n((?:(?!== ).*\n)*)", written, re.MULTILINE))
-        text = "".join(f"{line}\n" for each in found for line in lines_of(each))
+    def require_equal(*findings: Finding | str) -> None:
+        golden_text = file.read_text() if file.exists() else ""
+        sections = dict(re.findall(r"^== (.+)\n((?:(?!== ).*\n)*)", golden_text, re.MULTILINE))
+        text = "".join(f"{line}\n" for finding in findings for line in lines_of(finding))
         if request.config.getoption("--update-goldens"):
             sections[request.node.name] = text
             file.write_text("".join(f"== {name}\n{sections[name]}" for name in sorted(sections)))

@@ -32,27 +32,27 @@ class Program:
     wires: bool
 
     def run(self) -> Stock:
-        made = Stock(switch=self.switch, launch=self.launch)
+        stock = Stock(switch=self.switch, launch=self.launch)
         for number in range(self.iterations):
             if self.allocates:
                 cells = {"event": "Allocation", "type": "Buffer", "size": 9 << 30}
-                for at in (0, 1):
-                    made.add("resource_allocations", made.now + at, None, **cells)
+                for offset in (0, 1):
+                    stock.add("resource_allocations", stock.host_time + offset, None, **cells)
             if self.wires:
                 label = WIRE.format(size="9216.00")
-                made.add("driver_events", made.now, 5_000, event="Wire Memory", label=label)
-                made.spend(5_000)
+                stock.add("driver_events", stock.host_time, 5_000, event="Wire Memory", label=label)
+                stock.spend(5_000)
             for _ in range(self.buffers):
-                made.buffer(self.works, self.encode, driver=self.driver)
+                stock.buffer(self.works, self.encode, driver=self.driver)
                 if self.waits == "each buffer":
-                    made.wait()
-                    made.spend(self.host / self.buffers)
+                    stock.wait()
+                    stock.spend(self.host / self.buffers)
             if self.waits == "each iteration" or (self.waits == "rarely" and number % 10 == 9):
-                made.wait()
-                made.spend(self.host)
+                stock.wait()
+                stock.spend(self.host)
             elif self.waits == "ahead":
-                made.run_ahead()
-        return made
+                stock.run_ahead()
+        return stock
 
 
 programs = st.builds(
@@ -73,12 +73,15 @@ programs = st.builds(
 
 def outcome(result: Result) -> list[tuple[str, str, str, int | None]]:
     assert not [check for check in result.checks if check.status == "failed"]
-    return [(one.rule, one.message, one.advice, one.saving) for one in result.findings]
+    return [
+        (finding.rule, finding.message, finding.advice, finding.saving)
+        for finding in result.findings
+    ]
 
 
 def levers_of(findings: list[Finding]) -> set[str]:
     """Return the levers that the findings name."""
-    return {str(one.lever) for one in findings}
+    return {str(finding.lever) for finding in findings}
 
 
 WAITS = frozenset(
@@ -108,20 +111,20 @@ def test_rows_in_another_order_are_judged_alike(program: Program, seed: int) -> 
 def test_advice_needs_what_it_speaks_of(program: Program) -> None:
     tables = program.run().tables()
     findings = list(analyze(tables, KNOWN).findings)
-    levers, given = levers_of(findings), Given(tables, KNOWN)
-    waited = given["gaps"]["waited"].astype(str)
+    levers, given_tables = levers_of(findings), Given(tables, KNOWN)
+    waited = given_tables["gaps"]["waited"].astype(str)
     assert waited.isin(["yes", "unknown"]).any() or not levers & WAITS
     if program.waits in {"never", "ahead"}:
-        assert "The host waits" not in " ".join(one.message for one in findings)
+        assert "The host waits" not in " ".join(finding.message for finding in findings)
         assert not (waited == "yes").any()
     if Mechanism.WAIT_EACH_ITERATION in levers:
-        life = given["timeline"]
+        life = given_tables["timeline"]
         done = np.maximum.accumulate(life["completed"].to_numpy(np.int64))
         assert (life["committed"].to_numpy(np.int64)[1:] > done[:-1]).any(), "it never ran empty"
     assert program.allocates or program.wires or Mechanism.WIRING_ALLOCATIONS not in levers
     assert program.wires or Mechanism.WIRING_LOST not in levers
     assert not (program.wires and program.allocates and Mechanism.WIRING_LOST in levers)
     assert len(program.works) > 1 or Mechanism.BOUNDARIES_BETWEEN_ENCODERS not in levers
-    causes = set(given["gaps"]["cause"].astype(str))
+    causes = set(given_tables["gaps"]["cause"].astype(str))
     assert "between-buffers" in causes or Mechanism.BOUNDARIES_BETWEEN_BUFFERS not in levers
     assert "late-start" in causes or Mechanism.LATE_START not in levers

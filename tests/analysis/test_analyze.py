@@ -7,7 +7,14 @@ import pandas as pd
 import pytest
 
 from analysed import MS, TARGETS, intervals, steady
-from tracekit.analysis.analyze import analyze, completed, doubted, judge, measure, results_of
+from tracekit.analysis.analyze import (
+    add_doubts,
+    analyze,
+    complete_findings,
+    judge,
+    measure,
+    results_of,
+)
 from tracekit.analysis.inject import metric
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Better, Measurement, Result, Status
@@ -27,17 +34,17 @@ def status(result: Result, name: str) -> Status:
 def test_every_metric_and_every_rule_is_in_the_result_and_without_tables_claims_nothing() -> None:
     for tables in ({"gpu_intervals": IDLE}, {}):
         result = analyze(tables, OURS)
-        assert [one.name for one in result.metrics] == list(METRICS), tables
-        assert [one.rule for one in result.checks] == list(RULES), tables
-    assert all(one.value is None and one.reason for one in result.metrics)
-    assert all(one.status is Status.ABSTAINED and one.reason for one in result.checks)
+        assert [measurement.name for measurement in result.metrics] == list(METRICS), tables
+        assert [check.rule for check in result.checks] == list(RULES), tables
+    assert all(measurement.value is None and measurement.reason for measurement in result.metrics)
+    assert all(check.status is Status.ABSTAINED and check.reason for check in result.checks)
     assert not result.findings
 
 
 def test_findings_stand_worst_first_then_by_saving_and_thresholds_reach_their_rule() -> None:
-    both = intervals([(0, 5 * MS), (15 * MS, 5 * MS)], others=[(0, 5 * MS)])
-    result = analyze({"gpu_intervals": both}, OURS)
-    assert [one.rule for one in result.findings] == ["bubbles", "gpu-contended"]
+    work = intervals([(0, 5 * MS), (15 * MS, 5 * MS)], other_times=[(0, 5 * MS)])
+    result = analyze({"gpu_intervals": work}, OURS)
+    assert [finding.rule for finding in result.findings] == ["bubbles", "gpu-contended"]
     states = [status(result, rule) for rule in ("bubbles", "capture-empty", "low-occupancy")]
     assert states == [Status.FOUND, Status.PASSED, Status.ABSTAINED]
     result = analyze({"gpu_intervals": IDLE}, OURS, {"bubbles": {"limit": 0.9}})
@@ -92,22 +99,27 @@ def test_what_the_workload_measured_is_in_the_result() -> None:
 
 def test_a_saving_is_spread_over_the_tokens_of_the_steady_steps() -> None:
     findings = analyze({"gpu_intervals": IDLE, **steady(count=20)}, OURS).findings
-    [finding] = [one for one in findings if one.rule == "bubbles"]
+    [finding] = [item for item in findings if item.rule == "bubbles"]
     assert (finding.saving, finding.saving_per_token) == (10 * MS, 10 * MS / 320)
     [unknown] = analyze({"gpu_intervals": IDLE}, OURS).findings
     assert unknown.saving_per_token is None
 
 
-def found(rule: str, saving: int | None, within: str = "") -> Finding:
-    return Finding(rule, Severity.WARNING, "m", "a", saving=saving, within=within)
+def make_finding(rule: str, saving: int | None, outer_rule: str = "") -> Finding:
+    return Finding(rule, Severity.WARNING, "m", "a", saving=saving, within=outer_rule)
 
 
 def test_time_that_another_rule_counts_is_said_only_where_that_rule_found_it() -> None:
-    late, shallow = found("late-start", 3, "bubbles"), found("shallow-queue", 4, "bubbles")
-    both = completed([late, found("bubbles", 9)], None)
-    assert [one.within for one in both] == ["bubbles", ""]
-    assert [one.within for one in completed([late, shallow], None)] == ["", ""]
-    assert [one.within for one in completed([late, found("bubbles", None)], None)] == ["", ""]
+    late, shallow = (
+        make_finding("late-start", 3, "bubbles"),
+        make_finding("shallow-queue", 4, "bubbles"),
+    )
+    completed_findings = complete_findings([late, make_finding("bubbles", 9)], None)
+    assert [finding.within for finding in completed_findings] == ["bubbles", ""]
+    assert [finding.within for finding in complete_findings([late, shallow], None)] == ["", ""]
+    assert [
+        finding.within for finding in complete_findings([late, make_finding("bubbles", None)], None)
+    ] == ["", ""]
 
 
 NAMES = ("gpu-performance-state-intervals", "gpu-performance-state")
@@ -130,6 +142,6 @@ def test_what_was_never_compared_with_an_export_casts_doubt_on_what_rests_on_it(
     ):
         with subtests.test(table=table, uncompared=uncompared):
             finding = Finding(rule, Severity.WARNING, "Seen.", "Do.", (Evidence(table, 0, 1),))
-            found = doubted(finding, frozenset({uncompared, ("kdebug", "value")}))
-            assert found.facts == ((Fact("uncompared", doubt),) if doubt else ())
-            assert replace(found, facts=()) == finding
+            doubted_finding = add_doubts(finding, frozenset({uncompared, ("kdebug", "value")}))
+            assert doubted_finding.facts == ((Fact("uncompared", doubt),) if doubt else ())
+            assert replace(doubted_finding, facts=()) == finding

@@ -14,7 +14,7 @@ from labelled.folder import write
 from labelled.program import simulate
 from small_trace import SETUP
 from tracekit import pipeline
-from tracekit.analysis.analyze import doubted
+from tracekit.analysis.analyze import add_doubts
 from tracekit.analysis.wording import put_into_words
 from tracekit.base.recording import Recording
 from tracekit.run import Run
@@ -27,29 +27,34 @@ NAMELESS = {"cpu_profile": ["leaf"]}
 DOUBT = "The values of the counters were read by"
 
 
-def require_equal(direct: Recording, exported: Recording, *, named: bool = True) -> list[str]:
+def require_equal(direct: Recording, exported: Recording, *, has_names: bool = True) -> list[str]:
     """Compare tables, metrics and findings; return which rules found something."""
     ours, theirs = Run(direct).tables, Run(exported).tables
     assert list(ours) == list(theirs)
     for name in ours:
         if name == LOSSES:  # of a bundle, that its encodings were not all compared
             continue
-        places = [one.place for one in ours.repeated(name)]
-        assert [one.place for one in theirs.repeated(name)] == places
+        places = [part.place for part in ours.list_choices(name)]
+        assert [part.place for part in theirs.list_choices(name)] == places
         if not places:
-            without = [] if named else NAMELESS.get(name, [])
-            read, expected = (one[name].drop(columns=without) for one in (ours, theirs))
+            without = [] if has_names else NAMELESS.get(name, [])
+            read, expected = (tables[name].drop(columns=without) for tables in (ours, theirs))
             pd.testing.assert_frame_equal(read, expected, obj=name)
-    found, expected = pipeline.analyze(direct), pipeline.analyze(exported)
-    assert found.metrics == expected.metrics
-    those = [put_into_words(doubted(one, ours.uncompared)) for one in expected.findings]
-    assert named or [one.saving for one in found.findings] == [one.saving for one in those]
-    assert not named or list(found.findings) == those
-    return [one.rule for one in found.findings]
+    direct_result, expected = pipeline.analyze(direct), pipeline.analyze(exported)
+    assert direct_result.metrics == expected.metrics
+    those = [
+        put_into_words(add_doubts(finding, ours.uncompared_columns))
+        for finding in expected.findings
+    ]
+    assert has_names or [finding.saving for finding in direct_result.findings] == [
+        finding.saving for finding in those
+    ]
+    assert not has_names or list(direct_result.findings) == those
+    return [finding.rule for finding in direct_result.findings]
 
 
 OTHERS = ("", "pipeline-churn", "thermal-pressure", "capture-empty")
-CAMPAIGN = (pytest.param(other, marks=pytest.mark.campaign) for other in OTHERS)
+CAMPAIGN = (pytest.param(fault, marks=pytest.mark.campaign) for fault in OTHERS)
 
 
 @pytest.mark.parametrize("fault", ["low-occupancy", *CAMPAIGN])
@@ -66,8 +71,8 @@ def test_a_made_recording_is_judged_alike(tmp_path: Path, fault: str) -> None:
     leave_in_place(direct.bundle, direct.exports)
     for events in exported.exports.glob("*.parquet"):  # of the workload, which no bundle has
         shutil.copy(events, direct.exports)
-    found = require_equal(direct, exported)
-    assert fault in found if fault else not found
+    rules = require_equal(direct, exported)
+    assert fault in rules if fault else not rules
     assert (DOUBT in pipeline.report(direct).read_text()) == (fault == "low-occupancy")
 
 
@@ -76,9 +81,9 @@ def test_a_real_bundle_is_judged_as_its_exports_are(corpus: Path, tmp_path: Path
     folder = next(corpus.glob("*steinmarder/_history_8227983"))
     [exported] = pipeline.import_(sorted(folder.glob("*gpu_baseline*.xml")), tmp_path / "exported")
     [direct] = pipeline.import_([folder / "gpu_baseline.trace"], tmp_path / "direct")
-    schemas = tuple(one.stem for one in exported.exports.glob("*.xml") if one.stem != "toc")
+    schemas = tuple(file.stem for file in exported.exports.glob("*.xml") if file.stem != "toc")
     note_direct(direct.exports, Direct("../recording.trace", schemas))
     # Its document, which it came without, has the duration.
-    known = replace(direct.provenance(), duration=exported.provenance().duration)
-    direct.save_provenance(known)
-    require_equal(direct, exported, named=False)
+    provenance = replace(direct.provenance(), duration=exported.provenance().duration)
+    direct.save_provenance(provenance)
+    require_equal(direct, exported, has_names=False)

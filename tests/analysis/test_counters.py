@@ -33,12 +33,14 @@ M1 = (
 
 def test_counters_of_both_sets_mean_something() -> None:
     for name in [*M3, *M1]:
-        known = meaning(name)
-        assert known is not None, name
+        counter_meaning = meaning(name)
+        assert counter_meaning is not None, name
         kinds = CounterKind.LIMITER, CounterKind.UTILIZATION, CounterKind.BANDWIDTH
         for kind, word in zip(kinds, ("Limiter", "Utilization", "Bandwidth"), strict=True):
-            assert (known.kind is kind) is name.endswith(word), name
-    assert {found.group for name in [*M1, *M3] if (found := meaning(name))} == set(Group)
+            assert (counter_meaning.kind is kind) is name.endswith(word), name
+    assert {group_meaning.group for name in [*M1, *M3] if (group_meaning := meaning(name))} == set(
+        Group
+    )
     assert meaning("F16 Limiter") == Meaning(CounterKind.LIMITER, Group.ARITHMETIC, "F16")
     assert meaning("GPU Read Bandwidth") == Meaning(CounterKind.BANDWIDTH, Group.MEMORY, "read")
     for name in ("RT Unit Active", "Top Performance Limiter", "Partial Renders", "", "Limiter"):
@@ -46,14 +48,14 @@ def test_counters_of_both_sets_mean_something() -> None:
 
 
 def test_names_of_one_thing_mean_the_same() -> None:
-    for name, other in (
+    for name, synonym in (
         ("Kernel Occupancy", "Compute Occupancy"),
         ("Last Level Cache Limiter", "GPU Last Level Cache Limiter"),
         ("LLC Utilization", "Last Level Cache Utilization"),
         ("TG/IB Load Limiter", "Threadgroup/Imageblock Load Limiter"),
         ("ALU Limiter", "  alu  limiter "),
     ):
-        assert meaning(name) == meaning(other) is not None
+        assert meaning(name) == meaning(synonym) is not None
 
 
 ALU = "ALU Limiter"
@@ -69,29 +71,29 @@ def share(counters: pd.DataFrame, work: pd.DataFrame = WORK) -> float:
 
 def test_samples_between_the_targets_work_do_not_count() -> None:
     work = intervals([(number * MS, MS // 2) for number in range(20)])
-    inside = samples({ALU: 80.0})
+    inside_samples = samples({ALU: 80.0})
     outside = samples({ALU: 2.0}, start=600_000)
-    both = pd.concat([inside, outside], ignore_index=True)
-    assert share(both, work) == pytest.approx(0.8)
-    kept = given(gpu_counters=both, gpu_intervals=work)["counter_samples"]
-    assert kept["start"].tolist() == inside["start"].tolist()
+    all_samples = pd.concat([inside_samples, outside], ignore_index=True)
+    assert share(all_samples, work) == pytest.approx(0.8)
+    kept_samples = given(gpu_counters=all_samples, gpu_intervals=work)["counter_samples"]
+    assert kept_samples["start"].tolist() == inside_samples["start"].tolist()
 
 
 def test_a_sample_weighs_as_much_of_it_as_the_work_covers() -> None:
     work = intervals([(0, 10 * MS), (10 * MS, 60_000)])
-    full = samples({ALU: 20.0}, count=10, every=MS)
-    partly = samples({ALU: 90.0}, count=10, every=0, start=10 * MS)  # 60 of 100 µs
-    both = pd.concat([full, partly], ignore_index=True)
-    found = share(both, work)
-    assert found == pytest.approx((0.2 * 100 + 0.9 * 60) / 160)
+    full = samples({ALU: 20.0}, count=10, period=MS)
+    partly = samples({ALU: 90.0}, count=10, period=0, start=10 * MS)  # 60 of 100 µs
+    all_samples = pd.concat([full, partly], ignore_index=True)
+    measured_share = share(all_samples, work)
+    assert measured_share == pytest.approx((0.2 * 100 + 0.9 * 60) / 160)
 
 
 @pytest.mark.parametrize(("covered", "kept"), [(50_000, 21), (49_999, 1)])
 def test_a_sample_counts_from_half_of_it_on(covered: int, kept: int) -> None:
     work = intervals([*((number * MS, covered) for number in range(20)), (50 * MS, MS)])
     table = pd.concat([samples({ALU: 9.0}), samples({ALU: 9.0}, count=1, start=50 * MS)])
-    known = given(gpu_counters=table, gpu_intervals=work, phases=phases(0, 60 * MS))
-    assert len(known["counter_samples"]) == kept
+    given_tables = given(gpu_counters=table, gpu_intervals=work, phases=phases(0, 60 * MS))
+    assert len(given_tables["counter_samples"]) == kept
 
 
 def test_raw_samples_without_a_length_are_moments() -> None:
@@ -99,25 +101,25 @@ def test_raw_samples_without_a_length_are_moments() -> None:
 
 
 def test_a_few_samples_that_others_share_are_left_out() -> None:
-    work = intervals([(0, 20 * MS)], others=[(0, 1_500_000)])  # the first two samples
+    work = intervals([(0, 20 * MS)], other_times=[(0, 1_500_000)])  # the first two samples
     for length in (100_000, None):
         shared = samples({ALU: 99.0}, count=2, length=length)
         alone = samples({ALU: 30.0}, count=18, start=2 * MS, length=length)
-        both = pd.concat([shared, alone], ignore_index=True)
-        assert share(both, work) == pytest.approx(0.3), length
+        all_samples = pd.concat([shared, alone], ignore_index=True)
+        assert share(all_samples, work) == pytest.approx(0.3), length
 
 
 def test_values_that_cannot_be_percentages_are_left_out() -> None:
-    for odd, kept in (
+    for odd, kept_count in (
         *((float(word), 19) for word in ("nan", "inf", "-inf", "-0.1", "110.1", "1.8e19")),
         *((0.0, 20), (110.0, 20), (None, 19)),
     ):
         table = samples({ALU: 50.0})
         table.loc[3, "value"] = odd
-        odds = (odd or 0) / 100 if kept == 20 else 0.5
+        odds = (odd or 0) / 100 if kept_count == 20 else 0.5
         assert share(table) == pytest.approx((0.5 * 19 + odds) / 20), odd
         means = given(gpu_counters=table, gpu_intervals=WORK)["counter_means"]
-        assert means["samples"].tolist() == [kept], odd
+        assert means["samples"].tolist() == [kept_count], odd
     assert share(samples({ALU: 100.08})) == 1.0
 
 
@@ -133,7 +135,7 @@ def test_the_trace_or_else_the_name_tells_a_percentage() -> None:
 
 
 SHORT = intervals([(number * MS, 20_000) for number in range(20)])
-SHARED = intervals([(0, 20 * MS)], others=[(0, 12 * MS)])
+SHARED = intervals([(0, 20 * MS)], other_times=[(0, 12 * MS)])
 
 
 def test_what_is_missing_is_said_with_how_to_get_it() -> None:
@@ -153,9 +155,9 @@ def test_what_is_missing_is_said_with_how_to_get_it() -> None:
 def test_counters_of_no_known_meaning_are_named_by_their_samples() -> None:
     counts = {"Boing": 2, "Clank": 3, "Ding": 4, "Frobs": 10, "Glurp": 5, "Hiss": 12}
     table = pd.concat([samples({name: 1.0}, count=count) for name, count in counts.items()])
-    known = given(gpu_counters=table, gpu_intervals=WORK)
+    given_tables = given(gpu_counters=table, gpu_intervals=WORK)
     with pytest.raises(Unavailable) as raised:
-        known["counter_means"]
+        given_tables["counter_means"]
     words = "such as Hiss (12), Frobs (10), Glurp (5), Ding (4), Clank (3). Record steady work for "
     assert str(raised.value).endswith(f"{words}longer, or with another Counter Set.")
 
@@ -164,16 +166,16 @@ def test_extremes_are_windows_with_their_value_as_the_trace_counts_it() -> None:
     table = samples({ALU: 50.0, "MMU Limiter": 99.0})
     table.loc[4, "value"] = 90.0  # the third sample of the ALU limiter
     table.loc[8, "value"] = 10.0  # the fifth
-    known = given(gpu_counters=table, gpu_intervals=WORK)["counter_samples"]
-    highest, lowest = extremes(known, ALU), extremes(known, ALU, lowest=True)
-    at = 2 * MS
-    assert highest[0] == Evidence("gpu_counters", at, at + 100_000, "ALU Limiter 90.0 %")
+    kept_samples = given(gpu_counters=table, gpu_intervals=WORK)["counter_samples"]
+    highest, lowest = extremes(kept_samples, ALU), extremes(kept_samples, ALU, lowest=True)
+    start = 2 * MS
+    assert highest[0] == Evidence("gpu_counters", start, start + 100_000, "ALU Limiter 90.0 %")
     assert (len(highest), lowest[0].note) == (8, "ALU Limiter 10.0 %")
     reads = "GPU Read Bandwidth"
     for percentage, note in ((True, f"{reads} 30.0 %"), (False, f"{reads} 30 GB/s")):
         table = samples({reads: 30.0}, percentage=percentage)
-        known = given(gpu_counters=table, gpu_intervals=WORK)["counter_samples"]
-        assert {one.note for one in extremes(known, reads)} == {note}
+        kept_samples = given(gpu_counters=table, gpu_intervals=WORK)["counter_samples"]
+        assert {evidence.note for evidence in extremes(kept_samples, reads)} == {note}
 
 
 def made(values: Mapping[str, float], gigabytes: Mapping[str, float] | None = None) -> Any:
@@ -185,36 +187,36 @@ def test_each_part_is_reported_by_its_highest_counter() -> None:
     values = {"ALU Limiter": 49.0, "F32 Limiter": 92.0, "Last Level Cache Limiter": 57.0}
     values |= {"L1 Cache Limiter": 11.0, "MMU Limiter": 19.0, "Buffer L1 Miss Rate": 99.0}
     values |= {"Compute Shader Launch Limiter": 83.0, "Kernel Occupancy": 99.0}
-    found = made(values, {"Buffer Read Limiter": 300.0})["loads"]  # no share of anything
-    parts = [part.counter for part in (found.arithmetic, found.memory, found.other)]
+    loads = made(values, {"Buffer Read Limiter": 300.0})["loads"]  # no share of anything
+    parts = [part.counter for part in (loads.arithmetic, loads.memory, loads.other_units)]
     assert parts == ["F32 Limiter", "Last Level Cache Limiter", "Compute Shader Launch Limiter"]
-    assert found.both()[0].facts("arithmetic") == (
+    assert loads.require_loads()[0].facts("arithmetic") == (
         Fact("arithmetic_counter", "F32 Limiter"),
         Fact("arithmetic_share", 0.92, "ratio"),
     )
 
 
 def test_a_unit_stands_out_by_a_margin() -> None:
-    found = made({"ALU Limiter": 70.0, "MMU Limiter": 79.0})["loads"]
-    assert not found.dominated(0.10)
-    assert found.dominated(0.05)
+    loads = made({"ALU Limiter": 70.0, "MMU Limiter": 79.0})["loads"]
+    assert not loads.has_other_bottleneck(0.10)
+    assert loads.has_other_bottleneck(0.05)
 
 
 def test_bandwidth_is_a_share_of_what_the_chip_has() -> None:
     percent = made({"GPU Read Bandwidth": 60.0, "GPU Write Bandwidth": 8.0})["counter_means"]
-    found = bandwidth(percent, {})
-    assert found is not None
-    assert found.counter == "GPU Read Bandwidth + GPU Write Bandwidth"
-    assert found.share == pytest.approx(0.68)
-    counted = {"GPU Bandwidth": 300.0, "GPU Read Bandwidth": 296.0, "GPU Write Bandwidth": 4.0}
-    table = made({"ALU Limiter": 1.0}, counted)["counter_means"]
+    load = bandwidth(percent, {})
+    assert load is not None
+    assert load.counter == "GPU Read Bandwidth + GPU Write Bandwidth"
+    assert load.share == pytest.approx(0.68)
+    gigabytes = {"GPU Bandwidth": 300.0, "GPU Read Bandwidth": 296.0, "GPU Write Bandwidth": 4.0}
+    table = made({"ALU Limiter": 1.0}, gigabytes)["counter_means"]
     for machine, share in (
         (M3_MAX.machine, pytest.approx(0.75)),
         ({}, None),
         ({"chip": "Apple M9"}, None),
     ):
-        found = bandwidth(table, machine)
-        assert (found and found.share) == share, machine
-    most = bandwidth(made({}, {"GPU Bandwidth": 900.0})["counter_means"], M1_MAX.machine)
-    assert most is not None
-    assert most.share == 1.0
+        load = bandwidth(table, machine)
+        assert (load and load.share) == share, machine
+    capped_load = bandwidth(made({}, {"GPU Bandwidth": 900.0})["counter_means"], M1_MAX.machine)
+    assert capped_load is not None
+    assert capped_load.share == 1.0

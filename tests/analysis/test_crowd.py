@@ -14,8 +14,13 @@ WORDS = (
 )
 
 
-def samples(machine: float | None, own: float | None) -> dict[str, pd.DataFrame]:
-    rows = {"time": [10, 20, 30], "machine": [machine] * 3, "cpu": [own] * 3, "memory": [1] * 3}
+def samples(machine: float | None, target_cpu: float | None) -> dict[str, pd.DataFrame]:
+    rows = {
+        "time": [10, 20, 30],
+        "machine": [machine] * 3,
+        "cpu": [target_cpu] * 3,
+        "memory": [1] * 3,
+    }
     return {"process_samples": pd.DataFrame(rows)}
 
 
@@ -32,6 +37,6 @@ def test_others_are_named_where_they_left_no_room(
 
 
 def test_without_samples_or_cores_nothing_is_said() -> None:
-    for tables, made in (({}, MADE), (samples(2.0, 0.5), Provenance())):
-        assert crowd_of(tables, made) is None, (tables, made)
+    for tables, provenance in (({}, MADE), (samples(2.0, 0.5), Provenance())):
+        assert crowd_of(tables, provenance) is None, (tables, provenance)
     assert explain_crowd(None) == ""

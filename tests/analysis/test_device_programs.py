@@ -26,7 +26,7 @@ def concatenating_by_blits() -> Program:
     """Copy 64 MB 40 times a step at 111 GB/s, read and write, beside 30 ms of compute."""
     random = np.random.default_rng(1)
     program = Program("python3.12", 811)
-    at = SECOND
+    time = SECOND
     for _ in range(30):
         pieces: list[Piece] = []
         for layer in range(40):
@@ -34,8 +34,8 @@ def concatenating_by_blits() -> Program:
             pieces.append(Piece(round(compute), label=f"Compute Command {layer}"))
             copy = 2 * 64e6 / 111e9 * SECOND * random.uniform(0.98, 1.02)
             pieces.append(Piece(round(copy), "Blit", f"Blit Command {layer}"))
-        program.commit(at, pieces)
-        at = program.free - 2 * MS
+        program.commit(time, pieces)
+        time = program.queues_end - 2 * MS
     return program
 
 
@@ -47,17 +47,19 @@ def two_models() -> Program:
     waiting = [(SECOND, decode), (SECOND + 300 * MS, speech)]
     heapify(waiting)
     while waiting[0][0] < 12 * SECOND:
-        at, who = heappop(waiting)
-        done = at
+        time, who = heappop(waiting)
+        done = time
         if who == speech:
             for part in range(4):
                 work = [Piece(round(350 * MS / 4 * random.uniform(0.95, 1.05)))]
-                _, done = program.commit(at + part * 150 * US, work, "com.omni.speech", 202)
-            heappush(waiting, (max(done, at + round(680 * MS * random.uniform(0.9, 1.1))), speech))
+                _, done = program.commit(time + part * 150 * US, work, "com.omni.speech", 202)
+            heappush(
+                waiting, (max(done, time + round(680 * MS * random.uniform(0.9, 1.1))), speech)
+            )
         else:
             for part in range(10):
                 work = [Piece(round(5 * MS * random.uniform(0.9, 1.1)))]
-                _, done = program.commit(at + part * 90 * US, work, "com.omni.decode", 101)
+                _, done = program.commit(time + part * 90 * US, work, "com.omni.decode", 101)
             heappush(waiting, (done + 50 * US, decode))
     return program
 
@@ -66,16 +68,16 @@ def requests_that_leave_memory() -> Program:
     """Answer eight requests: 0.6 s of prefill, 120 steps of 12 ms, a pause; 0.92 GB more each."""
     random = np.random.default_rng(3)
     program = Program("llm-tool", 333)
-    at, level = SECOND, round(4.6 * GIB)
+    time, level = SECOND, round(4.6 * GIB)
     marks = [(0, level)]
     for _ in range(8):
         level += round(0.92 * GIB)
-        marks.append((at + 50 * MS, level))
+        marks.append((time + 50 * MS, level))
         for length in [100 * MS] * 6 + [12 * MS] * 120:
-            _, done = program.commit(at, [Piece(round(length * random.uniform(0.95, 1.05)))])
-            at = done + 40 * US
-        at += round(random.uniform(1, 2) * SECOND)
-    marks.append((at, level))
+            _, done = program.commit(time, [Piece(round(length * random.uniform(0.95, 1.05)))])
+            time = done + 40 * US
+        time += round(random.uniform(1, 2) * SECOND)
+    marks.append((time, level))
     for (start, size), (end, _) in pairwise(marks):
         program.hold(start, end, size)
     return program
@@ -88,15 +90,15 @@ def a_cache_that_is_copied() -> Program:
     """
     random = np.random.default_rng(4)
     program = Program("python3.12", 555)
-    at = SECOND
+    time = SECOND
     for step in range(120):
         part = step / 119
         for place in range(144):
-            program.allocate(at - 5 * MS + place * 20 * US, round((1 + 31 * part) * MIB / 8))
+            program.allocate(time - 5 * MS + place * 20 * US, round((1 + 31 * part) * MIB / 8))
         pieces = [Piece(round(1.5 * MS * random.uniform(0.97, 1.03))) for _ in range(48)]
-        _, done = program.commit(at, pieces)
-        program.hold(at - 6 * MS, done + 5 * MS, round((7.8 + 8.7 * part) * GIB))
-        at = done + 10 * MS
+        _, done = program.commit(time, pieces)
+        program.hold(time - 6 * MS, done + 5 * MS, round((7.8 + 8.7 * part) * GIB))
+        time = done + 10 * MS
     return program
 
 
@@ -104,16 +106,16 @@ def caches_that_push_weights_out() -> Program:
     """Keep the caches of earlier conversations until weights are wired again at each step."""
     random = np.random.default_rng(5)
     program = Program("server", 909)
-    at, last = SECOND, 0
+    time, previous_end = SECOND, 0
     for step in range(300):
         part = min(1.0, step / 100)
         full = part >= 0.8
         if full:
-            program.wire(at - 60 * MS, 55 * MS, 300 * MIB)
-        _, done = program.commit(at, [Piece(round(25 * MS * random.uniform(0.97, 1.03)))])
-        program.hold(last, done, round((9 + 9 * part) * GIB))
-        last = done
-        at = done + (62 * MS if full else 50 * US)
+            program.wire(time - 60 * MS, 55 * MS, 300 * MIB)
+        _, done = program.commit(time, [Piece(round(25 * MS * random.uniform(0.97, 1.03)))])
+        program.hold(previous_end, done, round((9 + 9 * part) * GIB))
+        previous_end = done
+        time = done + (62 * MS if full else 50 * US)
     return program
 
 
@@ -121,13 +123,13 @@ def a_sampler_that_sorts() -> Program:
     """Sort all logits for each token by the kernel that candle calls `asort_desc_f32`."""
     random = np.random.default_rng(6)
     program = Program("candle-demo", 4242)
-    at = SECOND
+    time = SECOND
     for _ in range(40):
         lengths = np.round(9 * MS * random.uniform(0.97, 1.06, 2)).astype(int).tolist()
         names = ("gemv_f16", "asort_desc_f32")
         pieces = [Piece(length, label=name) for length, name in zip(lengths, names, strict=True)]
-        program.commit(at, pieces)
-        at = program.free - MS
+        program.commit(time, pieces)
+        time = program.queues_end - MS
     return program
 
 
@@ -182,7 +184,7 @@ CASES = {
 
 
 def words_of(findings: Iterable[dict[str, Any]]) -> str:
-    return " ".join(f"{one['message']} {one['advice']}" for one in findings)
+    return " ".join(f"{finding['message']} {finding['advice']}" for finding in findings)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -191,17 +193,25 @@ def test_what_is_said_of_a_programs_exports(name: str, tmp_path: Path, tracekit:
     exports = case.program().write(tmp_path / "exports")
     assert tracekit("import", exports, "--output", tmp_path / "run").code == 0
     findings = json.loads(tracekit("analyze", tmp_path / "run", "--json").out)["findings"]
-    found = [one for one in findings if case.rule in {one["rule"], *one.get("effects", ())}]
-    assert len(found) == 1, [one["rule"] for one in findings]
+    rule_findings = [
+        finding
+        for finding in findings
+        if case.rule in {finding["rule"], *finding.get("effects", ())}
+    ]
+    assert len(rule_findings) == 1, [finding["rule"] for finding in findings]
     # An advice that two findings share stands in the first of them.
-    lever = found[0].get("lever", "")
-    said = words_of(one for one in findings if one in found or lever == one.get("lever"))
-    assert [words for words in case.must if words not in said] == [], said
-    every = words_of(findings)
-    assert [words for words in case.never if words in every] == [], every
-    facts = {fact["name"]: fact["value"] for fact in found[0].get("facts", [])}
-    assert {one: facts[one] for one in case.facts} == pytest.approx(case.facts, rel=0.05)
-    assert len(found[0]["advice"].split()) <= 45
+    lever = rule_findings[0].get("lever", "")
+    found_words = words_of(
+        finding for finding in findings if finding in rule_findings or lever == finding.get("lever")
+    )
+    assert [words for words in case.must if words not in found_words] == [], found_words
+    all_words = words_of(findings)
+    assert [words for words in case.never if words in all_words] == [], all_words
+    facts = {fact["name"]: fact["value"] for fact in rule_findings[0].get("facts", [])}
+    assert {fact_name: facts[fact_name] for fact_name in case.facts} == pytest.approx(
+        case.facts, rel=0.05
+    )
+    assert len(rule_findings[0]["advice"].split()) <= 45
 
 
 def test_the_page_groups_work_without_names_by_channel_and_length(

@@ -19,200 +19,210 @@ Scene = Callable[[], Stock]
 NONE = 0
 
 
-def pipelined(made: Stock, number: int, buffers: int, work: float) -> Stock:
+def run_pipelined(stock: Stock, number: int, buffers: int, work: float) -> Stock:
     """Submit each iteration before waiting for the one before."""
     for factor in jitter(number, 0.01):
         for _ in range(buffers):
-            made.buffer([work * factor])
-        made.run_ahead()
-        made.spend(30)
-    made.wait()
-    return made
+            stock.buffer([work * factor])
+        stock.run_ahead()
+        stock.spend(30)
+    stock.wait()
+    return stock
 
 
 def alternating(number: int, buffers: int, work: float, host: float, encode: float = 5) -> Stock:
     """Wait for each iteration, and do something else before the next one."""
-    made = Stock()
+    stock = Stock()
     for factor in jitter(number, 0.02):
         for _ in range(buffers):
-            made.buffer([work * factor], encode)
-        made.wait()
-        made.spend(host)
-    return made
+            stock.buffer([work * factor], encode)
+        stock.wait()
+        stock.spend(host)
+    return stock
 
 
 def chat(*, waits: bool) -> Stock:
     """Answer three prompts, each after a pause: prefill, then 60 tokens."""
-    made = Stock()
+    stock = Stock()
     for _ in range(3):
         for factor in jitter(60, 0.05):
-            made.buffer([9_000 * factor])
-        made.wait()
+            stock.buffer([9_000 * factor])
+        stock.wait()
         for factor in jitter(60, 0.02):
             for _ in range(8):
-                made.buffer([2_000 * factor])
+                stock.buffer([2_000 * factor])
             if waits:
-                made.wait()
+                stock.wait()
             else:
-                made.run_ahead()
-            made.spend(4_500 if waits else 30)
-        made.wait()
-        made.spend(2e6)
-    return made
+                stock.run_ahead()
+            stock.spend(4_500 if waits else 30)
+        stock.wait()
+        stock.spend(2e6)
+    return stock
 
 
 def mixed_boundaries() -> Stock:
-    made, random = Stock(), np.random.default_rng(3)
+    stock, random = Stock(), np.random.default_rng(3)
     for _ in range(40):
         for _ in range(45):
-            made.buffer([300], switch=float(random.uniform(20, 260)))
-        made.run_ahead()
-    return made
+            stock.buffer([300], switch=float(random.uniform(20, 260)))
+        stock.run_ahead()
+    return stock
 
 
 def a_deep_queue() -> Stock:
-    made = Stock(switch=20)
+    stock = Stock(switch=20)
     for _ in range(1_800):
-        made.buffer([300])
-    return made
+        stock.buffer([300])
+    return stock
 
 
 def reads_inside() -> Stock:
-    made = Stock()
+    stock = Stock()
     for factor in jitter(60, 0.02):
         for number in range(4):
             for _ in range(1 + number):
-                made.buffer([600 * factor])
-            made.wait()
-            made.spend(600)
-    return made
+                stock.buffer([600 * factor])
+            stock.wait()
+            stock.spend(600)
+    return stock
 
 
 def wired_again(allocated: float = 0) -> Stock:
     """Wire 9 GiB before most of 42 iterations, and allocate so many GiB there."""
-    made = Stock()
+    stock = Stock()
     label = WIRE.format(size="9216.00")
     for number, factor in enumerate(jitter(42, 0.02)):
-        for at in range(2 if allocated or not number else 0):
+        for offset in range(2 if allocated or not number else 0):
             size = round(allocated / 2 * 2**30)
             cells = {"event": "Allocation", "size": size, "type": "Buffer"}
-            made.add("resource_allocations", made.now + at, **cells)
+            stock.add("resource_allocations", stock.host_time + offset, **cells)
         if number % 7:
-            made.add("driver_events", made.now, 80_000, event="Wire Memory", label=label)
-            made.spend(80_000)
+            stock.add("driver_events", stock.host_time, 80_000, event="Wire Memory", label=label)
+            stock.spend(80_000)
         for _ in range(4):
-            made.buffer([5_000 * factor])
-        made.wait()
-        made.spend(200)
-    return made
+            stock.buffer([5_000 * factor])
+        stock.wait()
+        stock.spend(200)
+    return stock
 
 
 def wired_once() -> Stock:
-    made = Stock()
+    stock = Stock()
     label = WIRE.format(size="9216.00")
-    made.add("driver_events", made.now, 800_000, event="Wire Memory", label=label)
-    made.spend(800_000)
-    return pipelined(made, 40, 8, 2_000)
+    stock.add("driver_events", stock.host_time, 800_000, event="Wire Memory", label=label)
+    stock.spend(800_000)
+    return run_pipelined(stock, 40, 8, 2_000)
 
 
-def clocked(*states: tuple[float, str], thermal: str = "") -> Stock:
+def run_at_states(*states: tuple[float, str], thermal: str = "") -> Stock:
     """Run at states, each for a share of the time, in a thermal state that holds in the last."""
-    made = pipelined(Stock(), 80, 8, 2_000)
-    at = 0.0
+    stock = run_pipelined(Stock(), 80, 8, 2_000)
+    time = 0.0
     for share, name in states:
-        made.add("gpu_performance_states", at, share * made.done, state=name, induced=True)
-        at += share * made.done
+        stock.add("gpu_performance_states", time, share * stock.done, state=name, induced=True)
+        time += share * stock.done
     if thermal:
-        last = at - states[-1][0] * made.done
-        made.add("thermal_states", 0, last, state="Nominal", induced=True)
-        made.add("thermal_states", last, made.done - last, state=thermal, induced=True)
-    return made
+        last_start = time - states[-1][0] * stock.done
+        stock.add("thermal_states", 0, last_start, state="Nominal", induced=True)
+        stock.add(
+            "thermal_states", last_start, stock.done - last_start, state=thermal, induced=True
+        )
+    return stock
 
 
-def compiled(before: int, after: int) -> Stock:
-    made = pipelined(Stock(), before, 8, 2_000) if before else Stock()
-    made.add("compiler_activity", made.now, 900_000, compiler="x", program="Compute")
-    made.spend(900_000)
-    return pipelined(made, after, 8, 2_000)
+def compile_between(iterations_before: int, iterations_after: int) -> Stock:
+    stock = run_pipelined(Stock(), iterations_before, 8, 2_000) if iterations_before else Stock()
+    stock.add("compiler_activity", stock.host_time, 900_000, compiler="x", program="Compute")
+    stock.spend(900_000)
+    return run_pipelined(stock, iterations_after, 8, 2_000)
 
 
 def encoders(gap: float) -> Stock:
-    made = Stock(launch=gap)
+    stock = Stock(launch=gap)
     for factor in jitter(30, 0.02):
         for _ in range(2):
-            made.buffer([9 * factor] * 100, 1)
-        made.run_ahead()
-    return made
+            stock.buffer([9 * factor] * 100, 1)
+        stock.run_ahead()
+    return stock
 
 
 def one_late(wait: float, *, on_the_cpu: bool = False) -> Stock:
     """Let one of six command buffers wait, for something or for a thread that works meanwhile."""
-    made = Stock()
+    stock = Stock()
     for factor in jitter(60, 0.02):
         for number in range(6):
-            free = made.free
-            made.buffer([800 * factor], switch=wait if number == 3 else 1)
-            for at in np.arange(free, free + wait, 500) if number == 3 and on_the_cpu else []:
-                made.add("cpu_profile", at, weight=500_000, leaf="mlx::core::cpu::sort", tid=2)
-        made.run_ahead()
-    return made
+            free_time = stock.device_free_time
+            stock.buffer([800 * factor], switch=wait if number == 3 else 1)
+            for time in (
+                np.arange(free_time, free_time + wait, 500) if number == 3 and on_the_cpu else []
+            ):
+                stock.add("cpu_profile", time, weight=500_000, leaf="mlx::core::cpu::sort", tid=2)
+        stock.run_ahead()
+    return stock
 
 
 def a_stall_every(number: int) -> Stock:
-    made = Stock()
+    stock = Stock()
     for place, factor in enumerate(jitter(200, 0.01)):
         for _ in range(4):
-            made.buffer([1_000 * factor])
-        made.run_ahead()
+            stock.buffer([1_000 * factor])
+        stock.run_ahead()
         if place % number == number - 1:
-            made.wait()
-            made.spend(15_000)
-    return made
+            stock.wait()
+            stock.spend(15_000)
+    return stock
 
 
 def a_cliff() -> Stock:
-    made = Stock()
+    stock = Stock()
     for place, noise in enumerate(jitter(80, 0.01)):
         for _ in range(6):
-            made.buffer([700 * noise * (1.5 if place >= 40 else 1)])
-        made.run_ahead()
-    return made
+            stock.buffer([700 * noise * (1.5 if place >= 40 else 1)])
+        stock.run_ahead()
+    return stock
 
 
 def layers(*names: str) -> Stock:
-    made = Stock()
+    stock = Stock()
     for factor in jitter(40, 0.01):
         for _ in range(8):
-            made.buffer([400 * factor] * len(names), names=names)
-        made.run_ahead()
-    return made
+            stock.buffer([400 * factor] * len(names), names=names)
+        stock.run_ahead()
+    return stock
 
 
 def beside_another(*, delayed: bool) -> Stock:
-    made = Stock()
+    stock = Stock()
     cells = {"process": "other", "pid": 9, "target": False, "channel": "Compute"}
     for factor in jitter(60, 0.01):
         for _ in range(4):
-            made.buffer([1_000 * factor])
-            made.add("gpu_intervals", made.free + 1, 400 if delayed else 0, **cells, label="x")
-            made.free += 402 if delayed else 0
-        made.run_ahead()
-    return made
+            stock.buffer([1_000 * factor])
+            stock.add(
+                "gpu_intervals",
+                stock.device_free_time + 1,
+                400 if delayed else 0,
+                **cells,
+                label="x",
+            )
+            stock.device_free_time += 402 if delayed else 0
+        stock.run_ahead()
+    return stock
 
 
 def a_slow_driver() -> Stock:
-    made = Stock()
+    stock = Stock()
     for factor in jitter(60, 0.02):
         for _ in range(6):
-            made.buffer([800 * factor], driver=900)
-        made.wait()
-    return made
+            stock.buffer([800 * factor], driver=900)
+        stock.wait()
+    return stock
 
 
 def errors() -> Stock:
-    made = pipelined(Stock(), 20, 4, 2_000)
-    made.add("command_buffer_errors", made.done, error=2, command_buffer=made.number)
-    return made
+    stock = run_pipelined(Stock(), 20, 4, 2_000)
+    stock.add("command_buffer_errors", stock.done, error=2, command_buffer=stock.number)
+    return stock
 
 
 # What the rule that names it is called, what the first advice says, and what it does not.
@@ -226,13 +236,13 @@ MAXIMUM, MEDIUM = (0.4, "Maximum"), (0.6, "Medium")
 CLOCK, FUSED = "gpu-downclocked", "scaled_dot_product_attention"
 
 PROBLEMS: dict[str, tuple[Scene, str, str, str]] = {
-    "60 buffers a token": (lambda: pipelined(Stock(switch=20), 40, 60, 300), *LIMITS),
+    "60 buffers a token": (lambda: run_pipelined(Stock(switch=20), 40, 60, 300), *LIMITS),
     "45 buffers of much work": (
-        lambda: pipelined(Stock(switch=20), 40, 45, 480),
+        lambda: run_pipelined(Stock(switch=20), 40, 45, 480),
         *("frequent-command-buffers", "MLX_MAX_MB_PER_BUFFER", "async_eval"),
     ),
     "boundaries of 260 us": (
-        lambda: pipelined(Stock(switch=260), 40, 20, 1_500),
+        lambda: run_pipelined(Stock(switch=260), 40, 20, 1_500),
         *("frequent-command-buffers", "MLX_MAX_OPS_PER_BUFFER", "mx.cpu"),
     ),
     "boundaries of 20 to 260 us": (mixed_boundaries, *LIMITS),
@@ -246,18 +256,28 @@ PROBLEMS: dict[str, tuple[Scene, str, str, str]] = {
         lambda: wired_again(allocated=9),
         *("hot-allocations", "caches in place", "set_wired_limit"),
     ),
-    "low power mode": (lambda: clocked((1, "Minimum")), CLOCK, "Low Power Mode", "High Power"),
+    "low power mode": (
+        lambda: run_at_states((1, "Minimum")),
+        CLOCK,
+        "Low Power Mode",
+        "High Power",
+    ),
     "too hot": (
-        lambda: clocked(MAXIMUM, MEDIUM, thermal="Serious"),
+        lambda: run_at_states(MAXIMUM, MEDIUM, thermal="Serious"),
         *(CLOCK, "cool down", "Low Power Mode"),
     ),
     "a limit of power": (
-        lambda: clocked(MAXIMUM, MEDIUM, thermal="Nominal"),
+        lambda: run_at_states(MAXIMUM, MEDIUM, thermal="Nominal"),
         *(CLOCK, "High Power mode", "hot because"),
     ),
-    "compiled in the loop": (lambda: compiled(10, 60), *WARMED),
-    "compiled at the first decode": (lambda: compiled(1, 60), *WARMED),
-    "compiled before the loop": (lambda: compiled(0, 60), "left-out-time", "prebuilt", "async"),
+    "compiled in the loop": (lambda: compile_between(10, 60), *WARMED),
+    "compiled at the first decode": (lambda: compile_between(1, 60), *WARMED),
+    "compiled before the loop": (
+        lambda: compile_between(0, 60),
+        "left-out-time",
+        "prebuilt",
+        "async",
+    ),
     "unfused attention": (lambda: layers(*UNFUSED), "unfused-attention", FUSED, "async"),
     "sorted logits": (lambda: layers(*SORTED), "avoidable-kernels", "argpartition", "contiguous"),
     "2,383 operations of 28 us": (
@@ -288,73 +308,79 @@ PROBLEMS: dict[str, tuple[Scene, str, str, str]] = {
 }
 
 
-def require_lever(result: Result, rule: str, said: str, unsaid: str) -> None:
+def require_lever(result: Result, rule: str, expected_words: str, unsaid: str) -> None:
     """Require that the rule found something, and that the first finding names the lever."""
     assert not [check for check in result.checks if check.status == "failed"]
-    assert rule in [name for one in result.findings for name in (one.rule, *one.effects)]
-    first = result.findings[0]
-    assert said in first.advice, first
-    assert unsaid not in first.advice, first
+    assert rule in [
+        name for finding in result.findings for name in (finding.rule, *finding.effects)
+    ]
+    first_finding = result.findings[0]
+    assert expected_words in first_finding.advice, first_finding
+    assert unsaid not in first_finding.advice, first_finding
 
 
 def numbers(result: Result) -> str:
-    known = [one for one in result.metrics if one.value is not None]
-    return ", ".join(f"{one.name} {one.value:.5g}" for one in known)
+    known_metrics = [metric for metric in result.metrics if metric.value is not None]
+    return ", ".join(f"{metric.name} {metric.value:.5g}" for metric in known_metrics)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_the_first_finding_names_the_lever(problem: str, golden: Golden) -> None:
     scene, *lever = PROBLEMS[problem]
-    result = scene().analyzed()
+    result = scene().analyze_tables()
     require_lever(result, *lever)
-    first, *others = result.findings
-    golden(first, *(f"{one.rule}, {one.saving}: {one.message}" for one in others), numbers(result))
+    first_finding, *other_findings = result.findings
+    golden(
+        first_finding,
+        *(f"{finding.rule}, {finding.saving}: {finding.message}" for finding in other_findings),
+        numbers(result),
+    )
 
 
 def with_a_load() -> Stock:
-    made = Stock()
+    stock = Stock()
     for _ in range(30):
-        made.buffer([3_000])
-        made.wait()
-        made.spend(40_000)
-    made.spend(2e6)
-    return pipelined(made, 80, 8, 2_000)
+        stock.buffer([3_000])
+        stock.wait()
+        stock.spend(40_000)
+    stock.spend(2e6)
+    return run_pipelined(stock, 80, 8, 2_000)
 
 
 def nobody_asks() -> Stock:
-    made = pipelined(Stock(), 40, 8, 2_000)
-    made.spend(3e6)
-    return pipelined(made, 40, 8, 2_000)
+    stock = run_pipelined(Stock(), 40, 8, 2_000)
+    stock.spend(3e6)
+    return run_pipelined(stock, 40, 8, 2_000)
 
 
 def a_pool_that_fills() -> Stock:
-    made = Stock()
+    stock = Stock()
     for place in range(60):
-        for at in range(20 if place < 5 else 0):
+        for offset in range(20 if place < 5 else 0):
             cells = {"event": "Allocation", "size": 10 << 20, "type": "Buffer"}
-            made.add("resource_allocations", made.now + at, **cells)
+            stock.add("resource_allocations", stock.host_time + offset, **cells)
         for _ in range(8):
-            made.buffer([2_000])
-        made.run_ahead()
-    return made
+            stock.buffer([2_000])
+        stock.run_ahead()
+    return stock
 
 
-def paced(period: float, *, presents: bool, spread: float = 0.2) -> Stock:
-    made = Stock()
+def run_paced(period: float, *, presents: bool, spread: float = 0.2) -> Stock:
+    stock = Stock()
     for number, factor in enumerate(jitter(200, spread)):
-        made.now = max(made.now, 1_000 + number * period)
+        stock.host_time = max(stock.host_time, 1_000 + number * period)
         for _ in range(2):
-            made.buffer([2_000 * factor])
+            stock.buffer([2_000 * factor])
         if presents:
-            made.add("present_requests", made.now, command_buffer=made.number)
-        made.wait()
-    return made
+            stock.add("present_requests", stock.host_time, command_buffer=stock.number)
+        stock.wait()
+    return stock
 
 
 def two_loops() -> Stock:
-    made = pipelined(Stock(), 40, 8, 2_000)
-    made.spend(5_000)
-    return pipelined(made, 40, 3, 1_000)
+    stock = run_pipelined(Stock(), 40, 8, 2_000)
+    stock.spend(5_000)
+    return run_pipelined(stock, 40, 3, 1_000)
 
 
 HEALTHY: dict[str, Scene] = {
@@ -363,10 +389,10 @@ HEALTHY: dict[str, Scene] = {
     "three prompts": lambda: chat(waits=False),
     "a pool fills first": a_pool_that_fills,
     "wired once": wired_once,
-    "paced by a display": lambda: paced(12_500, presents=True),
-    "paced by a timer": lambda: paced(21_300, presents=False),
-    "as even as a display": lambda: paced(1e6 / 60, presents=False, spread=0),
-    "a ramp": lambda: clocked((0.1, "Minimum"), (0.15, "Medium"), (0.75, "Maximum")),
+    "paced by a display": lambda: run_paced(12_500, presents=True),
+    "paced by a timer": lambda: run_paced(21_300, presents=False),
+    "as even as a display": lambda: run_paced(1e6 / 60, presents=False, spread=0),
+    "a ramp": lambda: run_at_states((0.1, "Minimum"), (0.15, "Medium"), (0.75, "Maximum")),
     "two loops in a row": two_loops,
     "fused attention": lambda: layers("steel_gemm_nt", "sdpa_vector", "rms_norm"),
     "another that waits": lambda: beside_another(delayed=False),
@@ -378,54 +404,56 @@ HEALTHY: dict[str, Scene] = {
 
 @pytest.mark.parametrize("scene", HEALTHY)
 def test_hard_and_healthy_recordings_raise_no_warning(scene: str, golden: Golden) -> None:
-    result = HEALTHY[scene]().analyzed()
+    result = HEALTHY[scene]().analyze_tables()
     assert not [check for check in result.checks if check.status == "failed"]
     assert not warnings(result)
-    golden(*(f"{one.rule}: {one.message}" for one in result.findings), numbers(result))
+    golden(*(f"{finding.rule}: {finding.message}" for finding in result.findings), numbers(result))
 
 
 def test_iterations_of_unequal_work_or_several_waits_are_one_loop() -> None:
     for seed in range(3):
-        made = Stock()
+        stock = Stock()
         for factor in jitter(120, 0.2, seed):
             for _ in range(2):
-                made.buffer([2_000 * factor])
-            made.wait()
-            made.spend(8_000)
-        assert len(given(**made.tables())["iterations"]) >= 0.95 * 120, seed
-        made, random = Stock(), np.random.default_rng(seed)
+                stock.buffer([2_000 * factor])
+            stock.wait()
+            stock.spend(8_000)
+        assert len(given(**stock.tables())["iterations"]) >= 0.95 * 120, seed
+        stock, random = Stock(), np.random.default_rng(seed)
         for _ in range(40):
             for work in (500, 500, 500, 500, 4_000):
-                made.buffer([work * float(np.exp(random.normal(0, 0.1)))])
-                made.wait()
-                made.spend(300)
-        assert len(given(**made.tables())["iterations"]) == 40, seed
+                stock.buffer([work * float(np.exp(random.normal(0, 0.1)))])
+                stock.wait()
+                stock.spend(300)
+        assert len(given(**stock.tables())["iterations"]) == 40, seed
 
 
 def test_signposts_that_repeat_are_the_iterations() -> None:
-    tables = pipelined(Stock(), 20, 4, 1_000).tables()
-    begun = tables["submissions"]["start"].to_numpy()[::4]
-    posts = table("start", *((at,) for at in begun[::-1]), unit=1, duration=20_000, target=True)
+    tables = run_pipelined(Stock(), 20, 4, 1_000).tables()
+    begins = tables["submissions"]["start"].to_numpy()[::4]
+    posts = table(
+        "start", *((begin,) for begin in begins[::-1]), unit=1, duration=20_000, target=True
+    )
     posts = posts.assign(subsystem="app", category="loop", name="token")
-    few, others = posts[:7].assign(name="few"), posts.assign(name="other", target=False)
-    begun_only = posts[:1].assign(start=begun[-1] + 20_000, duration=pd.array([None], "Int64"))
-    every = pd.concat([few, others, posts, begun_only])
-    known = given(**tables, signpost_intervals=every)["iterations"]
-    assert known["start"].tolist() == begun.tolist()
-    assert set(known["source"]) == {"signposts"}
+    few_posts, other_posts = posts[:7].assign(name="few"), posts.assign(name="other", target=False)
+    begun_only = posts[:1].assign(start=begins[-1] + 20_000, duration=pd.array([None], "Int64"))
+    all_posts = pd.concat([few_posts, other_posts, posts, begun_only])
+    iterations = given(**tables, signpost_intervals=all_posts)["iterations"]
+    assert iterations["start"].tolist() == begins.tolist()
+    assert set(iterations["source"]) == {"signposts"}
 
 
 def test_samples_say_what_the_host_did_in_the_gaps() -> None:
-    made = alternating(60, 8, 2_000, 4_500)
-    ends = [row["time"] / 1e3 for row in made.rows["completions"]][7::8]
+    stock = alternating(60, 8, 2_000, 4_500)
+    ends = [row["time"] / 1e3 for row in stock.rows["completions"]][7::8]
     for place, end in enumerate(ends):
-        for at in (500, 1_500, 2_500):
+        for offset in (500, 1_500, 2_500):
             leaf = "sample_token ← (12 other frames)" if place % 4 else "0x1957c3901"
-            made.add("cpu_profile", end + at, weight=1_000_000, leaf=leaf)
-    made.add("threads", 0, tid=1, name="python", main=True)
-    first = made.analyzed().findings[0]
-    assert "of 177 samples of the main thread, 74.6 % in sample_token" in first.message
-    assert "candidates" not in first.advice
+            stock.add("cpu_profile", end + offset, weight=1_000_000, leaf=leaf)
+    stock.add("threads", 0, tid=1, name="python", main=True)
+    first_finding = stock.analyze_tables().findings[0]
+    assert "of 177 samples of the main thread, 74.6 % in sample_token" in first_finding.message
+    assert "candidates" not in first_finding.advice
 
 
 # Each disturbance is something that real recordings have beside. It changes the tables of a
@@ -448,22 +476,22 @@ def window_server(tables: Tables) -> Tables:
     rows = [
         {
             **_DRAWN,
-            "start": at + int(random.integers(0, 2 * MS)),
+            "start": time + int(random.integers(0, 2 * MS)),
             "duration": int(random.integers(100_000, 400_000)),
             "channel": channel,
         }
-        for at in range(0, end_of(tables), 16_667_000)
+        for time in range(0, end_of(tables), 16_667_000)
         for channel in ("Vertex", "Fragment")
     ]
-    every = pd.concat([tables["gpu_intervals"], frame(rows)], ignore_index=True)
-    return {**tables, "gpu_intervals": every.astype({"target": bool})}
+    all_intervals = pd.concat([tables["gpu_intervals"], frame(rows)], ignore_index=True)
+    return {**tables, "gpu_intervals": all_intervals.astype({"target": bool})}
 
 
 def ids_alike(tables: Tables) -> Tables:
-    named = [name for name, rows in tables.items() if "command_buffer" in rows]
+    table_names = [name for name, rows in tables.items() if "command_buffer" in rows]
     changed = {
         name: tables[name].assign(command_buffer=pd.array([1] * len(tables[name]), dtype="UInt64"))
-        for name in named
+        for name in table_names
         if name != "command_buffer_errors"
     }
     return {**tables, **changed}
@@ -477,59 +505,65 @@ def second_channel(tables: Tables) -> Tables:
 
 def older(tables: Tables) -> Tables:
     """Leave out the columns that tell how long encoders of a command buffer took."""
-    left = tables["submissions"].drop(columns=["encoder_time", "encoders"])
-    return {**tables, "submissions": left}
+    submissions = tables["submissions"].drop(columns=["encoder_time", "encoders"])
+    return {**tables, "submissions": submissions}
 
 
 def without_latencies(tables: Tables) -> Tables:
     work = tables["gpu_intervals"]
-    none = pd.array([None] * len(work), dtype="Int64")
-    return {**tables, "gpu_intervals": work.assign(start_latency=none)}
+    missing_values = pd.array([None] * len(work), dtype="Int64")
+    return {**tables, "gpu_intervals": work.assign(start_latency=missing_values)}
 
 
-def moved(tables: Tables, way: Callable[[Times], Times]) -> Tables:
+def move_times(tables: Tables, way: Callable[[Times], Times]) -> Tables:
     """Lay all times of a recording on another course; lengths follow."""
-    made: dict[str, pd.DataFrame] = {}
+    moved_tables: dict[str, pd.DataFrame] = {}
     for name, rows in tables.items():
         key = "time" if "time" in rows else "start"
         if rows.empty:
-            made[name] = rows
+            moved_tables[name] = rows
             continue
-        before = rows[key].to_numpy(dtype=np.int64)
-        after = way(before)
-        cells: dict[str, object] = {key: after}
+        old_times = rows[key].to_numpy(dtype=np.int64)
+        new_times = way(old_times)
+        cells: dict[str, object] = {key: new_times}
         if "start_latency" in rows:
             latency = rows["start_latency"].to_numpy(dtype=np.int64, na_value=0)
-            cells["start_latency"] = pd.array(after - way(before - latency), dtype="Int64")
+            cells["start_latency"] = pd.array(new_times - way(old_times - latency), dtype="Int64")
         if "duration" in rows:
-            ends = before + rows["duration"].to_numpy(dtype=np.int64, na_value=0)
-            cells["duration"] = pd.array(way(ends) - after, dtype="Int64")
+            ends = old_times + rows["duration"].to_numpy(dtype=np.int64, na_value=0)
+            cells["duration"] = pd.array(way(ends) - new_times, dtype="Int64")
             if "encoder_time" in rows:
-                spent = rows["encoder_time"].to_numpy(dtype=np.int64, na_value=0)
-                cells["encoder_time"] = pd.array(way(ends) - way(ends - spent), dtype="Int64")
-        made[name] = rows.assign(**cells)
-    return made
+                encoder_times = rows["encoder_time"].to_numpy(dtype=np.int64, na_value=0)
+                cells["encoder_time"] = pd.array(
+                    way(ends) - way(ends - encoder_times), dtype="Int64"
+                )
+        moved_tables[name] = rows.assign(**cells)
+    return moved_tables
 
 
 def uneven(tables: Tables) -> Tables:
     """Let time pass up to 3 % faster or slower in each millisecond."""
-    at = np.arange(0, end_of(tables) + 100 * MS, MS)
-    steps = np.exp(np.random.default_rng(5).normal(0, 0.03, at.size - 1)) * MS
+    moments = np.arange(0, end_of(tables) + 100 * MS, MS)
+    steps = np.exp(np.random.default_rng(5).normal(0, 0.03, moments.size - 1)) * MS
     course = np.concatenate(([0.0], np.cumsum(steps)))
-    return moved(tables, lambda times: np.rint(np.interp(times, at, course)).astype(np.int64))
+    return move_times(
+        tables, lambda times: np.rint(np.interp(times, moments, course)).astype(np.int64)
+    )
 
 
 def hiccups(tables: Tables) -> Tables:
     """Take the host off its processor for 5 ms, twice, where the device has nothing to do."""
-    own = tables["gpu_intervals"][tables["gpu_intervals"]["target"]].sort_values("start")
-    begins = own["start"].to_numpy(dtype=np.int64)
-    ends = np.maximum.accumulate(begins + own["duration"].to_numpy(dtype=np.int64))
+    target_rows = tables["gpu_intervals"][tables["gpu_intervals"]["target"]].sort_values("start")
+    begins = target_rows["start"].to_numpy(dtype=np.int64)
+    ends = np.maximum.accumulate(begins + target_rows["duration"].to_numpy(dtype=np.int64))
     idle = np.flatnonzero(begins[1:] > ends[:-1] + 200)
     if idle.size < 2:
         return tables
     chosen = np.random.default_rng(3).choice(idle, 2, replace=False)
     moments = np.sort(ends[chosen]) + 50
-    return moved(tables, lambda times: times + 5 * MS * np.searchsorted(moments, times, "right"))
+    return move_times(
+        tables, lambda times: times + 5 * MS * np.searchsorted(moments, times, "right")
+    )
 
 
 DISTURBANCES: dict[str, Disturb] = {
@@ -538,7 +572,7 @@ DISTURBANCES: dict[str, Disturb] = {
     "a second channel": second_channel,
     "an older version": older,
     "no start latencies": without_latencies,
-    "a later begin": lambda tables: moved(tables, lambda times: times + 5_000 * MS),
+    "a later begin": lambda tables: move_times(tables, lambda times: times + 5_000 * MS),
     "uneven times": uneven,
     "two hiccups": hiccups,
 }

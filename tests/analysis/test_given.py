@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysed import TARGETS, intervals, named, phases, row_of_steps
+from analysed import TARGETS, intervals, make_named_table, phases, row_of_steps
 from tracekit.analysis import given
 from tracekit.analysis.analyze import analyze, used_tables
 from tracekit.analysis.given import GIVEN, Given, losses_of_used, recorded_tables, settings_table
@@ -21,18 +21,20 @@ A = pd.DataFrame({"start": [1]})
 B = pd.DataFrame({"start": [2]})
 
 
-def both(a: pd.DataFrame, b: pd.DataFrame | None, *, limit: float = 0.5) -> Iterator[object]:
+def yield_inputs(
+    a: pd.DataFrame, b: pd.DataFrame | None, *, limit: float = 0.5
+) -> Iterator[object]:
     yield a
     yield b
     yield limit
 
 
 def test_tables_come_by_name_and_what_may_be_missing_is_none() -> None:
-    first, second, limit = inject(both, {"a": A, "b": B}, {"limit": 0.1})
-    assert (first is A, second is B, limit) == (True, True, 0.1)
-    _, second, limit = inject(both, {"a": A})
+    first_table, second, limit = inject(yield_inputs, {"a": A, "b": B}, {"limit": 0.1})
+    assert (first_table is A, second is B, limit) == (True, True, 0.1)
+    _, second, limit = inject(yield_inputs, {"a": A})
     assert (second, limit) == (None, 0.5)
-    assert thresholds(both) == {"limit": 0.5}
+    assert thresholds(yield_inputs) == {"limit": 0.5}
 
 
 def test_a_missing_table_is_said_in_words_of_who_would_have_made_it() -> None:
@@ -48,7 +50,7 @@ def test_a_missing_table_is_said_in_words_of_who_would_have_made_it() -> None:
 
 def test_an_unknown_threshold_is_named_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match="no threshold 'most'") as error:
-        inject(both, {"a": A}, {"most": 1})
+        inject(yield_inputs, {"a": A}, {"most": 1})
     assert error.value.hint == "There are: limit."
 
 
@@ -61,9 +63,9 @@ class Unreadable(dict[str, pd.DataFrame]):
 
 def test_a_table_that_is_missing_or_cannot_be_read_makes_it_unavailable() -> None:
     with pytest.raises(Unavailable, match="no table a, which comes from nowhere"):
-        inject(both, {"b": B})
+        inject(yield_inputs, {"b": B})
     with pytest.raises(Unavailable, match=r"a\.xml holds 2 tables\."):
-        inject(both, Unreadable(a=A, b=B))
+        inject(yield_inputs, Unreadable(a=A, b=B))
 
 
 OURS = Provenance(targets=TARGETS)
@@ -118,17 +120,24 @@ def test_what_a_derived_table_needs_is_exported() -> None:
 
 def test_rows_of_a_workload_are_gone_where_another_of_its_tables_speaks_of_them() -> None:
     marks, steps, idle = phases(1, 9), row_of_steps([1]), row_of_steps([1], ["idle"])
-    for name, tables, said in (
+    for name, tables, expected_end in (
         ("steps", {"phases": marks}, "although the workload came to its steady phase."),
         ("steps", {"phases": marks[:1]}, ""),
         ("steps", {"phases": marks.assign(clock="trace")}, ""),  # a program's own signposts
         ("phases", {"steps": steps}, "although the workload made steps."),
         ("phases", {"steps": steps, "memory_profile": A}, "always writes with its steps."),
-        ("spans", {"steps": idle, "spans": named(("admit", 1, 1))}, "the steps without load."),
-        ("spans", {"steps": idle, "spans": named(("idle", 1, 1))}, ""),
+        (
+            "spans",
+            {"steps": idle, "spans": make_named_table(("admit", 1, 1))},
+            "the steps without load.",
+        ),
+        ("spans", {"steps": idle, "spans": make_named_table(("idle", 1, 1))}, ""),
     ):
-        found = given.gone(name, tables)
-        assert (found.endswith(said), bool(found)) == (True, bool(said)), (tables, name)
+        reason = given.describe_missing_rows(name, tables)
+        assert (reason.endswith(expected_end), bool(reason)) == (True, bool(expected_end)), (
+            tables,
+            name,
+        )
 
 
 PROLOG = '<?xml version="1.0"?>\n<trace-query-result>\n'
@@ -138,7 +147,7 @@ def export(folder: Path, schema: str, columns: str, rows: str, end: str = "") ->
     header = "".join(
         f"<col><mnemonic>{name}</mnemonic><name>{name}</name>"
         f"<engineering-type>{kind}</engineering-type></col>"
-        for name, kind in (one.split(":") for one in columns.split())
+        for name, kind in (column.split(":") for column in columns.split())
     )
     node = f"<node xpath='//trace-toc[1]/run[1]/data[1]/table[1]'><schema name=\"{schema}\">"
     (folder / f"{schema}.xml").write_text(
@@ -153,24 +162,24 @@ def test_used_tables_are_read_for_their_losses(tmp_path: Path) -> None:
     export(tmp_path, "metal-gpu-state-intervals", columns, rows)
     export(tmp_path, "metal-gpu-intervals", "start:start-time", "", "</node></trace-query-result>")
     tables = Tables(tmp_path, frozenset())
-    found = losses_of_used(tables, {"gpu_states", "gpu_intervals", "steps"})
-    listed = set(zip(found["flaw"], found["table"].fillna(""), strict=True))
+    losses = losses_of_used(tables, {"gpu_states", "gpu_intervals", "steps"})
+    listed = set(zip(losses["flaw"], losses["table"].fillna(""), strict=True))
     assert {("damaged", ""), ("unknown", "gpu_states"), ("lacking", "gpu_states")} <= listed
     assert ("unreadable", "gpu_intervals") in listed
-    lacking = found[(found["flaw"] == "lacking") & (found["table"] == "gpu_states")]
-    assert lacking["column"].tolist() == ["label, num-events, gpu"]
+    lacking_rows = losses[(losses["flaw"] == "lacking") & (losses["table"] == "gpu_states")]
+    assert lacking_rows["column"].tolist() == ["label, num-events, gpu"]
 
 
 def test_losses_are_given_once_and_only_of_exports(tmp_path: Path) -> None:
-    given = Given(Tables(tmp_path, frozenset()), Provenance(), used={"gpu_states"})
+    given_tables = Given(Tables(tmp_path, frozenset()), Provenance(), used_tables={"gpu_states"})
     for name in ("losses", "settings"):
-        assert given[name].empty, name
-        assert given[name] is given[name], name
+        assert given_tables[name].empty, name
+        assert given_tables[name] is given_tables[name], name
         with pytest.raises(KeyError):
             Given({}, Provenance())[name]
     (tmp_path / "a.xml").write_text(f"{PROLOG}<node><schema name='metal-gpu-intervals'>")
-    found = losses_of_used(Tables(tmp_path, frozenset()), {"gpu_intervals"})
-    assert found[["flaw", "schema"]].to_numpy().tolist() == [["damaged", "metal-gpu-intervals"]]
+    losses = losses_of_used(Tables(tmp_path, frozenset()), {"gpu_intervals"})
+    assert losses[["flaw", "schema"]].to_numpy().tolist() == [["damaged", "metal-gpu-intervals"]]
 
 
 TOC = (
@@ -183,8 +192,8 @@ TOC = (
 
 def test_settings_are_rows_in_the_words_of_the_table_of_contents(tmp_path: Path) -> None:
     (tmp_path / "toc.xml").write_text(TOC.format("Performance Limiters"), encoding="utf-8")
-    found = settings_table(Tables(tmp_path, frozenset()))
-    assert found.to_dict("list") == {
+    settings = settings_table(Tables(tmp_path, frozenset()))
+    assert settings.to_dict("list") == {
         "instrument": ["Metal GPU Counters", "Metal GPU Counters"],
         "setting": ["Counter Set: Performance Limiters", "Shader Timeline: Enabled"],
     }
@@ -201,11 +210,11 @@ def test_a_result_tells_of_damage_and_of_columns_that_are_not_there(tmp_path: Pa
     rows = STATE.format(1, 10) + STATE.format(2, 20) + "<row><start-time id='9'>3"
     export(tmp_path, "device-thermal-state-intervals", HEAT, rows)
     result = analyze(Tables(tmp_path, frozenset({4711})), Provenance())
-    listed = {one.rule: one for one in result.findings}
+    listed = {finding.rule: finding for finding in result.findings}
     assert set(listed) == {"capture-truncated", "schema-drift"}
-    cut, drift = listed["capture-truncated"], listed["schema-drift"]
-    assert (cut.severity, drift.severity) == (Severity.ERROR, Severity.WARNING)
-    assert "is damaged after row 2" in cut.message
+    truncation, drift = listed["capture-truncated"], listed["schema-drift"]
+    assert (truncation.severity, drift.severity) == (Severity.ERROR, Severity.WARNING)
+    assert "is damaged after row 2" in truncation.message
     assert "lacks end, is-induced, track-label, narrative, so that" in drift.message
     assert "induced" in drift.message.partition("so that")[2]
 
@@ -216,5 +225,5 @@ def test_a_whole_export_of_known_columns_is_passed(tmp_path: Path) -> None:
     export(tmp_path, "metal-gpu-state-intervals", f"{columns} color:name", "", end)
     result = analyze(Tables(tmp_path, frozenset({4711})), Provenance())
     assert not result.findings
-    passed = {one.rule for one in result.checks if one.status is Status.PASSED}
+    passed = {check.rule for check in result.checks if check.status is Status.PASSED}
     assert {"capture-truncated", "schema-drift"} <= passed

@@ -22,13 +22,13 @@ def device(channel: str = "CPU", clock: str = "host") -> Device:
 
 def steps(submitted: int, cpu: tuple[int, int, int] | None = CPU, **more: Any) -> pd.DataFrame:
     """Make ten steps of 1000 ns, which are handed over after so long."""
-    made = pd.DataFrame({"start": range(0, 10_000, 1_000), "duration": 1_000, "phase": "steady"})
+    frame = pd.DataFrame({"start": range(0, 10_000, 1_000), "duration": 1_000, "phase": "steady"})
     names = ("submit_cpu", "submit_other_cpu", "wait_cpu")
-    made = made.assign(submitted=submitted, **dict(zip(names, cpu or (None,) * 3, strict=True)))
-    return made.assign(**more)
+    frame = frame.assign(submitted=submitted, **dict(zip(names, cpu or (None,) * 3, strict=True)))
+    return frame.assign(**more)
 
 
-def told(name: str, offset: int, length: int) -> pd.DataFrame:
+def make_spans(name: str, offset: int, length: int) -> pd.DataFrame:
     starts = [start + offset for start in range(0, 10_000, 1_000)]
     return pd.DataFrame({"start": starts, "duration": length, "name": name})
 
@@ -39,7 +39,7 @@ def told(name: str, offset: int, length: int) -> pd.DataFrame:
         ("lazy", steps(100), None, 0.1),
         ("of an older worker", steps(100, None), None, 0.0),
         ("held up by other threads", steps(990, (20, 960, 10)), None, 0.02),
-        ("a compile", steps(990, (20, 0, 10)), told("compile", 5, 980), 0.02),
+        ("a compile", steps(990, (20, 0, 10)), make_spans("compile", 5, 980), 0.02),
         ("idle steps", steps(990, variant="idle"), None, 0.0),
     ],
 )
@@ -56,7 +56,7 @@ def test_steps_that_leave_work_to_wait_for_are_divided(
         ("numpy, with threads that spin", steps(990, (990, 990, 10)), None, device()),
         ("of an older worker", steps(990, None), None, device()),
         ("a sleep", steps(990, (10, 0, 10)), None, device()),
-        ("a span of the whole step", steps(990, (10, 0, 10)), told("x", 0, 1000), device()),
+        ("a span of the whole step", steps(990, (10, 0, 10)), make_spans("x", 0, 1000), device()),
         ("evaluated on a GPU", steps(990, (10, 990, 10)), None, device("metal, seen")),
         ("read on a GPU", steps(500, (100, 400, 500)), None, device("metal, seen")),
     ],
@@ -80,11 +80,11 @@ def test_a_gpu_says_itself_when_it_worked() -> None:
 def test_a_finding_says_that_the_thread_which_hands_over_computed() -> None:
     marked = steps(400, (390, 0, 600), clock="host", tokens=1, index=range(10), variant="")
     work = marked.assign(start=marked["start"] + 400, duration=600, channel="CPU", label="x")
-    nothing = pd.array([None] * 10, dtype="Int64")
-    work = work.assign(target=True, start_latency=nothing, command_buffer=nothing)
+    missing_values = pd.array([None] * 10, dtype="Int64")
+    work = work.assign(target=True, start_latency=missing_values, command_buffer=missing_values)
     phases = pd.DataFrame({"start": [0], "duration": [10_000], "name": "steady", "clock": "host"})
     tables = {"gpu_intervals": work, "steps": marked, "phases": phases}
-    known = Given(tables, Provenance(targets=(Process(7, "x"),)))
-    [finding] = inject(RULES["bubbles"].judge, known)
+    given_tables = Given(tables, Provenance(targets=(Process(7, "x"),)))
+    [finding] = inject(RULES["bubbles"].judge, given_tables)
     assert finding.fact("idle_share") == 0.4
     assert finding.fact("computing") == 0.39

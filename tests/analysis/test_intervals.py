@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysed import phases, table
-from tracekit.analysis.idle.work import covered as covered_by
+from tracekit.analysis.idle.work import union_target_rows as covered_by
 from tracekit.analysis.intervals import (
     FOREVER,
     NEVER,
@@ -28,23 +28,25 @@ from tracekit.analysis.intervals import (
 
 Pairs = list[tuple[int, int]]
 pairs = st.lists(
-    st.tuples(st.integers(-20, 40), st.integers(0, 12)).map(lambda one: (one[0], one[0] + one[1])),
+    st.tuples(st.integers(-20, 40), st.integers(0, 12)).map(
+        lambda pair: (pair[0], pair[0] + pair[1])
+    ),
     max_size=12,
 )
 windows = st.tuples(st.integers(-25, 45), st.integers(-25, 45))
 
 
 def arrays(intervals: Pairs) -> tuple[np.ndarray, np.ndarray]:
-    both = np.array(intervals, dtype=np.int64).reshape(-1, 2)
-    return both[:, 0], both[:, 1]
+    bounds = np.array(intervals, dtype=np.int64).reshape(-1, 2)
+    return bounds[:, 0], bounds[:, 1]
 
 
-def covered(intervals: Pairs) -> set[int]:
+def find_moments(intervals: Pairs) -> set[int]:
     return {moment for start, end in intervals for moment in range(start, end)}
 
 
-def pairs_of(found: tuple[np.ndarray, np.ndarray]) -> Pairs:
-    return [(int(start), int(end)) for start, end in zip(*found, strict=True)]
+def pairs_of(bounds: tuple[np.ndarray, np.ndarray]) -> Pairs:
+    return [(int(start), int(end)) for start, end in zip(*bounds, strict=True)]
 
 
 def test_a_row_at_the_start_of_a_window_is_in_it_and_one_at_its_end_is_not() -> None:
@@ -71,11 +73,11 @@ def test_union_joins_what_overlaps_or_touches() -> None:
 @given(pairs)
 def test_busy_is_at_most_the_span_and_the_sum(intervals: Pairs) -> None:
     starts, ends = arrays(intervals)
-    taken = busy(starts, ends)
-    assert taken == len(covered(intervals))
-    assert taken <= int((ends - starts).sum())
+    busy_time = busy(starts, ends)
+    assert busy_time == len(find_moments(intervals))
+    assert busy_time <= int((ends - starts).sum())
     if intervals:
-        assert taken <= int(ends.max() - starts.min())
+        assert busy_time <= int(ends.max() - starts.min())
 
 
 @given(pairs, windows)
@@ -83,20 +85,20 @@ def test_gaps_and_intervals_together_fill_the_window(
     intervals: Pairs, window: tuple[int, int]
 ) -> None:
     begin, end = window
-    found = pairs_of(gaps(*arrays(intervals), begin, end))
-    assert covered(found) == set(range(begin, end)) - covered(intervals)
-    assert all(start < stop for start, stop in found)
+    gap_pairs = pairs_of(gaps(*arrays(intervals), begin, end))
+    assert find_moments(gap_pairs) == set(range(begin, end)) - find_moments(intervals)
+    assert all(start < stop for start, stop in gap_pairs)
 
 
 @given(pairs, windows, pairs)
 def test_clip_keeps_what_lies_inside_and_overlap_what_both_cover(
-    intervals: Pairs, window: tuple[int, int], others: Pairs
+    intervals: Pairs, window: tuple[int, int], other_intervals: Pairs
 ) -> None:
     begin, end = window
-    kept = pairs_of(clip(*arrays(intervals), begin, end))
-    assert covered(kept) == covered(intervals) & set(range(begin, end))
-    both = covered(intervals) & covered(others)
-    assert overlap(*arrays(intervals), *arrays(others)) == len(both)
+    clipped_pairs = pairs_of(clip(*arrays(intervals), begin, end))
+    assert find_moments(clipped_pairs) == find_moments(intervals) & set(range(begin, end))
+    shared_moments = find_moments(intervals) & find_moments(other_intervals)
+    assert overlap(*arrays(intervals), *arrays(other_intervals)) == len(shared_moments)
 
 
 def test_the_callers_arrays_stay_as_they_are() -> None:
@@ -119,24 +121,26 @@ def test_the_steady_window_is_the_workloads_own_or_spans_the_rows(
     assert steady_window(marked, rows) == Window(100, 150, "the steady window")
     for marks in (None, marked[:1]):
         with subtests.test(marks=marks):
-            found = steady_window(marks, rows)
-            assert found is not None
-            assert (found.start, found.end, found.length) == (3, 43, 40)
-            assert found.name == "the time from the target's first to its last interval"
+            window = steady_window(marks, rows)
+            assert window is not None
+            assert (window.start, window.end, window.length) == (3, 43, 40)
+            assert window.name == "the time from the target's first to its last interval"
     assert steady_window(None, rows[:0]) is None
 
 
 @given(pairs, pairs)
 def test_each_window_is_covered_as_if_it_were_alone(intervals: Pairs, parts: Pairs) -> None:
-    found = IntervalSet.of(*arrays(intervals)).within(*arrays(parts))
-    assert found.tolist() == [busy(*clip(*arrays(intervals), *part)) for part in parts]
+    coverage = IntervalSet.from_spans(*arrays(intervals)).measure_within(*arrays(parts))
+    assert coverage.tolist() == [busy(*clip(*arrays(intervals), *part)) for part in parts]
     start = 1_700_000_000_000_000_001  # of a real trace
-    found = IntervalSet.of(np.array([start]), np.array([start + 7]))
-    assert found.within(np.array([0, start + 3]), start + np.array([100, 5])).tolist() == [7, 2]
+    coverage = IntervalSet.from_spans(np.array([start]), np.array([start + 7]))
+    assert coverage.measure_within(
+        np.array([0, start + 3]), start + np.array([100, 5])
+    ).tolist() == [7, 2]
 
 
 def test_an_interval_holds_its_start_and_not_its_end(subtests: pytest.Subtests) -> None:
-    for at, inside, begun, coming in (
+    for time, is_inside, begin, coming in (
         (9, False, NEVER, 10),
         (10, True, 10, 30),
         (19, True, 10, 30),
@@ -144,12 +148,12 @@ def test_an_interval_holds_its_start_and_not_its_end(subtests: pytest.Subtests) 
         (30, True, 30, FOREVER),
         (40, False, NEVER, FOREVER),
     ):
-        with subtests.test(at=at):
-            two = IntervalSet.of(np.array([10, 30, 12]), np.array([20, 40, 15]))
-            moment = np.array([at])
+        with subtests.test(at=time):
+            two = IntervalSet.from_spans(np.array([10, 30, 12]), np.array([20, 40, 15]))
+            moment = np.array([time])
             assert two.bounds.tolist() == [10, 30, 20, 40]
-            assert two.contains(moment).tolist() == [inside]
-            assert two.interval_start(moment).tolist() == [begun]
+            assert two.contains(moment).tolist() == [is_inside]
+            assert two.interval_start(moment).tolist() == [begin]
             assert two.next_start(moment).tolist() == [coming]
             assert not IntervalSet.empty().contains(moment).any()
             assert IntervalSet.empty().next_start(moment).tolist() == [FOREVER]
@@ -174,16 +178,24 @@ def test_the_lowest_free_lane_is_taken() -> None:
 
 
 @given(pairs.map(sorted), st.integers(1, 5))
-def test_no_lane_overlaps_and_none_is_left_out_needlessly(intervals: Pairs, most: int) -> None:
-    lanes = lanes_of(*arrays(intervals), most).tolist()
-    placed = list(zip(intervals, lanes, strict=True))
-    for lane in range(most):
-        own = [pair for pair, place in placed if place == lane]
-        assert all(before[1] <= after[0] for before, after in pairwise(own)), lane
-    for at, (pair, lane) in enumerate(placed):
+def test_no_lane_overlaps_and_none_is_left_out_needlessly(
+    intervals: Pairs, lane_limit: int
+) -> None:
+    lanes = lanes_of(*arrays(intervals), lane_limit).tolist()
+    placed_pairs = list(zip(intervals, lanes, strict=True))
+    for lane in range(lane_limit):
+        lane_pairs = [pair for pair, place in placed_pairs if place == lane]
+        assert all(
+            first_pair[1] <= next_pair[0] for first_pair, next_pair in pairwise(lane_pairs)
+        ), lane
+    for index, (pair, lane) in enumerate(placed_pairs):
         if lane < 0:
-            busy = {one for (_, end), one in placed[:at] if one >= 0 and end > pair[0]}
-            assert len(busy) == most, at
+            busy = {
+                other_lane
+                for (_, end), other_lane in placed_pairs[:index]
+                if other_lane >= 0 and end > pair[0]
+            }
+            assert len(busy) == lane_limit, index
 
 
 PERCENTS = (0, 1, 50, 95, 99, 99.9, 100)
@@ -192,18 +204,23 @@ PERCENTS = (0, 1, 50, 95, 99, 99.9, 100)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(-(2**40), 2**40)), max_size=40))
 def test_each_group_has_the_percentiles_that_numpy_says(values_of: Pairs) -> None:
     codes, values = arrays(values_of)
-    found = grouped(codes, values, PERCENTS)
-    assert found.codes.tolist() == sorted(set(codes.tolist()))
-    for row, code in enumerate(found.codes):
-        own = values[codes == code]
-        assert (found.counts[row], found.totals[row]) == (own.size, own.sum()), row
-        assert found.percentiles[row].tolist() == np.percentile(own, PERCENTS).tolist(), row
+    groups = grouped(codes, values, PERCENTS)
+    assert groups.codes.tolist() == sorted(set(codes.tolist()))
+    for row, code in enumerate(groups.codes):
+        group_values = values[codes == code]
+        assert (groups.counts[row], groups.totals[row]) == (
+            group_values.size,
+            group_values.sum(),
+        ), row
+        assert groups.percentiles[row].tolist() == np.percentile(group_values, PERCENTS).tolist(), (
+            row
+        )
 
 
 @pytest.mark.parametrize("huge", [1, 2**62])
 def test_codes_and_values_need_not_fit_into_one_number(huge: int) -> None:
-    found = grouped(*arrays([(huge, 7), (0, 2**62), (huge, -(2**61)), (0, 0), (0, 1)]), [50])
-    assert found.codes.tolist() == [0, huge]
-    assert found.counts.tolist() == [3, 2]
-    assert found.totals.tolist() == [2**62 + 1, 7 - 2**61]
-    assert found.percentiles.tolist() == [[1.0], [(7 - 2**61) / 2]]
+    groups = grouped(*arrays([(huge, 7), (0, 2**62), (huge, -(2**61)), (0, 0), (0, 1)]), [50])
+    assert groups.codes.tolist() == [0, huge]
+    assert groups.counts.tolist() == [3, 2]
+    assert groups.totals.tolist() == [2**62 + 1, 7 - 2**61]
+    assert groups.percentiles.tolist() == [[1.0], [(7 - 2**61) / 2]]

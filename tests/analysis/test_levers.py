@@ -62,25 +62,27 @@ def test_advice_is_a_short_order_that_ends_with_a_period(row: Lever) -> None:
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
 def test_advice_names_settings_of_its_own_kind_only(row: Lever) -> None:
     allowed = NEUTRAL if row.kind is None else NEUTRAL | {str(row.kind)}
-    assert {setting.of for setting in row.settings} <= allowed
+    assert {setting.owner for setting in row.settings} <= allowed
     for kind, words in OF_A_KIND.items():
         if kind is not row.kind:
             foreign = {*words.findall(row.words)} - SHARED
-            known = {setting.name for setting in row.settings}
-            assert not {word for word in foreign if not any(word in name for name in known)}, kind
+            setting_names = {setting.name for setting in row.settings}
+            assert not {
+                word for word in foreign if not any(word in name for name in setting_names)
+            }, kind
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
 def test_advice_names_no_setting_that_is_not_listed(row: Lever) -> None:
-    rest = row.words
+    remaining_words = row.words
     for setting in settings_in(row.words):
-        rest = rest.replace(setting.name, " ")
-    assert LIKE_A_SETTING.findall(rest) == []
+        remaining_words = remaining_words.replace(setting.name, " ")
+    assert LIKE_A_SETTING.findall(remaining_words) == []
 
 
 def test_every_setting_is_named_somewhere_and_has_a_source() -> None:
-    named = {setting.name for row in ROWS for setting in row.settings}
-    assert {setting.name for setting in settings()} == named
+    setting_names = {setting.name for row in ROWS for setting in row.settings}
+    assert {setting.name for setting in settings()} == setting_names
     for setting in settings():
         source = setting.source
         assert THREAD.match(source) or PLACE.match(source) or PAGE.match(source), setting
@@ -132,20 +134,26 @@ def levers_of_rules() -> set[str]:
         *((None, 0.0, 0.3, 1.0, 2.0), (None, 1.0, 2.0), (False, True), (None, False, True))
     )
     habits = [
-        Habits(waits=waits, buffers=buffers, host_longer=longer, lost=lost, other_stream=longer)
-        for waits, buffers, longer, lost in choices
+        Habits(
+            waits=waits,
+            buffers=buffers,
+            host_longer=longer,
+            lost_wiring=is_lost,
+            other_stream=longer,
+        )
+        for waits, buffers, longer, is_lost in choices
     ]
-    habits += [replace(each, small_work=True) for each in habits]
-    return literal | {mechanism(cause, each) for cause in Cause for each in habits}
+    habits += [replace(habit, small_work=True) for habit in habits]
+    return literal | {mechanism(cause, habit) for cause in Cause for habit in habits}
 
 
 LITERAL = re.compile(r"\blever=\"([\w-]+)\"")
 
 
 def test_every_mechanism_that_a_rule_names_has_a_lever() -> None:
-    named = levers_of_rules()
-    assert {"several-waits", "late-start", "other-stream", "host-elsewhere"} <= named
-    assert named - set(Mechanism) == set()
+    lever_names = levers_of_rules()
+    assert {"several-waits", "late-start", "other-stream", "host-elsewhere"} <= lever_names
+    assert lever_names - set(Mechanism) == set()
 
 
 # What the maintainers did, by thread: each lever has to be the one that was accepted there.

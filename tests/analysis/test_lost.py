@@ -77,11 +77,11 @@ class Whole:
     metrics: dict[str, Measurement]
     judged: dict[str, Judged]
 
-    def given(self, tables: Mapping[str, pd.DataFrame]) -> Given:
+    def build_given(self, tables: Mapping[str, pd.DataFrame]) -> Given:
         return Given(tables, self.recording.provenance(), used_tables())
 
 
-def _simulated(setup: Setup) -> Callable[[Path], Recording]:
+def _simulate_setup(setup: Setup) -> Callable[[Path], Recording]:
     """Make a recording with all tables of marks, as a workload of tracekit leaves them."""
 
     def make(folder: Path) -> Recording:
@@ -94,7 +94,7 @@ def _simulated(setup: Setup) -> Callable[[Path], Recording]:
     return make
 
 
-def _hosted(workload: str, parameters: Mapping[str, object]) -> Callable[[Path], Recording]:
+def _record_on_host(workload: str, parameters: Mapping[str, object]) -> Callable[[Path], Recording]:
     def make(folder: Path) -> Recording:
         plan = Plan(
             workload=find(workload),
@@ -113,29 +113,29 @@ def _hosted(workload: str, parameters: Mapping[str, object]) -> Callable[[Path],
 
 
 KINDS: Mapping[str, Callable[[Path], Recording]] = {
-    "metal": _simulated(_BUSY),
-    "metal that tells no waits": _simulated(replace(_BUSY, tells=False)),
-    "metal server": _simulated(replace(_BUSY, server=Server(8, 20 * MILLISECOND, True))),
-    "host": _hosted("paged", _PAGED),
-    "host server": _hosted("serve", _SERVE),
+    "metal": _simulate_setup(_BUSY),
+    "metal that tells no waits": _simulate_setup(replace(_BUSY, tells=False)),
+    "metal server": _simulate_setup(replace(_BUSY, server=Server(8, 20 * MILLISECOND, True))),
+    "host": _record_on_host("paged", _PAGED),
+    "host server": _record_on_host("serve", _SERVE),
 }
 """How a good recording of each kind is made."""
 
 
-def whole(make: Callable[[Path], Recording], folder: Path) -> Whole:
+def examine_recording(make: Callable[[Path], Recording], folder: Path) -> Whole:
     recording = make(folder)
-    found = pipeline.tables_of(recording)
-    tables = {name: found[name] for name in used_tables() if name in found}
-    known = Given(tables, recording.provenance())
-    metrics = {name: measure(metric, known) for name, metric in METRICS.items()}
-    judged = {name: judge(rule, known, {}) for name, rule in RULES.items()}
+    all_tables = pipeline.tables_of(recording)
+    tables = {name: all_tables[name] for name in used_tables() if name in all_tables}
+    given_tables = Given(tables, recording.provenance())
+    metrics = {name: measure(metric, given_tables) for name, metric in METRICS.items()}
+    judged = {name: judge(rule, given_tables, {}) for name, rule in RULES.items()}
     return Whole(recording, tables, metrics, judged)
 
 
 def faulty(fault: str, seed: int) -> Callable[[Path], Recording]:
     """Return how a recording with a fault is made, that the rule of its name finds."""
     setup = replace(SETUP, steps=40)
-    return _simulated(FAULTS[fault].put(setup, np.random.default_rng(seed)))
+    return _simulate_setup(FAULTS[fault].put(setup, np.random.default_rng(seed)))
 
 
 # Tables of events: that one has no row says that nothing of the kind happened. These numbers are
@@ -170,7 +170,11 @@ _OF_LOOPS = (
     "lost-residency",
 )
 RENAMED |= {(name, "steps") for name in _OF_LOOPS}
-IDLE_SHARES = [one for one in METRICS if one.startswith("idle_") and one != "idle_ratio"]
+IDLE_SHARES = [
+    metric_name
+    for metric_name in METRICS
+    if metric_name.startswith("idle_") and metric_name != "idle_ratio"
+]
 # Each fault with a seed by which it is large enough to be found.
 FOUND = {
     **dict.fromkeys(RULES, 0),
@@ -195,12 +199,12 @@ OF_TABLES = sorted(set(RULES) - {"schema-drift", "trace-overhead"})
     ],
 )
 def good(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
-    return whole(KINDS[request.param], tmp_path_factory.mktemp("good") / "run")
+    return examine_recording(KINDS[request.param], tmp_path_factory.mktemp("good") / "run")
 
 
 def without(tables: dict[str, pd.DataFrame], name: str, how: str) -> dict[str, pd.DataFrame]:
     if how == "absent":
-        return {one: frame for one, frame in tables.items() if one != name}
+        return {table_name: frame for table_name, frame in tables.items() if table_name != name}
     return tables | {name: tables[name].iloc[:0]}
 
 
@@ -209,10 +213,10 @@ def reads(metric: str, table: str) -> bool:
 
 
 def check_metrics(
-    before: dict[str, Measurement], after: dict[str, Measurement], allowed: set[str]
+    old_metrics: dict[str, Measurement], new_metrics: dict[str, Measurement], allowed: set[str]
 ) -> None:
-    for name, new in after.items():
-        old = before[name]
+    for name, new in new_metrics.items():
+        old = old_metrics[name]
         assert new.value is not None or new.reason, name
         if name == "idle_unattributed":  # what nothing tells any more
             assert (new.value or 0) >= (old.value or 0), name
@@ -220,9 +224,11 @@ def check_metrics(
             assert new.value == old.value, name
         if name in allowed & COUNTED_AS_NONE:
             assert new.value in {0, None}, name
-    shares = [after[one].value for one in IDLE_SHARES if one in after]
+    shares = [
+        new_metrics[share_name].value for share_name in IDLE_SHARES if share_name in new_metrics
+    ]
     if len(shares) == len(IDLE_SHARES) and None not in shares:
-        assert sum(filter(None, shares)) == pytest.approx(after["idle_ratio"].value)
+        assert sum(filter(None, shares)) == pytest.approx(new_metrics["idle_ratio"].value)
 
 
 OF_SAVINGS = {
@@ -231,31 +237,31 @@ OF_SAVINGS = {
 }
 
 
-def may_save(one: Finding, saving: int | None) -> bool:
+def may_save(finding: Finding, saving: int | None) -> bool:
     """Tell whether a finding states this saving, or a range that holds it, but for a hundredth."""
-    facts = {fact.name: fact.value for fact in one.facts}
-    least, most = facts.get("saving_least"), facts.get("saving_most")
-    if isinstance(least, int) and isinstance(most, int) and saving is not None:
-        return 0.99 * least <= saving <= 1.01 * most
-    return one.saving in {None, saving}
+    facts = {fact.name: fact.value for fact in finding.facts}
+    lower_bound, upper_bound = facts.get("saving_least"), facts.get("saving_most")
+    if isinstance(lower_bound, int) and isinstance(upper_bound, int) and saving is not None:
+        return 0.99 * lower_bound <= saving <= 1.01 * upper_bound
+    return finding.saving in {None, saving}
 
 
 def statements(findings: list[Finding]) -> set[object]:
     """Return the facts that are known, but for those of savings, and sentences without facts."""
-    without = [one for one in findings if not one.wording]
+    without = [finding for finding in findings if not finding.wording]
     return {
         *(
             (fact.name, str(ShownFact(fact)))
-            for one in findings
-            for fact in one.facts
+            for finding in findings
+            for fact in finding.facts
             if fact.value and fact.name not in OF_SAVINGS
         ),
-        *(part for one in without for part in re.split(r"(?<=[.:]) ", one.message)),
+        *(part for finding in without for part in re.split(r"(?<=[.:]) ", finding.message)),
     }
 
 
-def check_rule(before: Judged, after: Judged, table: str, how: str) -> None:
-    (old, was), (new, said) = before, after
+def check_rule(old_judged: Judged, new_judged: Judged, table: str, how: str) -> None:
+    (old, was), (new, new_findings) = old_judged, new_judged
     place = (old.rule, table)
     assert new.status is not Status.ABSTAINED or new.reason, old.rule
     if new.status is Status.ABSTAINED or place == ("capture-empty", "gpu_intervals"):
@@ -263,12 +269,14 @@ def check_rule(before: Judged, after: Judged, table: str, how: str) -> None:
     if how == "empty" and place in NONE_FOUND:
         return
     # What is not recorded may count for something else: then a finding says that it may.
-    marked = any(fact.name == "lacking" and fact.value for one in said for fact in one.facts)
+    marked = any(
+        fact.name == "lacking" and fact.value for finding in new_findings for fact in finding.facts
+    )
     assert new.status is old.status or (marked and new.status is Status.FOUND), place
     if not marked and old.rule not in CHANGED and place not in RENAMED:
-        assert statements(said) <= statements(was), place
-        for one in said:
-            assert any(may_save(one, each.saving) for each in was), place
+        assert statements(new_findings) <= statements(was), place
+        for finding in new_findings:
+            assert any(may_save(finding, old_finding.saving) for old_finding in was), place
 
 
 @pytest.mark.parametrize("how", ["absent", "empty"])
@@ -276,13 +284,15 @@ def test_a_table_that_is_missing_changes_no_number_without_a_reason(good: Whole,
     for table in sorted(used_tables() & good.tables.keys()):
         if how == "empty" and good.tables[table].empty:
             continue
-        left = good.given(without(dict(good.tables), table, how))
-        none = NONE_HAPPENED.get(table, set()) if how == "empty" else set[str]()
-        after = {name: measure(METRICS[name], left) for name in METRICS if reads(name, table)}
-        check_metrics(good.metrics, after, none)
+        reduced_tables = good.build_given(without(dict(good.tables), table, how))
+        allowed_metrics = NONE_HAPPENED.get(table, set()) if how == "empty" else set[str]()
+        new_metrics = {
+            name: measure(METRICS[name], reduced_tables) for name in METRICS if reads(name, table)
+        }
+        check_metrics(good.metrics, new_metrics, allowed_metrics)
         for name, rule in RULES.items():
             if table in recorded_tables(rule.judge):
-                check_rule(good.judged[name], judge(rule, left, {}), table, how)
+                check_rule(good.judged[name], judge(rule, reduced_tables, {}), table, how)
 
 
 @pytest.mark.campaign
@@ -291,16 +301,16 @@ def test_no_rule_passes_what_it_found_because_a_table_is_missing(name: str, tmp_
     recording = faulty(name, FOUND[name])(tmp_path / "run")
     provenance, rule = recording.provenance(), RULES[name]
     read = pipeline.tables_of(recording)
-    tables = {one: read[one] for one in used_tables() if one in read}
+    tables = {table_name: read[table_name] for table_name in used_tables() if table_name in read}
     limits = LIMITS.get(name, {})
-    before = judge(rule, Given(tables, provenance), limits)
-    assert before[0].status is Status.FOUND
+    old_judged = judge(rule, Given(tables, provenance), limits)
+    assert old_judged[0].status is Status.FOUND
     for table in recorded_tables(rule.judge) & tables.keys():
         for how in ("absent", "empty"):
             if (name, table) == ("frequent-readback", "steps"):
                 continue  # groups of command buffers alike may each be a part of an iteration
-            left = Given(without(tables, table, how), provenance)
-            check_rule(before, judge(rule, left, limits), table, how)
+            reduced_tables = Given(without(tables, table, how), provenance)
+            check_rule(old_judged, judge(rule, reduced_tables, limits), table, how)
 
 
 @contextmanager
@@ -316,7 +326,9 @@ def half_of(export: Path) -> Generator[None]:
 
 def made_of(schema: str) -> set[str]:
     return {
-        name for name, one in SCHEMAS.items() if schema in {source.schema for source in one.sources}
+        name
+        for name, table_schema in SCHEMAS.items()
+        if schema in {source.schema for source in table_schema.sources}
     }
 
 
@@ -324,33 +336,35 @@ def made_of(schema: str) -> set[str]:
 @pytest.mark.filterwarnings("ignore::tracekit.tables.DamagedExportWarning")
 @pytest.mark.parametrize("good", ["metal", "host", "host server"], indirect=True)
 def test_nothing_is_made_of_half_an_export(good: Whole) -> None:
-    exports = [one for one in good.recording.exports.glob("*.*") if one.stem != "toc"]
+    exports = [file for file in good.recording.exports.glob("*.*") if file.stem != "toc"]
     provenance = good.recording.provenance()
-    cut = [one for one in exports if made_of(one.stem) & used_tables()]
-    for export in cut:
+    cut_exports = [file for file in exports if made_of(file.stem) & used_tables()]
+    for export in cut_exports:
         with half_of(export):
-            left = Given(pipeline.tables_of(good.recording), provenance, used_tables())
+            reduced_tables = Given(pipeline.tables_of(good.recording), provenance, used_tables())
             for name, metric in METRICS.items():
-                new = measure(metric, left)
-                known = new.value == good.metrics[name].value  # the workload marks its loop
-                if made_of(export.stem) & recorded_tables(metric.measure) and not known:
+                new = measure(metric, reduced_tables)
+                is_unchanged = new.value == good.metrics[name].value  # the workload marks its loop
+                if made_of(export.stem) & recorded_tables(metric.measure) and not is_unchanged:
                     assert (new.value, bool(new.reason)) == (None, True), (name, export.stem)
                 elif new.value is not None:
                     assert new.value == good.metrics[name].value, (name, export.stem)
             for name, rule in RULES.items():
-                check, found = judge(rule, left, {})
+                check, findings = judge(rule, reduced_tables, {})
                 if name == "capture-truncated":
-                    assert found[0].wording == "capture-truncated-damaged", (name, export.stem)
-                elif (check, found) == good.judged[name]:
+                    assert findings[0].wording == "capture-truncated-damaged", (name, export.stem)
+                elif (check, findings) == good.judged[name]:
                     continue  # the workload marks its loop: the table was not needed
                 elif made_of(export.stem) & recorded_tables(rule.judge):
                     assert check.status in {Status.ABSTAINED, Status.FOUND}, (name, export.stem)
                     # What it found may be whole; what it would save was read off the damaged table.
-                    whole = {one.saving for one in good.judged[name][1]} | {None}
-                    assert check.reason or {one.saving for one in found} <= whole, (export, name)
+                    whole_savings = {finding.saving for finding in good.judged[name][1]} | {None}
+                    assert (
+                        check.reason or {finding.saving for finding in findings} <= whole_savings
+                    ), (export, name)
                 elif check.status is not Status.ABSTAINED and name != "schema-drift":
                     assert check.status is good.judged[name][0].status, (name, export.stem)
-    assert len(cut) > 10
+    assert len(cut_exports) > 10
 
 
 _COLUMN = "<col><mnemonic>{0}</mnemonic><engineering-type>{1}</engineering-type></col>"
@@ -378,17 +392,17 @@ def test_a_rule_abstains_where_a_table_that_it_mentions_is_damaged(
 ) -> None:
     recording = faulty(name, FOUND[name])(tmp_path / "run")
 
-    def judged() -> Judged:
-        known = Given(pipeline.tables_of(recording), recording.provenance(), used_tables())
-        return judge(RULES[name], known, {})
+    def judge_recording() -> Judged:
+        given_tables = Given(pipeline.tables_of(recording), recording.provenance(), used_tables())
+        return judge(RULES[name], given_tables, {})
 
-    assert judged()[0].status is Status.FOUND
+    assert judge_recording()[0].status is Status.FOUND
     for export in recording.exports.glob(f"{schema}.*"):
         export.write_bytes(export.read_bytes()[: export.stat().st_size // 2])
     if table == "shader_runs":
         (recording.exports / f"{schema}.xml").write_text(CUT)
-    check, found = judged()
-    assert (check.status, found) == (Status.ABSTAINED, [])
+    check, findings = judge_recording()
+    assert (check.status, findings) == (Status.ABSTAINED, [])
     assert table in check.reason
 
 

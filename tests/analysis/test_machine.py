@@ -21,32 +21,36 @@ def readings(name: str, *rows: tuple[int, float], source: str = "macmon") -> pd.
 
 def test_each_lower_state_has_its_own_time() -> None:
     rows = (0, 10, "Minimum"), (10, 20, "Medium"), (40, 10, "Maximum"), (60, 5, "Minimum")
-    below = below_best(states(*rows, (63, 2, "Minimum")), WINDOW)
-    assert (below.awake, below.states) == (45, {"Medium": 20, "Minimum": 15})
-    assert below.share == pytest.approx(35 / 45)
-    assert (below.starts.tolist(), below.best) == ([0, 10, 60, 63], (40, 40))
+    lower_states = below_best(states(*rows, (63, 2, "Minimum")), WINDOW)
+    assert (lower_states.awake, lower_states.states) == (45, {"Medium": 20, "Minimum": 15})
+    assert lower_states.share == pytest.approx(35 / 45)
+    assert (lower_states.starts.tolist(), lower_states.best) == ([0, 10, 60, 63], (40, 40))
 
 
 def test_what_lies_outside_of_the_window_is_cut_off() -> None:
-    below = below_best(states((-50, 60, "low"), (90, 60, "high"), (500, 5, "Turbo")), WINDOW)
-    assert (below.awake, below.states, below.ends.tolist()) == (20, {"low": 10}, [10])
+    lower_states = below_best(states((-50, 60, "low"), (90, 60, "high"), (500, 5, "Turbo")), WINDOW)
+    assert (lower_states.awake, lower_states.states, lower_states.ends.tolist()) == (
+        20,
+        {"low": 10},
+        [10],
+    )
 
 
 def test_a_state_was_held_only_if_settings_say_so() -> None:
-    for setting, held in (
+    for setting, is_held in (
         ("Induced GPU Performance State: Maximum", True),
         ("Induced GPU Performance State: Default", False),
         ("Counter Set: Performance Limiters", False),
         (None, False),
     ):
         settings = pd.DataFrame({"instrument": ["GPU"], "setting": pd.array([setting], "string")})
-        assert held_state(settings, None) is held, setting
-        switches = pd.DataFrame({"enabled": pd.array([held, None], dtype="boolean")})
-        assert held_state(None, switches) is held, setting
+        assert held_state(settings, None) is is_held, setting
+        switches = pd.DataFrame({"enabled": pd.array([is_held, None], dtype="boolean")})
+        assert held_state(None, switches) is is_held, setting
 
 
 def test_what_cannot_be_ranked_is_not() -> None:
-    for known, message in (
+    for performance_states, message in (
         (None, "no performance states were recorded"),
         (states((200, 10, "Minimum")), "is noted in the steady window"),
         (states((0, None, "Minimum")), "is noted in the steady window"),
@@ -54,7 +58,7 @@ def test_what_cannot_be_ranked_is_not() -> None:
         (states((0, 5, "Turbo"), (5, 5, "Idle")), "rank is not known: Idle, Turbo"),
     ):
         with pytest.raises(Unavailable, match=message):
-            below_best(known, WINDOW)
+            below_best(performance_states, WINDOW)
 
 
 def test_the_highest_clock_is_that_of_the_whole_run() -> None:
@@ -67,11 +71,11 @@ def test_the_highest_clock_is_that_of_the_whole_run() -> None:
 
 
 def test_a_reading_counts_by_the_activity_of_its_own_moment_and_monitor() -> None:
-    clocks = readings("gpu_clock", *[(at, 1e9) for at in (10, 20, 30, 40, 50)])
+    clocks = readings("gpu_clock", *[(time, 1e9) for time in (10, 20, 30, 40, 50)])
     idle = readings("gpu_active", (10, 0.1))
     assert clock(pd.concat([clocks, idle]), WINDOW, active=0.25).times.tolist() == [20, 30, 40, 50]
-    other = readings("gpu_active", (10, 0.1), source="ioreg")
-    assert clock(pd.concat([clocks, other]), WINDOW, active=0.25).times.size == 5
+    other_readings = readings("gpu_active", (10, 0.1), source="ioreg")
+    assert clock(pd.concat([clocks, other_readings]), WINDOW, active=0.25).times.size == 5
     assert clock(pd.concat([clocks, idle]), WINDOW, active=0.05).times.size == 5
 
 
@@ -80,7 +84,9 @@ def test_too_few_readings_and_other_gauges_are_no_clock() -> None:
         clock(readings("gpu_clock", (1, 1.0), (2, 1.0), (3, 1.0)), WINDOW, active=0.25)
     with pytest.raises(Unavailable, match="macmon, which was read, does not tell gpu_clock"):
         clock(readings("gpu_power", (1, 1.0)), WINDOW, active=0.25)
-    own = readings("gpu_clock", *[(at, 1e9) for at in range(5)], source="workload")
-    for gauges in (None, own):
+    workload_readings = readings(
+        "gpu_clock", *[(time, 1e9) for time in range(5)], source="workload"
+    )
+    for gauges in (None, workload_readings):
         with pytest.raises(Unavailable, match="no monitor was read"):
             clock(gauges, WINDOW, active=0.25)

@@ -18,12 +18,12 @@ Random = np.random.Generator
 
 def test_a_rest_falls_with_the_work_where_the_slope_is_near_enough_and_known_well_enough() -> None:
     work = np.array([1.0, -1.0] * 5)
-    beside = np.array([1.0] * 4 + [-1.0] * 4 + [0.0] * 2)
+    deviation = np.array([1.0] * 4 + [-1.0] * 4 + [0.0] * 2)
     # By ten iterations, less two, the standard error of the slope is the noise / √10.
     for slope, noise in ((-1, 0.0), (-0.76, 0.0), (-1.24, 0.0), (-1, 0.47)):
-        assert _falls(work, slope * work + noise * beside)
+        assert _falls(work, slope * work + noise * deviation)
     for slope, noise in ((-0.74, 0.0), (-1.26, 0.0), (-1, 0.48), (1, 0.0)):
-        assert not _falls(work, slope * work + noise * beside)
+        assert not _falls(work, slope * work + noise * deviation)
     assert not _falls(np.ones(10), work)
 
 
@@ -39,76 +39,78 @@ def ticks(
     random: Random, period: float, *, number: int = 150, jitter: float = 0.002, work: float = 0.2
 ) -> Stock:
     """Wake by a clock whose lines are `period` apart, and commit one command buffer each time."""
-    made = Stock()
+    stock = Stock()
     for line in range(1, number):
-        due = 1_000 + period * line
-        made.now = max(made.now, due + period * jitter * abs(float(random.normal())))
-        made.buffer([0.3 * period * float(random.lognormal(0, work))])
-        made.wait()
-    return made
+        due_time = 1_000 + period * line
+        stock.host_time = max(
+            stock.host_time, due_time + period * jitter * abs(float(random.normal()))
+        )
+        stock.buffer([0.3 * period * float(random.lognormal(0, work))])
+        stock.wait()
+    return stock
 
 
-def paced(made: Stock) -> str:
-    return given(**made.tables())["loop"].paced
+def find_pace(stock: Stock) -> str:
+    return given(**stock.tables())["loop"].paced
 
 
 @drawn(st.sampled_from([60.0, 120.0, 30.0, 48_000 / 512, 100.0]), SEEDS)
 def test_a_clock_with_the_rate_of_a_display_or_of_sound_paces(rate: float, seed: int) -> None:
-    assert paced(ticks(np.random.default_rng(seed), 1e6 / rate))
+    assert find_pace(ticks(np.random.default_rng(seed), 1e6 / rate))
 
 
 @drawn(SEEDS)
 def test_a_rate_that_nothing_has_paces_nothing(seed: int) -> None:
-    assert not paced(ticks(np.random.default_rng(seed), 13_470))
+    assert not find_pace(ticks(np.random.default_rng(seed), 13_470))
 
 
 @drawn(SEEDS)
 def test_uneven_periods_are_not_paced(seed: int) -> None:
-    assert not paced(ticks(np.random.default_rng(seed), FRAME, jitter=0.25))
+    assert not find_pace(ticks(np.random.default_rng(seed), FRAME, jitter=0.25))
 
 
 def naps(random: Random) -> Stock:
     """Sleep for as long between two commits, from the last one on."""
-    made = Stock()
+    stock = Stock()
     for _ in range(150):
-        made.buffer([0.3 * FRAME * float(random.lognormal(0, 0.2))])
-        made.now += (FRAME - 6) * float(random.lognormal(0, 0.02))
-    return made
+        stock.buffer([0.3 * FRAME * float(random.lognormal(0, 0.2))])
+        stock.host_time += (FRAME - 6) * float(random.lognormal(0, 0.02))
+    return stock
 
 
 def waits_twice(random: Random) -> Stock:
     """Wake by a clock, and wait for one half before the other is committed."""
-    made = Stock()
+    stock = Stock()
     for line in range(1, 150):
-        made.now = max(made.now, 1_000 + FRAME * line)
+        stock.host_time = max(stock.host_time, 1_000 + FRAME * line)
         for _ in range(2):
-            made.buffer([0.15 * FRAME * float(random.lognormal(0, 0.2))])
-            made.wait()
-    return made
+            stock.buffer([0.15 * FRAME * float(random.lognormal(0, 0.2))])
+            stock.wait()
+    return stock
 
 
 def some_more(random: Random) -> Stock:
     """Wake by a clock, and commit as many command buffers as there are to commit."""
-    made = Stock()
+    stock = Stock()
     for line in range(1, 150):
-        made.now = max(made.now, 1_000 + FRAME * line)
+        stock.host_time = max(stock.host_time, 1_000 + FRAME * line)
         for _ in range(int(random.integers(1, 5))):
-            made.buffer([0.08 * FRAME * float(random.lognormal(0, 0.2))])
-        made.wait()
-    return made
+            stock.buffer([0.08 * FRAME * float(random.lognormal(0, 0.2))])
+        stock.wait()
+    return stock
 
 
 def never_rests(random: Random) -> Stock:
     """Be through with the work just when the next frame is due."""
-    made = Stock()
+    stock = Stock()
     for line in range(1, 150):
-        made.now = max(made.now, 1_000 + FRAME * line)
-        made.buffer([0.985 * FRAME * float(random.uniform(0.99, 1.0))])
-        made.wait()
-    return made
+        stock.host_time = max(stock.host_time, 1_000 + FRAME * line)
+        stock.buffer([0.985 * FRAME * float(random.uniform(0.99, 1.0))])
+        stock.wait()
+    return stock
 
 
 @pytest.mark.parametrize("program", [naps, waits_twice, some_more, never_rests])
 def test_what_lacks_one_condition_is_not_paced(program: Callable[[Random], Stock]) -> None:
     for seed in range(6):
-        assert not paced(program(np.random.default_rng(seed))), seed
+        assert not find_pace(program(np.random.default_rng(seed))), seed

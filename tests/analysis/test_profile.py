@@ -9,7 +9,7 @@ import pytest
 from analysed import table
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.profile import Block, flame, frames_table, functions, sampled_weight
-from tracekit.analysis.replay import encoders, weighted
+from tracekit.analysis.replay import average_by_cost, encoders
 from tracekit.tables.xml.node import FRAMES, STACKS, Symbols
 
 # main → work → hot; main → work; main → work → work → hot (recursion)
@@ -27,13 +27,13 @@ def samples_of(*rows: tuple[int | None, int | None]) -> pd.DataFrame:
     return table("stack weight", *rows).astype({"stack": "Int64"})
 
 
-def listed(table: pd.DataFrame) -> list[tuple[Any, ...]]:
+def list_rows(table: pd.DataFrame) -> list[tuple[Any, ...]]:
     return list(table[["function", "own", "total", "samples"]].itertuples(index=False, name=None))
 
 
 def test_own_weight_is_the_innermost_frames_and_recursion_counts_once() -> None:
-    found = functions(samples_of((0, 10), (1, 4), (2, 6), (0, 1)), FRAMES_OF)
-    assert listed(found) == [("hot", 17, 17, 3), ("work", 4, 21, 4), ("main", 0, 21, 4)]
+    function_table = functions(samples_of((0, 10), (1, 4), (2, 6), (0, 1)), FRAMES_OF)
+    assert list_rows(function_table) == [("hot", 17, 17, 3), ("work", 4, 21, 4), ("main", 0, 21, 4)]
     equal = functions(samples_of((0, 10), (1, 10)), FRAMES_OF)  # then by the total weight
     assert equal["function"].tolist() == ["work", "hot", "main"]
     samples = samples_of((0, 10), (None, 5), (1, None))
@@ -52,8 +52,8 @@ def test_a_flame_graph_merges_equal_callers_and_leaves_room_for_their_own_weight
         Block("hot", 3, 14, 6),
     ]
     samples = samples_of((0, 96), (2, 4))
-    shown = [block.function for block in flame(samples, FRAMES_OF, least=0.05)]
-    assert shown == ["main", "work", "hot"]
+    block_names = [block.function for block in flame(samples, FRAMES_OF, least_share=0.05)]
+    assert block_names == ["main", "work", "hot"]
     assert max(block.depth for block in flame(samples, FRAMES_OF, deepest=2)) == 1
     assert flame(samples_of(), FRAMES_OF) == []
 
@@ -66,8 +66,8 @@ def test_frames_without_a_name_are_called_by_binary_and_address() -> None:
         "binary": ["probe", "libmetal", None],
     }
     stacks = pa.table({STACKS.names[0]: [0, 1], "frames": [[1, 0], [2]]}, schema=STACKS)
-    made = frames_table(Symbols(pa.table(rows, schema=FRAMES), stacks))
-    assert list(made.itertuples(index=False, name=None)) == [
+    frame_table = frames_table(Symbols(pa.table(rows, schema=FRAMES), stacks))
+    assert list(frame_table.itertuples(index=False, name=None)) == [
         (0, 0, "libmetal 0xff", "libmetal"),
         (0, 1, "main", "probe"),
         (1, 0, "(no address)", ""),
@@ -93,18 +93,18 @@ def test_encoders_of_a_replay_are_ranked_by_cost_with_what_held_them_back() -> N
         unit="ratio"
     )
     replayed["encoder"] = replayed["place"]
-    found = encoders(replayed).set_index("place")
-    assert found.index.tolist() == [1, 0]
-    assert found["limiter"].tolist() == ["ALU", "MMU"]
+    encoder_table = encoders(replayed).set_index("place")
+    assert encoder_table.index.tolist() == [1, 0]
+    assert encoder_table["limiter"].tolist() == ["ALU", "MMU"]
     columns = ["cost", "occupancy", "limited", "used"]
-    assert found[columns].to_numpy().round(9).tolist() == [
+    assert encoder_table[columns].to_numpy().round(9).tolist() == [
         [0.8, 0.25, 0.7, 0.4],
         [0.2, 0.5, 0.6, 0.1],
     ]
-    assert found["stack"].tolist() == pytest.approx([0.3, float("nan")], nan_ok=True)
-    assert found[["read", "written", "bandwidth"]].isna().all(axis=None)
-    assert weighted(found, "occupancy") == pytest.approx(0.8 * 0.25 + 0.2 * 0.5)
-    assert weighted(found.assign(occupancy=[0.25, None]), "occupancy") == 0.25
+    assert encoder_table["stack"].tolist() == pytest.approx([0.3, float("nan")], nan_ok=True)
+    assert encoder_table[["read", "written", "bandwidth"]].isna().all(axis=None)
+    assert average_by_cost(encoder_table, "occupancy") == pytest.approx(0.8 * 0.25 + 0.2 * 0.5)
+    assert average_by_cost(encoder_table.assign(occupancy=[0.25, None]), "occupancy") == 0.25
     unknown = encoders(replayed.assign(suspect="it is above one"))
     assert (unknown["place"].tolist(), unknown["stack"].isna().all()) == ([0, 1], True)
-    assert weighted(unknown, "occupancy") is None
+    assert average_by_cost(unknown, "occupancy") is None

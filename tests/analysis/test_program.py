@@ -38,18 +38,20 @@ class Recorded:
     clock: str = "gpu"
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        own = {"process": self.process, "pid": PID, "target": True, "clock": self.clock}
-        other = {"process": "WindowServer", "pid": 420, "target": False, "clock": self.clock}
-        strange = [{"start": 0, "duration": 9_000_000, "channel": "Fragment", "label": "x"} | other]
-        made: dict[str, pd.DataFrame] = {
+        target_cells = {"process": self.process, "pid": PID, "target": True, "clock": self.clock}
+        other_cells = {"process": "WindowServer", "pid": 420, "target": False, "clock": self.clock}
+        strange = [
+            {"start": 0, "duration": 9_000_000, "channel": "Fragment", "label": "x"} | other_cells
+        ]
+        recorded_tables: dict[str, pd.DataFrame] = {
             "gpu_intervals": frame(
                 "gpu_intervals",
                 [
                     *(
-                        {"start": at * 10**7, "duration": ms * 10**6, "channel": channel}
-                        | {"label": f"{label}   ( {self.process} ({PID}) )  0x{at:x}"}
-                        | own
-                        for at, (channel, label, ms) in enumerate(self.work)
+                        {"start": place * 10**7, "duration": ms * 10**6, "channel": channel}
+                        | {"label": f"{label}   ( {self.process} ({PID}) )  0x{place:x}"}
+                        | target_cells
+                        for place, (channel, label, ms) in enumerate(self.work)
                     ),
                     *strange,
                 ],
@@ -60,22 +62,27 @@ class Recorded:
             ),
         }
         if self.shaders:
-            rows = [{"time": 0, "name": name, **own} for name in self.shaders]
-            rows.append({"time": 0, "name": "custom_kernel_other_float", **other})
-            made["shaders"] = frame("shaders", rows)
+            rows = [{"time": 0, "name": name, **target_cells} for name in self.shaders]
+            rows.append({"time": 0, "name": "custom_kernel_other_float", **other_cells})
+            recorded_tables["shaders"] = frame("shaders", rows)
         if self.loads:
-            rows = [{"start": 0, "duration": 1, "path": path, **own} for path in self.loads]
-            made["library_loads"] = frame("library_loads", rows)
+            rows = [
+                {"start": 0, "duration": 1, "path": path, **target_cells} for path in self.loads
+            ]
+            recorded_tables["library_loads"] = frame("library_loads", rows)
         if self.presents:
-            made["present_requests"] = frame(
-                "present_requests", [{"time": at, **own} for at in range(self.presents)]
+            recorded_tables["present_requests"] = frame(
+                "present_requests",
+                [{"time": place, **target_cells} for place in range(self.presents)],
             )
         if self.stacks:
-            samples = [{"time": at, "stack": at, **own} for at in range(len(self.stacks))]
-            samples.append({"time": 9, "stack": len(self.stacks), **other})
-            made["cpu_profile"] = frame("cpu_profile", samples)
+            samples = [
+                {"time": place, "stack": place, **target_cells} for place in range(len(self.stacks))
+            ]
+            samples.append({"time": 9, "stack": len(self.stacks), **other_cells})
+            recorded_tables["cpu_profile"] = frame("cpu_profile", samples)
             strangers = (("mlx::core::eval", "libmlx.dylib"), ("commit", "Metal"))
-            made["profile_frames"] = pd.DataFrame(
+            recorded_tables["profile_frames"] = pd.DataFrame(
                 [
                     (stack, depth, function, binary)
                     for stack, row in enumerate((*self.stacks, strangers))
@@ -83,11 +90,13 @@ class Recorded:
                 ],
                 columns=["stack", "depth", "function", "binary"],
             )
-        return made
+        return recorded_tables
 
 
-def recognized(tables: Mapping[str, pd.DataFrame], process: str = "", **known: Any) -> Recognition:
-    provenance = Provenance(targets=(Process(PID, process),), **known)
+def recognize(
+    tables: Mapping[str, pd.DataFrame], process: str = "", **provenance_fields: Any
+) -> Recognition:
+    provenance = Provenance(targets=(Process(PID, process),), **provenance_fields)
     return Given(tables, provenance)["program"]
 
 
@@ -322,9 +331,9 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_public_programs_are_recognized_by_a_sign_that_is_named(name: str) -> None:
     recorded, (program, word, place) = PROGRAMS[name]
-    found = recognized(recorded.tables(), recorded.process)
-    assert (found.kind, found.reason) == (program, "")
-    assert (found.signs[0].word, found.signs[0].place) == (word, place)
+    recognition = recognize(recorded.tables(), recorded.process)
+    assert (recognition.kind, recognition.reason) == (program, "")
+    assert (recognition.signs[0].word, recognition.signs[0].place) == (word, place)
 
 
 UNKNOWN = {
@@ -350,35 +359,35 @@ UNKNOWN = {
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_a_program_that_nothing_tells_is_unknown_with_the_reason(name: str) -> None:
     recorded, reason = UNKNOWN[name]
-    found = recognized(recorded.tables(), recorded.process)
-    assert found.kind is ProgramKind.UNKNOWN
-    assert reason in found.reason
+    recognition = recognize(recorded.tables(), recorded.process)
+    assert recognition.kind is ProgramKind.UNKNOWN
+    assert reason in recognition.reason
 
 
 def test_a_torch_that_is_only_loaded_or_computes_on_the_cpu_is_not_a_sign() -> None:
     loaded = Recorded("python3.12", loads=["/env/torch/lib/libtorch_cpu.dylib"])
-    assert recognized(loaded.tables()).kind is ProgramKind.COMPUTE
+    assert recognize(loaded.tables()).kind is ProgramKind.COMPUTE
     sampled = Recorded("python3.12", stacks=[(("at::native::add", "libtorch_cpu.dylib"), PYTHON)])
-    assert recognized(sampled.tables()).kind is ProgramKind.COMPUTE
+    assert recognize(sampled.tables()).kind is ProgramKind.COMPUTE
 
 
 def test_a_workload_of_ours_is_of_mlx_whatever_recorded_it() -> None:
     recorded = Recorded("python3.12", work=(("CPU", "step", 5),), clock="host")
-    found = recognized(recorded.tables(), workload="paged", recorder="host")
-    assert found.kind is ProgramKind.MLX
-    assert found.signs[0].word == "paged"
+    recognition = recognize(recorded.tables(), workload="paged", recorder="host")
+    assert recognition.kind is ProgramKind.MLX
+    assert recognition.signs[0].word == "paged"
 
 
 def test_neither_the_name_of_an_import_nor_a_workload_of_the_user_tells() -> None:
     tables = Recorded("probe").tables()
-    imported_name = recognized(tables, workload="gpu_baseline", recorder="import")
+    imported_name = recognize(tables, workload="gpu_baseline", recorder="import")
     assert imported_name.kind is ProgramKind.COMPUTE
-    own = recognized(tables, workload="simulation", recorder="xctrace", workloads="/mine")
-    assert own.kind is ProgramKind.COMPUTE
+    recognition = recognize(tables, workload="simulation", recorder="xctrace", workloads="/mine")
+    assert recognition.kind is ProgramKind.COMPUTE
 
 
 def test_a_recording_without_tables_is_unknown_and_does_not_make_rules_abstain() -> None:
-    assert recognized({}).kind is ProgramKind.UNKNOWN
+    assert recognize({}).kind is ProgramKind.UNKNOWN
 
 
 PROBES = "Oichkatzelesfrettschen+steinmarder/src/re/apple/results"
@@ -398,7 +407,7 @@ SETS = {
 }
 
 
-def imported(source: Path, folder: Path) -> Recognition:
+def recognize_import(source: Path, folder: Path) -> Recognition:
     (recording,) = pipeline.import_([source], folder)
     return Given(Run(recording).tables, recording.provenance())["program"]
 
@@ -411,7 +420,7 @@ def test_real_exports_are_recognized(name: str, corpus: Path, tmp_path: Path) ->
     exports.mkdir()
     for file in (corpus / place).glob(f"*{prefix}*.xml"):
         shutil.copy(file, exports)
-    assert imported(exports, tmp_path / "run").kind is program
+    assert recognize_import(exports, tmp_path / "run").kind is program
 
 
 @pytest.mark.corpus
@@ -423,4 +432,4 @@ def test_real_bundles_are_recognized(
     bundle: str, program: ProgramKind, corpus: Path, tmp_path: Path
 ) -> None:
     source = next(corpus.rglob(f"{bundle}.trace"))
-    assert imported(source, tmp_path / "run").kind is program
+    assert recognize_import(source, tmp_path / "run").kind is program

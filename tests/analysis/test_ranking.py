@@ -43,41 +43,41 @@ TURNS = replace(
 
 
 def test_the_part_with_the_same_lever_gives_the_whole_its_reason_and_its_saving() -> None:
-    [whole] = rank_findings([TURNS, IDLE])
-    assert whole.rule == "bubbles"
-    assert whole.message == (
+    [idle_finding] = rank_findings([TURNS, IDLE])
+    assert idle_finding.rule == "bubbles"
+    assert idle_finding.message == (
         "The GPU was idle for 90.0 % of the loop (90 ns of 100 ns). Each step is a round trip."
     )
-    assert (whole.saving, whole.effects) == (45, ("shallow-queue",))
+    assert (idle_finding.saving, idle_finding.effects) == (45, ("shallow-queue",))
 
 
 def test_a_part_with_another_lever_stays_a_finding() -> None:
-    whole, late = rank_findings([LATE, IDLE])
-    assert (whole.rule, whole.effects, late.rule) == ("bubbles", (), "late-start")
+    idle_finding, late = rank_findings([LATE, IDLE])
+    assert (idle_finding.rule, idle_finding.effects, late.rule) == ("bubbles", (), "late-start")
 
 
 def test_a_lever_with_nearly_all_of_the_idle_time_takes_every_part() -> None:
-    [whole] = rank_findings([LATE, TURNS, replace(IDLE, facts=_nearly_all_by_one_lever())])
-    assert whole.effects == ("shallow-queue", "late-start")
+    [idle_finding] = rank_findings([LATE, TURNS, replace(IDLE, facts=_nearly_all_by_one_lever())])
+    assert idle_finding.effects == ("shallow-queue", "late-start")
 
 
 def test_a_clock_that_falls_while_the_device_waits_is_an_effect() -> None:
     clock = replace(LATE, rule="gpu-downclocked", lever="clock-bursts", within="")
-    [whole] = rank_findings([clock, IDLE])
-    assert whole.effects == ("gpu-downclocked",)
-    assert [one.rule for one in rank_findings([clock])] == ["gpu-downclocked"]
+    [idle_finding] = rank_findings([clock, IDLE])
+    assert idle_finding.effects == ("gpu-downclocked",)
+    assert [finding.rule for finding in rank_findings([clock])] == ["gpu-downclocked"]
 
 
 def test_each_effect_is_a_finding_of_its_rule_within_the_whole() -> None:
-    [whole] = rank_findings([LATE, TURNS, replace(IDLE, facts=_nearly_all_by_one_lever())])
-    effects = [(effect.rule, effect.within, effect.saving) for effect in whole.as_effects()]
+    [idle_finding] = rank_findings([LATE, TURNS, replace(IDLE, facts=_nearly_all_by_one_lever())])
+    effects = [(effect.rule, effect.within, effect.saving) for effect in idle_finding.as_effects()]
     assert effects == [("shallow-queue", "bubbles", None), ("late-start", "bubbles", None)]
     assert list(replace(IDLE, effects=()).as_effects()) == []
 
 
 def _nearly_all_by_one_lever() -> tuple[Fact, ...]:
-    others = tuple(fact for fact in IDLE.facts if fact.name != "idle_by_lever")
-    return (*others, Fact("idle_by_lever", 81, "ns"))
+    other_facts = tuple(fact for fact in IDLE.facts if fact.name != "idle_by_lever")
+    return (*other_facts, Fact("idle_by_lever", 81, "ns"))
 
 
 @pytest.mark.parametrize(
@@ -91,12 +91,15 @@ def _nearly_all_by_one_lever() -> tuple[Fact, ...]:
 def test_errors_stand_before_warnings_and_equal_ones_by_saving(
     first: Severity, second: Severity, order: list[str]
 ) -> None:
-    one = Finding("a", first, "A.", "x", saving=5)
-    other = Finding("b", second, "B.", "y", saving=4)
-    assert [each.rule for each in rank_findings([other, one])] == order
+    first_finding = Finding("a", first, "A.", "x", saving=5)
+    second_finding = Finding("b", second, "B.", "y", saving=4)
+    assert [finding.rule for finding in rank_findings([second_finding, first_finding])] == order
 
 
 def test_an_advice_is_given_once() -> None:
-    one = Finding("a", Severity.WARNING, "A.", "Wait once.", saving=5)
+    first_finding = Finding("a", Severity.WARNING, "A.", "Wait once.", saving=5)
     again = Finding("b", Severity.WARNING, "B.", "Wait once.", saving=4)
-    assert [each.advice for each in rank_findings([one, again])] == ["Wait once.", ""]
+    assert [finding.advice for finding in rank_findings([first_finding, again])] == [
+        "Wait once.",
+        "",
+    ]

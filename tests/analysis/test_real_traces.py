@@ -21,13 +21,13 @@ def command_buffers(folder: Path, name: str) -> pd.DataFrame:
     """Join commit, start, end and report of each command buffer of the probe, in order; ns."""
     work = tracekit.read_table(folder / f"xctrace_{name}_metal-gpu-intervals.xml")
     done = tracekit.read_table(folder / f"xctrace_{name}_metal-command-buffer-completed.xml")
-    own = work[work["process"].astype(str).str.contains("sm_apple_metal_probe")]
+    target_work = work[work["process"].astype(str).str.contains("sm_apple_metal_probe")]
     lives = pd.DataFrame(
         {
-            "buffer": own["cmdbuffer-id"],
-            "committed": own["start"] - own["start-latency"],
-            "started": own["start"],
-            "ended": own["start"] + own["duration"],
+            "buffer": target_work["cmdbuffer-id"],
+            "committed": target_work["start"] - target_work["start-latency"],
+            "started": target_work["start"],
+            "ended": target_work["start"] + target_work["duration"],
         }
     )
     buffers = lives.groupby("buffer").agg({"committed": "min", "started": "min", "ended": "max"})
@@ -45,9 +45,9 @@ def test_published_shares_are_those_of_the_raw_rows(name: str, corpus: Path) -> 
         "way back": (buffers["reported"] - buffers["ended"]).sum(),
         "host": (buffers["committed"].shift(-1) - buffers["reported"]).dropna().sum(),
     }
-    whole = sum(parts.values())
+    total = sum(parts.values())
     published = [float(number) for number in ROWS[name][2:]]
-    assert [100 * part / whole for part in parts.values()] == pytest.approx(
+    assert [100 * part / total for part in parts.values()] == pytest.approx(
         published, abs=1.0
     )  # the loop leaves out its ends
     assert len(buffers) == pytest.approx(int(ROWS[name][0].replace(",", "")), abs=2)

@@ -70,8 +70,8 @@ def test_a_result_comes_back_from_the_fields_that_are_documented(tmp_path: Path)
         {**asdict(RESULT.metrics[1]), "better": "neither", "samples": []},
     ]
     evidence = {"table": "gpu_intervals", "start": 10, "end": 20, "note": ""}
-    rest = {"saving": 10, "saving_per_token": None, "within": "", "evidence": [evidence]}
-    said = {"message": "Idle for 20 %.", "advice": "Submit ahead."}
+    other_fields = {"saving": 10, "saving_per_token": None, "within": "", "evidence": [evidence]}
+    message_fields = {"message": "Idle for 20 %.", "advice": "Submit ahead."}
     data = {
         "wording": "bubbles",
         "facts": [{"name": "idle", "value": 10, "unit": "ns"}],
@@ -80,7 +80,7 @@ def test_a_result_comes_back_from_the_fields_that_are_documented(tmp_path: Path)
         "effects": ["shallow-queue"],
         "also": "late-start",
     }
-    finding = {"rule": "bubbles", "severity": "warning", **said, **rest, **data}
+    finding = {"rule": "bubbles", "severity": "warning", **message_fields, **other_fields, **data}
     assert document["findings"] == [finding]
     abstained = {"rule": "low-occupancy", "status": "abstained", "reason": "none."}
     assert document["checks"][1] == abstained
@@ -105,18 +105,18 @@ def test_rules_with_one_reason_stand_together_the_most_first() -> None:
 
 
 def test_every_text_of_a_result_is_redacted() -> None:
-    said = "seen on Ada's Mac"
-    evidence = (Evidence("gpu_intervals", 1, 2, said),)
+    text = "seen on Ada's Mac"
+    evidence = (Evidence("gpu_intervals", 1, 2, text),)
     result = Result(
-        Provenance(warnings=(said,)),
-        metrics=(Measurement("gpu_busy", None, "ns", Better.NEITHER, said),),
-        findings=(Finding("bubbles", Severity.WARNING, said, said, evidence, saving=1),),
-        checks=(RuleCheck("bubbles", Status.FAILED, said),),
+        Provenance(warnings=(text,)),
+        metrics=(Measurement("gpu_busy", None, "ns", Better.NEITHER, text),),
+        findings=(Finding("bubbles", Severity.WARNING, text, text, evidence, saving=1),),
+        checks=(RuleCheck("bubbles", Status.FAILED, text),),
     )
-    found = redact_result(result, own_redaction([("Ada's Mac", "<device>")]))
-    assert "Ada" not in repr(found)
-    assert repr(found).count("seen on <device>") == 6
-    assert found.findings[0].saving == 1
+    redacted_result = redact_result(result, own_redaction([("Ada's Mac", "<device>")]))
+    assert "Ada" not in repr(redacted_result)
+    assert repr(redacted_result).count("seen on <device>") == 6
+    assert redacted_result.findings[0].saving == 1
 
 
 def test_a_run_that_was_not_analyzed_says_so(tmp_path: Path) -> None:

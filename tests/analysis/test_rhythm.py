@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysed import MS, intervals, named, row_of_steps, table
+from analysed import MS, intervals, make_named_table, row_of_steps, table
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rhythm import Explanation, beats, explain, happenings, modes, period, spikes
 
@@ -14,7 +14,7 @@ def test_a_beat_ends_where_the_next_step_or_reference_work_before_it_starts() ->
     [row] = beats(steps, None)
     assert row.times.tolist() == [10 * MS] * 19
     assert row.variation == 0
-    notes = named(("reference", 8, 2), ("reference", 27, 3), ("admit", 48, 1))
+    notes = make_named_table(("reference", 8, 2), ("reference", 27, 3), ("admit", 48, 1))
     [row] = beats(steps, None, notes)
     assert row.times.tolist()[:5] == [8 * MS, 10 * MS, 7 * MS, 10 * MS, 10 * MS]
 
@@ -33,9 +33,9 @@ def test_variants_are_apart_in_any_order_of_rows() -> None:
     steps = row_of_steps([10 * MS, 30 * MS] * 20, ("paged", "sdpa"))
     steps.loc[:2, "variant"] = "rare"  # of which there are too few
     for rows in (steps, steps.iloc[::-1]):
-        found = beats(rows, None)
-        assert [row.of_variant for row in found] == [" of paged", " of sdpa"], rows
-        assert [set(row.times.tolist()) for row in found] == [{10 * MS}, {30 * MS}], rows
+        beat_rows = beats(rows, None)
+        assert [row.of_variant for row in beat_rows] == [" of paged", " of sdpa"], rows
+        assert [set(row.times.tolist()) for row in beat_rows] == [{10 * MS}, {30 * MS}], rows
 
 
 def test_where_there_is_no_rhythm_the_reason_is_said() -> None:
@@ -48,7 +48,7 @@ def test_where_there_is_no_rhythm_the_reason_is_said() -> None:
     ):
         with pytest.raises(Unavailable, match=reason):
             beats(rows, served)
-    prompt = named(("prefill", 0, 1))
+    prompt = make_named_table(("prefill", 0, 1))
     with pytest.raises(Unavailable, match="a server's"):
         beats(steps, None, prompt)
 
@@ -73,21 +73,21 @@ def test_spikes_stand_out_of_their_neighbours_not_of_all() -> None:
 
 
 def test_spikes_have_a_period_where_most_come_by_as_many_beats() -> None:
-    for places, every in (
+    for places, expected_period in (
         ((5, 15, 25), None),
         ((5, 15, 25, 35, 38), 10),
         ((5, 15, 25, 28, 31), None),
         ((5, 6, 7, 8), None),  # one long disturbance
     ):
-        assert period(np.isin(np.arange(40), places)) == every, places
+        assert period(np.isin(np.arange(40), places)) == expected_period, places
 
 
 def test_two_speeds_are_parted_and_one_hardly() -> None:
     turns = np.array([10, 14] * 50)
-    found = modes(turns)
-    assert (found.fast_time, found.slow_time, found.changes) == (10, 14, 99)
-    assert (found.minority, found.excess) == (0.5, pytest.approx(0.4))
-    assert found.slow[:4].tolist() == [False, True, False, True]
+    turn_modes = modes(turns)
+    assert (turn_modes.fast_time, turn_modes.slow_time, turn_modes.changes) == (10, 14, 99)
+    assert (turn_modes.minority, turn_modes.excess) == (0.5, pytest.approx(0.4))
+    assert turn_modes.slow[:4].tolist() == [False, True, False, True]
     turns[40] = 9_000  # an outlier hides nothing
     assert (modes(turns).slow_time, modes(turns).minority) == (14, pytest.approx(0.5, abs=0.02))
     rarer = modes(np.array([30, 30, 30, 10] * 25))
@@ -111,7 +111,7 @@ def rows(*pieces: tuple[int, int], target: bool = True, **words: str) -> pd.Data
     return table("start duration", *pieces, target=target, **words)
 
 
-def explained(*places: int, **tables: pd.DataFrame) -> Explanation:
+def explain_steps(*places: int, **tables: pd.DataFrame) -> Explanation:
     """Explain the slow ones of 40 steps of 10 ms, which take 30 ms, by tables."""
     [row] = beats(row_of_steps([30 * MS if p in places else 10 * MS for p in range(40)]), None)
     chosen, excess = spikes(row)
@@ -138,19 +138,27 @@ def test_the_most_telling_of_what_lies_in_slow_steps_alone_explains_them() -> No
         ({"driver_events": rows(SLOW, event="Something Else")}, ""),
         ({}, ""),
     ):
-        assert explained(10, **tables).causes == (cause,)
+        assert explain_steps(10, **tables).causes == (cause,)
 
 
 def test_how_many_each_cause_explains_is_said() -> None:
     compiled = {"compiler_activity": rows((105, 18))}
-    why = explained(10, 20, **compiled)
-    assert why.causes == (COMPILED, "")
-    assert why.compiled.tolist() == [18 * MS, 0]
-    assert (why.listed, why.unexplained) == (f"{COMPILED} (1)", 1)
-    alone = explained(10, **compiled)
-    assert (alone.listed, alone.unexplained, alone.mechanism) == (COMPILED, 0, "compile-in-loop")
-    none = explained(10)
-    assert (none.listed, none.unexplained, none.mechanism) == ("", 1, "spikes-unexplained")
+    explanation = explain_steps(10, 20, **compiled)
+    assert explanation.causes == (COMPILED, "")
+    assert explanation.compiled.tolist() == [18 * MS, 0]
+    assert (explanation.cause_words, explanation.unexplained_count) == (f"{COMPILED} (1)", 1)
+    alone = explain_steps(10, **compiled)
+    assert (alone.cause_words, alone.unexplained_count, alone.mechanism) == (
+        COMPILED,
+        0,
+        "compile-in-loop",
+    )
+    empty_explanation = explain_steps(10)
+    assert (
+        empty_explanation.cause_words,
+        empty_explanation.unexplained_count,
+        empty_explanation.mechanism,
+    ) == ("", 1, "spikes-unexplained")
 
 
 def test_the_device_is_named_last_and_its_idle_time_is_counted_by_bubbles_too() -> None:
@@ -158,20 +166,20 @@ def test_the_device_is_named_last_and_its_idle_time_is_counted_by_bubbles_too() 
     waits = intervals([(start, 9 * MS) for start in starts])
     longer = [(start, (29 if start == 100 * MS else 9) * MS) for start in starts]
     works = intervals(longer)
-    beside = intervals(longer, others=[(101 * MS, 25 * MS)])
-    blocked = beside.assign(channel="Compute")
-    for name, frame, cause, within in (
+    other_work = intervals(longer, other_times=[(101 * MS, 25 * MS)])
+    blocked = other_work.assign(channel="Compute")
+    for name, frame, cause, outer_rule in (
         ("waits", waits, "the device had nothing of the target to do", "bubbles"),
         ("works", works, "the device worked longer for the target", ""),
         (
             "beside",
-            beside,
+            other_work,
             "the device worked longer for the target",
             "",
         ),  # on a channel of its own
         ("blocked", blocked, "other processes used the GPU", ""),
     ):
-        why = explained(10, gpu_intervals=frame)
-        assert (why.causes, why.within) == ((cause,), within), name
-    both = explained(10, gpu_intervals=waits, compiler_activity=rows((105, 24)))
-    assert not both.within, "pipeline-churn has that time"
+        explanation = explain_steps(10, gpu_intervals=frame)
+        assert (explanation.causes, explanation.enclosing_rule) == ((cause,), outer_rule), name
+    joint_explanation = explain_steps(10, gpu_intervals=waits, compiler_activity=rows((105, 24)))
+    assert not joint_explanation.enclosing_rule, "pipeline-churn has that time"

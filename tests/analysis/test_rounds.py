@@ -15,9 +15,11 @@ SEEDS = st.integers(0, 10_000)
 
 def groups(sizes: np.ndarray, pieces: int = 1, request: np.ndarray | None = None) -> GroupRow:
     number = sizes.size
-    whole = np.full(number, pieces)
-    nothing = np.zeros(number, np.int64)
-    return GroupRow(whole, sizes.astype(np.int64), nothing, nothing if request is None else request)
+    piece_counts = np.full(number, pieces)
+    zeros = np.zeros(number, np.int64)
+    return GroupRow(
+        piece_counts, sizes.astype(np.int64), zeros, zeros if request is None else request
+    )
 
 
 @drawn(st.integers(2, 120), st.integers(1, 119), st.integers(6, 30), SEEDS)
@@ -29,10 +31,10 @@ def test_a_row_of_two_kinds_is_found_whatever_its_length(
     random = np.random.default_rng(seed)
     kinds = np.where(np.arange(length) < shorter, 1.0, 3.0)
     sizes = 1e6 * np.tile(kinds, times) * random.lognormal(0, 0.03, length * times)
-    found = find_round(groups(sizes))
-    assert found is not None
-    assert found.length == length
-    assert found.times in {times - 1, times}
+    group_round = find_round(groups(sizes))
+    assert group_round is not None
+    assert group_round.length == length
+    assert group_round.times in {times - 1, times}
 
 
 @drawn(st.integers(8, 60), SEEDS)
@@ -42,9 +44,9 @@ def test_a_row_is_found_where_groups_of_one_kind_differ_by_themselves(
     random = np.random.default_rng(seed)
     kinds = np.where(np.arange(length) < length - 1, 1.0, 8.0)
     sizes = 1e6 * np.tile(kinds, 20) * random.lognormal(0, 0.2, length * 20)
-    found = find_round(groups(sizes))
-    assert found is not None
-    assert found.length == length
+    group_round = find_round(groups(sizes))
+    assert group_round is not None
+    assert group_round.length == length
 
 
 @drawn(st.floats(0.0, 1.0), st.integers(20, 600), SEEDS)
@@ -70,9 +72,9 @@ def test_a_drift_has_no_rows(number: int, seed: int) -> None:
 def test_a_round_begins_behind_the_pause_that_stands_out() -> None:
     sizes = np.tile([1, 1, 1, 4], 20) * 1_000_000
     assert find_round(groups(sizes)) == find_round(groups(sizes, pieces=7))
-    found = groups(sizes)
+    group_row = groups(sizes)
     pauses = np.tile([0, 0, 900_000, 0], 20)
-    paused = find_round(GroupRow(found.pieces, found.size, pauses, found.request))
+    paused = find_round(GroupRow(group_row.pieces, group_row.size, pauses, group_row.request))
     assert paused is not None
     assert (paused.length, paused.begin) == (4, 2)
 
@@ -123,27 +125,27 @@ def test_requests_are_found_by_their_pauses_from_the_first_one_on(
     tokens: int,
     pause: float,
     share: float,
-    ahead: bool,
+    submits_ahead: bool,
     seed: int,
 ) -> None:
     """Where the tokens have most of the device's time: else they are no loop of the program."""
-    made, random = Stock(), np.random.default_rng(seed)
+    stock, random = Stock(), np.random.default_rng(seed)
     prefill = 40 + share * (0.8 * tokens * 3 * 4 / 2 - 40)
     for _ in range(number):
-        made.buffer([prefill * 1_000 * float(random.lognormal(0, 0.1))] * 2)
-        made.wait()
+        stock.buffer([prefill * 1_000 * float(random.lognormal(0, 0.1))] * 2)
+        stock.wait()
         for _ in range(tokens):
             for _ in range(3):
-                made.buffer([4_000 * float(random.lognormal(0, 0.02))])
-            if ahead:
-                made.run_ahead()
+                stock.buffer([4_000 * float(random.lognormal(0, 0.02))])
+            if submits_ahead:
+                stock.run_ahead()
             else:
-                made.wait()
-            made.spend(100)
-        made.wait()
-        made.spend(pause * 1_000 * float(random.uniform(1, 2)))
-    found = given(**made.tables())["iterations"]
-    steady = found[found["phase"] == "steady"]
-    assert found["request"].nunique() == number
-    assert (found["phase"] == "opening").sum() == number
+                stock.wait()
+            stock.spend(100)
+        stock.wait()
+        stock.spend(pause * 1_000 * float(random.uniform(1, 2)))
+    iterations = given(**stock.tables())["iterations"]
+    steady = iterations[iterations["phase"] == "steady"]
+    assert iterations["request"].nunique() == number
+    assert (iterations["phase"] == "opening").sum() == number
     assert abs(len(steady) - number * tokens) <= number

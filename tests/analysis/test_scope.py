@@ -49,22 +49,24 @@ pieces = st.sampled_from(
         *" \t\n\v\x1c\x85\N{NO-BREAK SPACE}\N{EN QUAD}\N{LINE SEPARATOR}\N{ZERO WIDTH SPACE}",
     ]
 )
-written = st.lists(pieces, max_size=7).map("".join)
+label_texts = st.lists(pieces, max_size=7).map("".join)
 
 
-@given(st.lists(written, max_size=6))
+@given(st.lists(label_texts, max_size=6))
 def test_families_are_what_one_label_after_the_other_says(labels: list[str]) -> None:
     codes, texts = families(pd.Series(labels, dtype="string"))
-    named = [_ASKER.sub("", _INSTANCE.sub("", one)).strip() or "unlabelled" for one in labels]
-    assert [texts[code] for code in codes] == named
+    expected_names = [
+        _ASKER.sub("", _INSTANCE.sub("", label)).strip() or "unlabelled" for label in labels
+    ]
+    assert [texts[code] for code in codes] == expected_names
     assert len(set(texts)) == len(texts)
 
 
 def test_the_rows_of_a_recorded_table_are_picked_once_and_cannot_be_spoilt() -> None:
     frame = Recorded({"start": [1, 2, 3], "target": [True, False, True]})
-    assert frame.own is frame.own
-    first = own_rows(frame)
-    first["start"] = 0
+    assert frame.target_rows is frame.target_rows
+    target_rows = own_rows(frame)
+    target_rows["start"] = 0
     assert own_rows(frame)["start"].tolist() == [1, 3]
     assert type(own_rows(frame)) is type(frame[frame["start"] > 1]) is pd.DataFrame
 
@@ -73,7 +75,7 @@ US = 1_000
 WINDOW = Window(0, 1_000 * US)
 
 
-def named(labels: list[str], shaders: pd.DataFrame | None = None) -> NamedWork:
+def name_work(labels: list[str], shaders: pd.DataFrame | None = None) -> NamedWork:
     frame = intervals([(place * 100 * US, 10 * US) for place in range(len(labels))])
     frame["label"] = pd.array(labels, dtype="string")
     return named_work(Device(frame, frame), WINDOW, shaders)
@@ -90,7 +92,7 @@ MORE += ["steel_gemm_fused", "mistake"]
 
 def test_chores_are_known_by_their_names_and_what_does_more_is_none() -> None:
     for chore, labels in [*CHORES.items(), (None, MORE)]:
-        work = named(labels)
+        work = name_work(labels)
         for kind in Chore:
             assert work.are(kind).tolist() == [kind is chore] * len(labels), (chore, kind)
 
@@ -98,10 +100,10 @@ def test_chores_are_known_by_their_names_and_what_does_more_is_none() -> None:
 def test_shaders_are_better_names_than_labels() -> None:
     rows = [(50, "gather_axis"), (20, "copy_g"), (5_000, "gather_axis")]
     shaders = table("start name", *rows, unit=US, duration=5, target=True)
-    work = named(["Compute Command 0"], shaders)
+    work = name_work(["Compute Command 0"], shaders)
     assert [work.names[code] for code in work.codes] == ["copy_g", "gather_axis"]
-    others = shaders.assign(target=False)
-    assert named(["Copy"], others).names == ("Copy",)
+    other_shaders = shaders.assign(target=False)
+    assert name_work(["Copy"], other_shaders).names == ("Copy",)
 
 
 def test_a_launch_is_the_idle_time_before_if_it_is_short() -> None:
@@ -113,9 +115,9 @@ def test_a_launch_is_the_idle_time_before_if_it_is_short() -> None:
 
 
 def test_what_took_most_is_named_first() -> None:
-    work = named(["Copy", "Arange", "Slice", "Arange", "AsType", "Copy", "Copy"])
-    assert work.most(work.are(Chore.METADATA)) == "“Copy”, “Arange”, “Slice” and 1 more"
-    assert work.most(work.are(Chore.METADATA), shown=1) == "“Copy” and 3 more"
+    work = name_work(["Copy", "Arange", "Slice", "Arange", "AsType", "Copy", "Copy"])
+    assert work.name_longest(work.are(Chore.METADATA)) == "“Copy”, “Arange”, “Slice” and 1 more"
+    assert work.name_longest(work.are(Chore.METADATA), number=1) == "“Copy” and 3 more"
 
 
 def test_a_window_without_work_has_no_names() -> None:
@@ -128,7 +130,7 @@ OLD = "custom_kernel_paged_decode__float16_t_128_16_4_float16_t_float16_t_int32_
 
 
 def test_what_a_new_name_has_that_the_nearest_one_has_not() -> None:
-    for old, new, said in (
+    for old, new, expected_reasons in (
         ("_128_16_", "_128_32_", ["template value 16 → 32"]),
         ("_128_16_4_", "_64_32_4_", ["template value 128 → 64", "template value 16 → 32"]),
         ("_t_floats", "_tc_floats", ["an input of 8 elements or more → fewer than 8 elements"]),
@@ -138,16 +140,16 @@ def test_what_a_new_name_has_that_the_nearest_one_has_not() -> None:
         ("_16_4_float16_t_", "_16_4_", ["template value float16_t → none"]),
     ):
         far = OLD.replace("128_16_4", "256_64_8").replace("float16_t", "bfloat16_t")
-        found = reasons(OLD.replace(old, new), [far, OLD, "custom_kernel_norm__float_1"])
-        assert list(found) == said
+        actual_reasons = reasons(OLD.replace(old, new), [far, OLD, "custom_kernel_norm__float_1"])
+        assert list(actual_reasons) == expected_reasons
 
 
 def test_where_names_do_not_tell_nothing_is_said() -> None:
-    for name, earlier in (
+    for name, earlier_names in (
         (OLD, []),
         (OLD, ["custom_kernel_norm__float_1"]),  # no namesake
         ("CompiledMultiply_1234", ["CompiledMultiply_77"]),  # another scheme
         ("custom_kernel_dbl_float16_t", ["custom_kernel_dbl_float"]),  # no template
         (OLD, [OLD]),
     ):
-        assert reasons(name, earlier) == ()
+        assert reasons(name, earlier_names) == ()

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from analysed import MS, measured, table
+from analysed import MS, measure_tables, table
 from tracekit.analysis import serving
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.metrics import METRICS
@@ -31,7 +31,7 @@ STEPS = table(
 
 
 def levels(**series: list[tuple[int, float]]) -> pd.DataFrame:
-    rows = [(at, name, value) for name, values in series.items() for at, value in values]
+    rows = [(time, name, value) for name, values in series.items() for time, value in values]
     return pd.DataFrame(rows, columns=["time", "name", "value"])
 
 
@@ -77,21 +77,21 @@ def test_numbers_of_a_server() -> None:
         ("step_p50", 10 * MS),  # a wait for load is no tick
         ("step_rate", 4 / 0.070),
     ):
-        known = {table: rows[::-1] for table, rows in TABLES.items()}  # in any order
-        assert measured(name, **known) == pytest.approx(value, rel=1e-12)
+        reversed_tables = {table: rows[::-1] for table, rows in TABLES.items()}  # in any order
+        assert measure_tables(name, **reversed_tables) == pytest.approx(value, rel=1e-12)
     later = {**TABLES, "requests": REQUESTS[1:]}  # the first comes late
-    assert measured("request_rate_offered", **later) == 4e9 / (40 * MS)
+    assert measure_tables("request_rate_offered", **later) == 4e9 / (40 * MS)
 
 
 def test_steady_runs_from_the_first_to_the_last_busy_tick() -> None:
-    found = serving.parts(STEPS, GAUGES)
-    assert [(one.ticks, one.tokens) for one in found.values()] == [(1, 1), (2, 7), (1, 2)]
-    assert [one.rate for one in found.values()] == [100.0, 500.0, 200.0]
+    parts = serving.parts(STEPS, GAUGES)
+    assert [(part.ticks, part.tokens) for part in parts.values()] == [(1, 1), (2, 7), (1, 2)]
+    assert [part.rate for part in parts.values()] == [100.0, 500.0, 200.0]
     levels_of = [(1 * MS, 5.0), (11 * MS, 1.0), (61 * MS, 4.0)]
     gauges = levels(limit_active_sequences=[(0, 5.0)], active_sequences=levels_of)
-    found = serving.parts(STEPS, gauges)
-    assert (found["ramp"].ticks, found["ramp"].rate) == (0, None)
-    assert (found["steady"].ticks, found["tail"].window.length) == (4, 0)
+    parts = serving.parts(STEPS, gauges)
+    assert (parts["ramp"].ticks, parts["ramp"].rate) == (0, None)
+    assert (parts["steady"].ticks, parts["tail"].window.length) == (4, 0)
 
 
 def test_goodput_counts_who_is_within_all_limits_and_a_tick_is_too_long_above_its_own() -> None:
@@ -102,20 +102,22 @@ def test_goodput_counts_who_is_within_all_limits_and_a_tick_is_too_long_above_it
         ({"limit_tpot": 10.0, "limit_ttft": 20.0}, 2),
         ({"limit_tpot": 0.0, "limit_ttft": 0.0}, 0),
     ):
-        known = {**TABLES, "gauges": levels(**{name: [(0, v * MS)] for name, v in limits.items()})}
-        assert measured("slo_attainment", **known) == good / 5, limits
-        assert measured("goodput", **known) == good * 1e9 / (70 * MS), limits
+        tables = {**TABLES, "gauges": levels(**{name: [(0, v * MS)] for name, v in limits.items()})}
+        assert measure_tables("slo_attainment", **tables) == good / 5, limits
+        assert measure_tables("goodput", **tables) == good * 1e9 / (70 * MS), limits
     for longest, spikes in ((9, 3), (10, 0), (9.999999, 3)):
         limit = levels(limit_tick=[(0, longest * MS)])
-        assert measured("tick_spikes", **{**TABLES, "gauges": limit}) == spikes, longest
+        assert measure_tables("tick_spikes", **{**TABLES, "gauges": limit}) == spikes, longest
 
 
 def test_a_workload_without_requests_has_none_of_the_numbers(subtests: pytest.Subtests) -> None:
-    names = [name for name, one in METRICS.items() if one.measure.__module__.endswith("server")]
+    names = [
+        name for name, metric in METRICS.items() if metric.measure.__module__.endswith("server")
+    ]
     assert len(names) > 30
     for name in names:
         with subtests.test(name), pytest.raises(Unavailable, match="serves no requests"):
-            measured(name, **{**TABLES, "requests": REQUESTS.iloc[:0]})
+            measure_tables(name, **{**TABLES, "requests": REQUESTS.iloc[:0]})
 
 
 WAITING = REQUESTS.assign(state="unfinished", produced=0).assign(
@@ -139,4 +141,4 @@ def test_what_is_missing_is_said(subtests: pytest.Subtests) -> None:
         ("queue_peak", {"gauges": FEW}, "the workload reported no queued_requests"),
     ):
         with subtests.test((name, reason)), pytest.raises(Unavailable, match=reason):
-            measured(name, **{**TABLES, **changes})
+            measure_tables(name, **{**TABLES, **changes})

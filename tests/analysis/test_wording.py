@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.analysis.rule import Fact, Finding, Severity, finding
 from tracekit.analysis.wording import headline, put_into_words, sentence_of
-from tracekit.base import shipped
+from tracekit.base import find_shipped_folder
 
 RULES = Path(__file__).parents[2] / "tracekit" / "analysis" / "rules"
 
@@ -36,8 +36,8 @@ def test_a_template_that_names_a_fact_the_finding_lacks_is_an_error() -> None:
 
 
 def test_a_finding_without_a_template_keeps_its_message() -> None:
-    kept = Finding("bubbles", Severity.WARNING, "As it is.", "Advice.")
-    assert put_into_words(kept).message == "As it is."
+    unworded_finding = Finding("bubbles", Severity.WARNING, "As it is.", "Advice.")
+    assert put_into_words(unworded_finding).message == "As it is."
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,12 @@ def test_a_finding_without_a_template_keeps_its_message() -> None:
 def test_a_headline_names_the_cause_and_a_share_of_time(
     lever: str, facts: dict[str, float], line: str
 ) -> None:
-    stated = tuple(Fact(name, value, "ratio") for name, value in facts.items())
-    known = (*stated, Fact("window", "the loop"))
-    found = Finding("r", Severity.WARNING, "The sentence.", "", facts=known, lever=lever)
-    assert headline(found).startswith(line)
+    stated_facts = tuple(Fact(name, value, "ratio") for name, value in facts.items())
+    all_facts = (*stated_facts, Fact("window", "the loop"))
+    worded_finding = Finding(
+        "r", Severity.WARNING, "The sentence.", "", facts=all_facts, lever=lever
+    )
+    assert headline(worded_finding).startswith(line)
 
 
 def test_doubt_follows_the_sentence_of_any_finding() -> None:
@@ -73,9 +75,11 @@ def test_doubt_follows_the_sentence_of_any_finding() -> None:
 
 
 def test_rules_and_templates_name_each_other() -> None:
-    used = {
+    template_names = {
         name
         for file in RULES.glob("*.py")
         for name in re.findall(r'wording="([^"]+)"', file.read_text())
     }
-    assert used == {file.stem for file in (shipped("templates") / "findings").glob("*.txt")}
+    assert template_names == {
+        file.stem for file in (find_shipped_folder("templates") / "findings").glob("*.txt")
+    }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracekit.base.errors import UsageError, nearest, require
+from tracekit.base.errors import UsageError, require, suggest_name
 
 
 def test_the_nearest_name_is_offered_else_all() -> None:
@@ -13,7 +13,7 @@ def test_the_nearest_name_is_offered_else_all() -> None:
         ("zzz", (), {}, "There are: none."),
         ("zzz", ("paged",), {"otherwise": "--list lists them."}, "--list lists them."),
     ):
-        assert nearest(name, names, **options) == hint
+        assert suggest_name(name, names, **options) == hint
         with pytest.raises(UsageError, match=f"There is no subject '{name}'") as caught:
             require(name, names, "subject", **options)
         assert caught.value.hint == hint, (options, hint)

@@ -16,6 +16,7 @@ from nobody import folder_of_nobody
 from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.files import (
     declares_document_type,
+    find_shipped_folder,
     hostile,
     is_text,
     legible,
@@ -24,16 +25,15 @@ from tracekit.base.files import (
     read_input,
     replacing,
     require_writable,
-    shipped,
 )
 
 
 def test_notes_lie_where_it_is_said_or_where_a_system_has_its_caches_and_templates_beside_us(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert (shipped("templates") / "report").is_dir()
+    assert (find_shipped_folder("templates") / "report").is_dir()
     monkeypatch.setenv("HOME", "/Users/ada")
-    for platform, cache, own, folder in (
+    for platform, cache, override, folder in (
         ("linux", "/cache", "/somewhere", "/somewhere"),
         ("linux", "/cache", "", "/cache/tracekit"),
         ("linux", "", "", "/Users/ada/.cache/tracekit"),
@@ -41,7 +41,7 @@ def test_notes_lie_where_it_is_said_or_where_a_system_has_its_caches_and_templat
     ):
         monkeypatch.setattr("sys.platform", platform)
         monkeypatch.setenv("XDG_CACHE_HOME", cache)
-        monkeypatch.setenv("TRACEKIT_CACHE", own)
+        monkeypatch.setenv("TRACEKIT_CACHE", override)
         assert notes_folder() == Path(folder)
 
 
@@ -90,9 +90,9 @@ def test_a_file_is_read_and_what_is_none_is_refused(
                     read(Path(name))
                 assert caught.value.message.startswith(words), read
                 assert hint in caught.value.hint, (name, read)
-    for nothing in ("gone", "file/below"):
+    for absent_path in ("gone", "file/below"):
         with pytest.raises(FileNotFoundError):
-            read_input(Path(nothing))
+            read_input(Path(absent_path))
 
 
 def names(folder: Path) -> list[str]:
@@ -109,11 +109,11 @@ def write(path: Path, content: bytes, error: BaseException | None = None) -> Non
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
 def test_whose_a_file_is_the_umask_says(tmp_path: Path, umask: int, mode: int) -> None:
-    before = os.umask(umask)
+    old_umask = os.umask(umask)
     try:
         write(tmp_path / "file", b"whole")
     finally:
-        os.umask(before)
+        os.umask(old_umask)
     assert (tmp_path / "file").stat().st_mode & 0o777 == mode
 
 
@@ -132,12 +132,12 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_writer_left_is_removed_after_a_day(tmp_path: Path) -> None:
-    left = {age: tmp_path / f".[file].unfinished-{age:08d}" for age in (86_300, 86_500)}
-    for age, file in left.items():
+    leftovers = {age: tmp_path / f".[file].unfinished-{age:08d}" for age in (86_300, 86_500)}
+    for age, file in leftovers.items():
         file.touch()
         os.utime(file, (time.time() - age,) * 2)
     write(tmp_path / "[file]", b"whole")
-    assert [file.exists() for file in left.values()] == [True, False]
+    assert [file.exists() for file in leftovers.values()] == [True, False]
 
 
 def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
@@ -157,9 +157,9 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
     assert names(far) == ["file", "new"]
 
 
-def refuse(path: Path, why: str) -> None:
+def refuse(path: Path, reason: str) -> None:
     for attempt in (require_writable, lambda path: write(path, b"after")):
-        with pytest.raises(RecordingError, match=f"cannot be written: {why}"):
+        with pytest.raises(RecordingError, match=f"cannot be written: {reason}"):
             attempt(path)
 
 
@@ -210,10 +210,10 @@ def test_what_standard_output_goes_to_is_written_to(
     log.write_text("before\n")
     (tmp_path / "link").symlink_to("/dev/stdout")  # itself, root could replace
     argv = [sys.executable, "-c", SAYING, str(tmp_path / name)]
-    with log.open("ab") as out:
-        subprocess.run(argv, check=True, stdout=out)
+    with log.open("ab") as log_file:
+        subprocess.run(argv, check=True, stdout=log_file)
         if name == "log":  # standard error alike
-            subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, stderr=out)
+            subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, stderr=log_file)
     assert log.read_text() == "before\nfirst\nsecond\nthird\n" + "second\n" * (name == "log")
     if name == "link":
         piped = subprocess.run(argv, check=True, capture_output=True)
@@ -222,10 +222,10 @@ def test_what_standard_output_goes_to_is_written_to(
 
 def test_a_device_stays_and_trouble_is_told_in_words(tmp_path: Path) -> None:
     null = device(tmp_path, "null")
-    before = null.stat()
+    old_status = null.stat()
     require_writable(null)
     write(null, b"gone")
-    assert (null.stat().st_ino, null.stat().st_mode) == (before.st_ino, before.st_mode)
+    assert (null.stat().st_ino, null.stat().st_mode) == (old_status.st_ino, old_status.st_mode)
     (tmp_path / "link").symlink_to(device(tmp_path, "full"))
     with pytest.raises(RecordingError, match="link cannot be written: No space left"):
         write(tmp_path / "link", b"too much")

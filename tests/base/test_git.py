@@ -26,22 +26,22 @@ def test_git_speaks_english_asks_nobody_is_misled_by_no_hook_and_ended_if_it_han
     config = tmp_path / "config"  # whatever the user's settings are
     config.write_text("[user]\nname = Test\nemail = test@example.org\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
-    repository, other = _repository(tmp_path / "here"), _repository(tmp_path / "other")
+    repository, other_repository = _repository(tmp_path / "here"), _repository(tmp_path / "other")
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     with pytest.raises(ToolError) as caught:
         done(repository, "worktree", "remove", "nowhere")
     assert caught.value.message.startswith("git worktree remove nowhere failed: fatal: ")
-    for failing, said in (("commit -m none", "nothing to"), ("config no.such", "exit status 1")):
-        with pytest.raises(ToolError, match=said):  # what git prints, wherever it does
+    for failing, message in (("commit -m none", "nothing to"), ("config no.such", "exit status 1")):
+        with pytest.raises(ToolError, match=message):  # what git prints, wherever it does
             done(repository, *failing.split())
     done(repository, "config", "alias.ask", "!env")
-    told = git(repository, "ask").stdout.splitlines()
-    assert {"LC_ALL=C", "GIT_TERMINAL_PROMPT=0"} <= set(told)
-    done(other, "tag", "other")
-    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
-    monkeypatch.setenv("GIT_WORK_TREE", str(other))
+    environment_lines = git(repository, "ask").stdout.splitlines()
+    assert {"LC_ALL=C", "GIT_TERMINAL_PROMPT=0"} <= set(environment_lines)
+    done(other_repository, "tag", "other")
+    monkeypatch.setenv("GIT_DIR", str(other_repository / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(other_repository))
     assert done(repository, "tag", "--list") == "fast\n"
-    assert os.environ["GIT_DIR"] == str(other / ".git")
+    assert os.environ["GIT_DIR"] == str(other_repository / ".git")
     done(repository, "config", "alias.nap", "!sleep 30 & echo $! > pid; wait")
     with pytest.raises(ToolError, match=r"^git nap did not end within 0\.3 s and was ended\.$"):
         git(repository, "nap", seconds=0.3)
@@ -52,12 +52,12 @@ def test_git_speaks_english_asks_nobody_is_misled_by_no_hook_and_ended_if_it_han
 def test_hooks_and_settings_of_a_person_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hooks, config, ran = tmp_path / "hooks", tmp_path / "config", tmp_path / "ran"
+    hooks, config, hook_marker = tmp_path / "hooks", tmp_path / "config", tmp_path / "ran"
     repository, tree = _repository(tmp_path / "here"), tmp_path / "tree"
     hooks.mkdir()
     for folder in (hooks, repository / ".git" / "hooks"):
         folder.mkdir(exist_ok=True)
-        (folder / "post-checkout").write_text(f"#!/bin/sh\ntouch {ran}\nexit 1\n")
+        (folder / "post-checkout").write_text(f"#!/bin/sh\ntouch {hook_marker}\nexit 1\n")
         (folder / "post-checkout").chmod(0o755)
     for settings in ("", f"[core]\nhooksPath = {hooks}\nfsmonitor = true\n[color]\nui = always\n"):
         config.write_text(settings)
@@ -65,7 +65,7 @@ def test_hooks_and_settings_of_a_person_change_nothing(
         done(repository, "worktree", "add", "--detach", str(tree))
         assert done(tree, "status", "--porcelain") == "", settings
         done(repository, "worktree", "remove", str(tree))
-        assert not ran.exists(), settings
+        assert not hook_marker.exists(), settings
 
 
 def test_without_git_it_is_said_what_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

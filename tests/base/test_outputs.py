@@ -67,15 +67,15 @@ def test_outputs_that_are_inputs_are_refused_under_any_name(tmp_path: Path) -> N
 
 
 def test_nothing_is_added_to_what_is_whole(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    for folder, made, kind in (
+    for folder, file_name, kind in (
         ("run", "run/recording.json", "a run"),
         ("mine.trace", "mine.trace/form.template", "a bundle"),
         ("MINE.GPUTRACE", "MINE.GPUTRACE/metadata", "a bundle"),
         ("batch/results", "batch/.lock", "the data set of a batch"),
     ):
         (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / made).write_text("{}")
-        (link := tmp_path / f"to-{Path(made).name}").symlink_to(folder)
+        (tmp_path / file_name).write_text("{}")
+        (link := tmp_path / f"to-{Path(file_name).name}").symlink_to(folder)
         for place in (folder, f"{folder}/new/out.csv", f"{link.name}/out.csv", link.name):
             with subtests.test(place), pytest.raises(UsageError, match=f"is {kind}: nothing else"):
                 require_apart([tmp_path / place])

@@ -17,7 +17,7 @@ def test_ranks_are_those_of_the_sign_test() -> None:
     assert (least_pairs(), least_pairs(0.9)) == (6, 5)
 
 
-def missed(count: int, rank: int) -> float:
+def compute_miss_chance(count: int, rank: int) -> float:
     return 2 * sum(math.comb(count, heads) for heads in range(rank)) / 2**count
 
 
@@ -26,30 +26,39 @@ def test_the_interval_is_the_narrowest_with_the_confidence(count: int, confidenc
     rank = lower_rank(count, confidence)
     if rank is not None:
         assert 1 <= rank <= count // 2
-        assert missed(count, rank) <= 1 - confidence + 1e-12
+        assert compute_miss_chance(count, rank) <= 1 - confidence + 1e-12
     following = (rank or 0) + 1
-    assert following > count // 2 or missed(count, following) > 1 - confidence - 1e-12
+    assert following > count // 2 or compute_miss_chance(count, following) > 1 - confidence - 1e-12
 
 
 @given(some.lists(some.tuples(some.floats(0.1, 10), some.floats(0.1, 10)), min_size=6))
 def test_the_interval_holds_the_median_and_no_more_than_the_ratios(
     pairs: list[tuple[float, float]],
 ) -> None:
-    found = paired_ratio([a for a, _ in pairs], [b for _, b in pairs])
+    ratio_interval = paired_ratio([a for a, _ in pairs], [b for _, b in pairs])
     ratios = sorted(a / b for a, b in pairs)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.median == statistics.median(ratios)
-    assert ratios[0] <= found.low <= found.median <= found.high <= ratios[-1]
+    assert ratio_interval.lower_bound is not None
+    assert ratio_interval.upper_bound is not None
+    assert ratio_interval.median == statistics.median(ratios)
+    assert (
+        ratios[0]
+        <= ratio_interval.lower_bound
+        <= ratio_interval.median
+        <= ratio_interval.upper_bound
+        <= ratios[-1]
+    )
     rank = lower_rank(len(ratios))
     assert rank is not None
-    assert (found.low, found.high) == (ratios[rank - 1], ratios[-rank])
+    assert (ratio_interval.lower_bound, ratio_interval.upper_bound) == (
+        ratios[rank - 1],
+        ratios[-rank],
+    )
 
 
 def test_ratios_are_taken_pair_by_pair() -> None:
     # the medians of both are 4, and yet a is twice as long in each pair but one
     a, b = (2.0, 4.0, 8.0, 16.0, 1.0, 20.0, 2.0), (1.0, 2.0, 4.0, 8.0, 4.0, 10.0, 1.0)
-    assert paired_ratio(a, b) == Paired(median=2.0, low=0.25, high=2.0, pairs=7)
+    assert paired_ratio(a, b) == Paired(median=2.0, lower_bound=0.25, upper_bound=2.0, pairs=7)
 
 
 def test_fewer_than_six_pairs_have_a_median_and_no_interval() -> None:

@@ -19,10 +19,10 @@ from tracekit.base.processes import (
     _gate,
     end_leftovers,
     exit_words,
-    found,
+    find_process,
+    find_reported_process,
     kill_group,
     last_words,
-    reported,
     run,
     runs,
     send_signal,
@@ -37,35 +37,46 @@ LIFELINE = "echo ready; cat; exit 7"
 
 def test_a_process_is_known_by_its_number_and_start() -> None:
     code = "import sys; from tracekit.base.processes import start_of; print(start_of({}))"
-    asked = (sys.executable, "-c", code.format(os.getpid()))
-    said = subprocess.run(asked, capture_output=True, text=True, check=True)
-    assert int(said.stdout) == start_of(os.getpid())  # another process reads the same
+    argv = (sys.executable, "-c", code.format(os.getpid()))
+    completion = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert int(completion.stdout) == start_of(os.getpid())  # another process reads the same
     with subprocess.Popen(("sleep", "60")) as sleeper:
         process, start = psutil.Process(sleeper.pid), start_of(sleeper.pid)
-        assert found(sleeper.pid, start) == process
-        assert found(sleeper.pid, start - 1) is found(sleeper.pid, start + 1) is None
+        assert find_process(sleeper.pid, start) == process
+        assert find_process(sleeper.pid, start - 1) is find_process(sleeper.pid, start + 1) is None
         # one that was named with its start is that one or none; else it is no older than we are
-        assert reported(sleeper.pid, start) == reported(sleeper.pid) == (process,)
-        assert reported(os.getpid()) == (psutil.Process(),)
-        assert reported(sleeper.pid, start + 1) == ()
-        assert reported(os.getppid()) == reported(0) == reported(-1) == ()
+        assert (
+            find_reported_process(sleeper.pid, start)
+            == find_reported_process(sleeper.pid)
+            == (process,)
+        )
+        assert find_reported_process(os.getpid()) == (psutil.Process(),)
+        assert find_reported_process(sleeper.pid, start + 1) == ()
+        assert (
+            find_reported_process(os.getppid())
+            == find_reported_process(0)
+            == find_reported_process(-1)
+            == ()
+        )
         assert runs(process)
         sleeper.kill()
         until(lambda: process.status() == psutil.STATUS_ZOMBIE)
         assert not runs(process)
     assert not runs(process)
-    assert found(sleeper.pid, start) is None
-    assert reported(sleeper.pid, start) == ()
+    assert find_process(sleeper.pid, start) is None
+    assert find_reported_process(sleeper.pid, start) == ()
     with pytest.raises(psutil.NoSuchProcess):
         start_of(sleeper.pid)
 
 
 def child(line: str, policy: StopPolicy) -> Child:
     null, pipe = subprocess.DEVNULL, subprocess.PIPE
-    made = start_child(["sh", "-c", line], policy, env=os.environ, stdout=pipe, stderr=null)
-    assert made.process.stdout is not None
-    made.process.stdout.readline()
-    return made
+    started_child = start_child(
+        ["sh", "-c", line], policy, env=os.environ, stdout=pipe, stderr=null
+    )
+    assert started_child.process.stdout is not None
+    started_child.process.stdout.readline()
+    return started_child
 
 
 def test_stop_signals_come_in_order_and_a_lifeline_before_them() -> None:
@@ -89,25 +100,31 @@ def test_a_program_is_run_to_its_end(tmp_path: Path) -> None:
     started = partial(start_child, cwd=tmp_path)
     path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     for name, env in (("./program", os.environ), ("program", path)):
-        ended = run((name,), 60, env=env, start=started)
-        assert (ended.returncode, ended.stdout, ended.stderr) == (3, "out \ufffd\n", "err\n"), name
+        completion = run((name,), 60, env=env, start=started)
+        assert (completion.returncode, completion.stdout, completion.stderr) == (
+            3,
+            "out \ufffd\n",
+            "err\n",
+        ), name
 
 
 def test_what_a_process_starts_is_noted_while_it_runs_and_ended_later() -> None:
     starter = child("sleep 60 & sh -c 'sleep 60 & echo ready; wait'; sleep 60", StopPolicy())
     starter.note_descendants()
-    known = set(starter.descendants)
-    assert len(known) == 3
-    [middle] = known & {process.parent() for process in known}
+    descendants = set(starter.descendants)
+    assert len(descendants) == 3
+    [middle] = descendants & {process.parent() for process in descendants}
     middle.kill()
     until_gone(middle.pid)
     starter.note_descendants()  # what is left of it has another parent now
-    assert starter.descendants >= known
-    assert end_leftovers(known) == tuple(sorted(one.pid for one in known if one != middle))
+    assert starter.descendants >= descendants
+    assert end_leftovers(descendants) == tuple(
+        sorted(descendant.pid for descendant in descendants if descendant != middle)
+    )
     starter.stop()
     starter.clean_up()
     starter.note_descendants()  # it is gone: what is known stays
-    assert starter.descendants >= known
+    assert starter.descendants >= descendants
 
 
 def test_somebody_who_asks_again_while_a_process_is_stopped_has_it_killed() -> None:
@@ -122,10 +139,10 @@ def test_a_process_that_is_gone_or_not_ours_is_left_alone(monkeypatch: pytest.Mo
     def refusing(process: psutil.Process) -> str:
         raise psutil.AccessDenied(process.pid)
 
-    with subprocess.Popen(["true"]) as ended:
+    with subprocess.Popen(["true"]) as short_process:
         pass
     with folder_of_nobody():
-        for pid in (ended.pid, 1):
+        for pid in (short_process.pid, 1):
             send_signal(pid, signal.SIGCONT)
     with monkeypatch.context() as of_another:
         of_another.setattr(psutil.Process, "status", refusing)
@@ -135,11 +152,11 @@ def test_a_process_that_is_gone_or_not_ours_is_left_alone(monkeypatch: pytest.Mo
 def test_signals_are_sent_until_one_helps() -> None:
     policy, sent = StopPolicy(((2, 1.0), (15, 2.0), (9, 3.0))), list[object]()
 
-    def ended(seconds: float) -> bool:
+    def has_ended(seconds: float) -> bool:
         sent.append(seconds)
         return seconds == 2.0
 
-    assert policy.escalate(sent.append, ended) == 15
+    assert policy.escalate(sent.append, has_ended) == 15
     assert sent == [2, 1.0, 15, 2.0]
     assert policy.escalate(sent.append, lambda _: False) is None
 
@@ -164,11 +181,11 @@ def test_what_a_process_left_behind_is_killed() -> None:
     argv = ["sh", "-c", "sleep 60 & echo $!"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
-        left = int(process.stdout.readline())
+        leftover_pid = int(process.stdout.readline())
         process.wait()
-        assert psutil.Process(left).is_running()
+        assert psutil.Process(leftover_pid).is_running()
         kill_group(process)
-    until_gone(left)
+    until_gone(leftover_pid)
 
 
 @pytest.mark.processes
@@ -178,30 +195,30 @@ def test_variables_of_the_linker_reach_a_program_through_a_shell_that_has_lost_t
     gate = _gate({**path, "DYLD_LIBRARY_PATH": odd, "DYLDX": "no"}, reads=False)
     code = "import os, sys; print([os.environ.get(x) for x in sys.argv[1:]], sys.stdin.read())"
     argv = (*gate, sys.executable, "-c", code, "DYLD_LIBRARY_PATH", "DYLDX")
-    for line, ended in (
+    for line, expected_result in (
         ("\nmore", (0, f"{[odd, None]} \n")),  # and nothing of what the gate reads
         ("", (1, "")),  # tracekit is gone
     ):
-        said = subprocess.run(argv, env=path, input=line, text=True, stdout=pipe, check=False)
-        assert (said.returncode, said.stdout) == ended
+        completion = subprocess.run(argv, env=path, input=line, text=True, stdout=pipe, check=False)
+        assert (completion.returncode, completion.stdout) == expected_result
 
 
 def test_a_program_begins_when_it_is_known_and_never_if_nobody_can_know() -> None:
-    seen = list[Child]()
+    children = list[Child]()
 
-    def known(starting: Child) -> None:
-        seen.append(starting)
+    def note_child(starting: Child) -> None:
+        children.append(starting)
         assert not starting.wait(0.3), "it began before"
-        if len(seen) == 2:
+        if len(children) == 2:
             raise KeyboardInterrupt
 
     start = partial(start_child, ("cat",), StopPolicy(), env=os.environ, stdout=subprocess.PIPE)
-    begun = start(stderr=subprocess.PIPE, announce=known)
-    assert (begun.wait(20), begun.exit_status) == (True, 0)
-    begun.clean_up()
+    started_child = start(stderr=subprocess.PIPE, announce=note_child)
+    assert (started_child.wait(20), started_child.exit_status) == (True, 0)
+    started_child.clean_up()
     with pytest.raises(KeyboardInterrupt):
-        start(stderr=subprocess.PIPE, announce=known)
-    assert seen[1].exit_status == -signal.SIGKILL
+        start(stderr=subprocess.PIPE, announce=note_child)
+    assert children[1].exit_status == -signal.SIGKILL
 
 
 def test_a_signal_comes_when_the_process_is_known() -> None:
@@ -231,6 +248,6 @@ def handler_within() -> object:
 
 
 def test_where_no_signal_comes_nothing_is_put_off() -> None:
-    with ThreadPoolExecutor() as other:
-        assert other.submit(handler_within).result() is signal.default_int_handler
+    with ThreadPoolExecutor() as executor:
+        assert executor.submit(handler_within).result() is signal.default_int_handler
     assert handler_within() is not signal.default_int_handler

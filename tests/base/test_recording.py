@@ -12,7 +12,7 @@ from tracekit.base.recording import (
     Provenance,
     Recording,
     Stage,
-    quoted,
+    quote_path,
     save,
     stage,
 )
@@ -33,7 +33,7 @@ FULL = Provenance(
 
 
 def test_a_path_is_quoted_for_a_shell_where_it_must_be() -> None:
-    names = [quoted(Path(name)) for name in ("bench/traces/a", "my traces/a")]
+    names = [quote_path(Path(name)) for name in ("bench/traces/a", "my traces/a")]
     assert names == ["bench/traces/a", "'my traces/a'"]
 
 
@@ -55,9 +55,9 @@ def test_provenance_that_is_not_there_cut_or_newer_is_told(tmp_path: Path) -> No
 
 @pytest.fixture
 def recording(tmp_path: Path) -> Recording:
-    made = Recording(tmp_path / "my run")
-    made.save_provenance(Provenance(workload="paged"))
-    return made
+    new_recording = Recording(tmp_path / "my run")
+    new_recording.save_provenance(Provenance(workload="paged"))
+    return new_recording
 
 
 def state(recording: Recording, name: str) -> str:
@@ -67,15 +67,15 @@ def state(recording: Recording, name: str) -> str:
 def test_a_stage_is_running_and_then_done_or_failed_and_what_others_wrote_is_kept(
     recording: Recording,
 ) -> None:
-    assert list(FULL.unfinished) == ["record", "export"]
+    assert list(FULL.unfinished_stages) == ["record", "export"]
     with stage(recording, "record"):
         assert state(recording, "record") == "running"
         recording.save_provenance(Provenance(workload="paged", end_reason="time limit", stages={}))
     assert recording.provenance().end_reason == "time limit"
-    ended = recording.provenance().stages["record"]
-    assert (ended.state, ended.message) == ("done", "")
-    written = (recording.folder / "recording.json").read_text()
-    assert '\n  "end_reason": "time limit",\n' in written
+    stage_record = recording.provenance().stages["record"]
+    assert (stage_record.state, stage_record.message) == ("done", "")
+    json_text = (recording.folder / "recording.json").read_text()
+    assert '\n  "end_reason": "time limit",\n' in json_text
     with pytest.raises(ToolError), stage(recording, "export"):
         raise ToolError("xctrace said no.")
     assert state(recording, "export") == "failed"

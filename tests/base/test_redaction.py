@@ -48,14 +48,14 @@ def test_a_name_that_is_a_word_is_left_out_only_where_it_is_a_name(
     for name in ("done", "auto", "import", "paged", "gpu", "Metal", "mlx", "run", "host"):
         monkeypatch.setenv("LOGNAME", name)
         monkeypatch.setattr("socket.gethostname", f"{name}.local".strip)
-        shown = own_redaction()
+        redaction = own_redaction()
         for words in ("The {} was {}.", "--{} {}", "a {}/other", "the {}'s clock"):
-            assert shown(words.replace("{}", name)) == words.replace("{}", name)
+            assert redaction(words.replace("{}", name)) == words.replace("{}", name)
         for path in ("/Users/{}/x", "/home/{}", "/data/{}/x", "/data/{}.txt", "{}/x", "a/{}/b"):
-            assert name not in shown(path.replace("{}", name))
-        assert shown(f"{name}@there, me@{name}") == "<user>@there, me@<user>"
-        assert shown(f"on {name}.local now") == "on <host> now"
-        assert name not in shown(f"{name}\u2019s Mac")
+            assert name not in redaction(path.replace("{}", name))
+        assert redaction(f"{name}@there, me@{name}") == "<user>@there, me@<user>"
+        assert redaction(f"on {name}.local now") == "on <host> now"
+        assert name not in redaction(f"{name}\u2019s Mac")
 
 
 def test_names_are_told_from_what_looks_like_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,40 +69,42 @@ def test_names_are_told_from_what_looks_like_them(monkeypatch: pytest.MonkeyPatc
     assert own_redaction()("mini-7 is mini-7.lan") == "<host> is <host>"
 
 
-def provenance(said: str) -> Provenance:
+def provenance(text: str) -> Provenance:
     """Return one of which every text that may name somebody says this."""
-    combination = Combination("launch", counters=False, failure=said, warnings=(said,))
+    combination = Combination("launch", counters=False, failure=text, warnings=(text,))
     return Provenance(
         recorder="xctrace",
         workload="ada",
-        workloads=said,
-        parameters={"weights": said, "all": [said, {"more": said}], "batch": 16},
-        command=(said,),
-        command_lines=((said,),),
-        targets=(Process(7, said),),
-        target_reason=said,
-        templates=(said,),
-        instruments=(said,),
-        end_reason=said,
-        machine={"model": said},
+        workloads=text,
+        parameters={"weights": text, "all": [text, {"more": text}], "batch": 16},
+        command=(text,),
+        command_lines=((text,),),
+        targets=(Process(7, text),),
+        target_reason=text,
+        templates=(text,),
+        instruments=(text,),
+        end_reason=text,
+        machine={"model": text},
         capabilities=Capabilities(Identity(), "ada", (combination,)),
-        clock={"source": said},
-        overhead=Overhead(0.5, reason=said),
-        stages={"ada": Stage("ada", "ada", said)},
-        warnings=(said,),
+        clock={"source": text},
+        overhead=Overhead(0.5, reason=text),
+        stages={"ada": Stage("ada", "ada", text)},
+        warnings=(text,),
     )
 
 
 def test_all_that_may_name_somebody_is_redacted_and_what_a_program_acts_on_stays() -> None:
-    shown = redact_provenance(provenance("/Users/ada/x by ada on ada-mac"), redact)
-    assert shown == replace(provenance("~/x by <user> on <host>"), redacted=True)
+    redacted_provenance = redact_provenance(provenance("/Users/ada/x by ada on ada-mac"), redact)
+    assert redacted_provenance == replace(provenance("~/x by <user> on <host>"), redacted=True)
 
 
 def test_values_of_environment_variables_are_left_out_of_command_lines() -> None:
     line = ("xctrace", "record", "--env", "TOKEN=se=cret", "--env=KEY=oth=er", "--launch", "a=b")
-    said = Provenance(command=("/bin/env", "HOME=/x", "-i", "A=b", "--a=b"), command_lines=(line,))
-    shown = redact_provenance(said, redact)
-    assert shown.command == ("/bin/env", "HOME=…", "-i", "A=…", "--a=b")
-    assert shown.command_lines == (
+    raw_provenance = Provenance(
+        command=("/bin/env", "HOME=/x", "-i", "A=b", "--a=b"), command_lines=(line,)
+    )
+    redacted_provenance = redact_provenance(raw_provenance, redact)
+    assert redacted_provenance.command == ("/bin/env", "HOME=…", "-i", "A=…", "--a=b")
+    assert redacted_provenance.command_lines == (
         ("xctrace", "record", "--env", "TOKEN=…", "--env=KEY=…", "--launch", "a=b"),
     )

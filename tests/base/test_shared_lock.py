@@ -65,15 +65,15 @@ def is_held() -> None:
 def test_one_of_several_users_has_it(place: Path) -> None:
     as_user(NOBODY, is_free)
     file = place / "tracekit-night.lock"
-    found = file.stat()
-    assert (found.st_uid, stat.S_IMODE(found.st_mode)) == (NOBODY, 0o666), "whatever the umask is"
+    status = file.stat()
+    assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (NOBODY, 0o666), "whatever the umask is"
     with shared_lock.holding("night") as (handle, _):
         assert handle is not None
         as_user(DAEMON, is_held)
         as_user(NOBODY, is_held)
-        noted = locks.noted(handle)
-        assert noted is not None
-        assert (noted.pid, noted.what) == (os.getpid(), "night"), "and no path of anybody's"
+        holder = locks.read_holder(handle)
+        assert holder is not None
+        assert (holder.pid, holder.what) == (os.getpid(), "night"), "and no path of anybody's"
     as_user(DAEMON, is_free)
 
 
@@ -91,7 +91,7 @@ def test_a_holder_is_named_while_it_lives(place: Path) -> None:
         with pytest.raises(HeldError) as caught, shared_lock.holding("night"):
             pytest.fail("two hold it at once")
         assert shared_lock.words(caught.value).startswith(f": process {os.getpid()}, since 20")
-        ours = locks.noted(handle)
+        ours = locks.read_holder(handle)
         assert ours is not None
         for forged in (replace(ours, start=5), replace(ours, since="\x1b[2J")):
             (place / "tracekit-night.lock").write_bytes(msgspec.json.encode(forged))
@@ -158,19 +158,21 @@ def test_a_file_that_is_taken_away_while_it_is_held_does_not_come_back(place: Pa
 
 
 def test_only_a_folder_of_root_with_the_sticky_bit_is_for_everyone(tmp_path: Path) -> None:
-    made = tmp_path / "made"
+    made_folder = tmp_path / "made"
     for mode, is_one in ((0o1777, True), (0o777, False), (0o1775, False), (0o755, False)):
-        made.mkdir(exist_ok=True)
-        made.chmod(mode)
+        made_folder.mkdir(exist_ok=True)
+        made_folder.chmod(mode)
         expected = is_one and os.geteuid() == 0
-        assert shared_lock.is_for_everyone(made) is expected, oct(mode)
-    (tmp_path / "link").symlink_to(made)
-    made.chmod(0o1777)
+        assert shared_lock.is_for_everyone(made_folder) is expected, oct(mode)
+    (tmp_path / "link").symlink_to(made_folder)
+    made_folder.chmod(0o1777)
     assert not shared_lock.is_for_everyone(tmp_path / "link")
     assert not shared_lock.is_for_everyone(tmp_path / "none")
     if os.geteuid() == 0:
-        os.chown(made, NOBODY, NOBODY)
-        assert not shared_lock.is_for_everyone(made), "its owner may take files of others away"
+        os.chown(made_folder, NOBODY, NOBODY)
+        assert not shared_lock.is_for_everyone(made_folder), (
+            "its owner may take files of others away"
+        )
 
 
 def test_without_a_folder_for_everyone_a_sentence_says_so(

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.base.errors import RecordingError
-from tracekit.base.streams import CLOSED, Guarded, guarded, on_one_line, visible
+from tracekit.base.streams import CLOSED, Guarded, guard_streams, on_one_line, visible
 
 SEEN = {
     "plain µ ✓ 表": "plain µ ✓ 表",  # letters stay
@@ -32,31 +32,31 @@ SEEN = {
 
 def test_what_cannot_be_seen_is_written_out() -> None:
     assert {raw: visible(raw) for raw in SEEN} == SEEN
-    for raw, seen in SEEN.items():
-        assert on_one_line(raw) == seen.replace("\n", r"\n").replace("\t", r"\t")
+    for raw, visible_text in SEEN.items():
+        assert on_one_line(raw) == visible_text.replace("\n", r"\n").replace("\t", r"\t")
 
 
 @given(st.dictionaries(st.text(), st.text()))
 def test_a_json_document_keeps_its_values(document: dict[str, str]) -> None:
-    shown = visible(json.dumps(document, ensure_ascii=False))
-    assert json.loads(shown) == document
-    assert visible(shown) == shown
+    visible_text = visible(json.dumps(document, ensure_ascii=False))
+    assert json.loads(visible_text) == document
+    assert visible(visible_text) == visible_text
 
 
 def test_a_letter_that_a_terminal_lacks_is_a_question_mark_and_a_closed_stream_takes_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    written = io.BytesIO()
-    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding="ascii"))
+    buffer = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(buffer, encoding="ascii"))
     monkeypatch.setattr("sys.stderr", None)
-    with guarded():
+    with guard_streams():
         nowhere = sys.stderr
         assert sys.stdout.encoding == "ascii"
         nowhere.write("lost")
         sys.stdout.write("µs\n")
         sys.stdout.flush()
     nowhere.close()
-    assert written.getvalue() == b"?s\n"
+    assert buffer.getvalue() == b"?s\n"
 
 
 @contextmanager
@@ -93,10 +93,10 @@ def test_how_a_command_ends_whose_output_nobody_takes(
     argv = [sys.executable, "-m", "tracekit", *arguments.split()]
     with stream(out) as stdout, stream("closed") as closed:
         stderr = closed if said is None else subprocess.PIPE
-        ended = subprocess.run(argv, check=False, stdout=stdout, stderr=stderr, text=True)
-    assert ended.returncode == code
+        completion = subprocess.run(argv, check=False, stdout=stdout, stderr=stderr, text=True)
+    assert completion.returncode == code
     if said is not None:
-        lines = ended.stderr.splitlines()
+        lines = completion.stderr.splitlines()
         assert [line[: len(words)] for line, words in zip(lines, said, strict=False)] == said
         assert len(lines) == 2 * len(said)  # with its hint
 
@@ -107,24 +107,24 @@ def test_a_stream_that_could_not_be_written_is_as_before_when_the_command_ends(
 ) -> None:
     """The next command of the process writes again, once there is room, and nothing of the last."""
     file = tmp_path / "out.txt"
-    with file.open("w", encoding="ascii") as out:
-        monkeypatch.setattr("sys.stdout", out)
-        kept = os.dup(out.fileno())
+    with file.open("w", encoding="ascii") as output_file:
+        monkeypatch.setattr("sys.stdout", output_file)
+        saved_descriptor = os.dup(output_file.fileno())
         full = os.open("/dev/full", os.O_WRONLY)
-        os.dup2(full, out.fileno())
-        with guarded():
+        os.dup2(full, output_file.fileno())
+        with guard_streams():
             sys.stdout.write("lost")
             with pytest.raises(RecordingError):
                 sys.stdout.flush()
             sys.stdout.write("also lost")
-        assert os.path.samestat(os.fstat(out.fileno()), os.fstat(full))
-        assert (sys.stdout, out.errors) == (out, "strict")
-        os.dup2(kept, out.fileno())
-        with guarded():
+        assert os.path.samestat(os.fstat(output_file.fileno()), os.fstat(full))
+        assert (sys.stdout, output_file.errors) == (output_file, "strict")
+        os.dup2(saved_descriptor, output_file.fileno())
+        with guard_streams():
             sys.stdout.write("written\n")
             sys.stdout.flush()
     os.close(full)
-    os.close(kept)
+    os.close(saved_descriptor)
     assert file.read_text() == "written\n"
 
 
@@ -142,12 +142,12 @@ def test_bytes_for_a_pipe_are_as_they_are_and_shown_on_a_terminal() -> None:
     stream.writelines(["c\x1b", "d\n"])
     stream.flush()
     assert raw.buffer.getvalue() == b"a\x1bb\xffc\\u001bd\n"
-    shown = Terminal(io.BytesIO(), "utf-8")
-    stream = Guarded(shown).buffer
+    terminal = Terminal(io.BytesIO(), "utf-8")
+    stream = Guarded(terminal).buffer
     for part in (b"\xc2", b"\x9b31m \xe2\x9c", b"\x93\xff "):  # letters come in parts
         stream.write(part)
     stream.flush()
-    assert shown.buffer.getvalue() == r"\u009b31m ✓".encode() + "\ufffd ".encode()
+    assert terminal.buffer.getvalue() == r"\u009b31m ✓".encode() + "\ufffd ".encode()
 
 
 class Failing(io.StringIO):
@@ -167,7 +167,7 @@ def test_what_cannot_be_written_is_an_error_of_standard_output_alone(
 ) -> None:
     monkeypatch.setattr("sys.stdout", Failing())
     monkeypatch.setattr("sys.stderr", Failing())
-    with guarded():
+    with guard_streams():
         assert sys.stderr.write("lost") == sys.stderr.buffer.write(b"lost") == 4
         with pytest.raises(RecordingError, match="cannot be written: Input/output error"):
             sys.stdout.write("lost")

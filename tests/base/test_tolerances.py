@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.base.tolerances import BOUNDS, accepted, as_float64, relative_error
+from tracekit.base.tolerances import BOUNDS, as_float64, relative_error, require_accuracy
 from tracekit.ops.kernels import DTYPES as OF_KERNELS
 from tracekit.ops.kernels import METAL_TYPES
 from tracekit.workload.parameters import DTYPES
@@ -24,8 +24,8 @@ ERRORS = {
 
 
 def test_the_relative_error() -> None:
-    for out, (expected, error) in ERRORS.items():
-        assert relative_error(np.array(out), np.array(expected)) == pytest.approx(error), out
+    for output, (expected, error) in ERRORS.items():
+        assert relative_error(np.array(output), np.array(expected)) == pytest.approx(error), output
 
 
 def test_arrays_of_two_shapes_do_not_compare() -> None:
@@ -36,19 +36,19 @@ def test_arrays_of_two_shapes_do_not_compare() -> None:
 
 def test_an_error_is_accepted_up_to_the_bound_of_its_type() -> None:
     assert dict(BOUNDS) == {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}  # as promised
-    assert accepted(0.002, mx.float16, "It") == 0.002
+    assert require_accuracy(0.002, mx.float16, "It") == 0.002
     with pytest.raises(
         ToolError, match=r"It is off by 0\.0021 of its .* float16 allows 0\.002\."
     ) as half:
-        accepted(0.0021, mx.float16, "It")
+        require_accuracy(0.0021, mx.float16, "It")
     with pytest.raises(ToolError, match="float32 allows 1e-05") as single:
-        accepted(math.inf, mx.float32, "It")
+        require_accuracy(math.inf, mx.float32, "It")
     assert "MLX_ENABLE_TF32" in single.value.hint
     assert "MLX_ENABLE_TF32" not in half.value.hint
     # two results may be twice as far apart
-    assert accepted(0.04, mx.bfloat16, "One against the other", results=2) == 0.04
+    assert require_accuracy(0.04, mx.bfloat16, "One against the other", results=2) == 0.04
     with pytest.raises(ToolError, match=r"bfloat16 allows 0\.04"):
-        accepted(0.041, mx.bfloat16, "One against the other", results=2)
+        require_accuracy(0.041, mx.bfloat16, "One against the other", results=2)
 
 
 @pytest.mark.parametrize("dtype", [mx.float32, mx.float16, mx.bfloat16], ids=str)

@@ -32,17 +32,21 @@ def pack(folder: Path, members: dict[str, bytes]) -> Path:
 @pytest.mark.parametrize("above", ["", "x.trace/", "some/where/x.trace/"])
 def test_the_bundle_is_unpacked_wherever_it_stands(tmp_path: Path, above: str) -> None:
     members = {name.replace("x.trace/", above): content for name, content in WHOLE.items()}
-    beside = {"__MACOSX/x.trace/open.creq": b"mac", "README": b"no"} if above else {}
-    out = tmp_path / "recording.trace"
-    unpack_bundle(pack(tmp_path, {**members, **beside}), out)
-    files = {file.relative_to(out): file.read_bytes() for file in out.rglob("*") if file.is_file()}
+    stray_members = {"__MACOSX/x.trace/open.creq": b"mac", "README": b"no"} if above else {}
+    bundle_path = tmp_path / "recording.trace"
+    unpack_bundle(pack(tmp_path, {**members, **stray_members}), bundle_path)
+    files = {
+        file.relative_to(bundle_path): file.read_bytes()
+        for file in bundle_path.rglob("*")
+        if file.is_file()
+    }
     assert files == {Path(name).relative_to("x.trace"): WHOLE[name] for name in WHOLE}
 
 
 def test_other_archives_are_refused_before_anything_is_written(
     tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    for members, said in (
+    for members, message in (
         ({}, "no bundle"),
         ({"a.txt": b""}, "no bundle"),
         ({"a.trace/open.creq": b"", "b.trace/open.creq": b""}, "2 bundles: a.trace, b.trace"),
@@ -53,19 +57,19 @@ def test_other_archives_are_refused_before_anything_is_written(
         ({**WHOLE, "./x.trace/open.creq": b""}, "holds 'x.trace/open.creq' twice"),
         ({**WHOLE, "x.trace/Open.creq": b""}, "holds 'x.trace/open.creq' twice"),
     ):
-        with subtests.test(said):
-            with pytest.raises(InputError, match=said):
+        with subtests.test(message):
+            with pytest.raises(InputError, match=message):
                 unpack_bundle(pack(tmp_path, members), tmp_path / "out")
             assert not (tmp_path / "out").exists(), members
 
 
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR])
 def test_links_and_devices_are_refused(tmp_path: Path, kind: int) -> None:
-    other = zipfile.ZipInfo("x.trace/corespace")
-    other.external_attr = (kind | 0o777) << 16
+    special_entry = zipfile.ZipInfo("x.trace/corespace")
+    special_entry.external_attr = (kind | 0o777) << 16
     archive = pack(tmp_path, WHOLE)
     with zipfile.ZipFile(archive, "a") as file:
-        file.writestr(other, "/etc")
+        file.writestr(special_entry, "/etc")
     with pytest.raises(InputError, match="a link or a device"):
         unpack_bundle(archive, tmp_path / "out")
 

@@ -13,7 +13,7 @@ ends = some.lists(some.floats(-0.2, 0.2), min_size=3, max_size=3).map(sorted)
 
 
 def test_sentences_are_the_interval() -> None:
-    for verdict, shown, found, reason, words in (
+    for verdict, display, interval, reason, words in (
         (Verdict.SLIGHTLY_WORSE, TIME, (0.029, 0.025, 0.033), "",
          "slower by 2.9 % ± 0.4, below your limit of 3 %"),
         (Verdict.WORSE, TIME, (0.097, 0.093, 0.101), "",
@@ -39,20 +39,22 @@ def test_sentences_are_the_interval() -> None:
         (Verdict.WORSE, SHARE, (0.1, 0.08, 0.12), "",
          "higher by 10.0 points (8.0 points … 12.0 points), beyond your limit of 3 points"),
     ):  # fmt: skip
-        assert sentence_of(verdict, shown, found, LIMIT, reason) == words
+        assert sentence_of(verdict, display, interval, LIMIT, reason) == words
 
 
 @given(ends, some.sampled_from([0.0, 0.01, LIMIT]))
-def test_no_word_says_more_than_its_interval(found: list[float], limit: float) -> None:
-    low, middle, high = found
-    verdict, doubt = verdict_of(Interval(middle, low, high), limit)
-    outside = low > 0 or high < 0
-    assert (verdict is Verdict.WORSE) is (low > 0 and low >= limit)
-    assert (verdict is Verdict.BETTER) is (high < 0 and high <= -limit)
+def test_no_word_says_more_than_its_interval(interval_ends: list[float], limit: float) -> None:
+    lower_bound, middle, upper_bound = interval_ends
+    verdict, doubt = verdict_of(Interval(middle, lower_bound, upper_bound), limit)
+    outside = lower_bound > 0 or upper_bound < 0
+    assert (verdict is Verdict.WORSE) is (lower_bound > 0 and lower_bound >= limit)
+    assert (verdict is Verdict.BETTER) is (upper_bound < 0 and upper_bound <= -limit)
     assert verdict is not Verdict.EQUIVALENT or not outside
-    assert (verdict is Verdict.EQUIVALENT) is (not outside and -limit <= low and high <= limit)
-    assert verdict is not Verdict.SLIGHTLY_WORSE or (low > 0 and middle < limit)
-    assert verdict is not Verdict.SLIGHTLY_BETTER or high < 0
+    assert (verdict is Verdict.EQUIVALENT) is (
+        not outside and -limit <= lower_bound and upper_bound <= limit
+    )
+    assert verdict is not Verdict.SLIGHTLY_WORSE or (lower_bound > 0 and middle < limit)
+    assert verdict is not Verdict.SLIGHTLY_BETTER or upper_bound < 0
     assert (doubt is None) is (verdict is not Verdict.UNCLEAR)
 
 

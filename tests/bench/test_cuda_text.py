@@ -17,7 +17,7 @@ from tracekit.ops.norm import NormProblem, fused_kernel
 BENCH = Path(__file__).parents[2] / "bench"
 
 
-def _translated(
+def _translate_kernel(
     kernel: Kernel, partitions: int | None = None
 ) -> tuple[DecodePlan, list[Translated]]:
     problem = draw_problem(
@@ -30,12 +30,12 @@ def _translated(
 
     pages = (problem.k_pages, problem.v_pages)
     arrays = (problem.q, *pages, problem.block_tables, problem.context_lens)
-    return how, [translate(one) for one in generated(call, *arrays)]
+    return how, [translate(source) for source in generated(call, *arrays)]
 
 
 @pytest.mark.parametrize("kernel", ["grouped", "per-head", "barriers"])
 def test_no_word_of_metal_is_left(kernel: Kernel) -> None:
-    how, (decode,) = _translated(kernel, None if kernel != "grouped" else 1)
+    how, (decode,) = _translate_kernel(kernel, None if kernel != "grouped" else 1)
     assert not re.search(r"\[\[|\bdevice\b|\bthread\b|\bconstant\b|host_name", decode.text)
     assert not re.search(r"^\s*threadgroup ", decode.text, re.MULTILINE)
     assert f"__launch_bounds__({how.threadgroup}) entry_{decode.entry}(" in decode.text
@@ -56,8 +56,12 @@ def test_the_norm_is_translated_as_well() -> None:
 @pytest.mark.processes
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
 def test_nvcc_takes_the_text(tmp_path: Path) -> None:
-    texts = [one.text for kernel in ("per-head", "barriers") for one in _translated(kernel)[1]]
-    texts += [one.text for one in _translated("grouped", 2)[1]]
+    texts = [
+        translation.text
+        for kernel in ("per-head", "barriers")
+        for translation in _translate_kernel(kernel)[1]
+    ]
+    texts += [translation.text for translation in _translate_kernel("grouped", 2)[1]]
     texts += [_norm(dims).text for dims in (64, 33)]  # loads of four elements, and of one
     source = tmp_path / "kernels.cu"
     source.write_text("\n".join(['#include "metal.cuh"', *texts]))

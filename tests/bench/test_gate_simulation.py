@@ -23,16 +23,18 @@ STILL = Noise("still", night=0.0, within=0.0, drift=0.0)
 
 
 def test_nothing_varies_where_there_is_no_noise() -> None:
-    made = pairs(STILL, 0.05, 4, 1, np.random.default_rng(1))
-    assert changes(made, METRIC, "ratio") == pytest.approx([math.log(1.05)] * 4)
-    assert [pair.order for pair in made] == ["abba", "baab", "abba", "baab"]
-    assert all(len(pair.candidate[METRIC]) == len(pair.reference[METRIC]) == 2 for pair in made)
+    simulated_pairs = pairs(STILL, 0.05, 4, 1, np.random.default_rng(1))
+    assert changes(simulated_pairs, METRIC, "ratio") == pytest.approx([math.log(1.05)] * 4)
+    assert [pair.order for pair in simulated_pairs] == ["abba", "baab", "abba", "baab"]
+    assert all(
+        len(pair.candidate[METRIC]) == len(pair.reference[METRIC]) == 2 for pair in simulated_pairs
+    )
 
 
 def test_a_side_varies_by_what_it_is_said_to() -> None:
-    made = pairs(USUAL, 0.0, 4000, 1, np.random.default_rng(1))
-    found = changes(made, METRIC, "ratio")
-    assert np.std(found) == pytest.approx(0.02 * math.sqrt(2), rel=0.05)
+    simulated_pairs = pairs(USUAL, 0.0, 4000, 1, np.random.default_rng(1))
+    log_changes = changes(simulated_pairs, METRIC, "ratio")
+    assert np.std(log_changes) == pytest.approx(0.02 * math.sqrt(2), rel=0.05)
     runs = histories(
         Noise("", night=0.0, within=0.02, drift=0.0), 40, 10, 10, np.random.default_rng(2)
     )
@@ -54,13 +56,13 @@ def test_the_goals_are_met_at_two_percent_within_a_sitting() -> None:
 
 @pytest.mark.parametrize("name", GATES)
 def test_other_gates_see_what_is_plain_and_nothing_in_stillness(name: str) -> None:
-    still = histories(STILL, 3, 30, 10, np.random.default_rng(1))
-    still += np.random.default_rng(2).normal(0, 1e-4, still.shape)
-    assert not GATES[name](still).any()
-    slower = still.copy()
+    still_histories = histories(STILL, 3, 30, 10, np.random.default_rng(1))
+    still_histories += np.random.default_rng(2).normal(0, 1e-4, still_histories.shape)
+    assert not GATES[name](still_histories).any()
+    slower = still_histories.copy()
     slower[:, -1] += math.log(1.2)
     assert GATES[name](slower).all()
-    faster = still.copy()
+    faster = still_histories.copy()
     faster[:, -1] -= math.log(1.2)
     assert not GATES[name](faster).any()
 
@@ -79,9 +81,9 @@ def test_e_divisive_finds_a_step() -> None:
 def test_change_points_are_dated_after_five_nights() -> None:
     flat = changes_over_nights(0.02, 40, np.random.default_rng(1))
     assert flat.shape == (40, NIGHTS)
-    found = seen(FINDERS["tracekit"], flat, since=(5,))
-    assert found.points <= 2
-    assert found.dated[5].value >= 0.95
+    detections = seen(FINDERS["tracekit"], flat, since=(5,))
+    assert detections.points <= 2
+    assert detections.dated[5].value >= 0.95
 
 
 def test_a_rate_has_the_interval_of_wilson() -> None:
@@ -100,12 +102,12 @@ def test_the_same_seed_gives_the_same_page(
         "before\n<!-- written by bench/gate_simulation.py -->\nstale\n<!-- end -->\nafter\n"
     )
     gate_simulation.main(["--histories", "4", "--markdown", str(page)])
-    first = capsys.readouterr().out
+    first_page = capsys.readouterr().out
     gate_simulation.main(["--histories", "4"])
-    assert capsys.readouterr().out == first
+    assert capsys.readouterr().out == first_page
     text = page.read_text()
     assert text.startswith("before\n")
     assert text.endswith("<!-- end -->\nafter\n")
     assert "stale" not in text
-    assert first.strip() in text
+    assert first_page.strip() in text
     assert all(name in text for name in GATES)

@@ -26,9 +26,9 @@ def test_tables_have_the_columns_and_types_of_the_readers(made: Made) -> None:
 
 
 def test_the_targets_work_never_overlaps_and_falls_on_the_ticks_of_a_mac(made: Made) -> None:
-    own = made["gpu_intervals"].query("target")
-    starts = own["start"].to_numpy(np.int64)
-    ends = starts + own["duration"].to_numpy(np.int64)
+    target_rows = made["gpu_intervals"].query("target")
+    starts = target_rows["start"].to_numpy(np.int64)
+    ends = starts + target_rows["duration"].to_numpy(np.int64)
     assert (starts[1:] >= ends[:-1]).all()
     assert Tick(125, 3).tells(starts)
     assert Tick(125, 3).tells(ends)

@@ -19,21 +19,21 @@ def test_a_run_compares_times_and_writes(
     page, data = tmp_path / "page.md", tmp_path / "speed.json"
     page.write_text(PLACE)
     ways = ["--method=tracekit, exact", "--method=read(2)"]
-    where = [f"--data={tmp_path}", f"--json={data}", f"--markdown={page}"]
-    parse.main(["--mb=0.05", "--rounds=1", "--kind=counters", *ways, *where])
+    output_options = [f"--data={tmp_path}", f"--json={data}", f"--markdown={page}"]
+    parse.main(["--mb=0.05", "--rounds=1", "--kind=counters", *ways, *output_options])
 
-    found = json.loads(data.read_text())
-    (export,) = found["exports"]
+    document = json.loads(data.read_text())
+    (export,) = document["exports"]
     assert export["rows"] == (tmp_path / "counters-0.05-1.xml").read_text().count("<row>")
     assert [*export["methods"]] == ["tracekit, exact", "read(2)"]
     for name, result in (("tracekit, exact", "equal to the truth"), ("read(2)", "decodes nothing")):
         assert export["methods"][name]["result"] == result
         assert len(export["methods"][name]["seconds"]) == 1, name
-    written = page.read_text()
-    assert written.startswith("# Speed\n\n<!-- written by bench/parse.py -->\n\n- machine: ")
-    assert written.endswith("<!-- end -->\n\nMore.\n")
-    assert "old" not in written
-    assert written.partition("- machine: ")[2].partition("<!-- end")[0].strip() in (
+    page_text = page.read_text()
+    assert page_text.startswith("# Speed\n\n<!-- written by bench/parse.py -->\n\n- machine: ")
+    assert page_text.endswith("<!-- end -->\n\nMore.\n")
+    assert "old" not in page_text
+    assert page_text.partition("- machine: ")[2].partition("<!-- end")[0].strip() in (
         capsys.readouterr().out
     )
 
@@ -50,15 +50,15 @@ def test_a_page_without_a_place_is_refused(tmp_path: Path) -> None:
 def test_what_gives_up_is_told_and_not_timed(tmp_path: Path) -> None:
     path = tmp_path / "odd.xml"
     path.write_text("<no-export/>")
-    said: list[str] = []
-    (outcome,) = compare(Export("odd", path), [named("lxml, tuned")], 20, said.append)
+    messages: list[str] = []
+    (outcome,) = compare(Export("odd", path), [named("lxml, tuned")], 20, messages.append)
     assert outcome.verdict == f"gave up: ValueError: {path} has no header"
     assert not outcome.timed
-    assert said == [f"odd, 0 MB: lxml, tuned: {outcome.verdict}"]
+    assert messages == [f"odd, 0 MB: lxml, tuned: {outcome.verdict}"]
 
 
 def test_slow_ways_skip_large_files(exports: dict[str, Path]) -> None:
-    slow = [one for one in METHODS if one.slow]
+    slow = [method for method in METHODS if method.slow]
     outcomes = compare(Export("counters", exports["counters"]), slow, 0.1, lambda _: None)
-    assert [one.verdict for one in outcomes] == ["skipped: only up to 0.1 MB"] * len(slow)
-    assert not any(one.timed for one in outcomes)
+    assert [outcome.verdict for outcome in outcomes] == ["skipped: only up to 0.1 MB"] * len(slow)
+    assert not any(outcome.timed for outcome in outcomes)

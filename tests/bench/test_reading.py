@@ -23,17 +23,17 @@ def truth(path: Path) -> Decoded:
 @pytest.mark.parametrize("name", DECODERS)
 def test_a_decoder_reads_the_truth(exports: dict[str, Path], name: str) -> None:
     for path in exports.values():
-        found = named(name).load()(path)
-        assert found.table.num_rows > 200, path
-        assert difference(found, truth(path)) == "", path
+        decoding = named(name).load()(path)
+        assert decoding.table.num_rows > 200, path
+        assert difference(decoding, truth(path)) == "", path
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_convert_writes_is_the_truth(exports: dict[str, Path], kind: str) -> None:
-    made = named("tracekit convert").load()(exports[kind])
+    converted_path = named("tracekit convert").load()(exports[kind])
     expected = without_stacks(truth(exports[kind]), exports[kind])
-    assert difference(written(made), expected) == ""
-    shutil.rmtree(made.parent)
+    assert difference(written(converted_path), expected) == ""
+    shutil.rmtree(converted_path.parent)
 
 
 def one_table(**columns: list[object]) -> Decoded:
@@ -58,13 +58,13 @@ def test_the_first_difference_is_named(found: Decoded, words: str) -> None:
 
 def test_stacks_and_frames_are_compared(exports: dict[str, Path]) -> None:
     expected = truth(exports["time-profile"])
-    other = expected.stacks.to_pylist()
-    other[1] = other[1][:-1]
-    assert difference(replace(expected, stacks=stack_array(other)), expected).startswith(
+    other_stacks = expected.stacks.to_pylist()
+    other_stacks[1] = other_stacks[1][:-1]
+    assert difference(replace(expected, stacks=stack_array(other_stacks)), expected).startswith(
         "stack, row 2: "
     )
-    assert difference(replace(expected, stacks=stack_array(other[1:])), expected) == (
-        f"{len(other) - 1} stacks, not {len(other)}"
+    assert difference(replace(expected, stacks=stack_array(other_stacks[1:])), expected) == (
+        f"{len(other_stacks) - 1} stacks, not {len(other_stacks)}"
     )
     names = ["?", *expected.frames["name"].to_pylist()[1:]]
     frames = expected.frames.set_column(0, "name", pa.array(names))

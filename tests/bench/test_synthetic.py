@@ -18,7 +18,7 @@ def kind(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def made(folder: Path, kind: str, megabytes: float = 0.3, seed: int = 1) -> Path:
+def write_export(folder: Path, kind: str, megabytes: float = 0.3, seed: int = 1) -> Path:
     path = folder / f"{kind}-{seed}.xml"
     write(KINDS[kind], path, megabytes, seed)
     return path
@@ -27,7 +27,7 @@ def made(folder: Path, kind: str, megabytes: float = 0.3, seed: int = 1) -> Path
 def test_ids_count_in_document_order_and_a_repeat_stands_behind_a_definition_of_its_tag(
     tmp_path: Path, kind: str
 ) -> None:
-    root = ET.parse(made(tmp_path, kind)).getroot()
+    root = ET.parse(write_export(tmp_path, kind)).getroot()
     defined: dict[str, str] = {}
     repeats = 0
     for element in root.iter():
@@ -41,7 +41,7 @@ def test_ids_count_in_document_order_and_a_repeat_stands_behind_a_definition_of_
 
 
 def test_bytes_stand_as_xctrace_writes_them(tmp_path: Path, kind: str) -> None:
-    data = made(tmp_path, kind).read_bytes()
+    data = write_export(tmp_path, kind).read_bytes()
     assert data.startswith(BEGINNING)
     assert data.endswith(b"</row>\n</node></trace-query-result>\n")
     assert b"</schema><row>" in data
@@ -51,14 +51,21 @@ def test_bytes_stand_as_xctrace_writes_them(tmp_path: Path, kind: str) -> None:
 def test_a_seed_makes_the_same_bytes_again(tmp_path: Path, kind: str) -> None:
     again = tmp_path / "again"
     again.mkdir()
-    first = made(tmp_path, kind).read_bytes()
-    assert made(again, kind).read_bytes() == first
-    assert made(tmp_path, kind, seed=2).read_bytes() != first
+    first_bytes = write_export(tmp_path, kind).read_bytes()
+    assert write_export(again, kind).read_bytes() == first_bytes
+    assert write_export(tmp_path, kind, seed=2).read_bytes() != first_bytes
 
 
 def test_intervals_hold_what_readers_stumble_over(tmp_path: Path) -> None:
-    text = made(tmp_path, "intervals", megabytes=1.5).read_text()
-    most, queue = ">18446744073709551615<", "µKernels\u00a0Queue"
-    for hard in ("<sentinel/>", most, ">-1<", queue, "&lt;half", ' fmt=""></metal-object-label>'):
+    text = write_export(tmp_path, "intervals", megabytes=1.5).read_text()
+    largest_value, queue = ">18446744073709551615<", "µKernels\u00a0Queue"
+    for hard in (
+        "<sentinel/>",
+        largest_value,
+        ">-1<",
+        queue,
+        "&lt;half",
+        ' fmt=""></metal-object-label>',
+    ):
         assert hard in text
     assert "<process ref=" in text.partition("</formatted-label>")[2]

@@ -15,10 +15,10 @@ EACH = Planned(pairs=6, turn=0.02, traced=0, rounds=20)
 MONTH = Month(nights=5, slow_on=3, slow=0.1, each=EACH)
 
 
-def ended(*outcomes: str, dated: tuple[int, ...] = (2,)) -> Ended:
+def make_month(*outcomes: str, dated: tuple[int, ...] = (2,)) -> Ended:
     nights = tuple(
-        Night(str(number), "month", "here", "", outcome=Outcome(one))
-        for number, one in enumerate(outcomes)
+        Night(str(number), "month", "here", "", outcome=Outcome(outcome))
+        for number, outcome in enumerate(outcomes)
     )
     return Ended(nights, tuple(step_at(index) for index in dated))
 
@@ -28,9 +28,9 @@ def step_at(index: int) -> LevelStep:
 
 
 def test_a_month_is_right_if_its_slow_night_alone_alarms_and_is_dated() -> None:
-    found = ended("ok", "ok", "regression", "ok", "inconclusive")
-    assert found.right(MONTH)
-    assert summary(MONTH, found) == (
+    ended_month = make_month("ok", "ok", "regression", "ok", "inconclusive")
+    assert ended_month.right(MONTH)
+    assert summary(MONTH, ended_month) == (
         "5 nights, 10.0 % more work from night 3 on: regressions in 3, changes dated to 3, "
         "inconclusive 5, failed none: as it should be."
     )
@@ -39,11 +39,11 @@ def test_a_month_is_right_if_its_slow_night_alone_alarms_and_is_dated() -> None:
 @pytest.mark.parametrize(
     ("found", "why"),
     [
-        (ended("ok", "ok", "ok", "ok", "ok"), "it slept"),
-        (ended("ok", "regression", "regression", "ok", "ok"), "it cried wolf"),
-        (ended("ok", "ok", "regression", "failed", "ok"), "a night failed"),
-        (ended("ok", "ok", "regression", "ok", "ok", dated=()), "nothing was dated"),
-        (ended("ok", "ok", "regression", "ok", "ok", dated=(2, 0)), "a second date"),
+        (make_month("ok", "ok", "ok", "ok", "ok"), "it slept"),
+        (make_month("ok", "regression", "regression", "ok", "ok"), "it cried wolf"),
+        (make_month("ok", "ok", "regression", "failed", "ok"), "a night failed"),
+        (make_month("ok", "ok", "regression", "ok", "ok", dated=()), "nothing was dated"),
+        (make_month("ok", "ok", "regression", "ok", "ok", dated=(2, 0)), "a second date"),
     ],
 )
 def test_anything_else_is_not_as_it_should_be(found: Ended, why: str) -> None:
@@ -55,9 +55,11 @@ def test_a_night_of_the_month_is_lived(tmp_path: Path) -> None:
     """Whatever the machine does meanwhile: it is measured, dated and kept."""
     heard: list[tuple[int, str]] = []
     month = Month(nights=1, slow_on=9, slow=0.1, each=EACH)
-    found = lived(month, tmp_path / "month", lambda n, night, _: heard.append((n, night.started)))
-    assert heard == [(1, found.nights[0].started)]
+    ended_month = lived(
+        month, tmp_path / "month", lambda n, night, _: heard.append((n, night.started))
+    )
+    assert heard == [(1, ended_month.nights[0].started)]
     assert heard[0][1].startswith("2026-10-01T02:30:0")
-    assert found.nights[0].outcome in {Outcome.OK, Outcome.INCONCLUSIVE}
-    assert len(found.nights[0].entries[0].pairs) >= 6
+    assert ended_month.nights[0].outcome in {Outcome.OK, Outcome.INCONCLUSIVE}
+    assert len(ended_month.nights[0].entries[0].pairs) >= 6
     assert (tmp_path / "month" / "nights" / "trend.html").is_file()

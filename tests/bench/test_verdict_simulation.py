@@ -22,7 +22,7 @@ def test_equal_sides_are_seldom_called_worse(sampling: Sampling) -> None:
 def test_a_change_far_beyond_the_limit_is_found_and_never_called_equivalent(
     sampling: Sampling,
 ) -> None:
-    most = max(sampling.counts)
-    words = count_words(sampling, most, 0.01, 0.10, Effort(100, 1, Limits()))
+    largest_count = max(sampling.counts)
+    words = count_words(sampling, largest_count, 0.01, 0.10, Effort(100, 1, Limits()))
     assert words[Verdict.WORSE] >= 99, words
     assert words[Verdict.EQUIVALENT] == words[Verdict.BETTER] == 0, words

@@ -28,28 +28,28 @@ class Trace:
     errors: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     memory: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
-    def run(self, buffer: int, start: float, lasts: float, *, own: bool = True) -> None:
+    def run(self, buffer: int, start: float, lasts: float, *, is_target: bool = True) -> None:
         self.work.append(
             {"start": start, "duration": lasts, "start-latency": 0.1, "cmdbuffer-id": buffer,
-             "process": OWN if own else OTHER, "channel-name": "Compute"}
+             "process": OWN if is_target else OTHER, "channel-name": "Compute"}
         )  # fmt: skip
 
-    def commit(self, buffer: int, at: float, *, own: bool = True) -> None:
-        owner = OWN if own else OTHER
+    def commit(self, buffer: int, time: float, *, is_target: bool = True) -> None:
+        owner = OWN if is_target else OTHER
         self.commits.append(
-            {"start": at - 0.2, "duration": 0.2, "cmdbuffer-id": buffer, "process": owner,
+            {"start": time - 0.2, "duration": 0.2, "cmdbuffer-id": buffer, "process": owner,
              "thread": thread("Main Thread", 1, owner)}
         )  # fmt: skip
 
-    def fail(self, buffer: int, at: float, code: int) -> None:
-        self.errors.append({"timestamp": at, "cmdbuffer-id": buffer, "error-code": code})
+    def fail(self, buffer: int, time: float, code: int) -> None:
+        self.errors.append({"timestamp": time, "cmdbuffer-id": buffer, "error-code": code})
 
     def steady(self, number: int) -> float:
         """Run so many command buffers of 5 ms, one after the other; return when the last ends."""
         for place in range(number):
             self.commit(100 + place, 10 * place + 1)
             self.run(100 + place, 10 * place + 2, 5)
-            self.run(5_000 + place, 10 * place + 8, 0.5, own=False)
+            self.run(5_000 + place, 10 * place + 8, 0.5, is_target=False)
         return 10.0 * number
 
     def write(self, folder: Path) -> Path:
@@ -75,85 +75,85 @@ def cell(column: ExportColumn, row: dict[str, Any]) -> Cell:
 
 def cpu_stream() -> Trace:
     """From mlx #3583: the GPU waits for a factorization on the CPU, for longer than it may."""
-    made = Trace()
-    at = made.steady(20)
-    made.commit(200, at)
-    made.fail(200, at + 5_000, 2)
-    return made
+    trace = Trace()
+    time = trace.steady(20)
+    trace.commit(200, time)
+    trace.fail(200, time + 5_000, 2)
+    return trace
 
 
 def first_of_all() -> Trace:
     """From exo #1620, a first prefill: it waits too long before anything ever ran."""
-    made = Trace()
-    made.run(7, 1, 2, own=False)
-    made.commit(200, 10)
-    made.fail(200, 5_010, 2)
-    return made
+    trace = Trace()
+    trace.run(7, 1, 2, is_target=False)
+    trace.commit(200, 10)
+    trace.fail(200, 5_010, 2)
+    return trace
 
 
 def rival() -> Trace:
     """From omlx #3706: a process of higher priority has the device; then all is ignored."""
-    made = Trace()
-    at = made.steady(20)
+    trace = Trace()
+    time = trace.steady(20)
     for place in range(50):
-        made.run(7_000 + place, at + 100 * place, 98, own=False)
+        trace.run(7_000 + place, time + 100 * place, 98, is_target=False)
     for place in range(3):
-        made.commit(200 + place, at + place)
-        made.fail(200 + place, at + 5_000 + place, 2)
+        trace.commit(200 + place, time + place)
+        trace.fail(200 + place, time + 5_000 + place, 2)
     for place in range(9):
-        made.commit(300 + place, at + 5_100 + place)
-        made.fail(300 + place, at + 5_101 + place, 4)
-    return made
+        trace.commit(300 + place, time + 5_100 + place)
+        trace.fail(300 + place, time + 5_101 + place, 4)
+    return trace
 
 
 def long_kernel() -> Trace:
     """From wgpu #336: a shader runs for too long, and what is behind it is discarded."""
-    made = Trace()
-    at = made.steady(20)
-    made.commit(200, at)
-    made.run(200, at + 1, 2_100)
-    made.fail(200, at + 2_102, 2)
+    trace = Trace()
+    time = trace.steady(20)
+    trace.commit(200, time)
+    trace.run(200, time + 1, 2_100)
+    trace.fail(200, time + 2_102, 2)
     for place in range(3):
-        made.commit(201 + place, at + 1 + place)
-        made.fail(201 + place, at + 2_102, 5)
-    return made
+        trace.commit(201 + place, time + 1 + place)
+        trace.fail(201 + place, time + 2_102, 5)
+    return trace
 
 
 def page_fault() -> Trace:
     """From flutter #155538: page faults, their victims, and then everything is ignored."""
-    made = Trace()
-    at = made.steady(20)
+    trace = Trace()
+    time = trace.steady(20)
     for place, code in enumerate([11, 11, 5, 5, *[4] * 20]):
-        made.commit(200 + place, at + place)
-        made.run(200 + place, at + place + 0.1, 0.2)
-        made.fail(200 + place, at + 50 + place, code)
-    return made
+        trace.commit(200 + place, time + place)
+        trace.run(200 + place, time + place + 0.1, 0.2)
+        trace.fail(200 + place, time + 50 + place, code)
+    return trace
 
 
 def no_memory() -> Trace:
     """From wgpu #9545: one command buffer refers to 43 GiB at once."""
-    made = Trace()
-    at = made.steady(20)
-    made.memory = [
-        {"start": 0, "duration": at, "end": at, "process": OWN, "current-allocated-size": GIB},
-        {"start": at, "duration": 90, "end": at + 90, "process": OWN,
+    trace = Trace()
+    time = trace.steady(20)
+    trace.memory = [
+        {"start": 0, "duration": time, "end": time, "process": OWN, "current-allocated-size": GIB},
+        {"start": time, "duration": 90, "end": time + 90, "process": OWN,
          "current-allocated-size": 43 * GIB},
     ]  # fmt: skip
-    made.commit(200, at)
-    made.fail(200, at + 40, 8)
-    return made
+    trace.commit(200, time)
+    trace.fail(200, time + 40, 8)
+    return trace
 
 
 def anothers_error() -> Trace:
     """From mlx-vlm #1064, seen from a program beside it: the victim of another's hang."""
-    made = Trace()
-    at = made.steady(20)
-    made.commit(7_000, at, own=False)
-    made.run(7_000, at + 1, 900, own=False)
-    made.fail(7_000, at + 902, 3)
-    made.commit(200, at + 2)
-    made.fail(200, at + 903, 5)
-    return made
+    trace = Trace()
+    time = trace.steady(20)
+    trace.commit(7_000, time, is_target=False)
+    trace.run(7_000, time + 1, 900, is_target=False)
+    trace.fail(7_000, time + 902, 3)
+    trace.commit(200, time + 2)
+    trace.fail(200, time + 903, 5)
+    return trace
 
 
 WAITS, LESS = "commit it only when that is done", "less work into one"
@@ -207,14 +207,14 @@ def test_the_first_error_is_named_and_what_its_buffer_did(
     make: Any, told: list[str], advised: str, unsaid: list[str], tmp_path: Path, tracekit: Any
 ) -> None:
     exports = make().write(tmp_path / "exports")
-    ran = tracekit("import", exports, "--target", "probe", "--output", tmp_path / "run")
-    assert ran.code == 0, ran.err
+    result = tracekit("import", exports, "--target", "probe", "--output", tmp_path / "run")
+    assert result.code == 0, result.err
     assert tracekit("analyze", tmp_path / "run").code in {0, 4}, "4 where nothing ever ran"
-    found = json.loads((tmp_path / "run" / "result.json").read_text())["findings"]
-    [error] = [one for one in found if one["rule"] == "command-buffer-errors"]
+    findings = json.loads((tmp_path / "run" / "result.json").read_text())["findings"]
+    [error] = [finding for finding in findings if finding["rule"] == "command-buffer-errors"]
     assert [words for words in told if words not in error["message"]] == [], error["message"]
     assert advised in error["advice"]
-    said = f"{error['message']} {error['advice']}"
-    assert [words for words in unsaid if words in said] == []
-    assert found[0] == error
+    error_text = f"{error['message']} {error['advice']}"
+    assert [words for words in unsaid if words in error_text] == []
+    assert findings[0] == error
     assert len(error["message"].split()) <= 45

@@ -13,8 +13,8 @@ import pytest
 from bundle_writer import Process
 from bundle_writer.examples import small_bundle
 from command_line import assert_error
-from every_command import signalled
-from small_bundle import documented, intervals, process
+from every_command import signal_at_event
+from small_bundle import intervals, process, write_documented_bundle
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def files_opened() -> Generator[Counter[str]]:
         opened[name] += event == "open"
         return False
 
-    with signalled(signal.SIGINT, note):
+    with signal_at_event(signal.SIGINT, note):
         yield opened
 
 
@@ -36,11 +36,11 @@ SIMULATOR = "com.apple.CoreSimulator.CoreSimulatorService"
 def test_a_process_without_a_path_has_its_whole_name(tracekit: Any, tmp_path: Path) -> None:
     table = intervals((0, 10, Process(6723, SIMULATOR)))
     run = {"startTime": 5, "processDatas": [process(6723, SIMULATOR, "CoreSimulatorService")]}
-    bundle = documented(tmp_path, run, tables=[table]).path
-    ran = tracekit("tables", bundle, "gpu_intervals")
-    assert f"\t{SIMULATOR}\t" in ran.out, ran.out
-    ran = tracekit("query", "select process from gpu_intervals", bundle, "--format", "csv")
-    assert ran.out.split() == ["process", SIMULATOR]
+    bundle = write_documented_bundle(tmp_path, run, tables=[table]).path
+    result = tracekit("tables", bundle, "gpu_intervals")
+    assert f"\t{SIMULATOR}\t" in result.out, result.out
+    result = tracekit("query", "select process from gpu_intervals", bundle, "--format", "csv")
+    assert result.out.split() == ["process", SIMULATOR]
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_what_all_tables_share_is_refused_once(
     file = bundle / "corespace/run1/core/uniquing" / name
     file.write_bytes(zlib.compress(content))
     with files_opened() as opened:
-        ran = tracekit("convert", bundle, tmp_path / "out", "--to", "csv")
-    assert_error(ran, 3, name)
+        result = tracekit("convert", bundle, tmp_path / "out", "--to", "csv")
+    assert_error(result, 3, name)
     assert opened[str(file)] == 1, "each table that needs it had it inflated again"
 
 
@@ -74,7 +74,7 @@ def test_a_damaged_table_is_read_once_for_all_that_is_made_of_it(
     file.write_bytes(file.read_bytes()[:-1])
     assert tracekit("import", bundle, "--output", tmp_path / "run").code == 0
     with files_opened() as opened:
-        ran = tracekit("analyze", tmp_path / "run")
-    assert "bulkstore cannot be inflated" in ran.out, ran.err
+        result = tracekit("analyze", tmp_path / "run")
+    assert "bulkstore cannot be inflated" in result.out, result.err
     # Once for its rows, once for the digest that names what is kept of it.
     assert opened[str(tmp_path / "run/recording.trace" / file.relative_to(bundle))] == 2

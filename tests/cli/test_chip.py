@@ -13,71 +13,71 @@ M4_MAX = ("chip", "--name", "Apple M4 Max", "--gpu-cores", "40")
 
 def rows(text: str) -> dict[str, list[str]]:
     lines = [line.split("\t") for line in text.splitlines()]
-    return {name.strip(): rest for name, *rest in lines}
+    return {name.strip(): cells for name, *cells in lines}
 
 
 def test_a_chip_has_figures_with_source_and_confidence(tracekit: Any) -> None:
-    ran = tracekit("chip", "--name", "m4  Max", "--gpu-cores", "40")
-    assert (ran.code, ran.err) == (0, "")
-    shown = rows(ran.out)
-    assert (shown["chip"][0], shown["gpu cores"][0]) == ("Apple M4 Max", "40")
-    assert shown["bandwidth"] == ["546 GB/s", "published: Apple's announcement"]
-    assert shown["float32"][0] == "17.12 TFLOP/s"
-    assert shown["float32"][1].startswith("low: cores x 128 lanes")
-    assert shown["float16"][0].startswith("not available, because whether float16 is faster")
-    assert shown["ridge"][0] == "31.36 FLOP/byte"
+    result = tracekit("chip", "--name", "m4  Max", "--gpu-cores", "40")
+    assert (result.code, result.err) == (0, "")
+    figures = rows(result.out)
+    assert (figures["chip"][0], figures["gpu cores"][0]) == ("Apple M4 Max", "40")
+    assert figures["bandwidth"] == ["546 GB/s", "published: Apple's announcement"]
+    assert figures["float32"][0] == "17.12 TFLOP/s"
+    assert figures["float32"][1].startswith("low: cores x 128 lanes")
+    assert figures["float16"][0].startswith("not available, because whether float16 is faster")
+    assert figures["ridge"][0] == "31.36 FLOP/byte"
 
 
 def test_an_unknown_chip_is_answered_with_known_ones(tracekit: Any) -> None:
     hints = {"Apple M4 Mox": "Did you mean Apple M4", "EPYC": "There are: Apple M1, Apple M1 Pro, "}
     for name, hint in hints.items():
-        ran = tracekit("chip", "--name", name)
-        assert rows(ran.out)["bandwidth"][0].startswith("not available, because"), name
-        assert (ran.code, hint in ran.err) == (0, True), (name, ran.err)
+        result = tracekit("chip", "--name", name)
+        assert rows(result.out)["bandwidth"][0].startswith("not available, because"), name
+        assert (result.code, hint in result.err) == (0, True), (name, result.err)
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has figures")
 def test_a_machine_that_is_no_mac_says_so(tracekit: Any) -> None:
-    shown = rows(tracekit("chip").out)
-    assert shown["gpu cores"][0].startswith("not available, because neither `ioreg`")
-    assert shown["bandwidth"][0].startswith("not available, because")
-    assert "GiB" in shown["memory"][0]
-    assert "measured" not in shown
-    assert "architecture" not in shown
+    figures = rows(tracekit("chip").out)
+    assert figures["gpu cores"][0].startswith("not available, because neither `ioreg`")
+    assert figures["bandwidth"][0].startswith("not available, because")
+    assert "GiB" in figures["memory"][0]
+    assert "measured" not in figures
+    assert "architecture" not in figures
 
 
 def test_a_shape_is_shown_with_its_launch(tracekit: Any) -> None:
-    ran = tracekit(*M4_MAX, "--batch", "2", "--q-heads", "32", "--context", "4096")
-    shown = rows(ran.out)
-    assert "2 sequences of 4096 tokens, 32 query and 8 K/V heads of 128" in ran.err
-    assert "tracekit bench --tune" in ran.err
-    assert shown["heads"][1].endswith("each row of K and V is loaded once.")
-    assert shown["threadgroup"][0] == "256"
-    assert shown["partitions"][0] == "16"
-    assert shown["intensity"][0] == "4 FLOP/byte"
-    assert shown["bound"][0] == "61.5 µs"
-    assert "of memory alone; the rate of arithmetic is not known" in shown["bound"][1]
-    shown = rows(tracekit(*M4_MAX, "--dtype", "float32").out)
-    assert shown["bound"][1] == "of memory; an M1 Max reached about 80 % of its bandwidth."
-    assert shown["bytes"][0] == "134.5 MB"
-    shown = rows(tracekit("chip", "--name", "Apple M4 Max", "--batch", "2").out)
-    assert shown["bound"][0] == "not available"
-    assert "how many this one has is not known" in shown["bound"][1]
-    assert shown["partitions"][0] == "4"
+    result = tracekit(*M4_MAX, "--batch", "2", "--q-heads", "32", "--context", "4096")
+    figures = rows(result.out)
+    assert "2 sequences of 4096 tokens, 32 query and 8 K/V heads of 128" in result.err
+    assert "tracekit bench --tune" in result.err
+    assert figures["heads"][1].endswith("each row of K and V is loaded once.")
+    assert figures["threadgroup"][0] == "256"
+    assert figures["partitions"][0] == "16"
+    assert figures["intensity"][0] == "4 FLOP/byte"
+    assert figures["bound"][0] == "61.5 µs"
+    assert "of memory alone; the rate of arithmetic is not known" in figures["bound"][1]
+    figures = rows(tracekit(*M4_MAX, "--dtype", "float32").out)
+    assert figures["bound"][1] == "of memory; an M1 Max reached about 80 % of its bandwidth."
+    assert figures["bytes"][0] == "134.5 MB"
+    figures = rows(tracekit("chip", "--name", "Apple M4 Max", "--batch", "2").out)
+    assert figures["bound"][0] == "not available"
+    assert "how many this one has is not known" in figures["bound"][1]
+    assert figures["partitions"][0] == "4"
 
 
 def test_json_says_the_same(tracekit: Any) -> None:
-    told = json.loads(tracekit(*M4_MAX, "--batch", "2", "--json").out)
+    document = json.loads(tracekit(*M4_MAX, "--batch", "2", "--json").out)
     bandwidth = {"value": 546e9, "source": "Apple's announcement", "confidence": "published"}
-    assert told["chip"]["bandwidth"] == bandwidth | {"reason": ""}
-    assert told["chip"]["fp16"]["value"] is None
-    assert told["measured"] is None
-    assert told["shape"]["batch"] == 2
-    assert {row["name"]: row["value"] for row in told["launch"]}["partitions"] == 4
-    assert told["bound"]["limit"] == "memory"
-    moved = told["work"]["unique"] + told["work"]["written"]
-    assert told["bound"]["seconds"] == pytest.approx(moved / 546e9, rel=1e-9)
-    assert told["work"]["flops"] == 4 * 16 * 128 * 2 * 1024
+    assert document["chip"]["bandwidth"] == bandwidth | {"reason": ""}
+    assert document["chip"]["fp16"]["value"] is None
+    assert document["measured"] is None
+    assert document["shape"]["batch"] == 2
+    assert {row["name"]: row["value"] for row in document["launch"]}["partitions"] == 4
+    assert document["bound"]["limit"] == "memory"
+    moved = document["work"]["unique"] + document["work"]["written"]
+    assert document["bound"]["seconds"] == pytest.approx(moved / 546e9, rel=1e-9)
+    assert document["work"]["flops"] == 4 * 16 * 128 * 2 * 1024
 
 
 def test_the_bandwidth_of_this_cpu_is_measured_and_labelled(
@@ -86,12 +86,12 @@ def test_the_bandwidth_of_this_cpu_is_measured_and_labelled(
     """As on a machine of little cache: four times that of a server takes seconds to fill."""
     monkeypatch.setattr("tracekit.machine.triad.last_cache", lambda: 8 << 20)
     monkeypatch.setattr("tracekit.machine.triad._LEAST", 16 << 20)
-    shown = rows(tracekit("chip", "--measure").out)
-    value, unit = shown["measured"][0].split()
+    figures = rows(tracekit("chip", "--measure").out)
+    value, unit = figures["measured"][0].split()
     assert unit == "GB/s"
     assert float(value) > 0.1
-    assert shown["measured"][1].startswith("measured here: triad over 32")
-    assert shown["median"][1] == "of 7 passes"
+    assert figures["measured"][1].startswith("measured here: triad over 32")
+    assert figures["median"][1] == "of 7 passes"
 
 
 def test_what_makes_no_sense_is_refused(tracekit: Any) -> None:

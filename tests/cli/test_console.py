@@ -18,7 +18,7 @@ from tracekit.analysis.result import Better, Measurement, Result, RuleCheck, Sta
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.errors import InconclusiveError
 from tracekit.base.recording import Provenance, Recording
-from tracekit.cli.console import bisect_code, require_rows, require_target_rows, show, styled
+from tracekit.cli.console import bisect_code, require_rows, require_target_rows, show, style_text
 
 _END = b"\x04end"
 
@@ -35,19 +35,19 @@ def on_terminal(*arguments: str | Path) -> tuple[int, str]:
 
     reader = threading.Thread(target=receive)
     reader.start()
-    before = sys.stdout, sys.stderr
+    saved_streams = sys.stdout, sys.stderr
     try:
         with (
-            os.fdopen(os.dup(follower), "w", encoding="utf-8") as out,
+            os.fdopen(os.dup(follower), "w", encoding="utf-8") as stdout,
             os.fdopen(follower, "w", encoding="utf-8") as err,
         ):
-            sys.stdout, sys.stderr = out, err
+            sys.stdout, sys.stderr = stdout, err
             code = run(*arguments)
-            sys.stdout, sys.stderr = before
-            os.write(out.fileno(), _END)
+            sys.stdout, sys.stderr = saved_streams
+            os.write(stdout.fileno(), _END)
             reader.join()
     finally:
-        sys.stdout, sys.stderr = before
+        sys.stdout, sys.stderr = saved_streams
         os.close(leader)
     return code, b"".join(received).removesuffix(_END).decode()
 
@@ -71,11 +71,11 @@ def test_what_a_workload_could_not_measure_is_not_left_out(
 def test_idle_time_is_that_of_the_window_that_findings_speak_of(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    whole = Measurement("gpu_idle_ratio", 0.3, "ratio", Better.LOWER)
+    whole_share = Measurement("gpu_idle_ratio", 0.3, "ratio", Better.LOWER)
     steady = Measurement("idle_ratio", 0.1, "ratio", Better.LOWER)
-    show(Result(Provenance(), metrics=(whole, steady)), Recording(tmp_path))
+    show(Result(Provenance(), metrics=(whole_share, steady)), Recording(tmp_path))
     assert "gpu_idle_ratio" not in capsys.readouterr().out
-    show(Result(Provenance(), metrics=(whole,)), Recording(tmp_path))
+    show(Result(Provenance(), metrics=(whole_share,)), Recording(tmp_path))
     assert "gpu_idle_ratio" in capsys.readouterr().out
 
 
@@ -99,8 +99,8 @@ def test_only_xctrace_must_be_known_to_have_recorded_the_target(status: Status) 
 
 def test_a_recording_that_is_known_to_lack_its_targets_work_is_inconclusive(tmp_path: Path) -> None:
     recording = Recording(tmp_path)
-    for known in (True, None):
-        recording.save_provenance(Provenance(target_rows=known))
+    for has_target_rows in (True, None):
+        recording.save_provenance(Provenance(target_rows=has_target_rows))
         require_target_rows(recording)
     recording.save_provenance(Provenance(target_rows=False))
     with pytest.raises(InconclusiveError, match="No GPU work of the target"):
@@ -108,12 +108,12 @@ def test_a_recording_that_is_known_to_lack_its_targets_work_is_inconclusive(tmp_
 
 
 def test_git_bisect_is_told_what_it_takes_codes_for() -> None:
-    told = {0: 0, 1: 1, 2: 130, 3: 125, 4: 125, 70: 198, 125: 125, 127: 255, 128: 128}
-    assert {code: bisect_code(code) for code in told} == told
+    bisect_codes = {0: 0, 1: 1, 2: 130, 3: 125, 4: 125, 70: 198, 125: 125, 127: 255, 128: 128}
+    assert {code: bisect_code(code) for code in bisect_codes} == bisect_codes
 
 
 def test_what_words_quote_has_no_style() -> None:
-    words = styled(("a\x1b[31mb", "bold"), "[red]c:smile:\u202e")
+    words = style_text(("a\x1b[31mb", "bold"), "[red]c:smile:\u202e")
     assert words.plain == r"a\u001b[31mb[red]c:smile:\u202e"
     assert [(span.start, span.end, span.style) for span in words.spans] == [(0, 12, "bold")]
 
@@ -138,9 +138,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def placed(arguments: tuple[str, ...], folder: Path, out: Path) -> list[str]:
+def fill_places(arguments: tuple[str, ...], folder: Path, out_folder: Path) -> list[str]:
     places = {"BUNDLE": folder / "evil.trace", "RUN": folder / "run", "FOLDER": folder}
-    places |= {"OUT": out / HOSTILE, "OUT.csv": out / f"{HOSTILE}.csv"}
+    places |= {"OUT": out_folder / HOSTILE, "OUT.csv": out_folder / f"{HOSTILE}.csv"}
     return [str(places.get(argument, argument)) for argument in arguments]
 
 
@@ -172,10 +172,10 @@ COMMANDS = {
     [pytest.param(name, marks=[pytest.mark.processes] * (name == "batch")) for name in COMMANDS],
 )
 def test_no_sequence_of_a_trace_reaches_a_terminal(name: str, folder: Path, tmp_path: Path) -> None:
-    _, shown = on_terminal(*placed(COMMANDS[name], folder, tmp_path))
-    assert "owned" in shown
-    assert "\x1b[8m" not in shown
-    assert not HARM.search(OURS.sub("", shown).replace("\n", "")), ascii(shown)
+    _, screen_text = on_terminal(*fill_places(COMMANDS[name], folder, tmp_path))
+    assert "owned" in screen_text
+    assert "\x1b[8m" not in screen_text
+    assert not HARM.search(OURS.sub("", screen_text).replace("\n", "")), ascii(screen_text)
 
 
 # A document that is asked for is written into a pipe with the bytes of the trace.
@@ -183,16 +183,16 @@ def test_no_sequence_of_a_trace_reaches_a_terminal(name: str, folder: Path, tmp_
 def test_no_sequence_of_a_trace_gets_into_a_pipe(
     name: str, folder: Path, tmp_path: Path, tracekit: Any
 ) -> None:
-    ran = tracekit(*placed(COMMANDS[name], folder, tmp_path))
-    assert (TITLE in ran.out) is ("--format" in COMMANDS[name])
-    printed = ran.err if "--format" in COMMANDS[name] else ran.out + ran.err
+    result = tracekit(*fill_places(COMMANDS[name], folder, tmp_path))
+    assert (TITLE in result.out) is ("--format" in COMMANDS[name])
+    printed = result.err if "--format" in COMMANDS[name] else result.out + result.err
     assert not HARM.search(printed.replace("\n", "")), ascii(printed)
 
 
 def test_a_document_on_a_terminal_has_the_same_values(folder: Path) -> None:
-    code, shown = on_terminal("analyze", folder / "run", "--json")
+    code, screen_text = on_terminal("analyze", folder / "run", "--json")
     assert code in {0, 4}
-    document = OURS.sub("", shown)
+    document = OURS.sub("", screen_text)
     result, _ = json.JSONDecoder().raw_decode(document[document.index("{") :])
     assert result == json.loads((folder / "run" / "result.json").read_text())
     assert not HARM.search(document.replace("\n", ""))
@@ -205,6 +205,6 @@ def test_what_a_run_was_made_for_is_said_before_what_was_found(
     results = tuple(Measurement(name, value, "ns", Better.LOWER) for name, value in names.items())
     idle = Finding("bubbles", Severity.WARNING, "The GPU was idle.", "Submit ahead.")
     show(Result(Provenance(), results=results, findings=(idle,)), Recording(tmp_path))
-    first, second = capsys.readouterr().out.splitlines()[:2]
-    assert first.startswith("sdpa is 2.50 times as fast as paged")
+    first_line, second = capsys.readouterr().out.splitlines()[:2]
+    assert first_line.startswith("sdpa is 2.50 times as fast as paged")
     assert second == "The GPU was idle."

@@ -30,17 +30,17 @@ def test_a_command_says_what_an_empty_folder_lacks(
         ("history --history empty", "empty is a folder, not a history"),
     ):
         with subtests.test(line):
-            ran = tracekit(*line.split())
-            assert_error(ran, 3, words)
-            assert "\nhint: " in ran.err
+            result = tracekit(*line.split())
+            assert_error(result, 3, words)
+            assert "\nhint: " in result.err
             assert [path for path in tmp_path.rglob("*") if path != empty] == []
 
 
 def test_nothing_to_prune_is_said(
     tmp_path: Path, tracekit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran = tracekit("prune", tmp_path, "--keep", "1d")
-    assert (ran.code, "There is no run and no night to prune." in ran.err) == (0, True)
+    result = tracekit("prune", tmp_path, "--keep", "1d")
+    assert (result.code, "There is no run and no night to prune." in result.err) == (0, True)
 
 
 def test_a_folder_of_workloads_is_there_and_has_some(
@@ -48,8 +48,8 @@ def test_a_folder_of_workloads_is_there_and_has_some(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("empty").mkdir()
-    asked = ("--workload", "paged", "--output", "run")
-    for line in (("workloads",), ("capture", *asked), ("record", *asked)):
+    options = ("--workload", "paged", "--output", "run")
+    for line in (("workloads",), ("capture", *options), ("record", *options)):
         assert_error(tracekit(*line, "--workloads", "gone"), 2, "gone is not a folder", "Name the")
     assert not Path("run").exists()
     assert tracekit("workloads", "--workloads", "empty").code == 0

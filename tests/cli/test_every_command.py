@@ -16,7 +16,16 @@ import typer
 from children import running, started_since
 from command_line import run
 from devices import device
-from every_command import IN_RUN, LINES, NO_TOOL, World, copied, make_world, output_of, signalled
+from every_command import (
+    IN_RUN,
+    LINES,
+    NO_TOOL,
+    World,
+    copy_world,
+    make_world,
+    output_of,
+    signal_at_event,
+)
 from tracekit.cli.main import application
 
 FILES = [name for name in LINES if "." in output_of(name)]
@@ -49,28 +58,28 @@ def world(made: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
     monkeypatch.chdir(tmp_path / "home")
-    return copied(made, tmp_path / "world")
+    return copy_world(made, tmp_path / "world")
 
 
 @pytest.fixture
 def unharmed(name: str, world: World) -> Iterator[None]:
     """Hold that inputs are as they were, nothing is half written, and no process is left."""
-    before = world.contents()
+    contents_before = world.contents()
     children = running()
     yield
-    assert world.contents() == before
+    assert world.contents() == contents_before
     assert world.leftovers() == []
     # multiprocessing's own, which serves this process as long as it lives
-    left = (" ".join(process.cmdline()) for process in started_since(children))
-    assert [words for words in left if "resource_tracker" not in words] == []
+    leftover_commands = (" ".join(process.cmdline()) for process in started_since(children))
+    assert [words for words in leftover_commands if "resource_tracker" not in words] == []
 
 
-def told(ran: Any) -> str:
-    assert "Traceback" not in ran.err
-    assert "bug of tracekit" not in ran.err
-    errors = [line for line in ran.err.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 1, ran.err
-    assert "\nhint: " in ran.err, ran.err
+def read_error(result: Any) -> str:
+    assert "Traceback" not in result.err
+    assert "bug of tracekit" not in result.err
+    errors = [line for line in result.err.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1, result.err
+    assert "\nhint: " in result.err, result.err
     return errors[0]
 
 
@@ -95,18 +104,18 @@ def test_a_command_does_what_it_is_for_whatever_the_user_is_called(
     word = WORDS[[*LINES].index(name) % len(WORDS)]
     monkeypatch.setenv("LOGNAME", word)
     monkeypatch.setattr("socket.gethostname", lambda: word)
-    ran = tracekit(*world.words(name))
-    assert ran.code in ({0, 2, 3, 4} if name in NO_TOOL else {0}), ran.err
+    result = tracekit(*world.words(name))
+    assert result.code in ({0, 2, 3, 4} if name in NO_TOOL else {0}), result.err
     assert world.leftovers() == []
     if output_of(name):
-        assert (world.out / output_of(name).lower()).exists()
+        assert (world.output_folder / output_of(name).lower()).exists()
 
 
 @pytest.mark.parametrize("name", cases("capture", *(name for name in LINES if not output_of(name))))
 def test_a_closed_pipe_is_neither_a_regression_nor_a_bug(
     name: str, world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = world.contents()
+    contents_before = world.contents()
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w", encoding="utf-8") as stream, redirect_stdout(stream):
@@ -115,7 +124,7 @@ def test_a_closed_pipe_is_neither_a_regression_nor_a_bug(
     assert code in {0, 141} | ({2, 3, 4} if name in NO_TOOL else set())
     assert "Traceback" not in errors
     assert "error: " not in errors or name in NO_TOOL
-    assert name in IN_RUN or world.contents() == before
+    assert name in IN_RUN or world.contents() == contents_before
     assert world.leftovers() == []
 
 
@@ -136,9 +145,9 @@ def full_disk() -> Iterator[None]:
 @pytest.mark.usefixtures("unharmed")
 def test_a_full_disk_is_an_error_in_a_sentence(name: str, world: World, tracekit: Any) -> None:
     with full_disk():
-        ran = tracekit(*world.words(name))
-    assert ran.code == 3
-    assert told(ran)
+        result = tracekit(*world.words(name))
+    assert result.code == 3
+    assert read_error(result)
 
 
 @pytest.mark.parametrize("name", ONE_EACH)
@@ -148,9 +157,9 @@ def test_an_unwritable_place_is_an_error_in_a_sentence(
 ) -> None:
     if not READ_ONLY.is_dir():
         pytest.skip("no folder here that not even root can write")
-    ran = tracekit(*world.words(name, READ_ONLY / output_of(name).lower()))
-    assert ran.code in {2, 3}
-    assert str(READ_ONLY) in told(ran)
+    result = tracekit(*world.words(name, READ_ONLY / output_of(name).lower()))
+    assert result.code in {2, 3}
+    assert str(READ_ONLY) in read_error(result)
 
 
 @pytest.mark.parametrize("name", [*FILES, *FOLDERS])
@@ -162,29 +171,29 @@ def test_an_input_is_never_the_output(name: str, world: World, tracekit: Any) ->
     for place in [place for place in inputs.values() if str(place) in line] or [inputs["RUN"]]:
         file = next(path for path in (place, *place.rglob("*")) if path.is_file())
         for output in {place, file}:
-            ran = tracekit(*world.words(name, output))
-            assert ran.code in {2, 3}, (place, output)
-            assert told(ran), (place, output)
+            result = tracekit(*world.words(name, output))
+            assert result.code in {2, 3}, (place, output)
+            assert read_error(result), (place, output)
 
 
 @pytest.mark.parametrize("name", cases(*ONE_EACH))
 @pytest.mark.usefixtures("unharmed")
 def test_links_are_followed_and_devices_stay(name: str, world: World, tracekit: Any) -> None:
     exclusive = name in {"templates make", "nightly --init"}  # never anything but a new file
-    output = world.out / output_of(name).lower()
+    output = world.output_folder / output_of(name).lower()
     real = world.folder / "far" / output.name
     (real if name in FOLDERS else real.parent).mkdir(parents=True)
     output.symlink_to(real)
-    ran = tracekit(*world.words(name))
-    assert ran.code == (2 if exclusive else 0), ran.err
+    result = tracekit(*world.words(name))
+    assert result.code == (2 if exclusive else 0), result.err
     assert output.is_symlink()
     if not exclusive:
         assert any(real.iterdir()) if name in FOLDERS else real.stat().st_size
     output.unlink()
     null = device(world.folder, "null")
     output.symlink_to(null)
-    ran = tracekit(*world.words(name))
-    assert ran.code in ({2, 3} if exclusive or name in FOLDERS else {0}), ran.err
+    result = tracekit(*world.words(name))
+    assert result.code in ({2, 3} if exclusive or name in FOLDERS else {0}), result.err
     assert (null.is_char_device(), output.is_symlink()) == (True, True)
 
 
@@ -199,8 +208,10 @@ def reading(world: World) -> Callable[[str, str], bool]:
 
 
 def writing(world: World) -> Callable[[str, str], bool]:
-    out = str(world.out)
-    return lambda _, name: name.startswith(out) and name != out and "recording.json" not in name
+    out_prefix = str(world.output_folder)
+    return lambda _, name: (
+        name.startswith(out_prefix) and name != out_prefix and "recording.json" not in name
+    )
 
 
 # Workers read and write for `batch`; its own tests stop it.
@@ -217,11 +228,11 @@ EVENTS = {signal.SIGINT: reading, signal.SIGTERM: writing}
 def test_a_command_that_is_stopped_says_so(
     name: str, number: signal.Signals, world: World, tracekit: Any
 ) -> None:
-    with signalled(number, EVENTS[number](world)) as came:
-        ran = tracekit(*world.words(name))
+    with signal_at_event(number, EVENTS[number](world)) as came:
+        result = tracekit(*world.words(name))
     assert came, "the event never came"
-    assert ran.code == 130, (came, ran.err)
-    assert re.search("[Ii]nterrupted|stopped", told(ran))
+    assert result.code == 130, (came, result.err)
+    assert re.search("[Ii]nterrupted|stopped", read_error(result))
 
 
 REFUSED = {
@@ -259,11 +270,11 @@ KEPT = re.compile(
 
 @pytest.mark.parametrize("line", REFUSED.values(), ids=REFUSED)
 def test_no_command_writes_over_what_is_not_its_own(line: str, made: World, tracekit: Any) -> None:
-    before = made.contents()
-    ran = tracekit(*made.words(line))
-    assert (ran.code, ran.out) == (2, ""), ran.err
-    assert KEPT.search(told(ran))
-    assert made.contents() == before
+    contents_before = made.contents()
+    result = tracekit(*made.words(line))
+    assert (result.code, result.out) == (2, ""), result.err
+    assert KEPT.search(read_error(result))
+    assert made.contents() == contents_before
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ OK = Outcome.OK
 
 def night_of(entry: Entry, name: str = "n1", **changes: Any) -> Night:
     """A night of one capture, which ended as the capture did."""
-    known = {"outcome": entry.outcome, "reason": entry.reason, "warnings": ()}
-    return replace(NIGHT, id=name, entries=(entry,), **(known | changes))
+    entry_fields = {"outcome": entry.outcome, "reason": entry.reason, "warnings": ()}
+    return replace(NIGHT, id=name, entries=(entry,), **(entry_fields | changes))
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def keep(folder: Path, night: Night) -> None:
 
 
 def test_the_exit_code_is_the_outcome(outside: Path, tracekit: Any) -> None:
-    for night, codes, said in (
+    for night, codes, first_words in (
         ("good", (0, 0), "OK: Nothing is worse."),
         ("worse", (1, 1), "Regression: step_p50 is worse."),
         ("failed", (3, 125), "Failed: Parity failed: 3 of 8."),
@@ -52,8 +52,11 @@ def test_the_exit_code_is_the_outcome(outside: Path, tracekit: Any) -> None:
         ("running", (4, 125), "Inconclusive: It has not ended"),
         ("empty", (4, 125), "Inconclusive: Captures of it are missing"),
     ):
-        shown = tracekit("gate", night)
-        assert (shown.code, shown.out.splitlines()[0][: len(said)]) == (codes[0], said)
+        result = tracekit("gate", night)
+        assert (result.code, result.out.splitlines()[0][: len(first_words)]) == (
+            codes[0],
+            first_words,
+        )
         assert tracekit("gate", night, "--bisect").code == codes[1]
 
 
@@ -66,24 +69,24 @@ def test_wrong_usage_stops_a_bisection_instead_of_judging_a_commit(
         *("good --summary", "good --on-regression mail'", "good --nothing", "a b c"),
     ):
         with subtests.test(arguments=arguments):
-            shown = tracekit("gate", *arguments.split())
-            assert (shown.code, shown.out) == (2, "")
-            assert "Traceback" not in shown.err
+            result = tracekit("gate", *arguments.split())
+            assert (result.code, result.out) == (2, "")
+            assert "Traceback" not in result.err
             assert tracekit("gate", "--bisect", *arguments.split()).code >= 128
             assert not (outside / "x").exists()
 
 
 def test_json_is_the_report_and_nothing_else(outside: Path, tracekit: Any) -> None:
-    told = json.loads(tracekit("gate", "worse", "--json", "--annotations").out)
-    assert (told["outcome"], told["subject"], told["format"]) == ("regression", "worse", 2)
-    assert told["suites"][0]["cases"][0]["reproduced"] is True
+    report = json.loads(tracekit("gate", "worse", "--json", "--annotations").out)
+    assert (report["outcome"], report["subject"], report["format"]) == ("regression", "worse", 2)
+    assert report["suites"][0]["cases"][0]["reproduced"] is True
 
 
 def test_a_good_night_that_is_too_old_is_inconclusive(outside: Path, tracekit: Any) -> None:
     assert tracekit("gate", "good", "--max-age", "9000w").code == 2  # more than a century
-    shown = tracekit("gate", "good", "--max-age", "36h")
-    assert shown.code == 4
-    assert "--max-age allows 36.0 h" in shown.out
+    result = tracekit("gate", "good", "--max-age", "36h")
+    assert result.code == 4
+    assert "--max-age allows 36.0 h" in result.out
 
 
 def test_the_good_night_of_another_plan_is_not_the_plans(outside: Path, tracekit: Any) -> None:
@@ -93,9 +96,9 @@ def test_the_good_night_of_another_plan_is_not_the_plans(outside: Path, tracekit
     (outside / "tracekit.toml").write_text(plan + capture)
     keep(outside / "nights" / "n2", night_of(FINE, "n2", plan="other"))
     (outside / "gate.xml").write_text("<!-- made by tracekit --><testsuites/>")
-    shown = tracekit("gate", "--junit", outside / "gate.xml")
-    assert shown.code == 4
-    assert "There is no night of the plan attention on this machine, m1-8gb" in shown.out
+    result = tracekit("gate", "--junit", outside / "gate.xml")
+    assert result.code == 4
+    assert "There is no night of the plan attention on this machine, m1-8gb" in result.out
     assert '<skipped type="inconclusive"' in (outside / "gate.xml").read_text()
     keep(outside / "nights" / "n1", night_of(BROKEN, "n1"))
     assert tracekit("gate", "--plan", outside / "tracekit.toml").code == 3
@@ -106,8 +109,8 @@ def test_in_github_actions_it_annotates_and_summarises_by_itself(
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(outside / "summary.md"))
-    shown = tracekit("gate", "worse")
-    assert "\n::error title=Regression%3A decode%2C step_p50::step_p50: +9.8 %25" in shown.out
+    result = tracekit("gate", "worse")
+    assert "\n::error title=Regression%3A decode%2C step_p50::step_p50: +9.8 %25" in result.out
     assert (outside / "summary.md").read_text().startswith("## ❌")
     again = tracekit("gate", "worse", "--json")
     assert "::error" in again.err
@@ -123,24 +126,24 @@ def test_in_github_actions_it_annotates_and_summarises_by_itself(
 @pytest.fixture
 def runs(imported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     pipeline.analyze(Recording(imported))
-    other = tmp_path / "other"
-    shutil.copytree(imported, other)
+    other_run = tmp_path / "other"
+    shutil.copytree(imported, other_run)
     monkeypatch.chdir(tmp_path)
-    return imported, other
+    return imported, other_run
 
 
 def slower(run: Path, metric: str, value: float) -> None:
     result = json.loads((run / "result.json").read_bytes())
-    [changed] = [each for each in result["metrics"] if each["name"] == metric]
+    [changed] = [row for row in result["metrics"] if row["name"] == metric]
     changed["value"] = value
     result["provenance"]["started"] = f"2026-11-20T10:00:{value % 60:09.6f}+00:00"
     save(run / "result.json", result)
 
 
 def test_two_runs_end_as_their_comparison_does(runs: tuple[Path, Path], tracekit: Any) -> None:
-    same = tracekit("gate", *runs, "--junit", "gate.xml")
-    assert same.code == tracekit("compare", *runs, "--exit-code").code == 0
-    assert same.out.startswith("OK: runs\nok\truns gpu_idle_ratio\tEquivalent within 3 points")
+    result = tracekit("gate", *runs, "--junit", "gate.xml")
+    assert result.code == tracekit("compare", *runs, "--exit-code").code == 0
+    assert result.out.startswith("OK: runs\nok\truns gpu_idle_ratio\tEquivalent within 3 points")
     slower(runs[1], "start_latency_p50", 1200.0)
     assert tracekit("gate", *runs, "--junit", "gate.xml").code == 4
     assert_error(tracekit("compare", *runs, "--exit-code"), 4, "Record several runs")
@@ -157,8 +160,8 @@ def test_several_runs_that_are_worse_are_a_regression(
     words = ["b-1", "b-2", "vs", "a-1", "a-2", "--metric", "start_latency_p50"]
     assert tracekit("compare", *words).code == 0
     assert tracekit("compare", *words, "--exit-code").code == 1
-    shown = tracekit("gate", *words, "--sarif", "gate.sarif")
-    assert shown.code == 1, shown.out
+    result = tracekit("gate", *words, "--sarif", "gate.sarif")
+    assert result.code == 1, result.out
     [run] = json.loads(Path("gate.sarif").read_bytes())["runs"]
     place = run["results"][0]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "a-1/result.json"
@@ -169,13 +172,13 @@ def test_several_runs_that_are_worse_are_a_regression(
 def test_a_hook_hears_of_a_regression_only(
     outside: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    told = outside / "told"
-    program = f"import sys; open({str(told)!r}, 'a').write(sys.stdin.read()[:1]); print('sent')"
+    hook_log = outside / "told"
+    program = f"import sys; open({str(hook_log)!r}, 'a').write(sys.stdin.read()[:1]); print('sent')"
     hook = f'{sys.executable} -c "{program}"'
     argv = [sys.executable, "-m", "tracekit", "gate", "--json", "--on-regression", hook]
     for night, code in (("good", 0), ("worse", 1)):
         assert subprocess.run([*argv, night], check=False, cwd=outside).returncode == code
-    assert told.read_text() == "{"
+    assert hook_log.read_text() == "{"
     printed = capfd.readouterr()
     assert "sent" in printed.err
     assert "sent" not in printed.out

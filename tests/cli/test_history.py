@@ -21,11 +21,11 @@ from tracekit.nightly.history.store.store import Store
 def file(tmp_path: Path) -> Path:
     """A history of three nights, one of them a regression, and one that was missed."""
     file = tmp_path / "nights" / "history.db"
-    with Store.open(str(file)) as store:
+    with Store.connect(str(file)) as store:
         two_nights(store)
         failed = "No room: /Users/ada/tmp is full."
         store.append(night_of(4, [], outcome=Outcome.FAILED, reason=failed))
-        store.missed("nightly", "mini", "2026-03-03T02:30:00+00:00", "no night began")
+        store.record_missed("nightly", "mini", "2026-03-03T02:30:00+00:00", "no night began")
     return file
 
 
@@ -34,14 +34,14 @@ def history(tracekit: Any, file: Path) -> Any:
     return lambda *words: tracekit(*words, "--history", file)
 
 
-def rows_of(out: str) -> list[list[str]]:
-    return list(csv.reader(io.StringIO(out), delimiter="\t"))[1:-1]
+def rows_of(printed_text: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(printed_text), delimiter="\t"))[1:-1]
 
 
 def test_nights_are_listed_a_line_each(history: Any) -> None:
-    shown = history("history")
-    assert shown.code == 0
-    head, *rows = rows_of(shown.out)
+    result = history("history")
+    assert result.code == 0
+    head, *rows = rows_of(result.out)
     assert head == ["night", "outcome", "change", "pairs", "commit"]
     outcomes = {row[0][:10]: row[1] for row in rows}
     assert [*outcomes] == [f"2026-03-0{day}" for day in range(1, 5)]
@@ -50,7 +50,7 @@ def test_nights_are_listed_a_line_each(history: Any) -> None:
 
 
 def test_nights_are_chosen(tracekit: Any, file: Path) -> None:
-    for options, days, missed in (
+    for options, days, missed_count in (
         ("--outcome regression", [2], 0),
         ("--limit 1", [4], 0),
         ("--limit 2", [2, 4], 1),
@@ -58,10 +58,10 @@ def test_nights_are_chosen(tracekit: Any, file: Path) -> None:
         ("--plan weekly", [], 0),
         ("--machine studio", [], 0),
     ):
-        shown = tracekit("history", "--history", f"sqlite:///{file}", "--json", *options.split())
-        document = json.loads(shown.out)
+        result = tracekit("history", "--history", f"sqlite:///{file}", "--json", *options.split())
+        document = json.loads(result.out)
         assert [int(night["id"][8:10]) for night in document["nights"]] == days, options
-        assert len(document["missed"]) == missed, options
+        assert len(document["missed"]) == missed_count, options
 
 
 def test_a_metric_is_shown_over_nights(history: Any) -> None:
@@ -71,15 +71,15 @@ def test_a_metric_is_shown_over_nights(history: Any) -> None:
     assert rows[0][3].startswith("+10.0 % [")
     assert rows[2][1:3] + rows[2][4:6] == ["", "", "0", "failed"]
     assert "is full" in rows[2][3], "why there is no change"
-    last = history("history", "--metric", "step_p50", "--limit", "2")
-    assert rows_of(last.out)[1:] == rows[-2:]
+    result = history("history", "--metric", "step_p50", "--limit", "2")
+    assert rows_of(result.out)[1:] == rows[-2:]
     as_json = json.loads(history("history", "--metric", "all", "--json").out)
     assert [series["metric"] for series in as_json] == ["step_p50"]
 
 
 def test_every_value_is_exported(history: Any) -> None:
-    shown = history("history", "--export", "-", "--samples")
-    rows = list(csv.DictReader(io.StringIO(shown.out)))
+    result = history("history", "--export", "-", "--samples")
+    rows = list(csv.DictReader(io.StringIO(result.out)))
     assert len(rows) == 2 * 7 * 4
     assert {row["value"] for row in rows} == {"109.0", "111.0", "99.0", "101.0"}
 
@@ -88,9 +88,9 @@ def test_options_and_places_that_make_no_sense_are_told(history: Any, tmp_path: 
     assert history("history", "--samples").code == 2
     assert history("history", "--export", "-", "--format", "otava").code == 2
     assert_error(history("history", "--export", tmp_path), 3, "is a folder")
-    shown = history("history", "--html", device(tmp_path, "full"))
-    assert_error(shown, 3, "full cannot be written: No space left on device.")
-    assert shown.out == ""
+    result = history("history", "--html", device(tmp_path, "full"))
+    assert_error(result, 3, "full cannot be written: No space left on device.")
+    assert result.out == ""
 
 
 def measured_night(day: int, value: float) -> Night:
@@ -105,12 +105,12 @@ def measured_night(day: int, value: float) -> Night:
 
 def changes_on_page(tracekit: Any, folder: Path, values: Sequence[float]) -> list[str]:
     """Return the rows of what changed on the trend page of such nights."""
-    with Store.open(str(folder / "history.db")) as store:
+    with Store.connect(str(folder / "history.db")) as store:
         for day, value in enumerate(values, 1):
             store.append(measured_night(day, value))
     page = folder / "trend.html"
-    made = tracekit("history", "--history", folder / "history.db", "--html", page)
-    assert made.code == 0, made.err
+    result = tracekit("history", "--history", folder / "history.db", "--html", page)
+    assert result.code == 0, result.err
     tree: Any = html.document_fromstring(page.read_text())
     rows = tree.xpath("//section[@id='standing']//h3/following-sibling::div[1]//tbody/tr")
     return [" ".join(row.text_content().split()) for row in rows]
@@ -121,27 +121,27 @@ def test_a_drift_is_one_change_with_a_rate_and_a_step_has_a_date(
 ) -> None:
     stepped = [100.0] * 12 + [107.0] * 12
     noise = [0.2, -0.3, 0.1, 0.0, -0.1, 0.3, -0.2]
-    for name, values, said in (
+    for name, values, expected_words in (
         ("drift", [100 * 1.01**night for night in range(30)],
          ["1 Mar 2026 to 30 Mar 2026", "+1.0 % a night, worse", "not in one of them"]),
         ("drift of six nights", [100.0] * 10 + [100 * 1.023**night for night in range(1, 7)],
          ["16 Mar 2026", "+2.3 % a night, worse", "not in one of them"]),
-        ("step", [value + noise[at % 7] for at, value in enumerate(stepped)],
+        ("step", [value + noise[place % 7] for place, value in enumerate(stepped)],
          ["13 Mar 2026", "+7.0 %, worse", "commit 0000012 → 0000013"]),
     ):  # fmt: skip
         with subtests.test(name):
             folder = tmp_path / name
             folder.mkdir()
             [row] = changes_on_page(tracekit, folder, values)
-            assert [words for words in said if words not in row] == [], row
+            assert [words for words in expected_words if words not in row] == [], row
 
 
 def test_no_person_is_named_in_an_export_or_on_the_page(history: Any, tmp_path: Path) -> None:
     page = tmp_path / "trend.html"
-    shown = history("history", "--export", "-", "--html", page)
-    assert "No room: ~/tmp is full." in shown.out
+    result = history("history", "--export", "-", "--html", page)
+    assert "No room: ~/tmp is full." in result.out
     assert "step_p50" in page.read_text()
-    assert "ada" not in shown.out + page.read_text()
+    assert "ada" not in result.out + page.read_text()
 
 
 def test_a_plan_says_the_history(
@@ -159,8 +159,8 @@ def test_a_plan_says_the_history(
 
 @pytest.mark.parametrize("command", ["history", "baseline list", "history unpin x"])
 def test_nothing_is_made_by_looking(tracekit: Any, tmp_path: Path, command: str) -> None:
-    shown = tracekit(*command.split(), "--history", tmp_path / "none.db")
-    assert_error(shown, 3, "There is no history at")
+    result = tracekit(*command.split(), "--history", tmp_path / "none.db")
+    assert_error(result, 3, "There is no history at")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -171,9 +171,9 @@ def test_a_baseline_is_accepted_and_listed(history: Any) -> None:
         return accepted
 
     assert "Nothing was accepted" in history("baseline", "list").err
-    shown = accept("2026-03-02", "--reason", "safer", "--by", "Ada")
-    assert "decode\tstep_p50\t+10.0 % against the reference" in shown.out
-    assert "from the next night on" in shown.err
+    result = accept("2026-03-02", "--reason", "safer", "--by", "Ada")
+    assert "decode\tstep_p50\t+10.0 % against the reference" in result.out
+    assert "from the next night on" in result.err
     accept("2026-03-01", "--reason", "back", "--capture", "decode")
     _, *rows = rows_of(history("baseline", "list").out)
     assert rows[0][1] == "Ada"
@@ -182,15 +182,19 @@ def test_a_baseline_is_accepted_and_listed(history: Any) -> None:
         ("2026-03-01", "yes", "back"),
     ]
     accept("2026-03-01", "2026-03-02", "--reason", "surer")
-    *_, last = rows_of(history("baseline", "list").out)
-    assert last[5] == "yes"
-    assert last[6].startswith("surer (together with 2026-03-02")
-    first, second, _ = json.loads(history("baseline", "list", "--json").out)
-    assert (first["machine"], first["holds"], second["holds"]) == ("mini", False, False)
+    *_, last_row = rows_of(history("baseline", "list").out)
+    assert last_row[5] == "yes"
+    assert last_row[6].startswith("surer (together with 2026-03-02")
+    first_baseline, second, _ = json.loads(history("baseline", "list", "--json").out)
+    assert (first_baseline["machine"], first_baseline["holds"], second["holds"]) == (
+        "mini",
+        False,
+        False,
+    )
 
 
 def test_a_baseline_without_sense_is_refused(history: Any) -> None:
-    for words, told in (
+    for words, message in (
         (["latest", "--reason", "x"], "failed, so nothing can be expected"),
         (["2026-03-02", "--reason", " "], "needs a reason"),
         (["2026-03-02"], "reason"),
@@ -198,7 +202,7 @@ def test_a_baseline_without_sense_is_refused(history: Any) -> None:
         (["2026-04", "--reason", "x"], "no night '2026-04'"),
         (["2026", "--reason", "x"], "Several nights begin with"),
     ):
-        assert_error(history("baseline", "accept", *words), 2, told)
+        assert_error(history("baseline", "accept", *words), 2, message)
         assert history("baseline", "list").out.startswith("# 0 accepted"), words
 
 
@@ -208,18 +212,18 @@ def test_the_latest_night_is_none_where_several_plans_or_machines_have_one(
 ) -> None:
     """Nobody accepts the night of somebody else by mistake."""
     theirs = night_of(5, tail="else", **other)
-    with Store.open(str(file)) as store:
+    with Store.connect(str(file)) as store:
         store.append(theirs)
     for command in (("baseline", "accept"), ("history", "pin")):
         refused = history(*command, "latest", "--reason", "x")
         assert_error(refused, 2, theirs.id, night_of(4).id)
-    with Store.open(str(file)) as store:
-        assert (store.acceptances(), store.pinned()) == ([], frozenset())
+    with Store.connect(str(file)) as store:
+        assert (store.acceptances(), store.list_pins()) == ([], frozenset())
 
 
 def test_a_night_is_pinned_and_unpinned(history: Any) -> None:
-    shown = history("history", "pin", "2026-03-02", "--reason", "odd")
-    assert (shown.code, shown.out.strip()) == (0, night_of(2).id)
+    result = history("history", "pin", "2026-03-02", "--reason", "odd")
+    assert (result.code, result.out.strip()) == (0, night_of(2).id)
     assert f"{night_of(2).id} (pinned)" in history("history").out
     assert history("history", "unpin", "2026-03-02").code == 0
     assert_error(history("history", "unpin", "2026-03-02"), 2, "is not pinned")

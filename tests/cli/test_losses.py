@@ -41,13 +41,13 @@ def whole_bundle(path: Path) -> Path:
         Col("name", "Name", "XRThreadNameTypeID"),
         Col("main-thread", "Main", "XRBooleanTypeID"),
     ]
-    named = ThreadName("an older name", Thread(MAIN.tid, PYTHON))
+    older_name = ThreadName("an older name", Thread(MAIN.tid, PYTHON))
     tables = [
         gpu_intervals(),
         profile(),
         messages(),
         process_info((4711, "pyth"), (420, "Window")),
-        Table("thread-info", threads, [(0, MAIN.tid, named, False)]),
+        Table("thread-info", threads, [(0, MAIN.tid, older_name, False)]),
     ]
     return write_bundle(path, tables, info=INFO, encoder=Encoder(4096))
 
@@ -56,7 +56,7 @@ def remove(file: Path) -> None:
     file.unlink()
 
 
-def cut(file: Path) -> None:
+def truncate_file(file: Path) -> None:
     content = file.read_bytes()
     file.write_bytes(content[: len(content) // 3])
 
@@ -72,13 +72,13 @@ class Played:
     """What a command of `COMMANDS` made of the bundle in a folder."""
 
     def __init__(self, folder: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
-        before = Path.cwd()
+        previous_folder = Path.cwd()
         os.chdir(folder)
         try:
             words = [word.replace("+", " ") for word in command.split()]
             self.code = run(*words)
         finally:
-            os.chdir(before)
+            os.chdir(previous_folder)
         printed = capsys.readouterr()
         # How many losses there are is itself a report.
         lines = [line for line in printed.out.splitlines() if not line.startswith("losses\t")]
@@ -102,7 +102,7 @@ def copies(
         yield name, copy.parent
 
 
-@pytest.mark.parametrize("damage", [remove, cut])
+@pytest.mark.parametrize("damage", [remove, truncate_file])
 @pytest.mark.parametrize(
     "command",
     [
@@ -117,18 +117,18 @@ def test_what_a_damaged_part_changes_is_reported(
     command: str,
     damage: Callable[[Path], None],
 ) -> None:
-    whole = Played(original.parent, command, capsys)
-    assert whole.code == 0, whole.words
+    intact_outcome = Played(original.parent, command, capsys)
+    assert intact_outcome.code == 0, intact_outcome.words
     silent: list[str] = []
     changed = 0
     for name, folder in copies(original, damage, tmp_path):
         played = Played(folder, command, capsys)
         assert played.code in {0, 3}, (name, played.words)
-        different = played.output != whole.output
+        different = played.output != intact_outcome.output
         changed += different
-        if different and not played.words - whole.words:
+        if different and not played.words - intact_outcome.words:
             silent.append(name)
-        if different and damage is cut and played.code != 3:
+        if different and damage is truncate_file and played.code != 3:
             silent.append(f"{name}: exit code {played.code}")
     assert silent == []
     assert changed > 5, "the damage changes nothing"
@@ -153,25 +153,28 @@ SYMBOLS = "symbols/stores/044CD67E-3A0A-3CA4-8BB3-A9687D5328FE.symbolsarchive"
 def test_damage_goes_with_a_run_through_all_stages(
     tracekit: Any, original: Path, tmp_path: Path, name: str, words: str
 ) -> None:
-    cut(original / name)
-    made = tmp_path / "run"
-    assert tracekit("import", original, "--output", made).code in {0, 3}  # it reads no samples
-    analyzed = tracekit("analyze", made, "--json")
+    truncate_file(original / name)
+    run_folder = tmp_path / "run"
+    assert tracekit("import", original, "--output", run_folder).code in {
+        0,
+        3,
+    }  # it reads no samples
+    analyzed = tracekit("analyze", run_folder, "--json")
     result = json.loads(analyzed.out)
     errors = [loss for loss in result["losses"] if loss["severity"] == "error"]
     assert any(words in loss["text"] for loss in errors), result["losses"]
     assert analyzed.code in {3, 4}, analyzed.err  # where the damage hides the target's work too
-    reported = tracekit("report", made)
+    reported = tracekit("report", run_folder)
     assert reported.code == 3, reported.err
-    assert words in (made / "report.html").read_text()
-    listed = tracekit("tables", made, "losses", "--output", tmp_path / "losses.csv")
+    assert words in (run_folder / "report.html").read_text()
+    listed = tracekit("tables", run_folder, "losses", "--output", tmp_path / "losses.csv")
     assert listed.code == 3
     frame = pd.read_csv(tmp_path / "losses.csv")
     assert list(frame) == ["table", "schema", "column", "rows", "severity", "flaw", "text"]
     assert frame.loc[frame["severity"] == "error", "text"].str.contains(words, regex=False).any()
-    asked = tracekit("query", "select text from losses where severity = 'error'", made)
-    assert (asked.code, words in asked.out) == (3, True), asked.err
-    converted = tracekit("convert", made, tmp_path / "out", "--to", "csv")
+    query_result = tracekit("query", "select text from losses where severity = 'error'", run_folder)
+    assert (query_result.code, words in query_result.out) == (3, True), query_result.err
+    converted = tracekit("convert", run_folder, tmp_path / "out", "--to", "csv")
     assert converted.code == 3, converted.err
     assert (tmp_path / "out/losses.csv").exists()
 
@@ -180,9 +183,9 @@ def test_damage_goes_with_a_run_through_all_stages(
 def test_a_batch_keeps_losses_and_fails_for_them_each_time(
     tracekit: Any, original: Path, tmp_path: Path
 ) -> None:
-    cut(original / DOCUMENT)
+    truncate_file(original / DOCUMENT)
     for _ in range(2):
-        ran = tracekit(
+        result = tracekit(
             "batch",
             original,
             "--output",
@@ -192,33 +195,33 @@ def test_a_batch_keeps_losses_and_fails_for_them_each_time(
             "--tables",
             "losses",
         )
-        assert ran.code == 3, ran.err
-        assert DOCUMENT in ran.err
+        assert result.code == 3, result.err
+        assert DOCUMENT in result.err
     [row] = pd.read_parquet(tmp_path / "batch/results")["losses"]
     assert any(DOCUMENT in loss["text"] and loss["severity"] == "error" for loss in row)
-    asked = tracekit("query", "select text from losses", tmp_path / "batch")
-    assert DOCUMENT in asked.out, asked.err
+    query_result = tracekit("query", "select text from losses", tmp_path / "batch")
+    assert DOCUMENT in query_result.out, query_result.err
 
 
 def test_a_document_that_was_left_out_is_told_and_no_failure(
     tracekit: Any, original: Path, tmp_path: Path
 ) -> None:
     (original / DOCUMENT).unlink()
-    ran = tracekit("convert", original, tmp_path / "out", "--to", "parquet")
-    assert ran.code == 0
-    assert f"b.trace has no {DOCUMENT}" in ran.err
+    result = tracekit("convert", original, tmp_path / "out", "--to", "parquet")
+    assert result.code == 0
+    assert f"b.trace has no {DOCUMENT}" in result.err
 
 
 def test_damage_beside_what_is_asked_for_is_told_and_no_failure(
     tracekit: Any, original: Path, tmp_path: Path
 ) -> None:
-    cut(original / "corespace/run1/core/stores/indexed-store-2/spec.plist")
+    truncate_file(original / "corespace/run1/core/stores/indexed-store-2/spec.plist")
     tables = tracekit("tables", original)
     assert tables.code == 3
     assert "os-log (store 2) of run 1 is left out" in tables.err
-    one = tracekit("tables", original, "gpu_intervals")
-    assert one.code == 0
-    assert "os-log (store 2) of run 1 is left out" in one.err
+    result = tracekit("tables", original, "gpu_intervals")
+    assert result.code == 0
+    assert "os-log (store 2) of run 1 is left out" in result.err
 
 
 @pytest.mark.corpus
@@ -227,16 +230,16 @@ def test_names_that_a_real_bundle_lost_are_reported(
 ) -> None:
     [real] = corpus.rglob("cpu_time_profiler.trace")
     bundle = shutil.copytree(real, tmp_path / "b.trace")
-    cut(bundle / DOCUMENT)
+    truncate_file(bundle / DOCUMENT)
     for command in (
         ["convert", bundle, tmp_path / "out", "--to", "parquet"],
         ["convert", bundle, tmp_path / "one.csv", "--schema", "thread-info"],
         ["query", "select process from cpu_profile", bundle],
     ):
-        ran = tracekit(*command)
-        assert ran.code == 3, (command, ran.err)
-        assert "Names of processes and threads are those of the tables" in ran.err, command
+        result = tracekit(*command)
+        assert result.code == 3, (command, result.err)
+        assert "Names of processes and threads are those of the tables" in result.err, command
     shutil.rmtree(bundle)
     shutil.copytree(real, bundle)
-    ran = tracekit("convert", bundle, tmp_path / "whole", "--to", "parquet")
-    assert ran.code == 0, ran.err
+    result = tracekit("convert", bundle, tmp_path / "whole", "--to", "parquet")
+    assert result.code == 0, result.err

@@ -46,14 +46,14 @@ def test_what_needs_no_tables_imports_nothing_heavy(
         f"print((codes, sorted({set(heavy)!r} & set(sys.modules))))"
     )
     argv = [sys.executable, "-c", program]
-    ran = subprocess.run(argv, capture_output=True, text=True, check=True)
-    assert ast.literal_eval(ran.stdout.splitlines()[-1]) == ([*codes.values()], [])
+    completion = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert ast.literal_eval(completion.stdout.splitlines()[-1]) == ([*codes.values()], [])
 
 
 def test_no_command_shows_help_and_is_a_usage_error(tracekit: Any) -> None:
-    shown = tracekit()
-    assert shown.code == 2
-    assert "Commands:" in shown.out + shown.err
+    result = tracekit()
+    assert result.code == 2
+    assert "Commands:" in result.out + result.err
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_a_bad_parameter_is_a_usage_error_that_names_it(
     arguments: str, said: str, tracekit: Any, tmp_path: Path
 ) -> None:
     output = ["--output", tmp_path / "run", "--recorder", "host"]
-    ran = tracekit("capture", "--workload", "paged", *output, *arguments.split())
-    assert_error(ran, 2, said)
+    result = tracekit("capture", "--workload", "paged", *output, *arguments.split())
+    assert_error(result, 2, said)
     assert not (tmp_path / "run").exists()
 
 
@@ -81,21 +81,21 @@ def test_xctrace_asked_for_where_it_is_not_fails(
     tracekit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    ran = tracekit("record", "--recorder", "xctrace", "--", sys.executable, "-V")
-    assert_error(ran, 3, "no xctrace", "--recorder host")
+    result = tracekit("record", "--recorder", "xctrace", "--", sys.executable, "-V")
+    assert_error(result, 3, "no xctrace", "--recorder host")
 
 
 @pytest.mark.processes
 def test_capture_says_in_words_what_it_found_and_where_it_is(tracekit: Any, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     options = ["--recorder", "host", "--output", folder, *small(30)]
-    ran = tracekit("capture", "--workload", "paged", *options)
-    assert ran.code == 0, ran.err
-    assert "tokens_per_second" in ran.out
-    unchecked = ran.out.partition("not checked  ")[2]
+    result = tracekit("capture", "--workload", "paged", *options)
+    assert result.code == 0, result.err
+    assert "tokens_per_second" in result.out
+    unchecked = result.out.partition("not checked  ")[2]
     assert "gpu-contended" in unchecked
     assert "  the work ran on the CPU" in unchecked
-    assert str(folder / "report.html") in ran.out
+    assert str(folder / "report.html") in result.out
     assert (folder / "report.html").stat().st_size < 250_000
 
 
@@ -113,10 +113,19 @@ def test_a_workload_of_ones_own_is_found_in_its_folder(tracekit: Any, tmp_path: 
     )
     assert "nap\tSleep." in tracekit("workloads", "--workloads", tmp_path).out
     options = ["--recorder", "host", "--repeats", "5", "--output", tmp_path / "run", "--json"]
-    own = ["--workloads", tmp_path, "--milliseconds", "7", "--places", "a", "--places", "b"]
-    ran = tracekit("capture", "--workload", "nap", *options, *own)
-    assert ran.code == 0, ran.err
-    parameters = json.loads(ran.out)["provenance"]["parameters"]
+    workload_options = [
+        "--workloads",
+        tmp_path,
+        "--milliseconds",
+        "7",
+        "--places",
+        "a",
+        "--places",
+        "b",
+    ]
+    result = tracekit("capture", "--workload", "nap", *options, *workload_options)
+    assert result.code == 0, result.err
+    parameters = json.loads(result.out)["provenance"]["parameters"]
     assert parameters == {"milliseconds": 7, "places": ["a", "b"]}
 
 
@@ -127,8 +136,8 @@ def test_a_workload_with_an_option_of_ours_is_refused(tracekit: Any, tmp_path: P
         "def clash(output: int = 5) -> Step:\n"
         "    '''Clash.'''\n"
     )
-    ran = tracekit("capture", "--workload", "clash", "--workloads", tmp_path)
-    assert_error(ran, 3, "'output', which is an option of tracekit itself")
+    result = tracekit("capture", "--workload", "clash", "--workloads", tmp_path)
+    assert_error(result, 3, "'output', which is an option of tracekit itself")
 
 
 def test_a_place_that_cannot_be_a_run_is_told_in_a_sentence(tracekit: Any, tmp_path: Path) -> None:
@@ -142,8 +151,8 @@ def test_a_place_that_cannot_be_a_run_is_told_in_a_sentence(tracekit: Any, tmp_p
 @pytest.mark.processes
 def test_a_closed_stdout_does_no_harm() -> None:
     argv = ["sh", "-c", f"'{sys.executable}' -m tracekit rules >&-"]
-    ran = subprocess.run(argv, check=False, capture_output=True, timeout=60)
-    assert (ran.returncode, ran.stderr) == (0, b"")
+    completion = subprocess.run(argv, check=False, capture_output=True, timeout=60)
+    assert (completion.returncode, completion.stderr) == (0, b"")
 
 
 def test_the_workload_command_is_the_program_after_the_dashes() -> None:
@@ -169,8 +178,8 @@ def test_a_workload_says_itself_what_it_does(tracekit: Any, tmp_path: Path, comm
         "    Args:\n"
         '        size: Rows.\n    """\n'
     )
-    ran = tracekit(command, "--workloads", tmp_path, "--workload", "gemm", "--help")
-    assert "The workload gemm: Multiply two matrices.\n\n  They are square.\n\nArg" in ran.out
-    assert "--size" in ran.out
-    assert "Args:" not in ran.out
+    result = tracekit(command, "--workloads", tmp_path, "--workload", "gemm", "--help")
+    assert "The workload gemm: Multiply two matrices.\n\n  They are square.\n\nArg" in result.out
+    assert "--size" in result.out
+    assert "Args:" not in result.out
     assert "The workload" not in tracekit(command, "--help").out

@@ -41,45 +41,45 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_dry_run_says_what_would_run_and_how_long(here: Path, tracekit: Any) -> None:
-    before = sorted(os.walk(here))
-    shown = tracekit("nightly", "--dry-run")
-    assert shown.code == 0, shown.err
-    title, head, decode, dense = shown.out.replace("\t", " | ").splitlines()[:4]
+    files_before = sorted(os.walk(here))
+    result = tracekit("nightly", "--dry-run")
+    assert result.code == 0, result.err
+    title, head, decode, dense = result.out.replace("\t", " | ").splitlines()[:4]
     assert title == "# paged: 6 min … 16 min of 2 h 0 min"
     assert head == "capture | work | reference | pairs | traced | decides | time"
     work, decides = "decode | paged, batch 8", "step_p50 3.0 %, pipeline-churn"
     assert decode == f"{work} | python {sys.executable} | 10 | 1 | {decides} | 3 min … 8 min"
     assert "hits 10.0 %" in dense
-    assert "dense: hits is no metric of tracekit" in shown.err
-    assert "5 s are allowed for each process" in shown.err
-    assert sorted(os.walk(here)) == before
+    assert "dense: hits is no metric of tracekit" in result.err
+    assert "5 s are allowed for each process" in result.err
+    assert sorted(os.walk(here)) == files_before
 
 
 def test_a_plan_is_named_by_its_file_and_its_captures_by_name(here: Path, tracekit: Any) -> None:
     (here / "tracekit.toml").rename(here / "other.toml")
-    shown = tracekit("nightly", "other.toml", "--capture", "dense", "--dry-run")
-    assert shown.code == 0
-    assert "dense" in shown.out
-    assert "decode" not in shown.out
-    shown = tracekit("nightly", "--dry-run", "--capture", "decod", "other.toml")
-    assert_error(shown, 2, "Did you mean decode?")
+    result = tracekit("nightly", "other.toml", "--capture", "dense", "--dry-run")
+    assert result.code == 0
+    assert "dense" in result.out
+    assert "decode" not in result.out
+    result = tracekit("nightly", "--dry-run", "--capture", "decod", "other.toml")
+    assert_error(result, 2, "Did you mean decode?")
 
 
 def test_a_dry_run_as_json_shows_no_password(here: Path, tracekit: Any) -> None:
-    shown = tracekit("nightly", "--dry-run", "--json")
-    document = json.loads(shown.out)
+    result = tracekit("nightly", "--dry-run", "--json")
+    document = json.loads(result.out)
     assert [capture["name"] for capture in document["plan"]["captures"]] == ["decode", "dense"]
     assert document["estimate"]["seconds"] == 364.0
     assert document["obstacles"] == []
-    assert "secret" not in shown.out
+    assert "secret" not in result.out
 
 
 def test_a_reference_that_cannot_be_had_ends_a_dry_run(here: Path, tracekit: Any) -> None:
     file = here / "tracekit.toml"
     file.write_text(PLAN.replace(sys.executable, "gone/python"))
-    shown = tracekit("nightly", "--dry-run")
-    assert_error(shown, 2, f"There is no interpreter {here}/gone/python")
-    assert shown.out.startswith("# paged: ")
+    result = tracekit("nightly", "--dry-run")
+    assert_error(result, 2, f"There is no interpreter {here}/gone/python")
+    assert result.out.startswith("# paged: ")
 
 
 def test_mistakes_are_said_before_any_work(here: Path, tracekit: Any) -> None:
@@ -87,8 +87,8 @@ def test_mistakes_are_said_before_any_work(here: Path, tracekit: Any) -> None:
     (here / "tracekit.toml").write_text(text)
     mistake = "tracekit.toml:11: nightly.capture.parameters is not fit"
     for words in (["--dry-run"], []):
-        shown = tracekit("nightly", *words)
-        assert_error(shown, 2, "tracekit.toml has 2 mistakes:", mistake)
+        result = tracekit("nightly", *words)
+        assert_error(result, 2, "tracekit.toml has 2 mistakes:", mistake)
     assert [path.name for path in here.iterdir()] == ["tracekit.toml"]
 
 
@@ -96,9 +96,9 @@ def test_a_plan_to_begin_with_is_written_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tracekit: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    shown = tracekit("nightly", "--init")
-    assert (shown.code, shown.out) == (0, "tracekit.toml\n")
-    assert "--dry-run" in shown.err
+    result = tracekit("nightly", "--init")
+    assert (result.code, result.out) == (0, "tracekit.toml\n")
+    assert "--dry-run" in result.err
     assert read_plan().captures[0].name == "decode"
     assert_error(tracekit("nightly", "--init"), 2, "is there already")
     assert tracekit("nightly", "--init", "more.toml").code == 0
@@ -117,10 +117,10 @@ def test_a_commit_whose_workload_cannot_be_loaded_is_skipped(here: Path, traceki
     (here / "tracekit.toml").write_text(
         "[nightly]\n[[nightly.capture]]\nworkload = 'torn'\nworkloads = '.'\ntraced = 0\n"
     )
-    shown = tracekit("nightly", "--no-history", "--bisect")
-    assert shown.code == 125, shown.err
-    assert shown.out.splitlines()[1].split("\t")[:2] == ["failed", "torn"]
-    assert "torn.py cannot be loaded: SyntaxError" in shown.out
+    result = tracekit("nightly", "--no-history", "--bisect")
+    assert result.code == 125, result.err
+    assert result.out.splitlines()[1].split("\t")[:2] == ["failed", "torn"]
+    assert "torn.py cannot be loaded: SyntaxError" in result.out
 
 
 def test_only_commands_that_judge_speak_to_git(tracekit: Any) -> None:
@@ -149,8 +149,8 @@ def test_a_night_is_told_in_words_and_by_its_exit_code(
     with pytest.raises(typer.Exit) as end:
         _show(plan, night, json=False, open_page=True)
     assert end.value.exit_code == code
-    shown = capsys.readouterr()
-    assert "because" in shown.out.splitlines()[0]
-    assert "step_p50" in shown.out
-    assert "warning: look" in shown.err
-    assert f"written: {plan.output}/n1/night.json" in shown.err
+    output = capsys.readouterr()
+    assert "because" in output.out.splitlines()[0]
+    assert "step_p50" in output.out
+    assert "warning: look" in output.err
+    assert f"written: {plan.output}/n1/night.json" in output.err

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from command_line import run
-from every_command import LINES, World, copied, make_world, signalled
+from every_command import LINES, World, copy_world, make_world, signal_at_event
 from process_state import changes, process_state
 
 BROKEN = "import nothing_of_this_name  # and no workload either\n"
@@ -25,14 +25,14 @@ Capture = pytest.CaptureFixture[str]
 
 @dataclass(frozen=True)
 class Printed:
-    """How a command ended; `out` is empty where nobody read it."""
+    """How a command ended; `stdout` is empty where nobody read it."""
 
     code: int
-    out: str
+    stdout: str
     err: str
 
 
-def _plain(world: World, line: str) -> int:
+def _run_directly(world: World, line: str) -> int:
     return run(*world.words(line))
 
 
@@ -41,16 +41,16 @@ def _unread(world: World, line: str) -> int:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w", encoding="utf-8") as stream, redirect_stdout(stream):
-        before = os.fstat(writing)
+        status_before = os.fstat(writing)
         code = run(*world.words(line))
-        assert os.path.samestat(os.fstat(writing), before), "its descriptor leads elsewhere"
+        assert os.path.samestat(os.fstat(writing), status_before), "its descriptor leads elsewhere"
     return code
 
 
-def _interrupted(world: World, line: str) -> int:
+def _run_interrupted(world: World, line: str) -> int:
     """Run a command that gets a SIGINT when it opens its first input."""
     inputs = str(world.folder / "in")
-    with signalled(signal.SIGINT, lambda _, name: name.startswith(inputs)) as came:
+    with signal_at_event(signal.SIGINT, lambda _, name: name.startswith(inputs)) as came:
         code = run(*world.words(line))
     assert came, "the event never came"
     return code
@@ -67,40 +67,42 @@ def _in_a_thread(world: World, line: str) -> int:
 Way = Callable[[World, str], int]
 Step = tuple[Way, str]
 QUICK: dict[str, Step] = {
-    "rules": (_plain, "rules"),
+    "rules": (_run_directly, "rules"),
     "rules, unread": (_unread, "rules"),
     "chip, in a thread": (_in_a_thread, "chip"),
-    "help": (_plain, "prune --help"),
-    "no such command": (_plain, "analyse RUN"),
-    "no such option": (_plain, "prune --keeps FOLDER"),
-    "workloads, one of them broken": (_plain, "workloads --workloads MINE/workloads"),
-    "a table of numbers": (_plain, "baseline list --history HISTORY"),
+    "help": (_run_directly, "prune --help"),
+    "no such command": (_run_directly, "analyse RUN"),
+    "no such option": (_run_directly, "prune --keeps FOLDER"),
+    "workloads, one of them broken": (_run_directly, "workloads --workloads MINE/workloads"),
+    "a table of numbers": (_run_directly, "baseline list --history HISTORY"),
     "a table of numbers, unread": (_unread, "baseline list --history HISTORY"),
-    "a gate": (_plain, "gate NIGHT"),
+    "a gate": (_run_directly, "gate NIGHT"),
     "a gate, unread": (_unread, "gate NIGHT"),
     "a gate, as a document": (_in_a_thread, "gate NIGHT --json"),
-    "a gate, interrupted": (_interrupted, "gate NIGHT"),
-    "nights, as bytes": (_plain, "history --history HISTORY --export -"),
-    "a written export": (_plain, "convert EXPORTS/tick.xml OUT.csv"),
-    "a refused place": (_plain, "export BUNDLE RUN/more"),
-    "a missing kernel": (_plain, "verify-kernel nowhere.metal"),
+    "a gate, interrupted": (_run_interrupted, "gate NIGHT"),
+    "nights, as bytes": (_run_directly, "history --history HISTORY --export -"),
+    "a written export": (_run_directly, "convert EXPORTS/tick.xml OUT.csv"),
+    "a refused place": (_run_directly, "export BUNDLE RUN/more"),
+    "a missing kernel": (_run_directly, "verify-kernel nowhere.metal"),
 }
 START = {"capture", "record", "batch", "ab", "doctor"}  # processes
 BY_IMPORTS = {"calls at exit", "descriptors", "numbers of random", "threads"}  # of libraries
 VOLATILE = {"bench"}  # prints how long things took
 EVERY = {
-    name: (_plain, line) for name, line in LINES.items() if line.split()[0] not in START | VOLATILE
+    name: (_run_directly, line)
+    for name, line in LINES.items()
+    if line.split()[0] not in START | VOLATILE
 }
 EVERY |= QUICK
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> World:
-    made = make_world(tmp_path_factory.mktemp("world"))
-    broken = made.places()["MINE"] / "workloads"
+    new_world = make_world(tmp_path_factory.mktemp("world"))
+    broken = new_world.places()["MINE"] / "workloads"
     broken.mkdir()
     (broken / "broken.py").write_text(BROKEN)
-    return made
+    return new_world
 
 
 @pytest.fixture
@@ -111,27 +113,29 @@ def world(made: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(home)
-    return copied(made, tmp_path / "world")
+    return copy_world(made, tmp_path / "world")
 
 
-def printed_by(world: World, step: Step, capsys: Capture, made: World | None = None) -> Printed:
-    """Run a command with an empty place for its output, and inputs as they were `made`."""
+def printed_by(
+    world: World, step: Step, capsys: Capture, source_world: World | None = None
+) -> Printed:
+    """Run a command with an empty place for its output, and inputs as they were `source_world`."""
     way, line = step
-    if made is not None:
+    if source_world is not None:
         shutil.rmtree(world.folder / "in")
-        shutil.copytree(made.folder / "in", world.folder / "in")
-    shutil.rmtree(world.out)
-    world.out.mkdir()
+        shutil.copytree(source_world.folder / "in", world.folder / "in")
+    shutil.rmtree(world.output_folder)
+    world.output_folder.mkdir()
     capsys.readouterr()
     return Printed(way(world, line), *capsys.readouterr())
 
 
-def pairs_of(item: str, others: Sequence[str]) -> Iterator[str]:
+def pairs_of(item: str, other_items: Sequence[str]) -> Iterator[str]:
     """Yield items so that this one follows itself and each other one, and each other one it."""
     yield item
-    for other in others:
+    for other_item in other_items:
         yield item
-        yield other
+        yield other_item
 
 
 def all_pairs(items: Sequence[str]) -> Iterator[str]:
@@ -152,24 +156,24 @@ def hold_that_each_is_as_alone(
     alone: dict[str, Printed],
     world: World,
     capsys: Capture,
-    made: World | None = None,
+    source_world: World | None = None,
 ) -> None:
     """Run steps one after another; each prints the same, and leaves the process as it was."""
-    before = process_state()
-    last = "nothing"
+    state_before = process_state()
+    last_name = "nothing"
     for name in names:
-        printed = printed_by(world, EVERY[name], capsys, made)
-        assert printed == alone[name], f"{name}, after {last}"
-        assert changes(before, process_state()) == {}, f"{name}, after {last}"
-        last = name
+        printed = printed_by(world, EVERY[name], capsys, source_world)
+        assert printed == alone[name], f"{name}, after {last_name}"
+        assert changes(state_before, process_state()) == {}, f"{name}, after {last_name}"
+        last_name = name
 
 
 def test_any_two_commands_in_one_process_do_not_know_of_each_other(
     world: World, capsys: Capture
 ) -> None:
-    before = process_state()
+    state_before = process_state()
     alone = {name: printed_by(world, step, capsys) for name, step in QUICK.items()}
-    assert changes(before, process_state()).keys() <= BY_IMPORTS
+    assert changes(state_before, process_state()).keys() <= BY_IMPORTS
     codes = {name: printed.code for name, printed in alone.items()}
     assert codes == dict.fromkeys(QUICK, 0) | {
         **{name: 141 for name in QUICK if "unread" in name},
@@ -191,25 +195,29 @@ def test_a_command_prints_what_it_prints_in_a_process_of_its_own(
     world: World, capsys: Capture
 ) -> None:
     """Among others that were before it, so that the first and the later ones are compared too."""
-    lines = {name: line for name, (way, line) in QUICK.items() if way in {_plain, _in_a_thread}}
+    lines = {
+        name: line for name, (way, line) in QUICK.items() if way in {_run_directly, _in_a_thread}
+    }
     here = {name: printed_by(world, QUICK[name], capsys) for name in [*lines, *lines]}
     for name, line in lines.items():
-        shutil.rmtree(world.out)
-        world.out.mkdir()
-        ended = _alone(world, line)
-        assert Printed(ended.returncode, ended.stdout, ended.stderr) == here[name], name
+        shutil.rmtree(world.output_folder)
+        world.output_folder.mkdir()
+        completion = _alone(world, line)
+        assert Printed(completion.returncode, completion.stdout, completion.stderr) == here[name], (
+            name
+        )
 
 
 def test_commands_of_two_threads_take_turns(world: World, capsys: Capture) -> None:
     """Streams, logging and the current console belong to the process."""
     lines = ["rules", "gate NIGHT"]
-    alone = [printed_by(world, (_plain, line), capsys).out for line in lines]
+    alone = [printed_by(world, (_run_directly, line), capsys).stdout for line in lines]
     assert min(map(len, alone)) > 0
-    before = process_state()
-    together = threading.Barrier(2)
+    state_before = process_state()
+    barrier = threading.Barrier(2)
 
     def repeat(line: str) -> None:
-        together.wait()
+        barrier.wait()
         for _ in range(5):
             run(*world.words(line))
 
@@ -218,12 +226,12 @@ def test_commands_of_two_threads_take_turns(world: World, capsys: Capture) -> No
         thread.start()
     for thread in threads:
         thread.join()
-    rest = capsys.readouterr().out
+    remaining_output = capsys.readouterr().out
     for text in alone:
-        assert rest.count(text) == 5
-        rest = rest.replace(text, "")
-    assert rest == ""
-    assert changes(before, process_state()) == {}
+        assert remaining_output.count(text) == 5
+        remaining_output = remaining_output.replace(text, "")
+    assert remaining_output == ""
+    assert changes(state_before, process_state()) == {}
 
 
 def test_a_program_with_handlers_of_its_own_keeps_them_and_gets_warnings_all_the_same(
@@ -241,9 +249,9 @@ def test_a_program_with_handlers_of_its_own_keeps_them_and_gets_warnings_all_the
     root.addHandler(ears)
     root.setLevel(logging.ERROR)
     try:
-        before = process_state()
-        code = _plain(world, QUICK["workloads, one of them broken"][1])
-        assert changes(before, process_state()) == {}
+        state_before = process_state()
+        code = _run_directly(world, QUICK["workloads, one of them broken"][1])
+        assert changes(state_before, process_state()) == {}
     finally:
         root.removeHandler(ears)
         root.setLevel(level)
@@ -268,7 +276,7 @@ def judged(size: Annotated[int, typer.Option(help=MEANING)] = 1) -> Check:
 def test_modules_beside_a_file_are_its_own_and_as_they_are_now(
     tmp_path: Path, capsys: Capture
 ) -> None:
-    before = process_state()
+    state_before = process_state()
     for folder, meaning in (
         ("one", "Rows."),
         ("other", "Columns of the other."),
@@ -281,7 +289,7 @@ def test_modules_beside_a_file_are_its_own_and_as_they_are_now(
         assert run("verify-kernel", file, "--help") == 0, meaning
         assert meaning in " ".join(capsys.readouterr().out.split())
         assert "reference" not in sys.modules, meaning
-    assert changes(before, process_state()).keys() <= BY_IMPORTS
+    assert changes(state_before, process_state()).keys() <= BY_IMPORTS
 
 
 @pytest.mark.campaign
@@ -291,7 +299,7 @@ def test_a_command_does_not_know_of_any_other(
 ) -> None:
     """Before and after each that comes later in the list, and itself."""
     names = [*EVERY]
-    others = names[names.index(name) + 1 :]
-    steps = {each: EVERY[each] for each in (name, *others)}
-    alone = {each: printed_by(world, step, capsys, made) for each, step in steps.items()}
-    hold_that_each_is_as_alone([*pairs_of(name, others), name], alone, world, capsys, made)
+    later_names = names[names.index(name) + 1 :]
+    steps = {step_name: EVERY[step_name] for step_name in (name, *later_names)}
+    alone = {step_name: printed_by(world, step, capsys, made) for step_name, step in steps.items()}
+    hold_that_each_is_as_alone([*pairs_of(name, later_names), name], alone, world, capsys, made)

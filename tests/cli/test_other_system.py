@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import other_system
-from command_line import said
-from every_command import LINES, World, copied, make_world
+from command_line import join_stderr
+from every_command import LINES, World, copy_world, make_world
 
 pytestmark = pytest.mark.processes
 # What measures needs processes that are kept apart and ended.
@@ -29,7 +29,7 @@ def there(folder: Path, *lines: list[str]) -> list[Any]:
         cwd=folder,
         check=True,
     )
-    return [type("Ran", (), ended) for ended in json.loads(done.stdout)]
+    return [type("Ran", (), fields) for fields in json.loads(done.stdout)]
 
 
 @pytest.fixture(scope="module")
@@ -40,27 +40,31 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> World:
 def test_every_command_reads_there_what_it_reads_here(
     made: World, tmp_path: Path, tracekit: Any, subtests: pytest.Subtests
 ) -> None:
-    mine, theirs = copied(made, tmp_path / "mine"), copied(made, tmp_path / "theirs")
+    mine, theirs = copy_world(made, tmp_path / "mine"), copy_world(made, tmp_path / "theirs")
     names = [name for name in LINES if name not in REFUSED]
-    ended = dict(zip(names, there(tmp_path, *map(theirs.words, names)), strict=True))
+    remote_results = dict(zip(names, there(tmp_path, *map(theirs.words, names)), strict=True))
     for name in names:
-        here, other = tracekit(*mine.words(name)), ended[name]
+        here, remote_result = tracekit(*mine.words(name)), remote_results[name]
         with subtests.test(name):
-            assert (other.code, "Traceback" in other.err) == (here.code, False), other.err
+            assert (remote_result.code, "Traceback" in remote_result.err) == (here.code, False), (
+                remote_result.err
+            )
             if name.split(",")[0] not in VARYING:
                 text = here.out.replace(str(mine.folder), str(theirs.folder))
-                assert other.out == text
-    written = [
-        sorted(str(path.relative_to(world.out)) for path in world.out.rglob("*"))
+                assert remote_result.out == text
+    file_contents = [
+        sorted(
+            str(path.relative_to(world.output_folder)) for path in world.output_folder.rglob("*")
+        )
         for world in (mine, theirs)
     ]
-    assert written[0] == written[1]
+    assert file_contents[0] == file_contents[1]
 
 
 def test_what_measures_is_refused_in_a_sentence(
     made: World, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    world = copied(made, tmp_path / "world")
+    world = copy_world(made, tmp_path / "world")
     plan = str(world.places()["PLAN"])
     lines = {
         "capture": world.words("capture"),
@@ -70,13 +74,13 @@ def test_what_measures_is_refused_in_a_sentence(
         "nightly": ["nightly", plan],
         "nightly install": ["nightly", "install", plan, "--at", "02:30"],
     }
-    for name, ran in zip(lines, there(tmp_path, *lines.values()), strict=True):
+    for name, result in zip(lines, there(tmp_path, *lines.values()), strict=True):
         with subtests.test(name):
-            assert ran.code == 3, ran.err
-            assert "which this system (linux) does not have" in said(ran), ran.err
-            assert "hint: Do it on macOS or Linux" in said(ran)
-            assert "Traceback" not in ran.err
-    assert list(world.out.iterdir()) == [], "nothing is left of it"
+            assert result.code == 3, result.err
+            assert "which this system (linux) does not have" in join_stderr(result), result.err
+            assert "hint: Do it on macOS or Linux" in join_stderr(result)
+            assert "Traceback" not in result.err
+    assert list(world.output_folder.iterdir()) == [], "nothing is left of it"
 
 
 def test_the_version_is_told(tmp_path: Path) -> None:

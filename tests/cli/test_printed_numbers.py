@@ -43,7 +43,7 @@ def perf(speed: float) -> str:
     return f"{head} = {100_000 / speed:10.2f} ms /   100 runs   ({per_token})\n"
 
 
-def timed(speed: float) -> str:
+def format_hyperfine(speed: float) -> str:
     seconds = [2 / (speed + apart) for apart in (0.4, 0.0, -0.4)]
     run = {"command": "x", "mean": seconds[1], "stddev": 0.0003, "times": seconds}
     return json.dumps({"results": [run]}, indent=2)
@@ -54,7 +54,7 @@ FORMATS: dict[str, Callable[[float], str]] = {
     "jsonl": lambda speed: json.dumps(bench(speed)) + "\n",
     "csv": rows,
     "markdown": table,
-    "hyperfine": timed,
+    "hyperfine": format_hyperfine,
     "several perf lines": lambda speed: perf(speed - 0.4) + perf(speed) + perf(speed + 0.4),
     "one perf line": perf,
     "mlx_lm": lambda speed: f"Generation: 128 tokens, {speed:.3f} tokens-per-sec\n",
@@ -75,11 +75,11 @@ SPREAD = [*FORMATS][: [*FORMATS].index("one perf line")]
 """The formats of which one run shows how it varies."""
 
 
-def build(folder: Path, name: str, text: str, *, errors: bool = False, first: str = "") -> Path:
+def build(folder: Path, name: str, text: str, *, errors: bool = False, prelude: str = "") -> Path:
     """Write a program that prints a text, on standard error if `errors`; return it."""
     printed, program = folder / f"{name}.txt", folder / name
     printed.write_text(text)
-    program.write_text(f"#!/bin/sh\n{first}\ncat {printed}{' >&2' * errors}\n")
+    program.write_text(f"#!/bin/sh\n{prelude}\ncat {printed}{' >&2' * errors}\n")
     program.chmod(0o755)
     return program
 
@@ -105,8 +105,8 @@ def captured(tmp_path: Path, tracekit: Any) -> Callable[..., Path]:
     def capture(program: Path, name: str, *options: str) -> Path:
         folder = tmp_path / name
         words = ("--recorder", "host", "--telemetry", "off", "--output", folder, *options)
-        ran = tracekit("capture", *words, "--", program)
-        assert ran.code == 0, ran.err
+        result = tracekit("capture", *words, "--", program)
+        assert result.code == 0, result.err
         return folder
 
     return capture
@@ -122,9 +122,9 @@ def test_captures_of_two_builds_are_decided_by_the_samples_that_they_print(
 ) -> None:
     old, new = builds(name)
     sides = captured(old, "old"), captured(new, "new")
-    ran = tracekit("compare", *sides, "--json")
-    assert ran.code == 0, ran.err
-    compared = json.loads(ran.out)
+    result = tracekit("compare", *sides, "--json")
+    assert result.code == 0, result.err
+    compared = json.loads(result.out)
     (change,) = deciding(compared).values()
     assert (change["metric"], change["verdict"]) == (METRICS[name], "better")
     if name == "hyperfine":
@@ -135,13 +135,13 @@ def test_captures_of_two_builds_are_decided_by_the_samples_that_they_print(
         assert 0.02 < change["low"] < 0.05
     # The machine of a test may be busy, which is said and makes a whole comparison unclear.
     assert compared["reason"].startswith(f"{METRICS[name]} is ")
-    shown = tracekit("compare", *sides)
-    assert "these runs have no steps, so their own results do" in shown.err
+    plain_result = tracekit("compare", *sides)
+    assert "these runs have no steps, so their own results do" in plain_result.err
 
 
 def test_samples_are_in_the_result(builds: Any, captured: Any) -> None:
     result = json.loads((captured(builds("json")[0], "old") / "result.json").read_text())
-    (speed,) = [each for each in result["results"] if each["name"] == TG]
+    (speed,) = [row for row in result["results"] if row["name"] == TG]
     assert speed["value"] == 54.1
     assert speed["samples"] == pytest.approx([53.7, 54.1, 54.5])
     assert speed["deviation"] == 0.4
@@ -156,8 +156,8 @@ def test_three_and_three_captures_are_decided_as_their_rows_say(
             text = FORMATS["json"](speed + 0.1 * number)
             program = build(tmp_path, f"main-{side}", text)
             sides[side].append(captured(program, f"{side}-{number}"))
-    ran = tracekit("compare", *sides["old"], "vs", *sides["new"], "--json")
-    compared = json.loads(ran.out)
+    result = tracekit("compare", *sides["old"], "vs", *sides["new"], "--json")
+    compared = json.loads(result.out)
     assert compared["reason"].startswith(f"{TG} is higher by ")
     (change,) = deciding(compared).values()
     assert (change["metric"], change["verdict"]) == (TG, "better")
@@ -167,9 +167,9 @@ def test_three_and_three_captures_are_decided_as_their_rows_say(
 @pytest.mark.parametrize("name", FORMATS)
 def test_ab_takes_programs_as_sides(name: str, builds: Any, tracekit: Any) -> None:
     old, new = builds(name)
-    ran = tracekit("ab", "--any-state", "--json", "--exit-code", "--", old, "--", new)
-    assert ran.code == 0, ran.err
-    compared = json.loads(ran.out)
+    result = tracekit("ab", "--any-state", "--json", "--exit-code", "--", old, "--", new)
+    assert result.code == 0, result.err
+    compared = json.loads(result.out)
     assert compared["verdict"] == "better"
     assert (compared["before"], compared["after"]) == ([str(old)], [str(new)])
     assert METRICS[name] in deciding(compared)
@@ -182,13 +182,13 @@ def test_a_user_names_what_a_program_prints(tmp_path: Path, captured: Any, trace
     read = "--read", "frame:ms:lower:frame took ([0-9.]+) ms"
     texts = ["".join(f"frame took {ms + part} ms\n" for part in (0, 0.1, 0.2)) for ms in (16, 20)]
     old, new = (build(tmp_path, f"game-{number}", text) for number, text in enumerate(texts))
-    sides = [captured(each, f"run-{each.name}", *read) for each in (old, new)]
+    sides = [captured(program, f"run-{program.name}", *read) for program in (old, new)]
     (change,) = deciding(json.loads(tracekit("compare", *sides, "--json").out)).values()
     assert (change["metric"], change["verdict"]) == ("frame", "worse")
     assert (change["before"], change["after"]) == pytest.approx((16.1e6, 20.1e6))
-    ran = tracekit("ab", "--any-state", "--json", *read, "--", old, "--", new)
-    assert deciding(json.loads(ran.out))["frame"]["verdict"] == "worse"
-    assert json.loads(ran.out)["verdict"] == "worse"
+    result = tracekit("ab", "--any-state", "--json", *read, "--", old, "--", new)
+    assert deciding(json.loads(result.out))["frame"]["verdict"] == "worse"
+    assert json.loads(result.out)["verdict"] == "worse"
 
 
 def test_a_change_that_is_not_certain_to_be_beyond_the_limit_is_measured_in_a_second_session(
@@ -200,11 +200,11 @@ def test_a_change_that_is_not_certain_to_be_beyond_the_limit_is_measured_in_a_se
         'set -- 1040 1060 1020 1050 1030 1045; shift $((n % 6)); echo "frame took $1 ms"'
     )
     old = build(tmp_path, "old", "frame took 1000 ms\n")
-    new = build(tmp_path, "new", "", first=turns)
+    new = build(tmp_path, "new", "", prelude=turns)
     read = "--read", "frame:ms:lower:frame took ([0-9.]+) ms"
-    within = "--within", "0.05"  # so that six pairs are narrow enough, from 2 to 6 % slower
-    ran = tracekit("ab", "--any-state", "--json", *within, *read, "--", old, "--", new)
-    compared = json.loads(ran.out)
+    limit_options = "--within", "0.05"  # so that six pairs are narrow enough, from 2 to 6 % slower
+    result = tracekit("ab", "--any-state", "--json", *limit_options, *read, "--", old, "--", new)
+    compared = json.loads(result.out)
     assert compared["verdict"] == "worse"
     assert compared["notes"][0].startswith("12 of 12 pairs count, in two sessions;")
     assert count.read_text() == "13\n"  # one of them to warm up
@@ -213,12 +213,12 @@ def test_a_change_that_is_not_certain_to_be_beyond_the_limit_is_measured_in_a_se
 def test_programs_that_print_nothing_are_compared_by_wall_time(
     tmp_path: Path, captured: Any, tracekit: Any
 ) -> None:
-    old = build(tmp_path, "main-old", "", first="sleep 0.4")
-    new = build(tmp_path, "main-new", "", first="sleep 0.1")
-    ran = tracekit("ab", "--any-state", "--within", "1", "--", old, "--", new)
-    assert ran.code == 0, ran.err
-    assert ran.out.startswith("Better: wall_time is faster by ")
-    assert "the time from start to exit, for nothing that was printed is read" in ran.err
+    old = build(tmp_path, "main-old", "", prelude="sleep 0.4")
+    new = build(tmp_path, "main-new", "", prelude="sleep 0.1")
+    result = tracekit("ab", "--any-state", "--within", "1", "--", old, "--", new)
+    assert result.code == 0, result.err
+    assert result.out.startswith("Better: wall_time is faster by ")
+    assert "the time from start to exit, for nothing that was printed is read" in result.err
     single = json.loads(tracekit("compare", captured(old, "a"), captured(old, "b"), "--json").out)
     assert single["verdict"] == "unclear"
     assert [*deciding(single)] == ["wall_time"]
@@ -233,17 +233,17 @@ def test_data_that_a_program_prints_are_not_searched_for_numbers(
     program = tmp_path / "archive"
     program.write_text(f"#!/bin/sh\ncat {data}\n")
     program.chmod(0o755)
-    ran = tracekit("ab", "--any-state", "--within", "1", "--json", "--", program, "--", program)
-    assert [*deciding(json.loads(ran.out))] == ["wall_time"]
+    result = tracekit("ab", "--any-state", "--within", "1", "--json", "--", program, "--", program)
+    assert [*deciding(json.loads(result.out))] == ["wall_time"]
 
 
 def test_what_is_no_pair_of_programs_is_refused(
     tmp_path: Path, tracekit: Any, subtests: pytest.Subtests
 ) -> None:
     good = str(build(tmp_path, "good", ""))
-    bad = str(build(tmp_path, "bad", "no model\n", errors=True, first="trap 'exit 3' EXIT"))
+    bad = str(build(tmp_path, "bad", "no model\n", errors=True, prelude="trap 'exit 3' EXIT"))
     form = "tracekit ab -- ./main-old ARGS -- ./main-new ARGS"
-    for code, words, *said in (
+    for code, words, *messages in (
         (2, (good, "--", good), "is a path, not a workload", form),
         (2, (good, "54", "--", good), "'54' is no NAME=VALUE", form),
         (2, ("--", good, "--"), "Two programs stand on both sides", form),
@@ -254,6 +254,6 @@ def test_what_is_no_pair_of_programs_is_refused(
         (3, ("--", good, "--", bad), "bad ended with exit code 3", "no model"),
     ):
         with subtests.test(" ".join(words)):
-            assert_error(tracekit("ab", "--any-state", *words), code, *said)
-    ran = tracekit("record", "--read", "a:s:lower:(.)", "--attach", "1")
-    assert_error(ran, 2, "--read is for a program after `--`")
+            assert_error(tracekit("ab", "--any-state", *words), code, *messages)
+    result = tracekit("record", "--read", "a:s:lower:(.)", "--attach", "1")
+    assert_error(result, 2, "--read is for a program after `--`")

@@ -69,8 +69,8 @@ def test_a_program_is_recorded(
     monkeypatch.setenv("PATH", f"{search}{os.environ['PATH']}")
     monkeypatch.chdir(home / folder)
     options = ("--recorder", recorder, "--time-limit", "20s", "--output", home / "run")
-    ran = tracekit("record", *options, "--", program, *LINE)
-    assert ran.code in {0, 4}, ran.err  # the fake's trace may lack GPU work of such a program
+    result = tracekit("record", *options, "--", program, *LINE)
+    assert result.code in {0, 4}, result.err  # the fake's trace may lack GPU work of such a program
     assert (home / "run" / "output.txt").read_text() == "it ran\n"
 
 
@@ -95,13 +95,13 @@ def test_a_program_that_cannot_be_started_is_refused_in_a_sentence(
         ("", "'' cannot be started: the name of the program is empty"),
     ):
         with subtests.test(program):
-            ran = tracekit("capture", "--recorder", recorder, "--output", output, "--", program)
-            assert_error(ran, 2, "cannot be started: ", *words)
+            result = tracekit("capture", "--recorder", recorder, "--output", output, "--", program)
+            assert_error(result, 2, "cannot be started: ", *words)
             assert not output.exists()
 
 
 @pytest.mark.skipif("sys.platform != 'linux'", reason="these are programs of a Mac")
 def test_a_program_for_another_system_is_refused(home: Path, tracekit: Any) -> None:
     for name in ("./mac-program", "./mac-universal"):
-        ran = tracekit("capture", "--recorder", "host", "--output", home / "run", "--", name)
-        assert_error(ran, 2, f"{name} cannot be started: it is a program for macOS.")
+        result = tracekit("capture", "--recorder", "host", "--output", home / "run", "--", name)
+        assert_error(result, 2, f"{name} cannot be started: it is a program for macOS.")

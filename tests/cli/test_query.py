@@ -17,41 +17,41 @@ SUM = "select process, sum(duration)::bigint as total from gpu_intervals group b
 
 
 def test_the_first_rows_go_to_stdout_and_others_are_counted(tracekit: Any, imported: Path) -> None:
-    ran = tracekit("query", SUM, imported)
-    assert ran.code == 0, ran.err
-    assert ran.out.splitlines() == ["process\ttotal", "WindowServer\t1", "python3\t20"]
-    assert "more rows" not in ran.err
-    ran = tracekit("query", "select start from gpu_intervals order by 1", imported, "--rows", 1)
-    assert ran.out.splitlines() == ["start", "0"]
-    assert "2 more rows of 3" in ran.err
+    result = tracekit("query", SUM, imported)
+    assert result.code == 0, result.err
+    assert result.out.splitlines() == ["process\ttotal", "WindowServer\t1", "python3\t20"]
+    assert "more rows" not in result.err
+    result = tracekit("query", "select start from gpu_intervals order by 1", imported, "--rows", 1)
+    assert result.out.splitlines() == ["start", "0"]
+    assert "2 more rows of 3" in result.err
 
 
 def test_all_rows_are_written_into_a_file(tracekit: Any, imported: Path, tmp_path: Path) -> None:
     readers = {"parquet": pd.read_parquet, "csv": pd.read_csv, "json": pd.read_json}
     for suffix, read in readers.items():
         file = tmp_path / f"sums.{suffix}"
-        ran = tracekit("query", SUM, imported, "--output", file)
-        assert (ran.code, ran.out.strip()) == (0, str(file))
+        result = tracekit("query", SUM, imported, "--output", file)
+        assert (result.code, result.out.strip()) == (0, str(file))
         assert read(file)["total"].tolist() == [1, 20], suffix
 
 
 def test_every_type_of_duckdb_is_printed(tracekit: Any, imported: Path) -> None:
     sql = "select * exclude (geometry) from test_all_types()"
     for words in ((), ("--format", "csv"), ("--format", "json")):
-        ran = tracekit("query", sql, imported, *words)
-        assert ran.code == 0, (words, ran.err)
+        result = tracekit("query", sql, imported, *words)
+        assert result.code == 0, (words, result.err)
 
 
 def test_tables_are_listed(tracekit: Any, imported: Path) -> None:
-    ran = tracekit("query", "--list", imported)
-    listed = [line.split("\t")[:2] for line in ran.out.splitlines()]
+    result = tracekit("query", "--list", imported)
+    listed = [line.split("\t")[:2] for line in result.out.splitlines()]
     assert listed[:3] == [["runs", "1"], ["metrics", "0"], ["findings", "0"]]
     assert ["gpu_intervals", "1"] in listed[3:]
     assert all(runs == "1" for _, runs in listed[3:])
 
 
 def test_what_is_wrong_is_a_sentence_and_a_code(tracekit: Any, imported: Path) -> None:
-    for words, code, said in (
+    for words, code, message in (
         ((), 2, "No query was given."),
         (("select 1; select 2",), 2, "2 statements"),
         (("drop table runs",), 2, "DROP is refused"),
@@ -62,19 +62,19 @@ def test_what_is_wrong_is_a_sentence_and_a_code(tracekit: Any, imported: Path) -
         (("select 1", "nowhere"), 2, "nowhere does not exist"),
         (("select 1", "--output", "x.txt"), 2, "no format"),
     ):
-        where = () if not words or "nowhere" in words else (imported,)
-        assert_error(tracekit("query", *words[:1], *where, *words[1:]), code, said)
+        run_words = () if not words or "nowhere" in words else (imported,)
+        assert_error(tracekit("query", *words[:1], *run_words, *words[1:]), code, message)
 
 
 def test_an_interrupt_ends_a_long_question(tracekit: Any, imported: Path) -> None:
     endless = "select count(*) from range(10000000000000) where range % 7 = random()"
     process = psutil.Process()
-    before = {thread.id: thread.user_time for thread in process.threads()}
-    before[process.pid] = math.inf
+    times_before = {thread.id: thread.user_time for thread in process.threads()}
+    times_before[process.pid] = math.inf
 
     def interrupt() -> None:  # once a thread of DuckDB works
         while all(
-            thread.user_time <= before.get(thread.id, 0) + 0.3 for thread in process.threads()
+            thread.user_time <= times_before.get(thread.id, 0) + 0.3 for thread in process.threads()
         ):
             time.sleep(0.02)
         os.kill(process.pid, signal.SIGINT)

@@ -11,7 +11,7 @@ import pytest
 
 import tracekit as library
 from bundle_writer import Encoder, Process, Run, RunInfo, write_bundle, write_runs
-from command_line import assert_error, said
+from command_line import assert_error, join_stderr
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.recording import Recording
 from tracekit.tables.tables import Tables
@@ -43,11 +43,11 @@ def test_a_recording_without_rows_of_its_target_is_no_success(
 
 def test_tables_are_listed_shown_and_written(tracekit: Any, imported: Path, tmp_path: Path) -> None:
     assert "\ngpu_intervals\t3\t" in tracekit("tables", imported).out
-    shown = tracekit("tables", imported, "gpu_intervals", "--rows", "2")
-    head, *rows = shown.out.splitlines()
+    result = tracekit("tables", imported, "gpu_intervals", "--rows", "2")
+    head, *rows = result.out.splitlines()
     assert head.startswith("start\tduration\tchannel")
     assert len(rows) == 2
-    assert "1 more rows" in shown.err
+    assert "1 more rows" in result.err
     assert "more rows" not in tracekit("tables", imported, "gpu_intervals", "--rows", "3").err
     tracekit("tables", imported, "gpu_intervals", "--output", tmp_path / "t.csv")
     assert pd.read_csv(tmp_path / "t.csv")["target"].tolist() == [True, True, False]
@@ -62,13 +62,13 @@ def test_convert_names_the_files_of_stacks_and_what_drifted(
     begin, end = text.index("<formatted-label id"), text.index("</formatted-label>")
     text = text[:begin] + stack + text[end:].removeprefix("</formatted-label>")
     (tmp_path / "stacks.xml").write_text(text)
-    ran = tracekit("convert", tmp_path / "stacks.xml", tmp_path / "out.parquet")
-    assert ran.code == 0, ran.err
+    result = tracekit("convert", tmp_path / "stacks.xml", tmp_path / "out.parquet")
+    assert result.code == 0, result.err
     names = ["out.parquet", "out.frames.parquet", "out.stacks.parquet"]
-    assert ran.out.splitlines() == [str(tmp_path / name) for name in names]
+    assert result.out.splitlines() == [str(tmp_path / name) for name in names]
     assert "event-label.stack" in pd.read_parquet(tmp_path / "out.parquet")
-    assert "NAME.stack" in ran.err
-    assert "duration is declared as duration and holds what is no integer" in ran.err
+    assert "NAME.stack" in result.err
+    assert "duration is declared as duration and holds what is no integer" in result.err
 
 
 def test_convert_writes_the_rows_before_damage_and_fails(
@@ -76,8 +76,8 @@ def test_convert_writes_the_rows_before_damage_and_fails(
 ) -> None:
     text = intervals_xml([(0, 10, 1, "a"), (20, 10, 1, "a"), (40, 10, 1, "a")])
     (tmp_path / "cut.xml").write_text(text[: text.rindex("<row>") + 30])
-    ran = tracekit("convert", tmp_path / "cut.xml", tmp_path / "out.csv")
-    assert_error(ran, 3, "cut.xml")
+    result = tracekit("convert", tmp_path / "cut.xml", tmp_path / "out.csv")
+    assert_error(result, 3, "cut.xml")
     assert pd.read_csv(tmp_path / "out.csv")["start"].tolist() == [0, 20]
 
 
@@ -98,14 +98,14 @@ def test_convert_takes_the_table_that_is_chosen(
     tracekit: Any, tmp_path: Path, two_tables: Path, toc_xml: Xml
 ) -> None:
     (tmp_path / "toc.xml").write_text(toc_xml(tables=2).replace('"ALL"', '"SINGLE"', 1))
-    out = tmp_path / "out.csv"
-    first = "run 1 table 1 (target-pid=SINGLE), with 2 rows"
+    output_file = tmp_path / "out.csv"
+    first_choice = "run 1 table 1 (target-pid=SINGLE), with 2 rows"
     second = "run 1 table 2 (target-pid=ALL), with 1 row"
-    assert_error(tracekit("convert", two_tables, out), 3, first, second, "--table")
-    assert not out.exists()
-    assert tracekit("convert", two_tables, out, "--table", "2").code == 0
-    assert pd.read_csv(out)["start"].tolist() == [0]
-    assert tracekit("convert", two_tables, out, "--run", "2").code == 3
+    assert_error(tracekit("convert", two_tables, output_file), 3, first_choice, second, "--table")
+    assert not output_file.exists()
+    assert tracekit("convert", two_tables, output_file, "--table", "2").code == 0
+    assert pd.read_csv(output_file)["start"].tolist() == [0]
+    assert tracekit("convert", two_tables, output_file, "--run", "2").code == 3
 
 
 def test_tables_shows_a_line_a_repeat(tracekit: Any, tmp_path: Path, two_tables: Path) -> None:
@@ -114,13 +114,13 @@ def test_tables_shows_a_line_a_repeat(tracekit: Any, tmp_path: Path, two_tables:
     lines = [line.split("\t")[:2] for line in tracekit("tables", folder).out.splitlines()]
     assert ["gpu_intervals (run 1 table 1 in metal-gpu-intervals.xml)", "2"] in lines
     assert ["gpu_intervals (run 1 table 2 in metal-gpu-intervals.xml)", "1"] in lines
-    several = "2 tables of metal-gpu-intervals"
-    assert_error(tracekit("tables", folder, "gpu_intervals"), 3, several)
-    shown = tracekit("tables", folder, "gpu_intervals", "--table", "2")
-    assert (shown.code, shown.out.count("\n")) == (0, 2)
+    message = "2 tables of metal-gpu-intervals"
+    assert_error(tracekit("tables", folder, "gpu_intervals"), 3, message)
+    result = tracekit("tables", folder, "gpu_intervals", "--table", "2")
+    assert (result.code, result.out.count("\n")) == (0, 2)
     analyzed = tracekit("analyze", folder)
     assert "bubbles" in analyzed.out.partition("not checked  ")[2]
-    assert several in analyzed.out
+    assert message in analyzed.out
 
 
 TABLES = [
@@ -143,12 +143,12 @@ def run(bundle: Path, tmp_path: Path, tracekit: Any) -> Path:
 
 
 def test_tables_of_a_bundle_are_read(bundle: Path, tmp_path: Path, tracekit: Any) -> None:
-    before = sorted(tmp_path.rglob("*"))
+    files_before = sorted(tmp_path.rglob("*"))
     assert "gpu_intervals" in tracekit("tables", bundle).out
-    shown = tracekit("tables", bundle, "gpu_intervals")
-    assert [line.split("\t")[0] for line in shown.out.splitlines()] == ["start", "0", "5", "40"]
+    result = tracekit("tables", bundle, "gpu_intervals")
+    assert [line.split("\t")[0] for line in result.out.splitlines()] == ["start", "0", "5", "40"]
     assert tracekit("tables", bundle, "ticks", "--table", 3).out.count("\n") == 3
-    assert sorted(tmp_path.rglob("*")) == before
+    assert sorted(tmp_path.rglob("*")) == files_before
     file = tmp_path / "x.parquet"
     assert tracekit("convert", bundle, file, "--schema", "metal-gpu-intervals").code == 0
     assert len(pd.read_parquet(file)) == 3
@@ -182,15 +182,15 @@ def test_a_bundle_is_exported_beside_where_one_stands_and_imported_like_any_expo
     tracekit: Any, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    ran = tracekit("export", bundle)
-    assert (ran.code, ran.out, ran.err) == (0, "mine-exports\n", "")
+    result = tracekit("export", bundle)
+    assert (result.code, result.out, result.err) == (0, "mine-exports\n", "")
     assert_error(tracekit("export", bundle), 3, "mine-exports is there already.")
     assert tracekit("export", bundle, "out", "--tables", "needed").code == 0
     names = sorted(file.name for file in Path("out").iterdir())
     assert names == ["metal-gpu-intervals.xml", "toc.xml"]
-    lacking = tracekit("export", bundle, "other", "--tables", "tick,nonsense")
+    partial_export = tracekit("export", bundle, "other", "--tables", "tick,nonsense")
     warning = "warning: The recording has no table nonsense.\n"
-    assert (lacking.code, lacking.err) == (0, warning)
+    assert (partial_export.code, partial_export.err) == (0, warning)
     assert tracekit("import", "out", "--output", "imported").code == 0
     assert "\ngpu_intervals\t3\t" in tracekit("tables", "imported").out
 
@@ -198,14 +198,14 @@ def test_a_bundle_is_exported_beside_where_one_stands_and_imported_like_any_expo
 def test_missing_parts_of_a_bundle_are_said(tracekit: Any, bundle: Path, tmp_path: Path) -> None:
     shutil.rmtree(bundle / f"{STORE}-0")
     for command, options in (("convert", ["--to", "csv"]), ("export", [])):
-        ran = tracekit(command, bundle, tmp_path / command, *options)
-        assert_error(ran, 3, "indexed-store-0 is missing")
+        result = tracekit(command, bundle, tmp_path / command, *options)
+        assert_error(result, 3, "indexed-store-0 is missing")
         assert list((tmp_path / command).glob("metal-gpu-intervals.*"))
     listed = tracekit("tables", bundle)
     assert listed.code == 3
     assert "tick (store 0) of run 1 is left out" in listed.err
     (bundle / "corespace/run1/core/table-manager/tables.plist").unlink()
-    assert "could not be checked" in said(tracekit("tables", bundle))
+    assert "could not be checked" in join_stderr(tracekit("tables", bundle))
 
 
 def test_an_unknown_or_packed_bundle_is_refused_with_the_way_out(
@@ -215,9 +215,9 @@ def test_an_unknown_or_packed_bundle_is_refused_with_the_way_out(
     packed.write_bytes(b"PK\3\4")
     old.mkdir()
     for command, *options in (["tables"], ["export"], ["convert", "out", "--to", "csv"]):
-        ran = tracekit(command, packed, *options)
-        assert ran.code == 3, command
-        assert f"`tracekit import {packed}` unpacks" in ran.err.replace("\n", ""), command
+        result = tracekit(command, packed, *options)
+        assert result.code == 3, command
+        assert f"`tracekit import {packed}` unpacks" in result.err.replace("\n", ""), command
         if command != "export":
             assert_error(tracekit(command, old, *options), 3, "xctrace export")
 
@@ -229,7 +229,7 @@ def test_a_run_of_a_bundle_needs_it_and_no_export(bundle: Path, run: Path, trace
     assert_error(tracekit("analyze", run), 3, "which is not there", "Put the bundle back")
 
 
-def pruned(run: Path, bundle: Path, tracekit: Any) -> str:
+def prune_run(run: Path, bundle: Path, tracekit: Any) -> str:
     """Give a run a bundle of its own, analyse it, and prune it; return what was printed."""
     (run / "recording.trace").unlink()
     shutil.copytree(bundle, run / "recording.trace")
@@ -238,15 +238,15 @@ def pruned(run: Path, bundle: Path, tracekit: Any) -> str:
 
 
 def test_kept_tables_stand_for_a_pruned_bundle(run: Path, bundle: Path, tracekit: Any) -> None:
-    before = Tables(run / "exports", frozenset({4711}))
-    intervals, ticks = before["gpu_intervals"], before.raw("tick", table=3)
-    pruned(run, bundle, tracekit)
+    tables_before = Tables(run / "exports", frozenset({4711}))
+    intervals, ticks = tables_before["gpu_intervals"], tables_before.raw("tick", table=3)
+    prune_run(run, bundle, tracekit)
     assert not (run / "recording.trace").exists()
     assert sorted(file.name for file in (run / "exports").iterdir()) == ["pruned.json", "toc.xml"]
-    after = Tables(run / "exports", frozenset({4711}), cache=run / "tables")
-    pd.testing.assert_frame_equal(after["gpu_intervals"], intervals)
-    pd.testing.assert_frame_equal(after.raw("tick", table=3), ticks)
-    pd.testing.assert_frame_equal(after.raw("tick", attributes={"frequency": "10"}), ticks)
+    tables_after = Tables(run / "exports", frozenset({4711}), cache=run / "tables")
+    pd.testing.assert_frame_equal(tables_after["gpu_intervals"], intervals)
+    pd.testing.assert_frame_equal(tables_after.raw("tick", table=3), ticks)
+    pd.testing.assert_frame_equal(tables_after.raw("tick", attributes={"frequency": "10"}), ticks)
     assert tracekit("analyze", run).code == 0
     assert "was pruned" in tracekit("export", run).err
 
@@ -256,7 +256,7 @@ def test_a_bundle_of_unreadable_tables_is_not_pruned(
 ) -> None:
     (bundle / f"{STORE}-2/bulkstore").write_bytes(b"nonsense")
     reason = "tick, which is read from it: it cannot be read"
-    assert reason in pruned(run, bundle, tracekit)
+    assert reason in prune_run(run, bundle, tracekit)
     assert (run / "recording.trace").is_dir()
     assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4
 
@@ -269,8 +269,8 @@ def test_a_runs_folder_that_is_called_like_a_bundle_is_one_of_a_run(
     assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4
     assert "is no .trace bundle" in tracekit("export", run, tmp_path / "x").err
     assert tracekit("convert", run, tmp_path / "run.json", "--to", "chrome").code == 0
-    asked = tracekit("query", "select state from runs", run, "--format", "csv")
-    assert asked.out == "state\nnot analyzed\n"
+    query_result = tracekit("query", "select state from runs", run, "--format", "csv")
+    assert query_result.out == "state\nnot analyzed\n"
 
 
 HELPER = Process(PYTHON.pid, "helper")  # in the second run, that pid is another's
@@ -283,9 +283,9 @@ CHOSEN = "Run 2, the last one, is read"
 @pytest.fixture
 def two_runs(tmp_path: Path) -> Path:
     """A bundle of two runs: `python3` is the target of the first, `server` that of the second."""
-    first = [ticks([1]), intervals((0, 10, PYTHON), (20, 10, PYTHON))]
+    first_tables = [ticks([1]), intervals((0, 10, PYTHON), (20, 10, PYTHON))]
     second = [intervals((5, 30, OWNER), (50, 10, HELPER)), ticks([2]), ticks([3], {"frequency": 9})]
-    runs = {1: Run(first, Encoder(), FIRST), 2: Run(second, Encoder(), SECOND)}
+    runs = {1: Run(first_tables, Encoder(), FIRST), 2: Run(second, Encoder(), SECOND)}
     return write_runs(tmp_path / "two.trace", runs)
 
 
@@ -295,10 +295,10 @@ def exported(two_runs: Path, tmp_path: Path, tracekit: Any) -> Path:
     folder = tmp_path / "exports"
     folder.mkdir()
     for number in (1, 2):
-        out = tmp_path / f"of-{number}"
-        assert tracekit("export", two_runs, out, "--run", number).code == 0
-        shutil.copy(out / "toc.xml", folder)
-        for table in out.glob("[!toc]*.xml"):
+        run_exports = tmp_path / f"of-{number}"
+        assert tracekit("export", two_runs, run_exports, "--run", number).code == 0
+        shutil.copy(run_exports / "toc.xml", folder)
+        for table in run_exports.glob("[!toc]*.xml"):
             shutil.copy(table, folder / f"{table.stem}-{number}.xml")
     return folder
 
@@ -314,37 +314,37 @@ def exported(two_runs: Path, tmp_path: Path, tracekit: Any) -> Path:
 def test_what_is_read_is_of_the_last_run_unless_another_is_named(
     two_runs: Path, tmp_path: Path, tracekit: Any, line: str, last: str, first: str
 ) -> None:
-    out = tmp_path / "out.csv"
-    places = {"BUNDLE": two_runs, "OUT.csv": out}
+    output_file = tmp_path / "out.csv"
+    places = {"BUNDLE": two_runs, "OUT.csv": output_file}
     words = [places.get(word, word.replace("+", " ")) for word in line.split()]
     for options, starts in (([], last), (["--run", 1], first)):
-        ran = tracekit(*words, *options)
-        assert ran.code == 0, (options, ran.err)
-        assert (CHOSEN in said(ran)) is (options == [])
-        text = out.read_text().replace(",", "\t") if out.exists() else ran.out
+        result = tracekit(*words, *options)
+        assert result.code == 0, (options, result.err)
+        assert (CHOSEN in join_stderr(result)) is (options == [])
+        text = output_file.read_text().replace(",", "\t") if output_file.exists() else result.out
         assert " ".join(row.split("\t")[0] for row in text.splitlines()) == starts
 
 
 def test_a_list_of_tables_is_of_one_run_and_of_one_place(two_runs: Path, tracekit: Any) -> None:
-    def listed(*words: object) -> list[list[str]]:
-        ran = tracekit("tables", two_runs, *words)
-        assert ran.code == 0
-        rows = [line.split("\t")[:2] for line in ran.out.splitlines()]
+    def list_tables(*words: object) -> list[list[str]]:
+        result = tracekit("tables", two_runs, *words)
+        assert result.code == 0
+        rows = [line.split("\t")[:2] for line in result.out.splitlines()]
         return [row for row in rows if row[0].startswith(("gpu_intervals", "ticks"))]
 
-    assert listed("--run", 1) == [["gpu_intervals", "2"], ["ticks", "1"]]
-    both = [["ticks (run 2 table 2)", "1"], ["ticks (run 2 table 3 (frequency=9))", "1"]]
-    assert listed("--run", 2) == listed() == [["gpu_intervals", "2"], *both]
-    assert listed("--run", 2, "--table", 1) == [["gpu_intervals", "2"]]
-    assert listed("--table", 3) == [["ticks", "1"]]
-    lacking = tracekit("tables", two_runs, "--table", 9)
-    assert_error(lacking, 3, "has no table that is run 2, table 9")
+    assert list_tables("--run", 1) == [["gpu_intervals", "2"], ["ticks", "1"]]
+    tick_rows = [["ticks (run 2 table 2)", "1"], ["ticks (run 2 table 3 (frequency=9))", "1"]]
+    assert list_tables("--run", 2) == list_tables() == [["gpu_intervals", "2"], *tick_rows]
+    assert list_tables("--run", 2, "--table", 1) == [["gpu_intervals", "2"]]
+    assert list_tables("--table", 3) == [["ticks", "1"]]
+    missing_table = tracekit("tables", two_runs, "--table", 9)
+    assert_error(missing_table, 3, "has no table that is run 2, table 9")
 
 
 def test_a_missing_run_is_answered_with_those_that_are(two_runs: Path, tracekit: Any) -> None:
     for words in (("tables",), ("export",), ("convert", "out", "--to", "csv")):
-        ran = tracekit(words[0], two_runs, *words[1:], "--run", 3)
-        assert_error(ran, 2, "two.trace has no run 3.", "It has run 1 (python3 4711, ")
+        result = tracekit(words[0], two_runs, *words[1:], "--run", 3)
+        assert_error(result, 2, "two.trace has no run 3.", "It has run 1 (python3 4711, ")
 
 
 @pytest.mark.parametrize("source", ["two_runs", "exported"])
@@ -358,11 +358,16 @@ def test_an_import_is_of_one_run_and_is_judged_as_such(
     for options, pid, busy in (([], 88, 30), (["--run", 1], 4711, 20)):
         with subtests.test(options=options):
             run = tmp_path / f"run-of-{pid}"
-            ran = tracekit("import", request.getfixturevalue(source), "--output", run, *options)
-            assert (ran.code, CHOSEN in said(ran)) == (0, options == [])
-            ran = tracekit("analyze", run, "--json")
-            assert ran.code == 0
-            result = json.loads(ran.out)
+            command_result = tracekit(
+                "import", request.getfixturevalue(source), "--output", run, *options
+            )
+            assert (command_result.code, CHOSEN in join_stderr(command_result)) == (
+                0,
+                options == [],
+            )
+            command_result = tracekit("analyze", run, "--json")
+            assert command_result.code == 0
+            result = json.loads(command_result.out)
             assert [target["pid"] for target in result["provenance"]["targets"]] == [pid]
             assert "tables of metal-gpu-intervals" not in str(result["metrics"])
             table = library.open(run).tables["gpu_intervals"]
@@ -384,8 +389,10 @@ def test_an_analysis_can_be_of_another_run_and_what_follows_is_too(
     for options, starts in (([], ["0", "20"]), (["--run", 2], ["5", "50"])):
         rows = tracekit("tables", run, "gpu_intervals", *options).out.splitlines()
         assert [row.split("\t")[0] for row in rows] == ["start", *starts]
-    asked = tracekit("query", "select start from gpu_intervals", run)
-    assert asked.out.split() == ["start", "0", "20"], "kept tables of two runs are told apart"
+    query_result = tracekit("query", "select start from gpu_intervals", run)
+    assert query_result.out.split() == ["start", "0", "20"], (
+        "kept tables of two runs are told apart"
+    )
     assert tracekit("analyze", run, "--run", 3).code == 2
     assert Recording(run).provenance() == provenance
 
@@ -395,6 +402,6 @@ def test_a_bundle_is_converted_whole_or_a_run(
 ) -> None:
     runs, names = ["run1", "run2"], ["metal-gpu-intervals.csv", "tick.csv"]
     for options, expected in (([], runs), (["--run", 1], names)):
-        out = tmp_path / f"out-{len(options)}"
-        assert tracekit("convert", two_runs, out, "--to", "csv", *options).code == 0
-        assert sorted(place.name for place in out.iterdir()) == expected
+        output_folder = tmp_path / f"out-{len(options)}"
+        assert tracekit("convert", two_runs, output_folder, "--to", "csv", *options).code == 0
+        assert sorted(place.name for place in output_folder.iterdir()) == expected

@@ -27,10 +27,12 @@ def turns(
 ) -> Iterator[Turn]:
     """Yield commit, start, end and report of each command buffer; each part takes about so long."""
     random = np.random.default_rng(7)
-    now = 1_000 * US
+    current_time = 1_000 * US
     for _ in range(number):
         times = np.array([there, work, back, host]) * US * random.lognormal(0, spread, 4)
-        commit, start, end, report, now = (now + np.cumsum([0, *times]).astype(int)).tolist()
+        commit, start, end, report, current_time = (
+            current_time + np.cumsum([0, *times]).astype(int)
+        ).tolist()
         yield commit, start, end, report
 
 
@@ -53,51 +55,51 @@ class First:
 def test_round_trips_of_little_work_are_repaired_by_many_launches_behind_one_wait(
     tmp_path: Path,
 ) -> None:
-    first = First(tmp_path, (2_000, 200, 83, 10, 65), "julia")
+    analysis = First(tmp_path, (2_000, 200, 83, 10, 65), "julia")
     # No lever wins all of the idle time, which is 698 ms.
-    assert first.finding["saving"] <= 1.05 * 2_000 * 0.9 * 348 * US
-    assert first.finding.get("lever") == "round-trips"
+    assert analysis.finding["saving"] <= 1.05 * 2_000 * 0.9 * 348 * US
+    assert analysis.finding.get("lever") == "round-trips"
     # 359 µs are not the host's: the ways there and back take 148, and 200 pass before a commit.
-    assert first.lasts("way_there") == pytest.approx(83, rel=0.02)
-    assert first.lasts("way_back") == pytest.approx(65, rel=0.02)
-    assert first.lasts("host") == pytest.approx(200, rel=0.02)
+    assert analysis.lasts("way_there") == pytest.approx(83, rel=0.02)
+    assert analysis.lasts("way_back") == pytest.approx(65, rel=0.02)
+    assert analysis.lasts("host") == pytest.approx(200, rel=0.02)
     # Two in flight hide nothing: the device has 10 µs to do in 148.
-    assert first.facts["hiding"] == 1 + 15
-    assert "2 in flight" not in first.finding["message"]
+    assert analysis.facts["hiding"] == 1 + 15
+    assert "2 in flight" not in analysis.finding["message"]
     # Ten behind one wait save nine tenths of 148 µs, or of 348 if the host's time is the wait's.
-    least, most = (2_000 * 0.9 * US * part for part in (148, 348))
-    assert first.facts["saving_least"] == pytest.approx(least, rel=0.05)
-    assert first.facts["saving_most"] == pytest.approx(most, rel=0.05)
-    assert "MLX" not in first.finding["advice"]
+    smallest_saving, largest_saving = (2_000 * 0.9 * US * part for part in (148, 348))
+    assert analysis.facts["saving_least"] == pytest.approx(smallest_saving, rel=0.05)
+    assert analysis.facts["saving_most"] == pytest.approx(largest_saving, rel=0.05)
+    assert "MLX" not in analysis.finding["advice"]
 
 
 def test_a_long_iteration_that_waits_is_repaired_by_another_one_under_way(tmp_path: Path) -> None:
-    first = First(tmp_path, (300, 3_000, 83, 10_000, 65), "llama-cli")
-    assert first.finding.get("lever") == "wait-each-iteration"
-    assert first.facts["pulled"] == "in-flight"
-    assert first.facts["pulled_number"] == 2
-    assert first.facts["limit"] == "device"
-    assert first.finding["saving"] == pytest.approx(300 * 3_148 * US, rel=0.05)
+    analysis = First(tmp_path, (300, 3_000, 83, 10_000, 65), "llama-cli")
+    assert analysis.finding.get("lever") == "wait-each-iteration"
+    assert analysis.facts["pulled"] == "in-flight"
+    assert analysis.facts["pulled_number"] == 2
+    assert analysis.facts["limit"] == "device"
+    assert analysis.finding["saving"] == pytest.approx(300 * 3_148 * US, rel=0.05)
 
 
 def test_a_slow_host_is_not_repaired_by_fewer_round_trips(tmp_path: Path) -> None:
     """The ways take 148 of 10,158 µs: whatever hides them leaves 10,000."""
-    first = First(tmp_path, (300, 10_000, 83, 10, 65), "render")
-    assert first.finding.get("lever") in {"host-after-wait", "wait-each-iteration"}
-    assert first.finding.get("effects") == []
+    analysis = First(tmp_path, (300, 10_000, 83, 10, 65), "render")
+    assert analysis.finding.get("lever") in {"host-after-wait", "wait-each-iteration"}
+    assert analysis.finding.get("effects") == []
 
 
 def test_a_slow_wait_is_no_loss_of_a_long_kernel(tmp_path: Path) -> None:
     exports = write_turns(tmp_path / "exports", turns(300, 200, 83, 13_900, 65), "julia")
     run("import", exports, "--output", tmp_path / "run")
     run("analyze", tmp_path / "run")
-    found = json.loads((tmp_path / "run" / "result.json").read_text())["findings"]
-    assert [one["rule"] for one in found if one["rule"] != "schema-drift"] == []
+    findings = json.loads((tmp_path / "run" / "result.json").read_text())["findings"]
+    assert [finding["rule"] for finding in findings if finding["rule"] != "schema-drift"] == []
 
 
 def test_a_way_back_is_the_hosts_or_not_where_nothing_shows_a_wait(tmp_path: Path) -> None:
     """All iterations are alike to the nanosecond: no commit moves with a report."""
-    first = First(tmp_path, (40, 100, 80, 900, 90, 0.0), "render")
-    causes = [cause.rsplit(" ", 2)[0] for cause in first.facts["causes"].split(", ")]
+    analysis = First(tmp_path, (40, 100, 80, 900, 90, 0.0), "render")
+    causes = [cause.rsplit(" ", 2)[0] for cause in analysis.facts["causes"].split(", ")]
     assert causes == ["host", "way back or host", "start latency"]
-    assert "Whether the host waits for the report is not known." in first.finding["message"]
+    assert "Whether the host waits for the report is not known." in analysis.finding["message"]

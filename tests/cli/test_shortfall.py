@@ -32,11 +32,13 @@ def folder(tmp_path: Path, scenario: Callable[..., None]) -> Path:
     return tmp_path
 
 
-def captured(folder: Path, tracekit: Any, *words: str) -> tuple[Any, dict[str, Any]]:
-    asked = ("--workloads", folder, "--workload", "nap", "--warmup", "2")
-    ran = tracekit("capture", *asked, *words, "--output", folder / "run", "--json")
-    assert ran.code in {0, 4}, ran.err  # the fake's trace may lack GPU work of such a workload
-    return ran, json.loads((folder / "run" / "recording.json").read_text())
+def capture_nap(folder: Path, tracekit: Any, *words: str) -> tuple[Any, dict[str, Any]]:
+    options = ("--workloads", folder, "--workload", "nap", "--warmup", "2")
+    result = tracekit("capture", *options, *words, "--output", folder / "run", "--json")
+    assert result.code in {0, 4}, (
+        result.err
+    )  # the fake's trace may lack GPU work of such a workload
+    return result, json.loads((folder / "run" / "recording.json").read_text())
 
 
 @pytest.mark.parametrize("recorder", ["host", "xctrace"])
@@ -52,14 +54,14 @@ def captured(folder: Path, tracekit: Any, *words: str) -> tuple[Any, dict[str, A
 def test_a_shortfall_of_steps_is_said(
     recorder: str, words: tuple[str, ...], shortfall: str, folder: Path, tracekit: Any
 ) -> None:
-    ran, recording = captured(folder, tracekit, "--recorder", recorder, *words)
+    result, recording = capture_nap(folder, tracekit, "--recorder", recorder, *words)
     lines = [text for text in recording["warnings"] if shortfall in text and " steps." in text]
     assert len(lines) == bool(shortfall), recording["warnings"]
     for line in lines:
-        assert line in json.loads(ran.out)["provenance"]["warnings"]
+        assert line in json.loads(result.out)["provenance"]["warnings"]
         assert line in (folder / "run" / "report.html").read_text()
-        shown = tracekit("analyze", folder / "run").err
-        assert line in " ".join(shown.split())
+        stderr = tracekit("analyze", folder / "run").err
+        assert line in " ".join(stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -74,13 +76,15 @@ def test_a_shortfall_of_steps_is_said(
 def test_the_host_recorder_says_whether_the_time_limit_ended_a_workload(
     words: tuple[str, ...], reason: str, folder: Path, tracekit: Any
 ) -> None:
-    _, recording = captured(folder, tracekit, "--recorder", "host", *words)
+    _, recording = capture_nap(folder, tracekit, "--recorder", "host", *words)
     assert recording["end_reason"] == reason
 
 
 def test_steps_mean_nothing_to_a_program(folder: Path, tracekit: Any) -> None:
-    asked = ("--repeats", "7", "--warmup", "3", "--recorder", "host", "--output", folder / "run")
-    ran = tracekit("record", *asked, "--", "true")
-    assert ran.code == 0, ran.err
+    options = ("--repeats", "7", "--warmup", "3", "--recorder", "host", "--output", folder / "run")
+    result = tracekit("record", *options, "--", "true")
+    assert result.code == 0, result.err
     for words in ("--repeats 7", "--warmup 3"):
-        assert f"{words} was not followed: only a workload has steps." in " ".join(ran.err.split())
+        assert f"{words} was not followed: only a workload has steps." in " ".join(
+            result.err.split()
+        )

@@ -30,48 +30,48 @@ def stock(tmp_path: Path) -> Path:
 def test_templates_are_listed_by_section(tracekit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = Path(__file__).parents[1] / "fake_xctrace" / "bin"
     monkeypatch.setenv("PATH", f"{fake}:{PATH}")
-    ran = tracekit("templates")
-    assert ran.code == 0
-    assert "Standard Templates\tTime Profiler\n" in ran.out
-    assert "Standard Templates\tMetal System Trace\n" in ran.out
-    assert "--counters on adds the instrument Metal GPU Counters" in ran.err
+    result = tracekit("templates")
+    assert result.code == 0
+    assert "Standard Templates\tTime Profiler\n" in result.out
+    assert "Standard Templates\tMetal System Trace\n" in result.out
+    assert "--counters on adds the instrument Metal GPU Counters" in result.err
 
 
 def test_a_machine_without_xctrace_is_told_in_a_sentence(tracekit: Any) -> None:
-    ran = tracekit("templates")
-    assert_error(ran, 3, "There is no xctrace on this machine.")
-    assert ran.out == ""
+    result = tracekit("templates")
+    assert_error(result, 3, "There is no xctrace on this machine.")
+    assert result.out == ""
 
 
 def test_making_is_a_dry_run_with_every_place(tracekit: Any, stock: Path, tmp_path: Path) -> None:
     output = tmp_path / "mine.tracetemplate"
-    ran = tracekit("templates", "make", output, "--from", stock, "--counter-profile", "13")
-    assert ran.code == 0
+    result = tracekit("templates", "make", output, "--from", stock, "--counter-profile", "13")
+    assert result.code == 0
     names = ("counterprofile", "counterprofileinternal")
-    assert ran.out.splitlines() == [f"object 1: {name}\t0\t13" for name in names]
-    assert "Nothing was written" in ran.err
+    assert result.out.splitlines() == [f"object 1: {name}\t0\t13" for name in names]
+    assert "Nothing was written" in result.err
     assert not output.exists()
 
 
 def test_a_template_is_made_and_its_path_shown(tracekit: Any, stock: Path, tmp_path: Path) -> None:
-    before = stock.read_bytes()
+    bytes_before = stock.read_bytes()
     output = tmp_path / "with space.tracetemplate"
     options = ["--counter-profile", "13", "--shader-timeline", "on", "--write"]
-    ran = tracekit("templates", "make", output, "--from", stock, *options)
-    assert (ran.code, ran.out) == (0, f"{output}\n")
-    assert f"tracekit capture --template '{output}'" in ran.err
+    result = tracekit("templates", "make", output, "--from", stock, *options)
+    assert (result.code, result.out) == (0, f"{output}\n")
+    assert f"tracekit capture --template '{output}'" in result.err
     assert plistlib.loads(output.read_bytes())["$objects"][-4:] == [13, 13, True, True]
-    assert stock.read_bytes() == before
+    assert stock.read_bytes() == bytes_before
     again = tracekit("templates", "make", output, "--from", stock, *options)
     assert_error(again, 2, "never written over")
 
 
 def test_what_cannot_be_made_is_said(tracekit: Any, tmp_path: Path) -> None:
-    for arguments, code, said in (
+    for arguments, code, message in (
         ("--counter-profile 3", 2, "--from"),
         ("--from ./none.tracetemplate", 2, "Nothing is to be"),
         ("--counter-profile -1", 2, "--counter-profile"),
         ("--from ./none.tracetemplate --counter-profile 3", 3, "tracetemplate cannot be read"),
     ):
-        ran = tracekit("templates", "make", tmp_path / "mine.tracetemplate", *arguments.split())
-        assert_error(ran, code, said)
+        result = tracekit("templates", "make", tmp_path / "mine.tracetemplate", *arguments.split())
+        assert_error(result, code, message)

@@ -26,15 +26,19 @@ def test_a_stage_that_did_not_end_is_judged_everywhere(
     provenance = json.loads(file.read_text())
     provenance["stages"][stage] = {"state": state, "at": "", "message": "it was stopped early"}
     file.write_text(json.dumps(provenance))
-    ran = tracekit("analyze", imported)
-    assert ran.code == 0, ran.err
-    told = " ".join((ran.out + ran.err).split())
-    [passed] = [line for line in (ran.out + ran.err).splitlines() if line.startswith("passed")]
+    command_result = tracekit("analyze", imported)
+    assert command_result.code == 0, command_result.err
+    printed_text = " ".join((command_result.out + command_result.err).split())
+    [passed] = [
+        line
+        for line in (command_result.out + command_result.err).splitlines()
+        if line.startswith("passed")
+    ]
     result = json.loads((imported / "result.json").read_text())
     status = {check["rule"]: check["status"] for check in result["checks"]}
     assert status["capture-truncated"] == "found"
     assert "capture-truncated" not in passed
-    assert f"The stage `{stage}` " in told
+    assert f"The stage `{stage}` " in printed_text
     assert tracekit("report", imported).code == 0
     page = readable((imported / "report.html").read_text("utf-8"))
     assert page.count("it was stopped early") > 1  # as a notice, and as a finding

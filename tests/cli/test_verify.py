@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bundle_writer import write_bundle
-from command_line import run, said
+from command_line import join_stderr, run
 from small_bundle import PYTHON, TICK, intervals
 from stored_nights import night_of
 from tracekit.base.recording import save
@@ -22,12 +22,12 @@ WHOLE, NOT_WHOLE, NOT_KNOWN = 0, 3, 4
 TABLES = [intervals((0, 10, PYTHON), (20, 5, PYTHON)), TICK]
 
 
-def examined(capsys: Any, place: Path | str) -> tuple[int, str]:
+def run_verify(capsys: Any, place: Path | str) -> tuple[int, str]:
     """Return the exit code of `verify`, and its words."""
     capsys.readouterr()
     code = run("verify", place)
-    ran = capsys.readouterr()
-    return code, " ".join(ran.out.split()) + said(ran)
+    output = capsys.readouterr()
+    return code, " ".join(output.out.split()) + join_stderr(output)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def folder(tmp_path: Path, intervals_xml: Any, toc_xml: Any) -> Path:
     return folder
 
 
-def changed(file: Path) -> None:
+def flip_byte(file: Path) -> None:
     """Change a byte of a file, which keeps its length."""
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
@@ -59,26 +59,54 @@ def changed(file: Path) -> None:
 def test_a_run_is_whole_after_each_stage_and_wherever_it_is_copied(
     folder: Path, tmp_path: Path, capsys: Any
 ) -> None:
-    assert examined(capsys, folder)[0] == WHOLE
+    assert run_verify(capsys, folder)[0] == WHOLE
     assert run("tables", folder) == 0, "a cache is no part of it"
     (folder / "notes.txt").write_text("mine")
     shutil.copytree(folder, tmp_path / "copy", copy_function=shutil.copyfile)
-    assert examined(capsys, tmp_path / "copy")[0] == WHOLE
+    assert run_verify(capsys, tmp_path / "copy")[0] == WHOLE
     assert run("analyze", tmp_path / "copy") == 0
     assert run("report", tmp_path / "copy") == 0
-    assert examined(capsys, tmp_path / "copy")[0] == WHOLE
+    assert run_verify(capsys, tmp_path / "copy")[0] == WHOLE
 
 
 @pytest.mark.parametrize(
     ("harm", "code", "words"),
     [
-        (lambda at: changed(at / "result.json"), NOT_WHOLE, "result.json is not as the stage anal"),
-        (lambda at: changed(at / "report.html"), NOT_WHOLE, "report.html is not as the stage repo"),
-        (lambda at: (at / "exports/toc.xml").unlink(), NOT_WHOLE, "exports/toc.xml is missing."),
-        (lambda at: (at / "result.json").write_text(""), NOT_WHOLE, "result.json has 0 bytes; "),
-        (lambda at: (at / "exports/new.xml").write_text(""), NOT_KNOWN, "1 files have no checksum"),
-        (lambda at: (at / "checksums.json").unlink(), NOT_KNOWN, "No checksums were kept"),
-        (lambda at: (at / "checksums.json").write_text("{"), NOT_WHOLE, "checksums.json cannot be"),
+        (
+            lambda run_folder: flip_byte(run_folder / "result.json"),
+            NOT_WHOLE,
+            "result.json is not as the stage anal",
+        ),
+        (
+            lambda run_folder: flip_byte(run_folder / "report.html"),
+            NOT_WHOLE,
+            "report.html is not as the stage repo",
+        ),
+        (
+            lambda run_folder: (run_folder / "exports/toc.xml").unlink(),
+            NOT_WHOLE,
+            "exports/toc.xml is missing.",
+        ),
+        (
+            lambda run_folder: (run_folder / "result.json").write_text(""),
+            NOT_WHOLE,
+            "result.json has 0 bytes; ",
+        ),
+        (
+            lambda run_folder: (run_folder / "exports/new.xml").write_text(""),
+            NOT_KNOWN,
+            "1 files have no checksum",
+        ),
+        (
+            lambda run_folder: (run_folder / "checksums.json").unlink(),
+            NOT_KNOWN,
+            "No checksums were kept",
+        ),
+        (
+            lambda run_folder: (run_folder / "checksums.json").write_text("{"),
+            NOT_WHOLE,
+            "checksums.json cannot be",
+        ),
     ],
     ids=["result", "page", "missing", "emptied", "added", "older", "its own"],
 )
@@ -86,8 +114,8 @@ def test_a_run_that_was_changed_is_not_whole(
     folder: Path, capsys: Any, harm: Callable[[Path], object], code: int, words: str
 ) -> None:
     harm(folder)
-    ended, text = examined(capsys, folder)
-    assert ended == code, text
+    exit_code, text = run_verify(capsys, folder)
+    assert exit_code == code, text
     assert words in text
 
 
@@ -95,7 +123,7 @@ def test_a_later_stage_does_not_make_good_what_somebody_changed(folder: Path, ca
     file = folder / "exports" / "metal-gpu-intervals.xml"
     file.write_text(file.read_text().replace("python3", "python4"))
     assert run("analyze", folder) in {0, 4}
-    code, text = examined(capsys, folder)
+    code, text = run_verify(capsys, folder)
     assert code == NOT_WHOLE, text
     assert "metal-gpu-intervals.xml is not as the stage import left it." in text
 
@@ -103,7 +131,7 @@ def test_a_later_stage_does_not_make_good_what_somebody_changed(folder: Path, ca
 def test_a_stage_that_did_not_end_is_a_fault(folder: Path, capsys: Any) -> None:
     (folder / "result.json").write_text("{")
     assert run("report", folder) == 3
-    code, text = examined(capsys, folder)
+    code, text = run_verify(capsys, folder)
     assert code == NOT_WHOLE
     assert "The stage report is failed: it did not come to its end." in text
 
@@ -113,15 +141,15 @@ def test_a_run_is_not_whole_without_the_bundle_that_it_is_read_from(
 ) -> None:
     folder = tmp_path / "run"
     assert run("import", bundle, "--output", folder) == 0
-    code, text = examined(capsys, folder)
+    code, text = run_verify(capsys, folder)
     assert code == WHOLE, text
     assert "rows 4" in text
-    changed(next(bundle.rglob("indexed-store-0/bulkstore")))
-    code, text = examined(capsys, folder)
+    flip_byte(next(bundle.rglob("indexed-store-0/bulkstore")))
+    code, text = run_verify(capsys, folder)
     assert code == NOT_WHOLE, text
     assert "indexed-store-0/bulkstore is not as the stage import left it." in text
     shutil.rmtree(bundle)
-    assert examined(capsys, folder)[0] == NOT_WHOLE
+    assert run_verify(capsys, folder)[0] == NOT_WHOLE
 
 
 def test_a_pruned_run_is_whole(folder: Path, capsys: Any) -> None:
@@ -130,14 +158,14 @@ def test_a_pruned_run_is_whole(folder: Path, capsys: Any) -> None:
     assert "prune" not in document["stages"], "there was room enough"
     run("prune", folder.parent, "--max-size", "1KB", "--newest", "0")
     assert not (folder / "exports" / "metal-gpu-intervals.xml").exists()
-    code, text = examined(capsys, folder)
+    code, text = run_verify(capsys, folder)
     assert code == WHOLE, text
-    changed(next((folder / "tables").glob("*.parquet")))
-    assert examined(capsys, folder)[0] == NOT_WHOLE
+    flip_byte(next((folder / "tables").glob("*.parquet")))
+    assert run_verify(capsys, folder)[0] == NOT_WHOLE
 
 
 def test_a_bundle_is_whole_if_all_its_tables_can_be_read(bundle: Path, capsys: Any) -> None:
-    code, text = examined(capsys, bundle)
+    code, text = run_verify(capsys, bundle)
     assert code == WHOLE, text
     assert "tables 2 rows 4" in text
 
@@ -160,7 +188,7 @@ def test_a_bundle_without_a_part_that_tables_need_is_not_whole(
             if how == "gone":
                 file.unlink()
             expected = NOT_KNOWN if part.endswith("tables.plist") else NOT_WHOLE
-            code, text = examined(capsys, copy)
+            code, text = run_verify(capsys, copy)
             shutil.rmtree(copy)
             assert code == expected, text
 
@@ -169,14 +197,14 @@ def test_a_bundle_without_a_part_that_tables_need_is_not_whole(
 def history(tmp_path: Path) -> Path:
     """Return a history of two nights, each with its document beside it."""
     path = tmp_path / "nights" / "history.db"
-    with Store.open(str(path)) as store:
+    with Store.connect(str(path)) as store:
         for day in (1, 2):
-            documented(path.parent, night_of(day))
+            save_document(path.parent, night_of(day))
             store.append(night_of(day))
     return path
 
 
-def documented(nights: Path, night: Night) -> Path:
+def save_document(nights: Path, night: Night) -> Path:
     document = nights / night.id / "night.json"
     document.parent.mkdir(parents=True)
     save(document, night)
@@ -184,7 +212,7 @@ def documented(nights: Path, night: Night) -> Path:
 
 
 def test_a_history_is_whole_with_its_documents(history: Path, capsys: Any) -> None:
-    code, text = examined(capsys, history)
+    code, text = run_verify(capsys, history)
     assert code == WHOLE, text
     assert "nights 2 documents 2" in text
 
@@ -192,27 +220,35 @@ def test_a_history_is_whole_with_its_documents(history: Path, capsys: Any) -> No
 def test_a_history_and_its_documents_must_be_of_the_same_nights(
     history: Path, capsys: Any, subtests: pytest.Subtests
 ) -> None:
-    nights, first = history.parent, night_of(1)
-    document = nights / first.id / "night.json"
+    nights, first_night = history.parent, night_of(1)
+    document = nights / first_night.id / "night.json"
     content = document.read_bytes()
     for name, night, words in (
-        ("changed", replace(first, reason="It is fine."), "is not the night 2026-03-01T02-30-00"),
-        ("not kept", replace(first, kept=False), "is not the night 2026-03-01T02-30-00-abcd of"),
+        (
+            "changed",
+            replace(first_night, reason="It is fine."),
+            "is not the night 2026-03-01T02-30-00",
+        ),
+        (
+            "not kept",
+            replace(first_night, kept=False),
+            "is not the night 2026-03-01T02-30-00-abcd of",
+        ),
     ):
         with subtests.test(name):
             save(document, night)
-            code, text = examined(capsys, history)
+            code, text = run_verify(capsys, history)
             assert code == NOT_WHOLE, text
             assert words in text
     document.write_text("{")
-    assert "cannot be read" in examined(capsys, history)[1]
+    assert "cannot be read" in run_verify(capsys, history)[1]
     document.unlink()
-    code, text = examined(capsys, history)
+    code, text = run_verify(capsys, history)
     assert code == NOT_WHOLE
-    assert f"The document of the night {first.id}, {document}, is missing." in text
+    assert f"The document of the night {first_night.id}, {document}, is missing." in text
     document.write_bytes(content)
-    documented(nights, night_of(3))
-    code, text = examined(capsys, history)
+    save_document(nights, night_of(3))
+    code, text = run_verify(capsys, history)
     assert code == NOT_WHOLE
     assert "2026-03-03T02-30-00-abcd is not in the history." in text
 
@@ -220,14 +256,14 @@ def test_a_history_and_its_documents_must_be_of_the_same_nights(
 def test_a_night_that_may_still_run_and_folders_elsewhere_leave_it_open(
     history: Path, tmp_path: Path, capsys: Any
 ) -> None:
-    running = documented(history.parent, night_of(3, ended="", outcome=None))
-    code, text = examined(capsys, history)
+    running = save_document(history.parent, night_of(3, ended="", outcome=None))
+    code, text = run_verify(capsys, history)
     assert code == NOT_KNOWN, text
     assert "still runs, or was killed." in text
     shutil.rmtree(running.parent)
-    with Store.open(str(history)) as store:
+    with Store.connect(str(history)) as store:
         store.append(night_of(4, folder=str(tmp_path / "another" / "machine")))
-    code, text = examined(capsys, history)
+    code, text = run_verify(capsys, history)
     assert code == NOT_KNOWN, text
     assert "The folder of the night 2026-03-04T02-30-00-abcd is not on this machine." in text
 
@@ -236,12 +272,12 @@ def test_a_damaged_database_is_not_whole(history: Path, capsys: Any) -> None:
     with sqlite3.connect(history) as connection:
         size = connection.execute("PRAGMA page_size").fetchone()[0]
     content = bytearray(history.read_bytes())
-    for at in range(size, len(content), size):
-        content[at : at + 8] = b"\xff" * 8
+    for position in range(size, len(content), size):
+        content[position : position + 8] = b"\xff" * 8
     history.write_bytes(content)
-    assert examined(capsys, history)[0] == NOT_WHOLE
+    assert run_verify(capsys, history)[0] == NOT_WHOLE
     history.write_bytes(b"SQLite is what this is not" * 100)
-    assert examined(capsys, history)[0] == NOT_WHOLE
+    assert run_verify(capsys, history)[0] == NOT_WHOLE
 
 
 def test_the_outcome_as_a_document(bundle: Path, capsys: Any) -> None:
@@ -264,6 +300,6 @@ def test_the_outcome_as_a_document(bundle: Path, capsys: Any) -> None:
 
 def test_what_is_nothing_of_the_kind_is_refused(tmp_path: Path, capsys: Any) -> None:
     assert run("verify", tmp_path / "nowhere") == 2
-    assert "does not exist" in said(capsys.readouterr())
+    assert "does not exist" in join_stderr(capsys.readouterr())
     assert run("verify", tmp_path) == 3
-    assert "is not a run's folder" in said(capsys.readouterr())
+    assert "is not a run's folder" in join_stderr(capsys.readouterr())

@@ -53,28 +53,30 @@ def test_a_workload_is_recorded_by_the_name_that_is_listed(
     names = [line.partition("\t")[0] for line in listed.out.splitlines()]
     assert names.count(name.replace("_", "-")) == 1
     assert listed.err == ""
-    asked = ("--workload", name, "--workloads", ".", *options)
-    ran = tracekit("record", *asked, *HOST, "--output", mine / "run")
-    assert ran.code == 0, ran.err
-    written = (mine / "run" / "workload.json").read_text()
-    assert f'"workload": "{name.replace("_", "-")}"' in written
+    arguments = ("--workload", name, "--workloads", ".", *options)
+    result = tracekit("record", *arguments, *HOST, "--output", mine / "run")
+    assert result.code == 0, result.err
+    document_text = (mine / "run" / "workload.json").read_text()
+    assert f'"workload": "{name.replace("_", "-")}"' in document_text
 
 
 def test_the_name_of_a_file_leads_to_the_names_of_its_workloads(mine: Path, tracekit: Any) -> None:
-    ran = tracekit("capture", "--workload", "softmax-gemm", "--workloads", ".")
-    assert_error(ran, 2, "no workload 'softmax-gemm'", "The file of that name has: attn, soft-max.")
+    result = tracekit("capture", "--workload", "softmax-gemm", "--workloads", ".")
+    assert_error(
+        result, 2, "no workload 'softmax-gemm'", "The file of that name has: attn, soft-max."
+    )
 
 
 def test_the_hint_for_a_file_without_a_workload_helps(mine: Path, tracekit: Any) -> None:
     (mine / "plain.py").write_text(
         f"from tracekit.workload import Step\ndef plain():\n    {STEP}\n"
     )
-    ran = tracekit("capture", "--workload", "plain", "--workloads", ".")
-    assert_error(ran, 3, "plain.py has no function marked @workload")
-    [line] = re.findall(r"Write `(.*?)`", " ".join(ran.err.split()))
+    result = tracekit("capture", "--workload", "plain", "--workloads", ".")
+    assert_error(result, 3, "plain.py has no function marked @workload")
+    [line] = re.findall(r"Write `(.*?)`", " ".join(result.err.split()))
     (mine / "plain.py").write_text(f"{line}\n@workload\ndef plain():\n    return {STEP}\n")
-    asked = ("--workload", "plain", "--workloads", ".", "--output", mine / "run")
-    assert tracekit("record", *asked, *HOST).code == 0
+    arguments = ("--workload", "plain", "--workloads", ".", "--output", mine / "run")
+    assert tracekit("record", *arguments, *HOST).code == 0
 
 
 def test_of_a_name_that_two_files_have_that_of_the_file_called_like_it_counts(

@@ -22,28 +22,32 @@ def timing(samples: tuple[float, ...]) -> Timing:
     return Timing(samples, 1, summarize(samples))
 
 
-def written(path: Path, *rows: BenchRow, machine: dict[str, Any] = MACHINE) -> Path:
+def write_bench(path: Path, *rows: BenchRow, machine: dict[str, Any] = MACHINE) -> Path:
     save(Bench({"machine": machine, "tracekit": "0.1.0"}, Shape(), {"warmup": 3}, rows), path)
     return path
 
 
-def subject(name: str, samples: tuple[float, ...], **known: Any) -> BenchRow:
-    return BenchRow(name, "decode", "measured", micro=timing(samples), **known)
+def subject(name: str, samples: tuple[float, ...], **row_fields: Any) -> BenchRow:
+    return BenchRow(name, "decode", "measured", micro=timing(samples), **row_fields)
 
 
 @pytest.fixture
 def both(tmp_path: Path) -> tuple[Path, Path]:
-    before = written(tmp_path / "before.json", subject("paged", QUICK), subject("sdpa", QUICK))
-    after = written(tmp_path / "after.json", subject("paged", SLOW), subject("sdpa", QUICK))
-    return before, after
+    bench_before = write_bench(
+        tmp_path / "before.json", subject("paged", QUICK), subject("sdpa", QUICK)
+    )
+    bench_after = write_bench(
+        tmp_path / "after.json", subject("paged", SLOW), subject("sdpa", QUICK)
+    )
+    return bench_before, bench_after
 
 
 def test_two_benches_are_compared_subject_by_subject(
     both: tuple[Path, Path], tracekit: Run
 ) -> None:
-    ran = tracekit("compare", *both, "--json", "--exit-code")
-    assert ran.code == 1, ran.err
-    document = json.loads(ran.out)
+    result = tracekit("compare", *both, "--json", "--exit-code")
+    assert result.code == 1, result.err
+    document = json.loads(result.out)
     changes = {change["metric"]: change for change in document["changes"]}
     assert changes["paged"]["verdict"] == "worse"
     assert changes["paged"]["change"] == pytest.approx(0.2, abs=0.002)
@@ -56,11 +60,11 @@ def test_a_gate_ends_with_1_where_a_subject_became_slower(
     both: tuple[Path, Path], tracekit: Run, tmp_path: Path
 ) -> None:
     markdown = tmp_path / "gate.md"
-    ran = tracekit("gate", *both, "--markdown", markdown)
-    assert ran.code == 1, ran.err
+    result = tracekit("gate", *both, "--markdown", markdown)
+    assert result.code == 1, result.err
     assert "paged" in markdown.read_text("utf-8")
-    same = (both[0], both[0], "--force", "--threshold", "0.15")
-    assert tracekit("gate", *same).code == 0
+    arguments = (both[0], both[0], "--force", "--threshold", "0.15")
+    assert tracekit("gate", *arguments).code == 0
 
 
 def test_times_of_the_gpu_and_of_steps_are_compared_beside_calls(
@@ -69,9 +73,9 @@ def test_times_of_the_gpu_and_of_steps_are_compared_beside_calls(
     kernels = [Dispatch("scores", (6e3, 7e3), 6e3, 6.5e3, 32, 1024, 0)]
     kernels += [Dispatch("values", (1e3, 2e3), 1e3, 1.5e3, 32, 1024, 0)]
     row = subject("paged", QUICK, macro=timing(SLOW), dispatches=kernels)
-    file = written(tmp_path / "bench.json", row)
-    ran = tracekit("compare", file, file, "--force", "--json")
-    changes = {change["metric"]: change["before"] for change in json.loads(ran.out)["changes"]}
+    file = write_bench(tmp_path / "bench.json", row)
+    result = tracekit("compare", file, file, "--force", "--json")
+    changes = {change["metric"]: change["before"] for change in json.loads(result.out)["changes"]}
     assert changes == {"paged": 10_000_000, "paged_step": 12_000_000, "paged_gpu": 8_000}
 
 
@@ -79,18 +83,20 @@ def test_a_bench_beside_busy_processes_decides_nothing(
     both: tuple[Path, Path], tracekit: Run, tmp_path: Path
 ) -> None:
     busy = subject("paged", SLOW, disturbed="other processes used 1.5 of 2 cores")
-    after = written(tmp_path / "busy.json", busy, subject("sdpa", QUICK))
-    ran = tracekit("compare", both[0], after, "--exit-code")
-    assert ran.code == 4
-    assert "other processes used 1.5 of 2 cores in busy.json" in ran.out
+    bench_after = write_bench(tmp_path / "busy.json", busy, subject("sdpa", QUICK))
+    result = tracekit("compare", both[0], bench_after, "--exit-code")
+    assert result.code == 4
+    assert "other processes used 1.5 of 2 cores in busy.json" in result.out
 
 
 def test_a_subject_without_times_says_why(tracekit: Run, tmp_path: Path) -> None:
     broken = BenchRow("norm-fused", "norm", "unavailable", "it is a Metal kernel")
-    before = written(tmp_path / "before.json", broken, subject("paged", QUICK))
-    after = written(tmp_path / "after.json", subject("norm-fused", QUICK), subject("paged", QUICK))
-    ran = tracekit("compare", before, after, "--json")
-    [change] = [each for each in json.loads(ran.out)["changes"] if each["metric"] == "norm-fused"]
+    bench_before = write_bench(tmp_path / "before.json", broken, subject("paged", QUICK))
+    bench_after = write_bench(
+        tmp_path / "after.json", subject("norm-fused", QUICK), subject("paged", QUICK)
+    )
+    result = tracekit("compare", bench_before, bench_after, "--json")
+    [change] = [row for row in json.loads(result.out)["changes"] if row["metric"] == "norm-fused"]
     assert change["before"] is None
     assert change["reason"] == "before: it is a Metal kernel"
 
@@ -98,28 +104,30 @@ def test_a_subject_without_times_says_why(tracekit: Run, tmp_path: Path) -> None
 def test_a_bench_is_not_compared_with_a_run_of_other_work(
     both: tuple[Path, Path], tracekit: Run, tmp_path: Path
 ) -> None:
-    other = tmp_path / "result.json"
-    other.write_text('{"provenance": {"workload": "paged", "recorder": "host"}, "format": 1}')
-    ran = tracekit("compare", both[0], other)
-    assert ran.code == 2
-    assert "not of the same work" in ran.err
+    other_result = tmp_path / "result.json"
+    other_result.write_text(
+        '{"provenance": {"workload": "paged", "recorder": "host"}, "format": 1}'
+    )
+    result = tracekit("compare", both[0], other_result)
+    assert result.code == 2
+    assert "not of the same work" in result.err
 
 
 def test_a_bench_of_a_newer_tracekit_and_a_damaged_one_are_refused(
     both: tuple[Path, Path], tracekit: Run
 ) -> None:
-    before, after = both
-    document = json.loads(after.read_text())
-    after.write_text(json.dumps(document | {"version": 99}))
-    assert "has version 99" in tracekit("compare", before, after).err
-    after.write_text(json.dumps(document | {"rows": 3}))
-    ran = tracekit("compare", before, after)
-    assert ran.code == 3
-    assert "after.json cannot be read" in ran.err
+    bench_before, bench_after = both
+    document = json.loads(bench_after.read_text())
+    bench_after.write_text(json.dumps(document | {"version": 99}))
+    assert "has version 99" in tracekit("compare", bench_before, bench_after).err
+    bench_after.write_text(json.dumps(document | {"rows": 3}))
+    result = tracekit("compare", bench_before, bench_after)
+    assert result.code == 3
+    assert "after.json cannot be read" in result.err
 
 
 def test_a_document_of_another_kind_is_named(both: tuple[Path, Path], tracekit: Run) -> None:
     both[1].write_text('{"kind": "tuning", "version": 1, "ranked": []}')
-    ran = tracekit("compare", *both)
-    assert ran.code == 3
-    assert "after.json is a document of kind 'tuning', which cannot be compared." in ran.err
+    result = tracekit("compare", *both)
+    assert result.code == 3
+    assert "after.json is a document of kind 'tuning', which cannot be compared." in result.err

@@ -31,59 +31,65 @@ TIMES = [1000] * 40
 def test_other_work_and_another_recorder_make_a_comparison_void() -> None:
     run = sample_of(TIMES)
     assert differences([run], [run]) == ()
-    other = sample_of(TIMES, workload="paged", recorder="xctrace", recorder_version="26.0")
-    compared = compare([run], [other])
+    other_sample = sample_of(TIMES, workload="paged", recorder="xctrace", recorder_version="26.0")
+    compared = compare([run], [other_sample])
     assert compared.environment[0] == Difference("workload", "burn", "paged", Weight.VOID)
     assert [difference.what for difference in compared.void] == ["workload", "recorder"]
 
 
 def test_what_else_differs_is_marked() -> None:
     names = "chip model gpu_cores cores memory architecture rosetta os release python mlx".split()
-    made: dict[str, Any] = {
+    provenance_fields: dict[str, Any] = {
         "method": "attach",
         "counters": "on",
         "tracekit": "0.2.0",
         "git_commit": "abc-dirty",
     }
-    made |= {"warmup": 0, "time_limit": 5.0, "repeats": 3, "parameters": {"batch": 16}}
-    made |= {"templates": ("a", "b"), "instruments": ("c", "d"), "machine": {"odd": 1}}
-    found = differences([sample_of(TIMES, machine={})], [sample_of(TIMES, **made)])
-    assert {(difference.what, difference.after) for difference in found} == {
+    provenance_fields |= {"warmup": 0, "time_limit": 5.0, "repeats": 3, "parameters": {"batch": 16}}
+    provenance_fields |= {"templates": ("a", "b"), "instruments": ("c", "d"), "machine": {"odd": 1}}
+    found_differences = differences(
+        [sample_of(TIMES, machine={})], [sample_of(TIMES, **provenance_fields)]
+    )
+    assert {(difference.what, difference.after) for difference in found_differences} == {
         *{("method", "attach"), ("counters", "on"), ("tracekit", "0.2.0"), ("repeats", "3")},
         *{("git commit", "abc-dirty"), ("warm-up steps", "0"), ("time limit", "5.0")},
         *{("templates", "a, b"), ("instruments", "c, d"), ("parameter batch", "16")},
     }
     machines = [sample_of(TIMES, machine=dict.fromkeys(names, side)) for side in ("old", "new")]
-    found += differences(machines[:1], machines[1:])
-    assert {difference.what for difference in found[-11:]} == {
+    found_differences += differences(machines[:1], machines[1:])
+    assert {difference.what for difference in found_differences[-11:]} == {
         *("chip", "model", "GPU cores", "cores", "memory", "architecture", "Rosetta"),
         *("operating system", "kernel", "Python", "MLX"),
     }
-    assert {difference.weight for difference in found} == {Weight.MARKED}
+    assert {difference.weight for difference in found_differences} == {Weight.MARKED}
 
 
 def test_values_of_a_side_stand_together_and_missing_ones_are_not_stated() -> None:
-    several = [sample_of(TIMES, parameters={"batch": batch}) for batch in (8, 16, 8)]
-    (found,) = differences(several, [sample_of(TIMES)])
-    assert (found.before, found.after) == ("8, 16", "not stated")
+    samples = [sample_of(TIMES, parameters={"batch": batch}) for batch in (8, 16, 8)]
+    (difference,) = differences(samples, [sample_of(TIMES)])
+    assert (difference.before, difference.after) == ("8, 16", "not stated")
 
 
 def test_programs_are_told_by_their_command_and_exports_do_not_tell() -> None:
-    def made(recorder: str = "host", **parts: Any) -> Any:
+    def make_sample(recorder: str = "host", **parts: Any) -> Any:
         run = sample_of(TIMES)
         return replace(run, result=Result(Provenance(recorder=recorder, **parts)))
 
-    bench, server = made(command=("llama-bench",)), made(command=("mlx_lm",))
+    bench, server = make_sample(command=("llama-bench",)), make_sample(command=("mlx_lm",))
     assert differences([bench], [server])[0].weight is Weight.VOID
-    traced = [made(targets=(Process(pid, "probe"),)) for pid in (41, 42)]
+    traced = [make_sample(targets=(Process(pid, "probe"),)) for pid in (41, 42)]
     assert differences([traced[0]], [traced[1]]) == (), "a process has a number of its own"
     assert differences([traced[0]], [bench])[0].weight is Weight.MARKED, (
         "one does not tell its work"
     )
-    first, second = (made("import", workload=name) for name in ("a", "b"))
-    assert differences([first], [second]) == (), "an import is named after its folder"
-    (found,) = differences([first], [made("xctrace", workload="paged")])
-    assert (found.what, found.before, found.weight) == ("workload", "not stated", Weight.MARKED)
+    first_import, second = (make_sample("import", workload=name) for name in ("a", "b"))
+    assert differences([first_import], [second]) == (), "an import is named after its folder"
+    (difference,) = differences([first_import], [make_sample("xctrace", workload="paged")])
+    assert (difference.what, difference.before, difference.weight) == (
+        "workload",
+        "not stated",
+        Weight.MARKED,
+    )
 
 
 CONTENDED = Finding("gpu-contended", Severity.WARNING, "Another process ran.", "")
@@ -103,45 +109,56 @@ def test_what_the_machine_did_to_most_runs_of_one_side_is_a_condition() -> None:
 
 def test_a_full_machine_spoils_times_both_ways(subtests: pytest.Subtests) -> None:
     slow, quick = noisy(1_300_000, seed=2), sample_of(noisy(10**6))
-    for others, spoils in ((0.81, True), (0.79, False), (0.1, False), (None, False)):
-        with subtests.test(others=others):
-            at = range(0, sum(slow), sum(slow) // 20) if others is not None else [10**12]
-            own = 1.0 if others is None or others > 0.2 else 1.75
-            samples = pd.DataFrame({"time": list(at), "cpu": own, "machine": own + (others or 1)})
+    for other_load, spoils in ((0.81, True), (0.79, False), (0.1, False), (None, False)):
+        with subtests.test(others=other_load):
+            times = range(0, sum(slow), sum(slow) // 20) if other_load is not None else [10**12]
+            own_load = 1.0 if other_load is None or other_load > 0.2 else 1.75
+            samples = pd.DataFrame(
+                {"time": list(times), "cpu": own_load, "machine": own_load + (other_load or 1)}
+            )
             machine = {"chip": "a chip", "cores": 2}
             tables = tables_of(slow) | {"process_samples": samples}
             full = sample_of(slow, "busy", tables=tables, machine=machine)
-            found = conditions([quick], [full])
-            assert (others, [each.what for each in found]) == (others, [CROWDED] * spoils)
+            found_conditions = conditions([quick], [full])
+            assert (other_load, [condition.what for condition in found_conditions]) == (
+                other_load,
+                [CROWDED] * spoils,
+            )
             begin = sum(slow) // 2 + 1  # the last samples are those of a machine at rest
-            rest = samples.assign(machine=samples["machine"].where(samples["time"] < begin, own))
+            calm_samples = samples.assign(
+                machine=samples["machine"].where(samples["time"] < begin, own_load)
+            )
             calm = tables | {
-                "process_samples": rest,
+                "process_samples": calm_samples,
                 "phases": tables["phases"].assign(start=begin),
             }
             assert conditions([quick], [sample_of(slow, tables=calm, machine=machine)]) == ()
             if spoils:
-                assert found[0].words == "other processes used 0.8 of 2 cores in busy"
-                for one, two in ((quick, full), (full, quick), (sample_of(noisy(2_000_000)), full)):
-                    assert compare([one], [two]).verdict is Verdict.UNCLEAR
+                assert found_conditions[0].words == "other processes used 0.8 of 2 cores in busy"
+                for first_sample, two in (
+                    (quick, full),
+                    (full, quick),
+                    (sample_of(noisy(2_000_000)), full),
+                ):
+                    assert compare([first_sample], [two]).verdict is Verdict.UNCLEAR
                 assert len(conditions([full], [full])) == 2
 
 
-def found(*findings: Finding) -> Any:
+def make_sample_with(*findings: Finding) -> Any:
     return sample_of(TIMES, findings=findings, checks=[RuleCheck("bubbles", Status.FOUND)])
 
 
 def test_new_and_gone_are_what_the_other_side_looked_for() -> None:
     passed = sample_of(TIMES, checks=[RuleCheck("bubbles", Status.PASSED)])
     blind = sample_of(TIMES, checks=[RuleCheck("bubbles", Status.ABSTAINED, "there is no table.")])
-    idle = found(IDLE)
-    for before, after, course, reason in (
+    idle = make_sample_with(IDLE)
+    for sample_before, sample_after, course, reason in (
         (passed, idle, Became.APPEARED, ""),
         (idle, passed, Became.GONE, ""),
         (idle, blind, Became.UNKNOWN, "there is no table."),
         (sample_of(TIMES), idle, Became.UNKNOWN, "the rule was not among those that judged"),
     ):
-        (change,) = finding_changes([passed, before], [after])
+        (change,) = finding_changes([passed, sample_before], [sample_after])
         assert (change.course, change.reason) == (course, reason)
 
 
@@ -156,25 +173,38 @@ def test_a_finding_grows_with_severity_and_cost() -> None:
         ({"severity": Severity.ERROR, "saving": 1}, Became.GREW),
         ({"severity": Severity.NOTE, "saving": 9999}, Became.SHRANK),
     ):
-        after = replace(IDLE, **change)
-        (seen,) = finding_changes([found(small, IDLE)], [found(after, small)])
-        assert (seen.course, seen.before, seen.after) == (course, IDLE, after), change
+        finding_after = replace(IDLE, **change)
+        (finding_change,) = finding_changes(
+            [make_sample_with(small, IDLE)], [make_sample_with(finding_after, small)]
+        )
+        assert (finding_change.course, finding_change.before, finding_change.after) == (
+            course,
+            IDLE,
+            finding_after,
+        ), change
 
 
 def test_new_ones_come_first_and_several_runs_are_counted() -> None:
-    other, worse = replace(IDLE, rule="another"), replace(CONTENDED, severity=Severity.ERROR)
+    other_finding, worse = (
+        replace(IDLE, rule="another"),
+        replace(CONTENDED, severity=Severity.ERROR),
+    )
     checks = [RuleCheck(rule, Status.PASSED) for rule in ("bubbles", "another")]
-    before = [found(other, worse), found(other), sample_of(TIMES, checks=checks)]
-    changes = finding_changes(before, [found(IDLE, other, worse)])
-    counted = [(change.rule, change.runs_before) for change in changes]
-    assert counted == [("gpu-contended", 1), ("another", 2), ("bubbles", 0)]
+    samples_before = [
+        make_sample_with(other_finding, worse),
+        make_sample_with(other_finding),
+        sample_of(TIMES, checks=checks),
+    ]
+    changes = finding_changes(samples_before, [make_sample_with(IDLE, other_finding, worse)])
+    run_counts = [(change.rule, change.runs_before) for change in changes]
+    assert run_counts == [("gpu-contended", 1), ("another", 2), ("bubbles", 0)]
     assert changes[2].course is Became.UNKNOWN, "two runs before say nothing of it"
 
 
 def test_a_finding_that_becomes_an_effect_of_another_has_stayed() -> None:
     queue = replace(IDLE, rule="shallow-queue")
     folded = replace(IDLE, effects=("shallow-queue",))
-    changes = finding_changes([found(queue)], [found(folded)])
+    changes = finding_changes([make_sample_with(queue)], [make_sample_with(folded)])
     courses = {change.rule: change.course for change in changes}
     assert courses["shallow-queue"] is Became.STAYED
 
@@ -193,9 +223,11 @@ def run(*rows: tuple[str, int | None], theirs: int = 0) -> Any:
 
 
 def test_equal_labels_are_equal_work_of_the_target_whatever_process_and_number() -> None:
-    before = run(*(("paged      ( python3 (4711) )  0xf1", length) for length in (10, 20, 30)))
+    sample_before = run(
+        *(("paged      ( python3 (4711) )  0xf1", length) for length in (10, 20, 30))
+    )
     rows = [("paged      ( python3 (815) )  0xa2", length) for length in (20, 40, 60, None)]
-    (change,) = kernel_changes([before], [run(*rows, theirs=1)])
+    (change,) = kernel_changes([sample_before], [run(*rows, theirs=1)])
     assert (change.label, change.ratio) == ("paged", 2)
     assert (change.before, change.after) == (Kernel(3, 60, 20, 29), Kernel(3, 120, 40, 58))
     runs = [run(("a", length)) for length in (10, 30, 20)]
@@ -206,12 +238,12 @@ def test_equal_labels_are_equal_work_of_the_target_whatever_process_and_number()
 
 
 def test_what_moved_most_time_comes_first_and_new_and_gone_have_one_side() -> None:
-    before = run(("a", 10), ("b", 100), ("c", 50), ("old", 5))
-    after = run(("a", 70), ("b", 100), ("c", 20), ("new", 40))
-    changes = kernel_changes([before], [after])
+    sample_before = run(("a", 10), ("b", 100), ("c", 50), ("old", 5))
+    sample_after = run(("a", 70), ("b", 100), ("c", 20), ("new", 40))
+    changes = kernel_changes([sample_before], [sample_after])
     assert [change.label for change in changes] == ["a", "new", "c", "old", "b"]
     assert (changes[1].before, changes[3].after, changes[3].ratio) == (None, None, None)
-    gone = replace(sample_of(TIMES), tables=None)
-    assert kernel_changes([gone], [gone]) == ()
+    tableless_sample = replace(sample_of(TIMES), tables=None)
+    assert kernel_changes([tableless_sample], [tableless_sample]) == ()
     damaged = sample_of(TIMES, tables=Broken(tables_of(TIMES)))
     assert kernel_changes([damaged], [damaged]) == conditions([damaged], [damaged]) == ()

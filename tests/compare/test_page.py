@@ -13,7 +13,7 @@ from tracekit.analysis.result import Better, Measurement, RuleCheck, Status
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.compare import page as words
 from tracekit.compare.compare import compare
-from tracekit.compare.page import WIDTH, bar, both, reach, render_comparison
+from tracekit.compare.page import WIDTH, bar, merge_timelines, reach, render_comparison
 from tracekit.compare.samples import Sample
 from tracekit.compare.verdicts import Change, Verdict
 
@@ -25,16 +25,16 @@ HOSTILE = "</script><b>x</b>"
 @pytest.fixture(scope="module")
 def sides() -> Sides:
     idle = Finding("bubbles", Severity.WARNING, "It was idle.", "Submit ahead.", saving=MS)
-    seen = replace(idle, evidence=(Evidence("steps", 0, MS),), saving=3 * MS)
-    after = sample_of(
+    evident_finding = replace(idle, evidence=(Evidence("steps", 0, MS),), saving=3 * MS)
+    sample_after = sample_of(
         [2 * MS] * 40,
         "tuesday",
-        findings=[seen],
+        findings=[evident_finding],
         checks=[RuleCheck("bubbles", Status.FOUND)],
         tables=tables_of([2 * MS] * 40, begin=5 * MS),
         parameters={"slow": HOSTILE},
     )
-    return [sample_of([MS] * 40, "monday", findings=[idle])], [after]
+    return [sample_of([MS] * 40, "monday", findings=[idle])], [sample_after]
 
 
 def page_of(sides: Sides, redact: Callable[[str], str] = str) -> str:
@@ -61,7 +61,7 @@ def test_nothing_is_loaded_and_no_word_becomes_markup(sides: Sides) -> None:
 
 
 def test_both_steady_windows_begin_at_the_same_place(sides: Sides) -> None:
-    line = both(sides[0][0], sides[1][0])
+    line = merge_timelines(sides[0][0], sides[1][0])
     tracks = {track.name: track for track in line.tracks}
     assert {"before: Steps", "after: Steps", "before: Phases", "after: CPU"} <= set(tracks)
     assert tracks["before: Steps"].starts[0] == tracks["after: Steps"].starts[0] == 0
@@ -71,16 +71,17 @@ def test_both_steady_windows_begin_at_the_same_place(sides: Sides) -> None:
     names = [track.name for track in line.tracks]
     first_after = next(place for place, name in enumerate(names) if name.startswith("after"))
     assert all(name.startswith("after") for name in names[first_after:])
-    bare = both(sides[0][0], replace(sides[1][0], tables={}))
-    before, after = (
-        sum(each.startswith(of) for each in bare.absences) for of in ("Before", "After")
+    bare_timeline = merge_timelines(sides[0][0], replace(sides[1][0], tables={}))
+    count_before, count_after = (
+        sum(absence.startswith(side) for absence in bare_timeline.absences)
+        for side in ("Before", "After")
     )
-    assert 0 < before < after, "each side lacks its own"
+    assert 0 < count_before < count_after, "each side lacks its own"
 
 
 def test_runs_without_tables_and_unlike_ones_have_a_page_too() -> None:
-    bare = replace(sample_of([MS] * 40, "gone"), tables=None, absence="they are gone.")
-    page = page_of(([bare], [bare]))
+    tableless_sample = replace(sample_of([MS] * 40, "gone"), tables=None, absence="they are gone.")
+    page = page_of(([tableless_sample], [tableless_sample]))
     assert "its spread is not known" not in page, "equal values need no spread"
     assert "no run has intervals of its target" in page
     assert "Nothing that the runs tell of" in page
@@ -104,30 +105,32 @@ def test_findings_and_work_by_label_are_told_of_each_side() -> None:
         work = tables_of([MS] * len(labels))["gpu_intervals"].assign(label=labels)
         return [sample_of([MS] * 40, tables={"gpu_intervals": work})]
 
-    before, after = runs(*"aab"), runs(*"abc")
+    samples_before, samples_after = runs(*"aab"), runs(*"abc")
     idle = Finding("bubbles", Severity.NOTE, "Idle.", "")
-    before += [replace(sample_of([MS] * 40, findings=[idle]), tables=None)]
-    found = {title: rows for title, _, rows in words.tables(compare(before, after))}
-    assert found["work by label, p50"] == [
+    samples_before += [replace(sample_of([MS] * 40, findings=[idle]), tables=None)]
+    tables_by_title = {
+        title: rows for title, _, rows in words.tables(compare(samples_before, samples_after))
+    }
+    assert tables_by_title["work by label, p50"] == [
         ("a", "2 → 1", "1 ms", "1 ms", "0.0 %"),
         ("c", "0 → 1", "—", "1 ms", "new"),
         ("b", "1", "1 ms", "1 ms", "0.0 %"),
     ]
-    assert "2 more labels" in page_of((before, runs(*"cdefghijklmnopqrstuv")))
+    assert "2 more labels" in page_of((samples_before, runs(*"cdefghijklmnopqrstuv")))
     unknown = "unknown: the rule was not among those that judged"
-    assert found["findings"] == [("bubbles", unknown, "in 1 of 2", "not found")]
+    assert tables_by_title["findings"] == [("bubbles", unknown, "in 1 of 2", "not found")]
     assert words.ruling(replace(CHANGE, verdict=Verdict.WORSE)) == "worse"
 
 
 def test_a_change_is_measured_or_at_equal_pace_both() -> None:
-    plain = replace(CHANGE, measured=0.06, change=0.05, low=0.04, high=0.08)
-    for known, expected in (
+    plain_change = replace(CHANGE, measured=0.06, change=0.05, low=0.04, high=0.08)
+    for changed_fields, expected in (
         ({}, "+6.0 % [+4.0 % … +8.0 %]"),
         ({"corrected": True}, "+5.0 % [+4.0 % … +8.0 %] at equal pace, measured +6.0 %"),
         ({"paired": True, "low": None}, "+5.0 % at equal pace, measured +6.0 %"),
         ({"change": None}, "—"),
     ):
-        assert words.change_words(replace(plain, **known)) == expected
+        assert words.change_words(replace(plain_change, **changed_fields)) == expected
 
 
 def test_words_keep_units_signs_and_reasons() -> None:
@@ -150,7 +153,7 @@ def test_what_belongs_together_keeps_numbers_apart_on_both_sides() -> None:
     run = sample_of([MS] * 40, tables=tables | {"gpu_intervals": work})
     numbers = [
         detail.numbers.tolist()[:3]
-        for track in both(run, run).tracks
+        for track in merge_timelines(run, run).tracks
         for detail in track.details
         if detail.name == "command buffer"
     ]

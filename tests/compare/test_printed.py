@@ -25,12 +25,18 @@ def wall(seconds: float) -> Measurement:
 
 
 def run(*results: Measurement, program: str = "./llama-bench", metrics: Any = ()) -> Sample:
-    made = Provenance(command=(program,), recorder="host")
-    return Sample(program, Result(made, metrics=metrics, results=results))
+    provenance = Provenance(command=(program,), recorder="host")
+    return Sample(program, Result(provenance, metrics=metrics, results=results))
 
 
-def deciding(before: list[Sample], after: list[Sample], limits: Limits = QUIET) -> list[Change]:
-    return [change for change in compare(before, after, limits).changes if change.deciding]
+def deciding(
+    samples_before: list[Sample], samples_after: list[Sample], limits: Limits = QUIET
+) -> list[Change]:
+    return [
+        change
+        for change in compare(samples_before, samples_after, limits).changes
+        if change.deciding
+    ]
 
 
 STEP = Measurement("step_p50", 5e6, "ns", Better.LOWER)
@@ -64,18 +70,21 @@ def test_what_the_program_measured_decides_where_there_are_no_steps(
 
 
 def test_wall_time_goes_before_the_device_once_it_was_seen_several_times() -> None:
-    before = [run(wall(seconds), metrics=(IDLE,)) for seconds in (3.0, 3.01, 3.02)]
-    after = [run(wall(seconds), metrics=(IDLE,)) for seconds in (2.0, 2.01, 2.02)]
-    (change,) = deciding(before, after)
+    samples_before = [run(wall(seconds), metrics=(IDLE,)) for seconds in (3.0, 3.01, 3.02)]
+    samples_after = [run(wall(seconds), metrics=(IDLE,)) for seconds in (2.0, 2.01, 2.02)]
+    (change,) = deciding(samples_before, samples_after)
     assert (change.metric, change.verdict) == ("wall_time", Verdict.BETTER)
     assert change.change == pytest.approx(2.01 / 3.01 - 1)
 
 
-def half(before: Repetition, after: Repetition, between: float = 0.0) -> float:
-    sides = (SideValues((value,), repetitions=(each,)) for value, each in ((0, before), (1, after)))
-    found = interval(*sides, between=between)
-    assert found is not None
-    return found.high - found.middle
+def half(repetition_before: Repetition, repetition_after: Repetition, spread: float = 0.0) -> float:
+    sides = (
+        SideValues((value,), repetitions=(repetition,))
+        for value, repetition in ((0, repetition_before), (1, repetition_after))
+    )
+    change_interval = interval(*sides, run_deviation=spread)
+    assert change_interval is not None
+    return change_interval.upper_bound - change_interval.middle
 
 
 def test_few_repetitions_are_less_sure_and_what_none_of_them_shows_is_added() -> None:
@@ -84,8 +93,8 @@ def test_few_repetitions_are_less_sure_and_what_none_of_them_shows_is_added() ->
     assert half(two, two) == pytest.approx(4.303 * math.sqrt(0.0002)), "2 degrees of freedom"
     # 0.0014 squared over twice 0.0001 squared by 2: 196 degrees, as many as one likes.
     assert half(three, three, 0.02449489742783178) == pytest.approx(1.96 * math.sqrt(0.0014))
-    still = Repetition(0.0, 2)
-    assert half(still, still, 0.01) == pytest.approx(1.96 * math.sqrt(0.0002))
+    still_repetition = Repetition(0.0, 2)
+    assert half(still_repetition, still_repetition, 0.01) == pytest.approx(1.96 * math.sqrt(0.0002))
 
 
 @pytest.mark.parametrize(

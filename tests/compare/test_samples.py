@@ -25,9 +25,9 @@ def test_a_run_is_cut_into_ten_blocks_in_order_of_time_and_a_short_one_into_fewe
 
 
 def test_a_trace_without_steps_is_cut_by_time() -> None:
-    own = tables_of([100] * 50)["gpu_intervals"]
-    others = own.assign(start=own["start"] + 5000, target=False)
-    tables = {"gpu_intervals": pd.concat([own, others], ignore_index=True)}
+    target_rows = tables_of([100] * 50)["gpu_intervals"]
+    other_rows = target_rows.assign(start=target_rows["start"] + 5000, target=False)
+    tables = {"gpu_intervals": pd.concat([target_rows, other_rows], ignore_index=True)}
     blocks = Blocks(sample_of([100] * 50, tables=tables))
     assert blocks.values("host_idle_ratio") == (0.0,) * BLOCKS
     with pytest.raises(Unavailable, match="no table steps"):
@@ -35,13 +35,18 @@ def test_a_trace_without_steps_is_cut_by_time() -> None:
 
 
 def test_blocks_are_of_the_steady_phase_alone_with_intervals_or_without() -> None:
-    own = tables_of([2000] * 50 + [1000] * 100)
-    phases = own["phases"].assign(start=100_000, duration=pd.array([100_000], "Int64"))
-    for tables in (own | {"phases": phases}, {"phases": phases, "steps": own["steps"]}):
+    target_tables = tables_of([2000] * 50 + [1000] * 100)
+    phases = target_tables["phases"].assign(start=100_000, duration=pd.array([100_000], "Int64"))
+    for tables in (
+        target_tables | {"phases": phases},
+        {"phases": phases, "steps": target_tables["steps"]},
+    ):
         blocks = Blocks(sample_of([1000], tables=tables))
         assert blocks.values("step_p50") == (1000,) * BLOCKS, list(tables)
-    halves = own["gpu_intervals"].assign(duration=500)
-    blocks = Blocks(sample_of([1000], tables=own | {"phases": phases, "gpu_intervals": halves}))
+    halves = target_tables["gpu_intervals"].assign(duration=500)
+    blocks = Blocks(
+        sample_of([1000], tables=target_tables | {"phases": phases, "gpu_intervals": halves})
+    )
     assert blocks.values("host_idle_ratio") == (0.5,) * BLOCKS, "a block is as long as its window"
 
 
@@ -78,33 +83,33 @@ def test_a_run_without_blocks_says_why() -> None:
             blocks.values("step_p50")
 
 
-def referenced(gauges: pd.DataFrame) -> Blocks:
+def make_blocks(gauges: pd.DataFrame) -> Blocks:
     return Blocks(sample_of(TIMES, tables=tables_of(TIMES) | {"gauges": gauges}))
 
 
 def test_the_reference_is_the_median_of_each_block_or_of_all_where_few_lack_it() -> None:
     gauges = reference_frame(TIMES, np.repeat([50.0, 60.0, 70.0, 70.0], 50).tolist())
-    known = (50.0, 50.0, 55.0, 60.0, 60.0, 70.0, 70.0, 70.0, 70.0, 70.0)
-    assert referenced(gauges).reference() == known
+    block_values = (50.0, 50.0, 55.0, 60.0, 60.0, 70.0, 70.0, 70.0, 70.0, 70.0)
+    assert make_blocks(gauges).reference() == block_values
     holed = gauges[~gauges["time"].between(40_000, 80_000)]
-    assert referenced(holed).reference() == (50.0, 50.0, 70.0, 70.0, 60.0, *known[5:])
-    short = referenced(reference_frame(TIMES, [0.5] * 200))
+    assert make_blocks(holed).reference() == (50.0, 50.0, 70.0, 70.0, 60.0, *block_values[5:])
+    short = make_blocks(reference_frame(TIMES, [0.5] * 200))
     assert short.reference() == (0.5,) * BLOCKS, "less than a nanosecond"
-    for none in (gauges.assign(unit="count"), gauges[gauges["time"] < 100_000]):
-        assert referenced(none).reference() == (), none
+    for unusable_gauges in (gauges.assign(unit="count"), gauges[gauges["time"] < 100_000]):
+        assert make_blocks(unusable_gauges).reference() == (), unusable_gauges
 
 
 def test_the_workloads_own_reference_is_taken_before_the_workers() -> None:
     workers = reference_frame(TIMES, [9.0] * 200, "tracekit (MLX)")
-    both = referenced(pd.concat([reference_frame(TIMES, [50.0] * 200), workers]))
-    assert (both.reference(), both.reference_source()) == ((50.0,) * BLOCKS, "workload")
-    alone = referenced(workers)
+    blocks = make_blocks(pd.concat([reference_frame(TIMES, [50.0] * 200), workers]))
+    assert (blocks.reference(), blocks.reference_source()) == ((50.0,) * BLOCKS, "workload")
+    alone = make_blocks(workers)
     assert (alone.reference(), alone.reference_source()) == ((9.0,) * BLOCKS, "tracekit (MLX)")
     assert Blocks(sample_of(TIMES)).reference_source() == ""
 
 
 def test_runs_have_an_order() -> None:
-    for before, after, order in (
+    for minutes_before, minutes_after, order in (
         ([1], [2], Order.ALTERNATING),
         ([1, 4, 5], [2, 3, 6], Order.ALTERNATING),
         ([1, 2, 3], [4, 5, 6], Order.APART),
@@ -112,11 +117,14 @@ def test_runs_have_an_order() -> None:
         ([1, 3, 5], [2, 4], Order.MIXED),
         ([1, 2, 5, 6], [3, 4, 7, 8], Order.MIXED),
     ):
-        first, second = (
+        first_side, second = (
             [sample_of([MS], started=f"2026-11-20T10:0{minute}:00{zone}") for minute in side]
-            for side, zone in ((before, "+00:00"), (after, ""))
+            for side, zone in ((minutes_before, "+00:00"), (minutes_after, ""))
         )
-        assert order_of(first, second) is order_of(second, first) is order, before
+        assert order_of(first_side, second) is order_of(second, first_side) is order, minutes_before
         for started in ("", "yesterday"):
             unknown = sample_of([MS], started=started)
-            assert order_of(first, [*second, unknown]) is Order.UNKNOWN, (before, started)
+            assert order_of(first_side, [*second, unknown]) is Order.UNKNOWN, (
+                minutes_before,
+                started,
+            )

@@ -14,13 +14,13 @@ from hypothesis import strategies as some
 from tracekit.analysis.result import Better
 from tracekit.base.verdicts import Interval
 from tracekit.compare import paired
-from tracekit.compare.paired import middle, rank_sum, shift, signed_rank, tempered
+from tracekit.compare.paired import clip_outliers, middle, rank_sum, shift, signed_rank
 from tracekit.compare.spread import Limits, SideValues, interval, pair_changes, quantile
 from tracekit.compare.verdicts import Change, Shown, judge_interval
 
 CALM = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.10)
 changes = some.lists(some.integers(-1000, 1000), min_size=6, max_size=14).map(
-    lambda found: [number / 8192 for number in found]
+    lambda numbers: [number / 8192 for number in numbers]
 )
 # One more than lower critical values of the signed-rank statistic, two-sided 0.05, of any table.
 SIGNED = {6: 1, 7: 3, 8: 4, 9: 6, 10: 9, 11: 11, 12: 14, 15: 26, 20: 53, 25: 90}
@@ -28,15 +28,17 @@ SIGNED = {6: 1, 7: 3, 8: 4, 9: 6, 10: 9, 11: 11, 12: 14, 15: 26, 20: 53, 25: 90}
 SUMS = {(4, 4): 1, (3, 5): 1, (5, 5): 3, (6, 6): 6, (6, 10): 12, (10, 10): 24, (20, 20): 128}
 
 
-def known(found: Interval | None) -> Interval:
-    assert found is not None
-    return found
+def require_interval(estimate: Interval | None) -> Interval:
+    assert estimate is not None
+    return estimate
 
 
-def half(found: Interval | None) -> float:
-    found = known(found)
-    assert found.high - found.middle == pytest.approx(found.middle - found.low)
-    return found.high - found.middle
+def half(estimate: Interval | None) -> float:
+    estimate = require_interval(estimate)
+    assert estimate.upper_bound - estimate.middle == pytest.approx(
+        estimate.middle - estimate.lower_bound
+    )
+    return estimate.upper_bound - estimate.middle
 
 
 def test_the_quantiles_of_student_are_those_of_any_table() -> None:
@@ -47,54 +49,65 @@ def test_the_quantiles_of_student_are_those_of_any_table() -> None:
 def test_one_run_of_each_side_varies_as_its_blocks_do_and_by_what_equal_runs_differ() -> None:
     blocks = (0.0, 0.02, 0.0, 0.02, 0.0)
     side = SideValues((0.01,), (blocks,))
-    other = SideValues((0.11,), (tuple(value + 0.1 for value in blocks),))
-    found = known(interval(side, other, between=0.0))
+    other_side = SideValues((0.11,), (tuple(value + 0.1 for value in blocks),))
+    found = require_interval(interval(side, other_side, run_deviation=0.0))
     assert found.middle == pytest.approx(0.1)
     assert half(found) == pytest.approx(2.306 * math.sqrt(2 * 0.00012))
-    two = SideValues((0.11, 0.11), other.blocks * 2)
+    two = SideValues((0.11, 0.11), other_side.blocks * 2)
     for sides in ((side, two), (two, side)):
-        found = half(interval(*sides, between=0.0))
+        found = half(interval(*sides, run_deviation=0.0))
         assert found == pytest.approx(2.179 * math.sqrt(0.00018)), sides
-    still = SideValues((0.0,), ((0.0,) * 10,))
-    assert half(interval(still, still, between=0.02)) == pytest.approx(2.101 * 0.02 * math.sqrt(2))
-    bare, short = SideValues((0.0,)), SideValues((0.1,), ((0.1,),))
-    assert (interval(bare, side, between=0.02), interval(side, short, between=0.02)) == (None, None)
+    still_side = SideValues((0.0,), ((0.0,) * 10,))
+    assert half(interval(still_side, still_side, run_deviation=0.02)) == pytest.approx(
+        2.101 * 0.02 * math.sqrt(2)
+    )
+    bare_side, short = SideValues((0.0,)), SideValues((0.1,), ((0.1,),))
+    assert (
+        interval(bare_side, side, run_deviation=0.02),
+        interval(side, short, run_deviation=0.02),
+    ) == (None, None)
 
 
 def test_several_runs_show_how_runs_differ_and_the_wider_of_both_intervals_counts() -> None:
-    before, after = SideValues((0.0, 0.02, 0.04)), SideValues((0.2, 0.24, 0.28))
-    runs = half(interval(before, after, between=0.0))
+    side_before, side_after = SideValues((0.0, 0.02, 0.04)), SideValues((0.2, 0.24, 0.28))
+    runs = half(interval(side_before, side_after, run_deviation=0.0))
     assert runs == pytest.approx(3.747 * math.sqrt(0.001 * 2 / 3))
     quiet, restless = ((0.0, 0.0, 0.0),) * 3, ((0.0, 0.5, 0.0),) * 3
-    same, wider = (
-        half(interval(replace(before, blocks=blocks), replace(after, blocks=blocks), between=0.0))
+    quiet_half, wider = (
+        half(
+            interval(
+                replace(side_before, blocks=blocks),
+                replace(side_after, blocks=blocks),
+                run_deviation=0.0,
+            )
+        )
         for blocks in (quiet, restless)
     )
-    assert same == pytest.approx(runs)
+    assert quiet_half == pytest.approx(runs)
     assert wider > runs
 
 
 def test_pairs_bear_drift_and_a_run_without_a_value_takes_its_neighbour_out() -> None:
-    before = SideValues((0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
-    after = SideValues((0.125, 1.125, 3.125, 4.125, 5.125, 6.25), runs=(0, 1, 3, 4, 5, 6))
-    found = known(shift([*pair_changes(before, after).values()]))
-    assert (found.low, found.middle) == (0.125, 0.125)
-    assert found.high == 0.25, "of 6 pairs, the least and the greatest"
-    assert [*pair_changes(before, SideValues((0.1,) * 5))] == [0, 1, 2, 3, 4]
+    side_before = SideValues((0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
+    side_after = SideValues((0.125, 1.125, 3.125, 4.125, 5.125, 6.25), runs=(0, 1, 3, 4, 5, 6))
+    estimate = require_interval(shift([*pair_changes(side_before, side_after).values()]))
+    assert (estimate.lower_bound, estimate.middle) == (0.125, 0.125)
+    assert estimate.upper_bound == 0.25, "of 6 pairs, the least and the greatest"
+    assert [*pair_changes(side_before, SideValues((0.1,) * 5))] == [0, 1, 2, 3, 4]
 
 
 def test_independent_blocks_promise_more_and_those_out_of_line_move_no_median() -> None:
     blocks = (0.00, 0.02, 0.04, 0.06, 0.08)
     torn = (0.00, 0.02, 0.04, 0.06, 0.90)
     median = (1.4826 * 0.02) ** 2 * math.pi / 2 / 5
-    for own, kind, variance in (
+    for side_blocks, kind, variance in (
         (blocks, "block", 0.001),
         (blocks, "mean", 0.001 / 5),
         (blocks, "median", median),
         (torn, "mean", 0.15188 / 5),
         (torn, "median", median),
     ):
-        assert SideValues((0.04,), (own,), kind).within == pytest.approx(variance)
+        assert SideValues((0.04,), (side_blocks,), kind).run_variance == pytest.approx(variance)
 
 
 def test_ranks_are_those_of_the_tables() -> None:
@@ -104,13 +117,14 @@ def test_ranks_are_those_of_the_tables() -> None:
     assert {counts: rank_sum(*counts[::-1], 0.95) for counts in SUMS} == SUMS
 
 
-def counted(statistics: list[int], confidence: float) -> int | None:
+def count_rank(statistics: list[int], confidence: float) -> int | None:
     """Return the greatest k of which 2 P(statistic < k) leaves the confidence."""
-    missed = 1 - Fraction(confidence)
+    error_rate = 1 - Fraction(confidence)
     fair = [
         k
         for k in range(1, max(statistics) // 2 + 2)
-        if 2 * Fraction(sum(statistic < k for statistic in statistics), len(statistics)) <= missed
+        if 2 * Fraction(sum(statistic < k for statistic in statistics), len(statistics))
+        <= error_rate
     ]
     return max(fair, default=None)
 
@@ -123,11 +137,11 @@ def counted(statistics: list[int], confidence: float) -> int | None:
 def test_ranks_are_those_that_counting_finds(count: int, other: int, confidence: float) -> None:
     signs = itertools.product((0, 1), repeat=count)
     sums = [sum(rank * sign for rank, sign in enumerate(drawn, 1)) for drawn in signs]
-    assert signed_rank(count, confidence) == counted(sums, confidence)
-    few = min(count, 5)
-    chosen = itertools.combinations(range(few + other), few)
-    ranks = [sum(places) - few * (few - 1) // 2 for places in chosen]
-    assert rank_sum(few, other, confidence) == counted(ranks, confidence)
+    assert signed_rank(count, confidence) == count_rank(sums, confidence)
+    small_count = min(count, 5)
+    chosen = itertools.combinations(range(small_count + other), small_count)
+    ranks = [sum(places) - small_count * (small_count - 1) // 2 for places in chosen]
+    assert rank_sum(small_count, other, confidence) == count_rank(ranks, confidence)
 
 
 def test_many_values_are_no_floating_point_numbers() -> None:
@@ -173,13 +187,20 @@ def test_the_normal_approximation_is_off_by_one_at_most(
 def test_many_differences_are_those_that_a_list_of_them_has() -> None:
     source = random.Random(3)
     ours = [source.gauss(0.2, 1) for _ in range(180)]
-    others = [source.gauss(0, 1) for _ in range(150)]
-    listed = sorted(our - other for our in tempered(ours) for other in tempered(others))
+    other_values = [source.gauss(0, 1) for _ in range(150)]
+    listed = sorted(
+        our - other_value
+        for our in clip_outliers(ours)
+        for other_value in clip_outliers(other_values)
+    )
     rank = rank_sum(180, 150, 0.95) or 0
     expected = Interval(statistics.median(listed), listed[rank - 1], listed[-rank])
-    found = known(shift(ours, others))
-    assert (found.low, found.high) == (expected.low, expected.high)
-    assert found.middle == pytest.approx(expected.middle, rel=1e-12)
+    estimate = require_interval(shift(ours, other_values))
+    assert (estimate.lower_bound, estimate.upper_bound) == (
+        expected.lower_bound,
+        expected.upper_bound,
+    )
+    assert estimate.middle == pytest.approx(expected.middle, rel=1e-12)
     equal = [float(source.randint(0, 3)) for _ in range(160)]
     assert shift(equal, equal) == Interval(0.0, 0.0, 0.0)
 
@@ -192,39 +213,52 @@ def test_of_six_pairs_the_interval_is_all_of_them_and_fewer_have_none() -> None:
 
 
 def test_what_was_expected_is_taken_off_with_its_own_doubt() -> None:
-    alone, sure, doubted = map(known, (shift(CALM), shift(CALM, [0.05] * 30), shift(CALM, CALM)))
-    assert (alone.low, alone.high) == pytest.approx((0.03, 0.08))
+    alone, sure, doubted = map(
+        require_interval, (shift(CALM), shift(CALM, [0.05] * 30), shift(CALM, CALM))
+    )
+    assert (alone.lower_bound, alone.upper_bound) == pytest.approx((0.03, 0.08))
     assert (sure.middle, doubted.middle) == (pytest.approx(alone.middle - 0.05), 0)
-    assert doubted.high - doubted.low > sure.high - sure.low
-    assert known(shift(CALM, [*CALM[:7], -9.0, -9.0, -9.0])).high < 1, "odd ones of it are tempered"
+    assert doubted.upper_bound - doubted.lower_bound > sure.upper_bound - sure.lower_bound
+    assert require_interval(shift(CALM, [*CALM[:7], -9.0, -9.0, -9.0])).upper_bound < 1, (
+        "odd ones of it are tempered"
+    )
 
 
 def test_up_to_three_odd_ones_of_ten_are_taken_for_accidents_and_more_are_not() -> None:
     seven = [0.0, 0.001, -0.001, 0.002, -0.002, 0.001, -0.001]
     limit = 3 * 1.4826 * 0.002  # deviations from the middle, 0.001
-    assert tempered([*seven, 0.1, 0.1, 0.1])[7:] == pytest.approx([0.001 + limit] * 3)
+    assert clip_outliers([*seven, 0.1, 0.1, 0.1])[7:] == pytest.approx([0.001 + limit] * 3)
     four = [*seven[:6], 0.1, 0.1, 0.1, 0.1]
-    assert tempered(four) == four
-    assert known(shift(four)).high > 0.09, (
+    assert clip_outliers(four) == four
+    assert require_interval(shift(four)).upper_bound > 0.09, (
         "that the candidate is slow in four of ten pairs must not be lost"
     )
-    assert tempered([0.0] * 9 + [1.0]) == [0.0] * 9 + [1.0], "values that repeat exactly"
+    assert clip_outliers([0.0] * 9 + [1.0]) == [0.0] * 9 + [1.0], "values that repeat exactly"
 
 
 @given(changes, changes, some.integers(-1000, 1000), some.sampled_from([0.5, 2.0, 8.0]))
 def test_turning_moving_stretching_and_mixing_do_the_same_to_the_interval(
-    found: list[float], other: list[float], by: int, times: float
+    values: list[float], other_values: list[float], by: int, times: float
 ) -> None:
-    for expected in ([], other):
-        own = known(shift(found, expected))
-        back = known(shift([-value for value in found], [-value for value in expected]))
-        assert (back.low, back.middle, back.high) == (-own.high, -own.middle, -own.low), expected
-        assert own.low <= own.middle <= own.high, expected
-        assert middle(found, expected) == own.middle
-    own = known(shift(found))
-    moved = known(shift([times * value + by / 8192 for value in reversed(found)]))
-    wanted = [times * value + by / 8192 for value in (own.low, own.middle, own.high)]
-    assert [moved.low, moved.middle, moved.high] == pytest.approx(wanted, abs=1e-9)
+    for expected in ([], other_values):
+        estimate = require_interval(shift(values, expected))
+        back = require_interval(shift([-value for value in values], [-value for value in expected]))
+        assert (back.lower_bound, back.middle, back.upper_bound) == (
+            -estimate.upper_bound,
+            -estimate.middle,
+            -estimate.lower_bound,
+        ), expected
+        assert estimate.lower_bound <= estimate.middle <= estimate.upper_bound, expected
+        assert middle(values, expected) == estimate.middle
+    estimate = require_interval(shift(values))
+    moved = require_interval(shift([times * value + by / 8192 for value in reversed(values)]))
+    expected_bounds = [
+        times * value + by / 8192
+        for value in (estimate.lower_bound, estimate.middle, estimate.upper_bound)
+    ]
+    assert [moved.lower_bound, moved.middle, moved.upper_bound] == pytest.approx(
+        expected_bounds, abs=1e-9
+    )
 
 
 THRESHOLD = math.log1p(0.03)  # of ratios, whose logarithms add up
@@ -232,43 +266,43 @@ LITTLE = 1e-9
 
 
 def test_a_change_is_judged_by_its_interval() -> None:
-    worse, unclear, same, loss = "worse", "unclear", "equivalent", "slightly-worse"
-    for unit, centre, low, high, expected in (
+    worse, unclear, equivalent, loss = "worse", "unclear", "equivalent", "slightly-worse"
+    for unit, centre, lower_bound, upper_bound, expected in (
         ("ns", 2 * THRESHOLD, THRESHOLD, 3 * THRESHOLD, worse),
         ("ns", 2 * THRESHOLD, THRESHOLD - LITTLE, 3 * THRESHOLD, unclear),
         ("ns", THRESHOLD - LITTLE, LITTLE, 2 * THRESHOLD, loss),
         ("ns", THRESHOLD - LITTLE, LITTLE, 2 * THRESHOLD + 1e-6, unclear),
         ("ns", 0.01, LITTLE, THRESHOLD, loss),
-        ("ns", 0.0, -THRESHOLD, THRESHOLD, same),
+        ("ns", 0.0, -THRESHOLD, THRESHOLD, equivalent),
         ("ns", 0.0, -THRESHOLD - LITTLE, THRESHOLD, unclear),
-        ("ns", THRESHOLD, 0.0, THRESHOLD, same),
+        ("ns", THRESHOLD, 0.0, THRESHOLD, equivalent),
         ("ns", THRESHOLD, -LITTLE, 2 * THRESHOLD, unclear),
         ("ratio", 0.04, 0.03, 0.05, worse),
         ("ratio", 0.0299, LITTLE, 0.05, loss),
         ("ratio", 0.0299, LITTLE, 0.11, unclear),
         ("count", 1.0, 1.0, 1.0, worse),
         ("count", 0.99, LITTLE, 2.0, loss),
-        ("count", 0.0, 0.0, 0.0, same),
+        ("count", 0.0, 0.0, 0.0, equivalent),
     ):
         gain = "slightly-better" if centre < 0.05 or unit == "count" else "better"
         turned = {worse: "better", loss: gain}.get(expected, expected)
-        if expected is unclear and low > 0:
+        if expected is unclear and lower_bound > 0:
             turned = "slightly-better"  # uncertain for the better hides no loss
-        for turn, better, wanted in (
+        for turn, better, expected_verdict in (
             *((1, Better.LOWER, expected), (-1, Better.HIGHER, expected)),
             *((1, Better.HIGHER, turned), (-1, Better.LOWER, turned)),
         ):
             change = Change("m", unit, better, 1.0, 1.0, relative=unit == "ns")
-            found = Interval(turn * centre, *sorted((turn * low, turn * high)))
-            verdict, reason = judge_interval(found, change, Limits(threshold=0.03))
-            row = (unit, centre, low, high, expected, turn, better, wanted)
-            assert verdict == wanted, row
+            estimate = Interval(turn * centre, *sorted((turn * lower_bound, turn * upper_bound)))
+            verdict, reason = judge_interval(estimate, change, Limits(threshold=0.03))
+            row = (unit, centre, lower_bound, upper_bound, expected, turn, better, expected_verdict)
+            assert verdict == expected_verdict, row
             assert bool(reason) is (verdict == unclear), row
 
 
 def test_a_second_session_confirms_a_change_or_not() -> None:
     change = Change("m", "ns", Better.LOWER, 1.0, 1.0)
-    found = Interval(0.04, 0.02, 0.06)
+    estimate = Interval(0.04, 0.02, 0.06)
     for sessions, expected, reason in (
         ((), "unclear", "no second session has confirmed it"),
         (([0.04] * 6,), "unclear", "no second session has confirmed it"),
@@ -277,10 +311,10 @@ def test_a_second_session_confirms_a_change_or_not() -> None:
         (([0.07] * 6, [0.01] * 6), "unclear", "shows less than half of your limit of 3 %"),
         (([0.10, 0.09, 0.08, 0.03, -0.05, -0.06],) * 2, "unclear", "it may still be chance"),
     ):
-        verdict, why = judge_interval(found, change, Limits(), sessions)
-        assert (verdict, reason in why) == (expected, True), (sessions, why)
-        turned = [[-value for value in each] for each in sessions]
-        better, _ = judge_interval(found.turned(-1), change, Limits(), turned)
+        verdict, explanation = judge_interval(estimate, change, Limits(), sessions)
+        assert (verdict, reason in explanation) == (expected, True), (sessions, explanation)
+        turned = [[-value for value in session_changes] for session_changes in sessions]
+        better, _ = judge_interval(estimate.orient(-1), change, Limits(), turned)
         assert better == ("better" if expected == "worse" else "slightly-better"), sessions
 
 
@@ -294,9 +328,12 @@ def test_a_change_has_a_sign_and_a_unit_and_a_threshold_has_no_sign() -> None:
         ("difference", "ns", -1_500_000.0, "-1.50 ms"),
         ("difference", "bytes", float(3 << 20), "+3 MiB"),
     ):
-        shown = Shown(scale, unit)
-        assert (shown.change(change), shown.amount(abs(change))) == (words, words.lstrip("+-"))
-        assert shown.change(-change) == words.translate(str.maketrans("+-", "-+"))
-        assert shown.whole(change, None, None) == words
-        assert shown.whole(change, change, -change).startswith(f"{words} [{words} … ")
-        assert shown.whole(None, None, None) == "", words
+        formatter = Shown(scale, unit)
+        assert (formatter.change(change), formatter.amount(abs(change))) == (
+            words,
+            words.lstrip("+-"),
+        )
+        assert formatter.change(-change) == words.translate(str.maketrans("+-", "-+"))
+        assert formatter.format_change(change, None, None) == words
+        assert formatter.format_change(change, change, -change).startswith(f"{words} [{words} … ")
+        assert formatter.format_change(None, None, None) == "", words

@@ -25,8 +25,8 @@ def practise(name: str, folder: Path, *, shows: bool) -> Score:
     result = json.loads(run_tracekit("analyze", folder / "run", "--json"))
     if shows:
         for finding in result["findings"]:
-            said = f"{finding['message']}\n    -> {finding['advice']}"
-            sys.stdout.write(f"{finding['rule']} ({finding['severity']}): {said}\n")
+            finding_text = f"{finding['message']}\n    -> {finding['advice']}"
+            sys.stdout.write(f"{finding['rule']} ({finding['severity']}): {finding_text}\n")
     return score(read_labels(LABELS)[name], result)
 
 

@@ -100,16 +100,16 @@ def score(label: Label, result: Mapping[str, Any]) -> Score:
     """Hold the document of an analysis against a label."""
     findings: Sequence[Mapping[str, Any]] = result["findings"]
     judged = [finding for finding in findings if finding["severity"] != "note"]
-    first = " ".join(_words(finding) for finding in findings[: label.within])
-    every = " ".join(_words(finding) for finding in findings)
-    shares = [*_percentages(first), *_ratios(findings[: label.within])]
+    first_words = " ".join(_words(finding) for finding in findings[: label.within])
+    all_words = " ".join(_words(finding) for finding in findings)
+    shares = [*_percentages(first_words), *_ratios(findings[: label.within])]
     return Score(
         fired=tuple(finding["rule"] for finding in judged),
-        cause=bool(_matches(label.cause, first)),
-        lever=bool(_matches(label.lever, first)),
+        cause=bool(_matches(label.cause, first_words)),
+        lever=bool(_matches(label.lever, first_words)),
         share=_names_share(label, shares),
         false=_matches_affirmed(label.false, judged) + _matches_affirmed(label.untrue, findings),
-        foreign=_matches(label.foreign, every),
+        foreign=_matches(label.foreign, all_words),
         length=len(_words(findings[0])) if findings else 0,
         longest=label.longest,
         healthy=label.healthy,
@@ -120,21 +120,29 @@ def table(labels: Mapping[str, Label], scores: Mapping[str, Score]) -> str:
     """Return the scores as a table of mechanism and program, in Markdown."""
     head = ("mechanism", "program", "thread", "cause", "lever", "share", "false or foreign", "long")
     lines = [head, tuple("---" for _ in head)]
-    lines += [_line(labels[name], one) for name, one in scores.items()]
-    answered = sum(one.is_answered for one in scores.values())
-    right = sum(one.is_right for one in scores.values())
+    lines += [_line(labels[name], exam_score) for name, exam_score in scores.items()]
+    answered = sum(exam_score.is_answered for exam_score in scores.values())
+    right = sum(exam_score.is_right for exam_score in scores.values())
     rows = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     total = f"{answered} of {len(scores)} answered, {right} with no word too many."
     return f"{rows}\n\n{total}\n"
 
 
-def _line(label: Label, one: Score) -> tuple[str, ...]:
-    asked = ("yes" if one.cause else "no", "yes" if one.lever else "no", _share_word(one.share))
+def _line(label: Label, exam_score: Score) -> tuple[str, ...]:
+    answers = (
+        "yes" if exam_score.cause else "no",
+        "yes" if exam_score.lever else "no",
+        _share_word(exam_score.share),
+    )
     if label.healthy:
-        asked = ("silent" if one.is_answered else ", ".join(one.fired), "", "")
-    words = ", ".join(f"`{word}`" for word in (*one.false, *one.foreign))
-    long = f"{one.length} of {one.longest}" if one.length > one.longest else ""
-    return label.mechanism, label.program, label.thread, *asked, words, long
+        answers = ("silent" if exam_score.is_answered else ", ".join(exam_score.fired), "", "")
+    words = ", ".join(f"`{word}`" for word in (*exam_score.false, *exam_score.foreign))
+    long = (
+        f"{exam_score.length} of {exam_score.longest}"
+        if exam_score.length > exam_score.longest
+        else ""
+    )
+    return label.mechanism, label.program, label.thread, *answers, words, long
 
 
 def _share_word(share: bool | None) -> str:
@@ -149,13 +157,13 @@ def _frozen(value: Any) -> Any:
 
 def _words(finding: Mapping[str, Any]) -> str:
     """Return what a finding says, on one line."""
-    said = " ".join(str(finding[key]) for key in _SAID if finding.get(key))
-    return " ".join(said.split())
+    text = " ".join(str(finding[key]) for key in _SAID if finding.get(key))
+    return " ".join(text.split())
 
 
 def _matches(patterns: Sequence[str], words: str) -> tuple[str, ...]:
-    found = (re.search(pattern, words, re.IGNORECASE) for pattern in patterns)
-    return tuple(match.group() for match in found if match)
+    matches = (re.search(pattern, words, re.IGNORECASE) for pattern in patterns)
+    return tuple(match.group() for match in matches if match)
 
 
 def _matches_affirmed(
@@ -180,9 +188,11 @@ def _ratios(findings: Sequence[Mapping[str, Any]]) -> list[float]:
     return [float(value) for value in ratios if isinstance(value, int | float)]
 
 
-def _names_share(label: Label, named: Sequence[float]) -> bool | None:
+def _names_share(label: Label, named_shares: Sequence[float]) -> bool | None:
     if not label.shares:
         return None
     return any(
-        abs(share - expected) <= label.tolerance for share in named for expected in label.shares
+        abs(share - expected) <= label.tolerance
+        for share in named_shares
+        for expected in label.shares
     )

@@ -38,40 +38,52 @@ LATER = 12_345_678_901
 
 
 @lru_cache(maxsize=4 * len(KINDS))
-def played(kind: str, seed: int) -> Program:
+def play_program(kind: str, seed: int) -> Program:
     return program(kind, 100 + seed)
 
 
 def findings_of(tables: Tables) -> list[Finding]:
     """Return what all rules find."""
-    known = given(**tables)
-    found: list[Finding] = []
+    given_tables = given(**tables)
+    all_findings: list[Finding] = []
     for name, rule in RULES.items():
         try:
-            found += [replace(each, rule=name) for each in inject(rule.judge, known)]
+            all_findings += [
+                replace(finding, rule=name) for finding in inject(rule.judge, given_tables)
+            ]
         except Unavailable:
             continue
-    return found
+    return all_findings
 
 
 @lru_cache(maxsize=4 * len(KINDS))
 def findings(kind: str, seed: int) -> tuple[Finding, ...]:
-    return tuple(findings_of(played(kind, seed).tables))
+    return tuple(findings_of(play_program(kind, seed).tables))
 
 
-def told(found: Iterable[Finding], shift: int = 0) -> list[Any]:
+def describe_findings(rule_findings: Iterable[Finding], shift: int = 0) -> list[Any]:
     """Return findings as data that can be compared, their windows earlier by a shift."""
     return [
         (
-            *(each.rule, each.severity, each.message, each.advice, each.cause, each.lever),
-            *(each.saving, each.within, each.facts),
-            [(seen.table, seen.start - shift, seen.end - shift) for seen in each.evidence],
+            *(
+                finding.rule,
+                finding.severity,
+                finding.message,
+                finding.advice,
+                finding.cause,
+                finding.lever,
+            ),
+            *(finding.saving, finding.within, finding.facts),
+            [
+                (window.table, window.start - shift, window.end - shift)
+                for window in finding.evidence
+            ],
         )
-        for each in found
+        for finding in rule_findings
     ]
 
 
-def timed(tables: Tables, columns: Iterable[str], change: Callable[[Any], Any]) -> Tables:
+def change_times(tables: Tables, columns: Iterable[str], change: Callable[[Any], Any]) -> Tables:
     return {
         name: frame.assign(**{key: change(frame[key]) for key in columns if key in frame})
         for name, frame in tables.items()
@@ -85,7 +97,7 @@ def with_a_phase(tables: Tables) -> Tables:
     return tables | {"phases": pd.DataFrame(phase)}
 
 
-def mixed(tables: Tables, random: np.random.Generator) -> Tables:
+def shuffle_rows(tables: Tables, random: np.random.Generator) -> Tables:
     """Put the rows of all tables in another order."""
     return {
         name: frame.iloc[random.permutation(len(frame))].reset_index(drop=True)
@@ -93,9 +105,9 @@ def mixed(tables: Tables, random: np.random.Generator) -> Tables:
     }
 
 
-def accompanied(tables: Tables, random: np.random.Generator) -> Tables:
+def add_other_process(tables: Tables, random: np.random.Generator) -> Tables:
     """Add another process that does what the target does, on a channel of its own."""
-    beside = dict(tables)
+    joined_tables = dict(tables)
     shift = int(random.integers(1_000, 90_000))
     for name, frame in tables.items():
         if "target" not in frame:
@@ -105,25 +117,29 @@ def accompanied(tables: Tables, random: np.random.Generator) -> Tables:
         cells |= {moment: frame[moment] + shift}
         for key, step in (("command_buffer", 10**9), ("encoder", 10**9), ("tid", 5_000)):
             cells |= {key: frame[key] + step} if key in frame else {}
-        others = frame.assign(**{key: cells[key] for key in cells if key in frame})
-        every = pd.concat([frame, others]).sort_values(moment, kind="stable")
-        beside[name] = every.astype({"target": bool}).reset_index(drop=True)
-    return beside
+        other_rows = frame.assign(**{key: cells[key] for key in cells if key in frame})
+        all_rows = pd.concat([frame, other_rows]).sort_values(moment, kind="stable")
+        joined_tables[name] = all_rows.astype({"target": bool}).reset_index(drop=True)
+    return joined_tables
 
 
 @pytest.mark.parametrize(("kind", "seeds"), CASES)
 def test_the_order_of_rows_changes_no_finding(kind: str, seeds: range) -> None:
     for seed in seeds:
         random = np.random.default_rng(seed)
-        changed = findings_of(mixed(played(kind, seed).tables, random))
-        assert told(changed) == told(findings(kind, seed)), seed
+        changed = findings_of(shuffle_rows(play_program(kind, seed).tables, random))
+        assert describe_findings(changed) == describe_findings(findings(kind, seed)), seed
 
 
 @pytest.mark.parametrize(("kind", "seeds"), CASES)
 def test_when_the_recording_began_changes_no_finding(kind: str, seeds: range) -> None:
     for seed in seeds:
-        later = timed(played(kind, seed).tables, MOMENTS, lambda column: column + LATER)
-        assert told(findings_of(later), LATER) == told(findings(kind, seed)), seed
+        later = change_times(
+            play_program(kind, seed).tables, MOMENTS, lambda column: column + LATER
+        )
+        assert describe_findings(findings_of(later), LATER) == describe_findings(
+            findings(kind, seed)
+        ), seed
 
 
 @pytest.mark.parametrize(("kind", "seeds"), CASES)
@@ -131,10 +147,14 @@ def test_other_processes_on_their_own_channels_change_no_finding(kind: str, seed
     """But that they used the device while the target did, which may explain a slow iteration."""
     for seed in seeds:
         random = np.random.default_rng(seed)
-        changed = findings_of(accompanied(played(kind, seed).tables, random))
+        changed = findings_of(add_other_process(play_program(kind, seed).tables, random))
         ours, theirs = (
-            told(each for each in found if each.rule not in {"gpu-contended", "step-spikes"})
-            for found in (changed, findings(kind, seed))
+            describe_findings(
+                finding
+                for finding in case_findings
+                if finding.rule not in {"gpu-contended", "step-spikes"}
+            )
+            for case_findings in (changed, findings(kind, seed))
         )
         assert ours == theirs, seed
 
@@ -143,30 +163,34 @@ def test_other_processes_on_their_own_channels_change_no_finding(kind: str, seed
 def test_ten_times_slower_is_as_idle_and_as_possible(kind: str, seeds: range) -> None:
     """In a marked phase; limits in ns, such as that of a late start, are not ten times as long."""
     for seed in seeds:
-        tables: Tables = played(kind, seed).tables
+        tables: Tables = play_program(kind, seed).tables
         marked = with_a_phase(tables)
         shares = [
-            given(**timed(marked, TIMES, lambda column, unit=unit: column * unit))
+            given(**change_times(marked, TIMES, lambda column, unit=unit: column * unit))
             for unit in (1, 10)
         ]
-        first, second = ({str(k): v for k, v in each["parties"].items()} for each in shares)
-        slower = {party: 10 * time for party, time in first.items()}
+        first_shares, second = (
+            {str(k): v for k, v in given_tables["parties"].items()} for given_tables in shares
+        )
+        slower = {party: 10 * time for party, time in first_shares.items()}
         slack = 0.01 * shares[1]["loop"].length
         assert second == pytest.approx(slower, abs=slack), seed
-        assert [each["impossible"] for each in shares] == [(), ()], seed
+        assert [given_tables["impossible"] for given_tables in shares] == [(), ()], seed
 
 
-def lengthened(tables: Tables, random: np.random.Generator) -> Tables:
+def lengthen_interval(tables: Tables, random: np.random.Generator) -> Tables:
     """Let one interval end 150 ms late."""
-    return _changed(tables, "gpu_intervals", "duration", random, lambda time: time + 150_000_000)
+    return _change_cell(
+        tables, "gpu_intervals", "duration", random, lambda time: time + 150_000_000
+    )
 
 
-def turned(tables: Tables, random: np.random.Generator) -> Tables:
+def reverse_interval(tables: Tables, random: np.random.Generator) -> Tables:
     """Let one interval end before it starts."""
-    return _changed(tables, "gpu_intervals", "duration", random, lambda time: -time)
+    return _change_cell(tables, "gpu_intervals", "duration", random, lambda time: -time)
 
 
-def repeated(tables: Tables, random: np.random.Generator) -> Tables:
+def repeat_interval(tables: Tables, random: np.random.Generator) -> Tables:
     """Tell of one interval twice."""
     frame = tables["gpu_intervals"]
     place = random.integers(len(frame))
@@ -174,14 +198,14 @@ def repeated(tables: Tables, random: np.random.Generator) -> Tables:
     return tables | {"gpu_intervals": again.reset_index(drop=True)}
 
 
-def displaced(tables: Tables, random: np.random.Generator) -> Tables:
+def displace_report(tables: Tables, random: np.random.Generator) -> Tables:
     """Let one command buffer be reported long before it was committed."""
     if "completions" not in tables:
-        return repeated(tables, random)
-    return _changed(tables, "completions", "time", random, lambda time: time // 2)
+        return repeat_interval(tables, random)
+    return _change_cell(tables, "completions", "time", random, lambda time: time // 2)
 
 
-def _changed(
+def _change_cell(
     tables: Tables,
     name: str,
     column: str,
@@ -189,18 +213,20 @@ def _changed(
     change: Callable[[int], int],
 ) -> Tables:
     frame = tables[name].copy()
-    own = np.arange(len(frame)) if "target" not in frame else np.flatnonzero(frame["target"])
+    target_rows = (
+        np.arange(len(frame)) if "target" not in frame else np.flatnonzero(frame["target"])
+    )
     # Not the last: nothing but its report shows that it is over.
-    place = random.choice(own[len(own) // 4 : -len(own) // 4])
+    place = random.choice(target_rows[len(target_rows) // 4 : -len(target_rows) // 4])
     frame.loc[place, column] = change(int(frame[column].iloc[place]))
     return tables | {name: frame}
 
 
 DAMAGE: dict[str, Change] = {
-    "150 ms longer": lengthened,
-    "ends before it starts": turned,
-    "told twice": repeated,
-    "reported too early": displaced,
+    "150 ms longer": lengthen_interval,
+    "ends before it starts": reverse_interval,
+    "told twice": repeat_interval,
+    "reported too early": displace_report,
 }
 
 
@@ -214,7 +240,7 @@ def test_one_row_that_cannot_be_is_named_and_changes_no_share(
     A pause behind a report that is left out may have been the host's or the device's.
     """
     for seed in seeds:
-        tables = with_a_phase(played(kind, seed).tables)
+        tables = with_a_phase(play_program(kind, seed).tables)
         random = np.random.default_rng(seed)
         sound, odd = given(**tables), given(**DAMAGE[damage](tables, random))
         assert sum(breach.rows for breach in odd["impossible"]) == 1, seed

@@ -41,7 +41,7 @@ def waits_of_an_iteration(log: Log) -> int:
     stop = next(
         place
         for place, action in enumerate(log)
-        if isinstance(action, Spend) and action.what is Doing.COMPUTE
+        if isinstance(action, Spend) and action.doing is Doing.COMPUTE
     )
     return sum(isinstance(action, Wait) for action in log[:stop])
 
@@ -52,10 +52,10 @@ def buffers_of_a_wait(log: Log) -> int:
     return sum(isinstance(action, Commit) for action in log[:stop])
 
 
-def marked(made: Program, waits: int) -> pd.DataFrame:
+def mark_iterations(simulation: Program, waits: int) -> pd.DataFrame:
     """Return the signposts of a program that marks its iterations, of so many buffers each."""
-    starts = np.array([buffer.made for buffer in made.machine.buffers[::waits]])
-    ends = np.append(starts[1:], made.machine.buffers[-1].reported)
+    starts = np.array([buffer.creation_time for buffer in simulation.machine.buffers[::waits]])
+    ends = np.append(starts[1:], simulation.machine.buffers[-1].reported)
     return pd.DataFrame(
         {
             "start": starts,
@@ -72,101 +72,113 @@ def marked(made: Program, waits: int) -> pd.DataFrame:
 class Pulled:
     """A program, what is stated of a lever, and the share of its time that the lever truly wins."""
 
-    made: Program
-    stated: Prospect
+    simulation: Program
+    prospect: Prospect
     load: int
     decided: bool
     true: float
 
     @property
     def is_stated(self) -> bool:
-        return self.stated.saving > STATED * self.load
+        return self.prospect.saving > STATED * self.load
 
     @property
     def is_right(self) -> bool:
-        saving, least, most = (
-            time / self.load for time in (self.stated.saving, self.stated.least, self.stated.most)
+        saving, minimum, maximum = (
+            time / self.load
+            for time in (
+                self.prospect.saving,
+                self.prospect.least_saving,
+                self.prospect.most_saving,
+            )
         )
         near = abs(saving - self.true) <= max(NEAR * self.true, SLIGHT)
-        inside = least - SLIGHT <= self.true <= most + SLIGHT
-        return near or (inside and (most <= WIDE * least or not self.decided))
+        is_inside = minimum - SLIGHT <= self.true <= maximum + SLIGHT
+        return near or (is_inside and (maximum <= WIDE * minimum or not self.decided))
 
     def __str__(self) -> str:
-        shares = (time / self.load for time in (self.stated.saving, self.stated.most))
-        said = " to ".join(f"{share:.3f}" for share in shares)
-        return f"{sorted(self.made.beside)}, {self.made.recorded}: {said} for {self.true:.3f}"
+        shares = (time / self.load for time in (self.prospect.saving, self.prospect.most_saving))
+        shares_text = " to ".join(f"{share:.3f}" for share in shares)
+        return (
+            f"{sorted(self.simulation.conditions)}, {self.simulation.recorded}: {shares_text} for "
+            f"{self.true:.3f}"
+        )
 
 
-def keep_as_stated(stated: Prospect) -> levers.Change:
+def keep_as_stated(prospect: Prospect) -> levers.Change:
     """Keep as many in flight as the finding says."""
-    return levers.in_flight(stated.number - 1)
+    return levers.in_flight(prospect.number - 1)
 
 
 Pull = Callable[[str, int], Pulled | None]
 
 
-def unchanged(_: Prospect) -> levers.Change:
+def keep_actions(_: Prospect) -> levers.Change:
     """Let threads do what they did."""
     return list
 
 
-def pulled(
-    made: Program,
+def pull_lever(
+    simulation: Program,
     lever: str,
-    change: Callable[[Prospect], levers.Change] = unchanged,
+    change: Callable[[Prospect], levers.Change] = keep_actions,
     **more: object,
 ) -> Pulled | None:
     """Compare what is stated with a program that ran again; None where nothing is known.
 
     `change` is what the stated lever makes of the threads; beside it are tables, and the pace.
     """
-    tables: dict[str, Any] = dict(made.tables)
+    tables: dict[str, Any] = dict(simulation.tables)
     tables |= {name: frame for name, frame in more.items() if isinstance(frame, pd.DataFrame)}
     pace = {name: time for name, time in more.items() if isinstance(time, int)}
     try:
         savings: Savings = given(**tables)["savings"]
     except Unavailable:
         return None
-    stated = getattr(savings, lever)
+    prospect = getattr(savings, lever)
     readings = savings.readings
-    true = levers.share_won(made, change(stated), **pace)
-    return Pulled(made, stated, readings.load, readings.decided, true)
+    true = levers.share_won(simulation, change(prospect), **pace)
+    return Pulled(simulation, prospect, readings.load, readings.decided, true)
 
 
 def in_flight(kind: str, seed: int) -> Pulled | None:
-    return pulled(program(kind, seed), "in_flight", keep_as_stated)
+    return pull_lever(program(kind, seed), "in_flight", keep_as_stated)
 
 
 def batch(kind: str, seed: int) -> Pulled | None:
-    made = program(kind, seed)
-    buffers = buffers_of_a_wait(made.logs[0])
-    return pulled(made, "batch", lambda stated: levers.batch(stated.number * buffers))
+    simulation = program(kind, seed)
+    buffers = buffers_of_a_wait(simulation.logs[0])
+    return pull_lever(simulation, "batch", lambda prospect: levers.batch(prospect.number * buffers))
 
 
 def one_wait(kind: str, seed: int) -> Pulled | None:
-    made = program(kind, seed)
-    waits = SEVERAL.get(kind) or waits_of_an_iteration(made.logs[0])
-    marks = marked(made, waits)
-    return pulled(made, "one_wait", lambda _: levers.one_wait(waits), signpost_intervals=marks)
+    simulation = program(kind, seed)
+    waits = SEVERAL.get(kind) or waits_of_an_iteration(simulation.logs[0])
+    marks = mark_iterations(simulation, waits)
+    return pull_lever(
+        simulation, "one_wait", lambda _: levers.one_wait(waits), signpost_intervals=marks
+    )
 
 
 def boundaries(kind: str, seed: int) -> Pulled | None:
     gap = int(np.random.default_rng(seed).integers(20, 70))  # what takes over 100 µs is late
-    return pulled(program(kind, seed, switch=gap * US), "boundaries", switch=1)
+    return pull_lever(program(kind, seed, switch=gap * US), "boundaries", switch=1)
 
 
 def encoders(kind: str, seed: int) -> Pulled | None:
-    rest = int(np.random.default_rng(seed).integers(10, 100))
-    return pulled(program(kind, seed, rest=rest * US), "encoders", lambda _: levers.without_pauses)
+    part_pause = int(np.random.default_rng(seed).integers(10, 100))
+    return pull_lever(
+        program(kind, seed, part_pause=part_pause * US), "encoders", lambda _: levers.without_pauses
+    )
 
 
 def late_starts(kind: str, seed: int) -> Pulled | None:
     late = int(np.random.default_rng(seed).integers(200, 3_000))
-    return pulled(program(kind, seed, late=late * US), "late_starts", late=0)
+    return pull_lever(program(kind, seed, late=late * US), "late_starts", late=0)
 
 
 def host(kind: str, seed: int) -> Pulled | None:
-    return pulled(program(kind, seed), "host", lambda _: levers.host(0.5))
+    return pull_lever(program(kind, seed), "host", lambda _: levers.host(0.5))
 
 
 CASES: dict[Pull, tuple[str, ...]] = {
@@ -185,35 +197,38 @@ MANY = 360
 
 
 @cache
-def judged(pull: Pull, number: int) -> tuple[Pulled, ...]:
+def find_stated_savings(pull: Pull, number: int) -> tuple[Pulled, ...]:
     """Return the programs for which a saving is stated, of so many a kind."""
-    found = (pull(kind, seed) for kind in CASES[pull] for seed in range(number))
-    return tuple(one for one in found if one is not None and one.is_stated)
+    attempts = (pull(kind, seed) for kind in CASES[pull] for seed in range(number))
+    return tuple(attempt for attempt in attempts if attempt is not None and attempt.is_stated)
 
 
 @pytest.mark.parametrize("pull", CASES, ids=lambda pull: pull.__name__)
 def test_a_stated_saving_is_true_of_few_programs(pull: Pull) -> None:
-    found = judged(pull, FEW)
-    wrong = [str(one) for one in found if not one.is_right]
-    assert found
+    stated_savings = find_stated_savings(pull, FEW)
+    wrong = [str(saving) for saving in stated_savings if not saving.is_right]
+    assert stated_savings
     assert len(wrong) <= 1, wrong
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("pull", CASES, ids=lambda pull: pull.__name__)
 def test_a_stated_saving_is_true_of_nine_in_ten_programs(pull: Pull) -> None:
-    found = judged(pull, MANY // len(CASES[pull]))
-    wrong = [str(one) for one in found if not one.is_right]
-    print(f"{pull.__name__}: {len(found) - len(wrong)} of {len(found)}")  # noqa: T201  for `-s`
-    assert len(wrong) <= (1 - RIGHT) * len(found), wrong
+    stated_savings = find_stated_savings(pull, MANY // len(CASES[pull]))
+    wrong = [str(saving) for saving in stated_savings if not saving.is_right]
+    print(f"{pull.__name__}: {len(stated_savings) - len(wrong)} of {len(stated_savings)}")  # noqa: T201  for `-s`
+    assert len(wrong) <= (1 - RIGHT) * len(stated_savings), wrong
 
 
 def test_where_each_needs_the_last_ones_result_one_more_in_flight_may_win_nothing() -> None:
     """No trace tells whether it does: the least is nothing, a batch wins all the same."""
-    made = program("waits for each", 1)
-    found = pulled(made, "in_flight")
-    batched = pulled(made, "batch")
-    assert found is not None
+    simulation = program("waits for each", 1)
+    in_flight_pull = pull_lever(simulation, "in_flight")
+    batched = pull_lever(simulation, "batch")
+    assert in_flight_pull is not None
     assert batched is not None
-    assert (found.stated.least, found.true) == (0, pytest.approx(0, abs=SLIGHT))
-    assert batched.stated.least > 0
+    assert (in_flight_pull.prospect.least_saving, in_flight_pull.true) == (
+        0,
+        pytest.approx(0, abs=SLIGHT),
+    )
+    assert batched.prospect.least_saving > 0

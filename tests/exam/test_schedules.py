@@ -59,71 +59,87 @@ class Booked:
 class Played:
     """A program, and what the analysis makes of its tables."""
 
-    def __init__(self, made: Program, tables: dict[str, pd.DataFrame] | None = None) -> None:
-        self.made = made
-        self.known = given(**(tables or made.tables))
-        self.name = f"{made.kind}, {', '.join(sorted(made.beside))}, {made.recorded}"
+    def __init__(self, simulation: Program, tables: dict[str, pd.DataFrame] | None = None) -> None:
+        self.made = simulation
+        self.known = given(**(tables or simulation.tables))
+        self.name = (
+            f"{simulation.kind}, {', '.join(sorted(simulation.conditions))}, {simulation.recorded}"
+        )
 
     @cached_property
     def devices(self) -> list[int]:
         """The numbers of the devices as the program knows them, in the order of the analysis."""
-        own = self.made.tables["gpu_intervals"].query("target")
-        return [int(name[-1]) for name in own["device"].unique()]
+        target_rows = self.made.tables["gpu_intervals"].query("target")
+        return [int(name[-1]) for name in target_rows["device"].unique()]
 
     @cached_property
-    def whole(self) -> int:
+    def total_time(self) -> int:
         return self.known["loop"].length * len(self.devices)
 
     @cached_property
-    def booked(self) -> Counter[Booked]:
+    def booked_times(self) -> Counter[Booked]:
         """The time (ns) of all stretches that are booked alike, of all devices."""
         sums = Counter[Booked]()
         for number, device in enumerate(self.devices):
-            sums += self._of(number, device)
+            sums += self._book_device(number, device)
         return sums
 
-    def share(self, *, right: bool = False, **wanted: Any) -> float:
+    def share(self, *, right: bool = False, **conditions: Any) -> float:
         """Return the share of the loop that is booked so; wrongly, or whatever is `right`."""
         return (
             sum(
                 time
-                for one, time in self.booked.items()
-                if (right or not self._excused(one))
-                and all(getattr(one, name) in values for name, values in wanted.items())
+                for stretch, time in self.booked_times.items()
+                if (right or not self._is_excused(stretch))
+                and all(getattr(stretch, name) in values for name, values in conditions.items())
             )
-            / self.whole
+            / self.total_time
         )
 
     def at_most(self, party: str) -> float:
         """Return the share of the loop that a party may have had, by all that can be known."""
-        held = (
+        held_times = (
             time
-            for one, time in self.booked.items()
-            if party in {one.party, one.both} or (one.said == party and self._excused(one))
+            for stretch, time in self.booked_times.items()
+            if party in {stretch.party, stretch.both}
+            or (stretch.said == party and self._is_excused(stretch))
         )
-        return sum(held) / self.whole
+        return sum(held_times) / self.total_time
 
-    def _excused(self, one: Booked) -> bool:
-        several = len(self.made.machine.states) > 1
+    def _is_excused(self, stretch: Booked) -> bool:
+        has_several_threads = len(self.made.machine.states) > 1
         # Nothing tells which thread compiles, nor that one pauses while another one goes on.
-        either = several and {one.said, one.both or one.party} <= {HOST, COMPILE, PAUSE}
-        return one.is_right or one.is_open or either
+        either = has_several_threads and {stretch.said, stretch.both or stretch.party} <= {
+            HOST,
+            COMPILE,
+            PAUSE,
+        }
+        return stretch.is_right or stretch.is_open or either
 
-    def _of(self, number: int, device: int) -> Counter[Booked]:
+    def _book_device(self, number: int, device: int) -> Counter[Booked]:
         moments = self.made.truth.moments(device)
         gaps = self.known["gaps"]
         gaps = gaps[gaps["device"].astype(int) == number]
         loop, loaded = self.known["loop"], self.known["loaded"]
-        true = _Row([(one.start, one.end, (one.party, one.both)) for one in moments])
+        true = _Row(
+            [(moment.start, moment.end, (moment.party, moment.other_party)) for moment in moments]
+        )
         columns = zip(*(gaps[name].astype(str) for name in ("party", "waited")), strict=True)
-        said = _Row([(*times, words) for times, words in zip(_spans(gaps), columns, strict=True)])
+        stated_row = _Row(
+            [(*times, words) for times, words in zip(_spans(gaps), columns, strict=True)]
+        )
         load = _Row([(*times, (WORKS, "")) for times in _spans(loaded)])
-        bounds = np.unique(np.concatenate([true.bounds, said.bounds, load.bounds]))
+        bounds = np.unique(np.concatenate([true.bounds, stated_row.bounds, load.bounds]))
         bounds = bounds[(bounds >= loop.start) & (bounds <= loop.end)]
         sums = Counter[Booked]()
-        rows = zip(true.at(bounds), said.at(bounds), load.at(bounds), strict=True)
-        for length, (held, words, works) in zip(np.diff(bounds).tolist(), rows, strict=False):
-            sums[Booked(*(held or (HOST, "")), *(words or works or (PAUSE, "")))] += length
+        rows = zip(
+            true.find_words(bounds),
+            stated_row.find_words(bounds),
+            load.find_words(bounds),
+            strict=True,
+        )
+        for length, (holders, words, works) in zip(np.diff(bounds).tolist(), rows, strict=False):
+            sums[Booked(*(holders or (HOST, "")), *(words or works or (PAUSE, "")))] += length
         return sums
 
 
@@ -139,13 +155,13 @@ class _Row:
     def bounds(self) -> np.ndarray:
         return np.concatenate((self.starts, self.ends))
 
-    def at(self, moments: np.ndarray) -> list[tuple[str, str] | None]:
+    def find_words(self, moments: np.ndarray) -> list[tuple[str, str] | None]:
         """Return what holds at each of the moments."""
         places = np.searchsorted(self.starts, moments, side="right") - 1
         ends = np.append(self.ends, -1)
-        held = np.where(moments < ends[places], places, -1)
+        held_places = np.where(moments < ends[places], places, -1)
         words = [*self.words, None]
-        return [words[place] for place in held.tolist()]
+        return [words[place] for place in held_places.tolist()]
 
 
 def _spans(frame: pd.DataFrame) -> list[tuple[int, int]]:
@@ -155,7 +171,7 @@ def _spans(frame: pd.DataFrame) -> list[tuple[int, int]]:
 
 
 @lru_cache(maxsize=len(KINDS) * len(QUICK))
-def played(kind: str, seed: int) -> Played:
+def play_program(kind: str, seed: int) -> Played:
     return Played(program(kind, seed))
 
 
@@ -165,26 +181,36 @@ class Judged:
 
     name: str
     wrong: float
-    claimed: float
+    claimed_share: float
     denied: float
     sentences: tuple[str, ...]
 
 
 @cache
-def judged(kind: str, seed: int) -> Judged:
-    one = played(kind, seed)
-    assert sum(one.known["parties"].values()) == one.known["loop"].length, one.name
-    assert sum(one.booked.values()) == one.whole, one.name
-    claimed = one.share(party=(HOST,), said=(BACK, OTHER), waited=("yes",))
-    denied = one.share(party=(BACK,), both=("",), waited=("no",))
+def judge_program(kind: str, seed: int) -> Judged:
+    played_program = play_program(kind, seed)
+    assert sum(played_program.known["parties"].values()) == played_program.known["loop"].length, (
+        played_program.name
+    )
+    assert sum(played_program.booked_times.values()) == played_program.total_time, (
+        played_program.name
+    )
+    claimed_share = played_program.share(party=(HOST,), said=(BACK, OTHER), waited=("yes",))
+    denied = played_program.share(party=(BACK,), both=("",), waited=("no",))
     if kind in NEVER_WAIT:
-        claimed = max(claimed, one.share(right=True, waited=("yes",)))
+        claimed_share = max(claimed_share, played_program.share(right=True, waited=("yes",)))
     if kind in ALWAYS_WAIT:
-        denied = max(denied, one.share(right=True, waited=("no",)))
-    return Judged(f"{seed}: {one.name}", one.share(), claimed, denied, tuple(false_words(one)))
+        denied = max(denied, played_program.share(right=True, waited=("no",)))
+    return Judged(
+        f"{seed}: {played_program.name}",
+        played_program.share(),
+        claimed_share,
+        denied,
+        tuple(false_words(played_program)),
+    )
 
 
-def allowed(kind: str, seeds: range) -> int:
+def count_allowed(kind: str, seeds: range) -> int:
     """Return of how many programs a share may be off: chance has a part in what is recorded."""
     return len(seeds) // 3 if kind == SOMETIMES else len(seeds) // 20
 
@@ -193,9 +219,9 @@ def allowed(kind: str, seeds: range) -> int:
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_moment_belongs_to_who_held_the_device_up(kind: str, seeds: range) -> None:
     """Within 1 % of the loop; and all parties together are the loop."""
-    found = [judged(kind, seed) for seed in seeds]
-    wrong = {one.name: one.wrong for one in found if one.wrong > LIMIT}
-    assert len(wrong) <= allowed(kind, seeds), wrong
+    verdicts = [judge_program(kind, seed) for seed in seeds]
+    wrong = {verdict.name: verdict.wrong for verdict in verdicts if verdict.wrong > LIMIT}
+    assert len(wrong) <= count_allowed(kind, seeds), wrong
 
 
 @pytest.mark.parametrize("seeds", SEEDS)
@@ -203,47 +229,50 @@ def test_each_moment_belongs_to_who_held_the_device_up(kind: str, seeds: range) 
 def test_a_wait_is_neither_claimed_nor_denied_where_the_program_does_otherwise(
     kind: str, seeds: range
 ) -> None:
-    found = [judged(kind, seed) for seed in seeds]
-    claimed = {one.name: one.claimed for one in found if one.claimed > LIMIT}
-    denied = {one.name: one.denied for one in found if one.denied > LIMIT}
-    assert len(claimed) <= allowed(kind, seeds), claimed
-    assert len(denied) <= allowed(kind, seeds), denied
+    verdicts = [judge_program(kind, seed) for seed in seeds]
+    claimed_shares = {
+        verdict.name: verdict.claimed_share for verdict in verdicts if verdict.claimed_share > LIMIT
+    }
+    denied = {verdict.name: verdict.denied for verdict in verdicts if verdict.denied > LIMIT}
+    assert len(claimed_shares) <= count_allowed(kind, seeds), claimed_shares
+    assert len(denied) <= count_allowed(kind, seeds), denied
 
 
 def test_little_is_left_open_where_all_was_recorded() -> None:
     """To say that nothing is known would always be right."""
     shares = [
-        sum(time for one, time in each.booked.items() if one.is_open) / each.whole
+        sum(time for stretch, time in played_program.booked_times.items() if stretch.is_open)
+        / played_program.total_time
         for kind in KINDS
         for seed in QUICK
-        if all(vars((each := played(kind, seed)).made.recorded).values())
+        if all(vars((played_program := play_program(kind, seed)).made.recorded).values())
     ]
     assert len(shares) >= 10
     assert np.median(shares) <= 0.01
     assert np.mean(shares) <= 0.05
 
 
-def same(one: Played, other: Played) -> None:
-    pd.testing.assert_frame_equal(one.known["gaps"], other.known["gaps"])
-    assert one.known["parties"] == other.known["parties"], one.name
-    assert one.known["loop"] == other.known["loop"], one.name
+def assert_same_analysis(played_program: Played, other_program: Played) -> None:
+    pd.testing.assert_frame_equal(played_program.known["gaps"], other_program.known["gaps"])
+    assert played_program.known["parties"] == other_program.known["parties"], played_program.name
+    assert played_program.known["loop"] == other_program.known["loop"], played_program.name
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_order_of_rows_changes_nothing(kind: str) -> None:
-    one = played(kind, 0)
+    played_program = play_program(kind, 0)
     mixed = {
         name: frame.sample(frac=1, random_state=7, ignore_index=True)
-        for name, frame in one.made.tables.items()
+        for name, frame in played_program.made.tables.items()
     }
-    same(one, Played(one.made, mixed))
+    assert_same_analysis(played_program, Played(played_program.made, mixed))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_other_processes_do_on_other_channels_changes_nothing(kind: str) -> None:
-    one = played(kind, 1)
-    beside = dict(one.made.tables)
-    for name, frame in one.made.tables.items():
+    played_program = play_program(kind, 1)
+    joined_tables = dict(played_program.made.tables)
+    for name, frame in played_program.made.tables.items():
         if "target" in frame:
             moment = "time" if "time" in frame else "start"
             cells = {"target": False, "process": "WindowServer", "pid": 420, "channel": "Fragment"}
@@ -252,10 +281,10 @@ def test_what_other_processes_do_on_other_channels_changes_nothing(kind: str) ->
                 cells["command_buffer"] = frame["command_buffer"] + 1_000_000_000
             if "tid" in frame:
                 cells["tid"] = frame["tid"] + 5_000
-            others = frame.assign(**{key: cells[key] for key in cells if key in frame})
-            every = pd.concat([frame, others]).sort_values(moment, kind="stable")
-            beside[name] = every.astype({"target": bool}).reset_index(drop=True)
-    same(one, Played(one.made, beside))
+            other_rows = frame.assign(**{key: cells[key] for key in cells if key in frame})
+            all_rows = pd.concat([frame, other_rows]).sort_values(moment, kind="stable")
+            joined_tables[name] = all_rows.astype({"target": bool}).reset_index(drop=True)
+    assert_same_analysis(played_program, Played(played_program.made, joined_tables))
 
 
 _TIMES = ("start", "time", "duration", "start_latency", "encoder_time", "weight")
@@ -264,12 +293,12 @@ _TIMES = ("start", "time", "duration", "start_latency", "encoder_time", "weight"
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_unit_of_time_changes_no_share(kind: str) -> None:
     """In a marked phase, where no pause is told by its length."""
-    first = played(kind, 2).known["loop"]
-    phase = {"start": [first.start], "duration": [first.length], "name": ["steady"]}
-    tables = played(kind, 2).made.tables | {"phases": pd.DataFrame(phase)}
-    one, other = (
+    loop = play_program(kind, 2).known["loop"]
+    phase = {"start": [loop.start], "duration": [loop.length], "name": ["steady"]}
+    tables = play_program(kind, 2).made.tables | {"phases": pd.DataFrame(phase)}
+    unit_program, doubled_program = (
         Played(
-            played(kind, 2).made,
+            play_program(kind, 2).made,
             {
                 name: frame.assign(**{key: frame[key] * unit for key in _TIMES if key in frame})
                 for name, frame in tables.items()
@@ -277,8 +306,8 @@ def test_the_unit_of_time_changes_no_share(kind: str) -> None:
         )
         for unit in (1, 2)
     )
-    shares = {party: 2 * time for party, time in one.known["parties"].items()}
-    assert other.known["parties"] == pytest.approx(shares, abs=2)
+    shares = {party: 2 * time for party, time in unit_program.known["parties"].items()}
+    assert doubled_program.known["parties"] == pytest.approx(shares, abs=2)
 
 
 OF_CAUSES = {
@@ -293,34 +322,34 @@ OF_CAUSES = {
 _LEAST = 0.02  # of the loop: less is not spoken of
 
 
-def judge(rule: str, one: Played) -> list[Finding]:
+def judge(rule: str, played_program: Played) -> list[Finding]:
     """Return what a rule finds; nothing where it abstains."""
     try:
-        return list(inject(RULES[rule].judge, one.known))
+        return list(inject(RULES[rule].judge, played_program.known))
     except Unavailable:
         return []
 
 
-def named_shares(one: Played) -> list[tuple[str, dict[str, float]]]:
+def named_shares(played_program: Played) -> list[tuple[str, dict[str, float]]]:
     """Return for each finding the shares of the loaded time that it gives to parties."""
-    found: list[tuple[str, dict[str, float]]] = []
-    for finding in judge("shallow-queue", one):
+    sentences: list[tuple[str, dict[str, float]]] = []
+    for finding in judge("shallow-queue", played_program):
         facts = numbers_of(finding)
         names = {WORKS: "works", THERE: "way_there", BACK: "way_back", HOST: "host"}
         shares = {party: facts[name] / facts["period"] for party, name in names.items()}
-        found.append(("shallow-queue", shares))
-    found.extend(
+        sentences.append(("shallow-queue", shares))
+    sentences.extend(
         ("host-bound", {HOST: numbers_of(finding)["lost_share"]})
-        for finding in judge("host-bound", one)
+        for finding in judge("host-bound", played_program)
     )
-    for finding in judge("bubbles", one):
+    for finding in judge("bubbles", played_program):
         facts = numbers_of(finding)
         shares = {
             party: sum(facts[f"idle_{cause.replace('-', '_')}"] for cause in causes) / facts["load"]
             for party, causes in OF_CAUSES.items()
         }
-        found.append(("bubbles", shares))
-    return found
+        sentences.append(("bubbles", shares))
+    return sentences
 
 
 def numbers_of(finding: Finding) -> dict[str, float]:
@@ -332,19 +361,19 @@ def numbers_of(finding: Finding) -> dict[str, float]:
     }
 
 
-def false_words(one: Played) -> list[str]:
+def false_words(played_program: Played) -> list[str]:
     """Return the sentences that name a party with under half of the share that they name.
 
     What is not known may be the time of the party that is named.
     """
     false: list[str] = []
-    loaded = 1 - one.share(right=True, said=(PAUSE,))
-    for text, shares in named_shares(one):
+    loaded = 1 - played_program.share(right=True, said=(PAUSE,))
+    for text, shares in named_shares(played_program):
         for party, share in shares.items():
-            named = share * loaded
-            true = one.at_most(party)
-            if named > _LEAST and true < named / 2:
-                false.append(f"{party} {named:.3f} for {true:.3f}: {text}")
+            named_share = share * loaded
+            true = played_program.at_most(party)
+            if named_share > _LEAST and true < named_share / 2:
+                false.append(f"{party} {named_share:.3f} for {true:.3f}: {text}")
     return false
 
 
@@ -353,5 +382,9 @@ def false_words(one: Played) -> list[str]:
 def test_no_sentence_names_a_party_that_has_under_half_of_the_share_it_names(
     kind: str, seeds: range
 ) -> None:
-    found = {one.name: one.sentences for seed in seeds if (one := judged(kind, seed)).sentences}
-    assert len(found) <= allowed(kind, seeds), found
+    false_sentences = {
+        verdict.name: verdict.sentences
+        for seed in seeds
+        if (verdict := judge_program(kind, seed)).sentences
+    }
+    assert len(false_sentences) <= count_allowed(kind, seeds), false_sentences

@@ -32,42 +32,55 @@ RIGHT = {
 }
 
 
-def said(*findings: dict[str, Any]) -> dict[str, Any]:
+def make_result(*findings: dict[str, Any]) -> dict[str, Any]:
     return {"format": 1, "findings": list(findings), "checks": []}
 
 
 def test_score_of_a_right_answer_has_all_parts() -> None:
-    one = score(LABEL, said(RIGHT))
-    assert one.fired == ("round-trips",)
-    assert (one.cause, one.lever, one.share) == (True, True, True)
-    assert (one.false, one.foreign) == ((), ())
-    assert one.length == len("For 63 % of the time the host waits after a report. ") + len(
+    exam_score = score(LABEL, make_result(RIGHT))
+    assert exam_score.fired == ("round-trips",)
+    assert (exam_score.cause, exam_score.lever, exam_score.share) == (True, True, True)
+    assert (exam_score.false, exam_score.foreign) == ((), ())
+    assert exam_score.length == len("For 63 % of the time the host waits after a report. ") + len(
         "Wait once for several."
     )
-    assert one.is_answered
-    assert one.is_right
+    assert exam_score.is_answered
+    assert exam_score.is_right
 
 
 def test_score_without_a_finding_is_not_answered() -> None:
-    one = score(LABEL, said())
-    assert (one.fired, one.cause, one.lever, one.share, one.length) == ((), False, False, False, 0)
-    assert not one.is_answered
+    exam_score = score(LABEL, make_result())
+    assert (
+        exam_score.fired,
+        exam_score.cause,
+        exam_score.lever,
+        exam_score.share,
+        exam_score.length,
+    ) == ((), False, False, False, 0)
+    assert not exam_score.is_answered
 
 
 def test_score_of_a_note_alone_is_not_answered() -> None:
-    one = score(LABEL, said(RIGHT | {"severity": "note"}))
-    assert one.cause
-    assert not one.is_answered
+    exam_score = score(LABEL, make_result(RIGHT | {"severity": "note"}))
+    assert exam_score.cause
+    assert not exam_score.is_answered
 
 
 def test_score_reads_only_the_first_finding(subtests: pytest.Subtests) -> None:
-    before = {"rule": "clock", "severity": "error", "message": "It is hot.", "advice": None}
-    for within, answered in ((1, False), (2, True), (3, True)):
-        with subtests.test(f"within {within}"):
-            one = score(replace(LABEL, within=within), said(before, RIGHT))
-            assert one.is_answered == answered
-            assert one.fired == ("clock", "round-trips")
-            assert one.length == len("It is hot.")
+    earlier_finding = {
+        "rule": "clock",
+        "severity": "error",
+        "message": "It is hot.",
+        "advice": None,
+    }
+    for read_count, answered in ((1, False), (2, True), (3, True)):
+        with subtests.test(f"within {read_count}"):
+            exam_score = score(
+                replace(LABEL, within=read_count), make_result(earlier_finding, RIGHT)
+            )
+            assert exam_score.is_answered == answered
+            assert exam_score.fired == ("clock", "round-trips")
+            assert exam_score.length == len("It is hot.")
 
 
 def test_score_of_a_part_that_is_missing(subtests: pytest.Subtests) -> None:
@@ -82,13 +95,13 @@ def test_score_of_a_part_that_is_missing(subtests: pytest.Subtests) -> None:
     }
     for name, (finding, parts) in cases.items():
         with subtests.test(name):
-            one = score(LABEL, said(finding))
-            assert (one.cause, one.lever, one.share) == parts
-            assert not one.is_answered
+            exam_score = score(LABEL, make_result(finding))
+            assert (exam_score.cause, exam_score.lever, exam_score.share) == parts
+            assert not exam_score.is_answered
 
 
 def test_score_of_shares_at_their_bounds(subtests: pytest.Subtests) -> None:
-    for words, named in (
+    for words, is_named in (
         ("60.1 %", True),
         ("59.9 %", False),
         ("69.9%", True),
@@ -98,12 +111,14 @@ def test_score_of_shares_at_their_bounds(subtests: pytest.Subtests) -> None:
         ("0.65", False),
     ):
         with subtests.test(words):
-            assert score(LABEL, said(RIGHT | {"message": words})).share == named
+            assert score(LABEL, make_result(RIGHT | {"message": words})).share == is_named
 
 
 def test_score_where_no_share_is_asked_for() -> None:
-    one = score(replace(LABEL, shares=()), said(RIGHT | {"message": "The host waits. A report."}))
-    assert one.share is None
+    exam_score = score(
+        replace(LABEL, shares=()), make_result(RIGHT | {"message": "The host waits. A report."})
+    )
+    assert exam_score.share is None
 
 
 def test_score_names_words_that_are_false_or_foreign_in_any_finding() -> None:
@@ -113,10 +128,10 @@ def test_score_names_words_that_are_false_or_foreign_in_any_finding() -> None:
         "message": "Another process takes 3 %.",
         "advice": "Use fewer Tokens.",
     }
-    one = score(LABEL, said(RIGHT, later))
-    assert (one.false, one.foreign) == (("Another process",), ("Token",))
-    assert one.is_answered
-    assert not one.is_right
+    exam_score = score(LABEL, make_result(RIGHT, later))
+    assert (exam_score.false, exam_score.foreign) == (("Another process",), ("Token",))
+    assert exam_score.is_answered
+    assert not exam_score.is_right
 
 
 def test_score_holds_only_untrue_and_foreign_words_against_a_note(
@@ -130,8 +145,8 @@ def test_score_holds_only_untrue_and_foreign_words_against_a_note(
     ):
         with subtests.test(message):
             note = {"rule": "rival", "severity": "note", "message": message, "advice": None}
-            one = score(label, said(RIGHT, note))
-            assert (one.false, one.foreign) == (false, foreign)
+            exam_score = score(label, make_result(RIGHT, note))
+            assert (exam_score.false, exam_score.foreign) == (false, foreign)
 
 
 def test_score_holds_no_word_against_a_sentence_that_denies_it(subtests: pytest.Subtests) -> None:
@@ -144,14 +159,14 @@ def test_score_holds_no_word_against_a_sentence_that_denies_it(subtests: pytest.
     ):
         with subtests.test(message):
             later = {"rule": "rival", "severity": "warning", "message": message, "advice": None}
-            assert score(LABEL, said(RIGHT, later)).false == false
+            assert score(LABEL, make_result(RIGHT, later)).false == false
 
 
 def test_score_finds_a_share_among_the_facts_of_the_first_finding(
     subtests: pytest.Subtests,
 ) -> None:
     silent = RIGHT | {"message": "The host waits after a report."}
-    for value, unit, named in (
+    for value, unit, is_named in (
         (0.66, "ratio", True),
         (0.5, "ratio", False),
         (0.66, "ns", False),
@@ -159,25 +174,25 @@ def test_score_finds_a_share_among_the_facts_of_the_first_finding(
     ):
         with subtests.test(f"{value} {unit}"):
             facts = [{"name": "idle", "value": value, "unit": unit}]
-            assert score(LABEL, said(silent | {"facts": facts})).share == named
-            assert score(LABEL, said(silent, RIGHT | {"facts": facts})).share is False
+            assert score(LABEL, make_result(silent | {"facts": facts})).share == is_named
+            assert score(LABEL, make_result(silent, RIGHT | {"facts": facts})).share is False
 
 
 def test_score_of_a_first_finding_that_is_too_long() -> None:
     long = RIGHT | {"message": RIGHT["message"] + " " + "x" * 80}
-    one = score(LABEL, said(long))
-    assert one.is_answered
-    assert not one.is_right
+    exam_score = score(LABEL, make_result(long))
+    assert exam_score.is_answered
+    assert not exam_score.is_right
 
 
 def test_score_of_a_healthy_program_asks_for_silence(subtests: pytest.Subtests) -> None:
     healthy = replace(LABEL, healthy=True, cause=(), lever=(), shares=())
     note = {"rule": "memory-bound", "severity": "note", "message": "Busy.", "advice": ""}
     for name, document, answered in (
-        ("silence", said(), True),
-        ("a note", said(note), True),
-        ("a warning", said(RIGHT), False),
-        ("an error", said(RIGHT | {"severity": "error"}), False),
+        ("silence", make_result(), True),
+        ("a note", make_result(note), True),
+        ("a warning", make_result(RIGHT), False),
+        ("an error", make_result(RIGHT | {"severity": "error"}), False),
     ):
         with subtests.test(name):
             assert score(healthy, document).is_answered == answered
@@ -186,7 +201,7 @@ def test_score_of_a_healthy_program_asks_for_silence(subtests: pytest.Subtests) 
 def test_table_counts_answers_and_names_words() -> None:
     wrong = RIGHT | {"advice": "Close another process."}
     labels = {"first": LABEL, "second": replace(LABEL, thread="project #2")}
-    scores = {"first": score(LABEL, said(RIGHT)), "second": score(LABEL, said(wrong))}
+    scores = {"first": score(LABEL, make_result(RIGHT)), "second": score(LABEL, make_result(wrong))}
     assert table(labels, scores).splitlines() == [
         "| mechanism | program | thread | cause | lever | share | false or foreign | long |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",

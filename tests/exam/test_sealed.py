@@ -135,17 +135,17 @@ def test_no_reading_answers_another_problem_of_the_second_exam(
     for name, label in labels.items():
         with subtests.test(name):
             answered = [
-                other
-                for other, findings in readings.items()
+                other_name
+                for other_name, findings in readings.items()
                 if score(label, {"findings": findings}).is_answered
             ]
             assert answered == ([] if label.healthy else [name])
 
 
 def test_no_thread_is_one_that_the_rules_were_made_with() -> None:
-    known = PAGE.read_text(encoding="utf-8")
-    threads = [thread for one in labels_of_both().values() for thread in one.thread.split(", ")]
-    assert [thread for thread in threads if thread in known] == []
+    page_text = PAGE.read_text(encoding="utf-8")
+    threads = [thread for label in labels_of_both().values() for thread in label.thread.split(", ")]
+    assert [thread for thread in threads if thread in page_text] == []
     assert len(set(threads)) == len(threads)
 
 

@@ -15,7 +15,7 @@ LABEL = Label(
 )
 
 
-def invented(folder: Path) -> None:
+def write_invented_exports(folder: Path) -> None:
     """Write a program that commits 40 command buffers and waits for each."""
     program = Program(Mac(1, "M1"), OWNER)
     for _ in range(40):
@@ -26,8 +26,8 @@ def invented(folder: Path) -> None:
 
 @pytest.mark.processes
 def test_a_recording_is_written_imported_analyzed_and_scored(tmp_path: Path) -> None:
-    one = take(invented, LABEL, tmp_path)
-    assert (one.share, one.foreign) == (None, ())
+    exam_score = take(write_invented_exports, LABEL, tmp_path)
+    assert (exam_score.share, exam_score.foreign) == (None, ())
     assert (tmp_path / "run" / "result.json").is_file()
 
 

@@ -41,39 +41,41 @@ class Arguments:
         text = self.values.get("--time-limit", "")
         if not text:
             return None, ""
-        found = re.fullmatch(r"(\d+)(ms|s|m|h)?", text)
-        if found is None:
+        match = re.fullmatch(r"(\d+)(ms|s|m|h)?", text)
+        if match is None:
             raise RefusalError(64, f"unexpected time limit: {text}")
-        seconds = int(found[1]) * _UNITS[found[2] or "s"]
-        stated = f"{seconds * 1000:.1f} ms" if found[2] == "ms" else f"{seconds:.1f} s"
-        return seconds, f" Time limit: {stated}"
+        seconds = int(match[1]) * _UNITS[match[2] or "s"]
+        limit_text = f"{seconds * 1000:.1f} ms" if match[2] == "ms" else f"{seconds:.1f} s"
+        return seconds, f" Time limit: {limit_text}"
 
 
 def parse(options: list[str]) -> Arguments:
-    arguments, rest = Arguments(), list(options)
-    while rest:
-        word = rest.pop(0)
+    arguments, remaining_words = Arguments(), list(options)
+    while remaining_words:
+        word = remaining_words.pop(0)
         if word == "--launch":
-            arguments.command = rest[1:] if rest[:1] == ["--"] else rest
+            arguments.command = (
+                remaining_words[1:] if remaining_words[:1] == ["--"] else remaining_words
+            )
             break
         if word == "--no-prompt":
             arguments.no_prompt = True
-        elif word not in _WITH_VALUE or not rest:
+        elif word not in _WITH_VALUE or not remaining_words:
             raise RefusalError(64, f"unexpected argument: {word}")
         elif word == "--instrument":
-            arguments.instruments.append(rest.pop(0))
+            arguments.instruments.append(remaining_words.pop(0))
         elif word == "--env":
-            variable, _, text = rest.pop(0).partition("=")
+            variable, _, text = remaining_words.pop(0).partition("=")
             arguments.env[variable] = text
         else:
-            arguments.values[word] = rest.pop(0)
+            arguments.values[word] = remaining_words.pop(0)
     return arguments
 
 
 def check(arguments: Arguments, scenario: Scenario) -> None:
     """Refuse what the real one refuses; only the codes and texts on record are exact."""
     refuse = scenario.get("refuse")
-    if refuse and scenario.still("refuse", refuse.get("times")):
+    if refuse and scenario.is_due("refuse", refuse.get("times")):
         raise RefusalError(refuse["code"], refuse["text"])
     _ = arguments.limit  # refuses one that is none
     command, attach = arguments.command, arguments.attach

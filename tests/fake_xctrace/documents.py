@@ -56,18 +56,20 @@ Row = list[Cell | str | None]
 def toc(state: dict[str, Any]) -> str:
     target, limit = state["target"], state["limit"]
     process, processes = "<all-processes/>", list[tuple[str, int]]()
-    started, ended, version = "", "", ""
+    started, end_time, version = "", "", ""
     if target is not None:
-        started, ended, version = state["started"], state["ended"], state["version"]
+        started, end_time, version = state["started"], state["ended"], state["version"]
         processes = [("kernel", 0), WINDOW_SERVER, (target["name"], target["pid"])]
         end = ""
         if target["type"] == "launched":
             end = f' return-exit-status="{target["status"]}" termination-reason="{target["why"]}"'
-        name = _quoted(target["name"])
+        name = _quote(target["name"])
         process = f'<process type="{target["type"]}" name={name} pid="{target["pid"]}"{end}/>'
-    asked = state["counter_set"] != "(null)" or "Metal GPU Counters" in state["instruments"]
+    has_counters = state["counter_set"] != "(null)" or "Metal GPU Counters" in state["instruments"]
+    instrument = "Metal GPU Counters" if has_counters else "Metal Application"
+    shader_timeline = "Enabled" if has_counters else "Disabled"
     listed = "".join(
-        f'<process name={_quoted(name)} pid="{pid}" path="/"/>' for name, pid in processes
+        f'<process name={_quote(name)} pid="{pid}" path="/"/>' for name, pid in processes
     )
     tables = "".join(f'<table{more} schema="{schema}"/>' for schema, more in _TABLES)
     return f"""<?xml version="1.0"?>
@@ -82,7 +84,7 @@ os-version="26.3.1 (25D2128)" uuid="00000000-0000-0000-0000-000000000000"/>
             </target>
             <summary>
                 <start-date>{started}</start-date>
-                <end-date>{ended}</end-date>
+                <end-date>{end_time}</end-date>
                 <duration>{state["duration"]:.6f}</duration>
                 <end-reason>{state["reason"]}</end-reason>
                 <instruments-version>{version}</instruments-version>
@@ -90,10 +92,10 @@ os-version="26.3.1 (25D2128)" uuid="00000000-0000-0000-0000-000000000000"/>
                 <recording-mode>Deferred</recording-mode>
                 <time-limit>{f"{limit:g} seconds" if limit else "12 hours"}</time-limit>
                 <intruments-recording-settings>
-                    <instrument name="Metal {"GPU Counters" if asked else "Application"}"><array>
+                    <instrument name="{instrument}"><array>
                         <dictionary><key name="GPU">
                             <value>Counter Set: {_escape(state["counter_set"])}</value>
-                            <value>Shader Timeline: {"Enabled" if asked else "Disabled"}</value>
+                            <value>Shader Timeline: {shader_timeline}</value>
                         </key></dictionary>
                     </array></instrument>
                 </intruments-recording-settings>
@@ -113,7 +115,7 @@ def table(state: dict[str, Any], schema: str, place: int) -> str | None:
         return None
     columns = COLUMNS.get(schema, "").split()
     rows = _rows(state, schema)
-    return _encoded(schema, columns, rows, numbers[max(place, 1) - 1])
+    return _encode_table(schema, columns, rows, numbers[max(place, 1) - 1])
 
 
 def _rows(state: dict[str, Any], schema: str) -> list[Row]:
@@ -132,10 +134,10 @@ def _rows(state: dict[str, Any], schema: str) -> list[Row]:
 
 
 def _interval(number: int, name: str, pid: int) -> Row:
-    own = pid != WINDOW_SERVER[1]
+    is_target = pid != WINDOW_SERVER[1]
     return [
-        _time(number * _STEP + (0 if own else 1000)),
-        _duration(3_000_000 + number % 7 * 1000), "Compute" if own else "Fragment", None,
+        _time(number * _STEP + (0 if is_target else 1000)),
+        _duration(3_000_000 + number % 7 * 1000), "Compute" if is_target else "Fragment", None,
         _duration(200_000 + number % 5 * 1000), "0", _label(f"Dispatch {number}"),
         "Active", "4", "3", _process(name, pid), "M1", "", _label(""),
         Cell("size-in-bytes", "0", "0 Bytes"), str(pid * 10_000 + number),
@@ -164,7 +166,7 @@ def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = _escape(text).replace('"', "&quot;").replace("\n", "&#10;")
     return f'"{escaped}"'
 
@@ -181,28 +183,28 @@ class Encoder:
         if cell in self._ids:
             return f'<{cell.tag} ref="{self._ids[cell]}"/>'
         number = self._ids[cell] = len(self._ids) + 1
-        inside = "".join(map(self.encode, cell.children)) or _escape(cell.text)
-        fmt = _quoted(cell.fmt or cell.text)
-        return f'<{cell.tag} id="{number}" fmt={fmt}>{inside}</{cell.tag}>'
+        content = "".join(map(self.encode, cell.children)) or _escape(cell.text)
+        fmt = _quote(cell.fmt or cell.text)
+        return f'<{cell.tag} id="{number}" fmt={fmt}>{content}</{cell.tag}>'
 
 
-def _encoded(schema: str, columns: list[str], rows: list[Row], place: int) -> str:
+def _encode_table(schema: str, columns: list[str], rows: list[Row], place: int) -> str:
     """Write a table; a cell that is text alone has the type of its column."""
-    named = [column.split(":") for column in columns]
+    typed_columns = [column.split(":") for column in columns]
     header = "".join(
         f"<col><mnemonic>{mnemonic}</mnemonic><name>{mnemonic}</name>"
         f"<engineering-type>{kind}</engineering-type></col>"
-        for mnemonic, kind in named
+        for mnemonic, kind in typed_columns
     )
-    encode, written = Encoder().encode, ""
+    encode, rows_xml = Encoder().encode, ""
     for row in rows:
-        typed = zip(row, named, strict=True)
+        typed = zip(row, typed_columns, strict=True)
         cells = [Cell(kind, cell) if isinstance(cell, str) else cell for cell, (_, kind) in typed]
-        written += f"<row>{''.join(map(encode, cells))}</row>\n"
+        rows_xml += f"<row>{''.join(map(encode, cells))}</row>\n"
     return (
         '<?xml version="1.0"?>\n<trace-query-result>\n'
         f"<node xpath='//trace-toc[1]/run[1]/data[1]/table[{place}]'>"
-        f'<schema name="{schema}">{header}</schema>{written}</node></trace-query-result>\n'
+        f'<schema name="{schema}">{header}</schema>{rows_xml}</node></trace-query-result>\n'
     )
 
 
@@ -219,11 +221,11 @@ def _label(words: str) -> Cell:
 
 
 def _process(name: str, pid: int) -> Cell:
-    inside = (Cell("pid", str(pid)), Cell("device-session", "TODO"))
-    return Cell("process", fmt=f"{name} ({pid})", children=inside)
+    children = (Cell("pid", str(pid)), Cell("device-session", "TODO"))
+    return Cell("process", fmt=f"{name} ({pid})", children=children)
 
 
 def _thread(name: str, pid: int) -> Cell:
     fmt = f"Main Thread 0x{pid:x} ({name}, pid: {pid})"
-    inside = (Cell("tid", str(pid), f"0x{pid:x}"), _process(name, pid))
-    return Cell("thread", fmt=fmt, children=inside)
+    children = (Cell("tid", str(pid), f"0x{pid:x}"), _process(name, pid))
+    return Cell("thread", fmt=fmt, children=children)

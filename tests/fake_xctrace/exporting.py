@@ -20,40 +20,40 @@ def export(options: list[str], scenario: Scenario) -> int:
     scenario.note("Exporting")
     time.sleep(scenario.get("export_delay", 0))
     words = iter(options)
-    given = {word: "" if word == "--toc" else next(words, "") for word in words}
-    modes = given.keys() & {"--toc", "--xpath"}
-    if len(modes) != 1 or given.keys() - modes - {"--input", "--output"}:
+    option_values = {word: "" if word == "--toc" else next(words, "") for word in words}
+    modes = option_values.keys() & {"--toc", "--xpath"}
+    if len(modes) != 1 or option_values.keys() - modes - {"--input", "--output"}:
         sys.stderr.write("Table of Contents and XPath query are two separate modes\n")
         return _USAGE  # the wording is not on record
     transient = scenario.get("missing_template", 0)
-    missing = transient and scenario.still("export", transient)
-    bundle = Path("/nowhere" if missing else given.get("--input", ""))
+    missing = transient and scenario.is_due("export", transient)
+    bundle = Path("/nowhere" if missing else option_values.get("--input", ""))
     try:
         there = bundle / "state.json"  # of a real bundle
         state = json.loads((there if there.exists() else bundle / "form.template").read_text())
     except (OSError, ValueError):
         sys.stderr.write(f"{texts.NO_TEMPLATE}\n")
         return _MISSING
-    if "--toc" in given:
-        return _write(given, documents.toc(state))
-    return _table(given, state, scenario)
+    if "--toc" in option_values:
+        return _write(option_values, documents.toc(state))
+    return _table(option_values, state, scenario)
 
 
-def _table(given: dict[str, str], state: dict, scenario: Scenario) -> int:
-    found = _XPATH.fullmatch(given["--xpath"])
-    if found is None:
+def _table(option_values: dict[str, str], state: dict, scenario: Scenario) -> int:
+    match = _XPATH.fullmatch(option_values["--xpath"])
+    if match is None:
         sys.stderr.write('Export failed: XQueryError:3 - "invalid token"\n')
         return 1
-    schema, place = found[2], int(found[3] or 0)
+    schema, place = match[2], int(match[3] or 0)
     scenario.note(f"Exporting {schema}")
     text = documents.table(state, schema, place)
-    if found[1] != "1" or text is None:
-        return _write(given, texts.NO_MATCH)
-    return _write(given, text)
+    if match[1] != "1" or text is None:
+        return _write(option_values, texts.NO_MATCH)
+    return _write(option_values, text)
 
 
-def _write(given: dict[str, str], text: str) -> int:
-    output = given.get("--output")
+def _write(option_values: dict[str, str], text: str) -> int:
+    output = option_values.get("--output")
     if output:
         Path(output).write_text(text)
         text = f"Finished export to the file: {output}\n"

@@ -61,7 +61,7 @@ class Recording:
         self._begin()
         stop_line, reason = self._wait()
         self._say(stop_line)
-        self._take("stop_delay", whole=True)
+        self._take("stop_delay", uninterruptible=True)
         code = self._end_child()
         self._complain()
         failed = any(severity == "Error" for severity, _ in self.issues)
@@ -71,20 +71,22 @@ class Recording:
         return 2 if failed else code
 
     def _announcement(self) -> str:
-        what = f"the {self.arguments.template} template"
+        template_text = f"the {self.arguments.template} template"
         if self.arguments.instruments:
-            what += "".join(f" and {name} Instrument" for name in self.arguments.instruments)
+            template_text += "".join(
+                f" and {name} Instrument" for name in self.arguments.instruments
+            )
         if self.arguments.command:
             target = f"Launching process: {Path(self.arguments.command[0]).name}."
         else:
             pid = self.arguments.attach
             target = f"Attaching to: {_name_of(int(pid))} ({pid})."
-        return f"Starting recording with {what}. {target}{self.arguments.limit[1]}"
+        return f"Starting recording with {template_text}. {target}{self.arguments.limit[1]}"
 
-    def _take(self, what: str, *, whole: bool = False) -> None:
+    def _take(self, delay_key: str, *, uninterruptible: bool = False) -> None:
         """Let time pass; SIGINT cuts it short unless it is to be taken whole."""
-        end = time.monotonic() + self.scenario.get(what, 0)
-        while time.monotonic() < end and (whole or not self.interrupted):
+        end = time.monotonic() + self.scenario.get(delay_key, 0)
+        while time.monotonic() < end and (uninterruptible or not self.interrupted):
             time.sleep(_TICK)
 
     def _lock(self) -> IO[str]:
@@ -92,7 +94,7 @@ class Recording:
         path = Path(tempfile.gettempdir()) / f"fake-kperf-{os.getuid()}.lock"
         handle = path.open("w")
         locked = self.scenario.get("locked")
-        if (locked and self.scenario.still("locked", locked)) or not _taken(handle):
+        if (locked and self.scenario.is_due("locked", locked)) or not _try_lock(handle):
             text = "_lockKPerf: could not lock kperf. Likely another session just started."
             self.issues.append(("Error", text))
             self.locked_out = True
@@ -150,8 +152,8 @@ class Recording:
             return
         lines = [texts.ISSUES]
         for severity, text in self.issues:
-            first, *nested = text.split("\n")
-            lines += [f"* [{severity}] {first}", ""]
+            first_line, *nested = text.split("\n")
+            lines += [f"* [{severity}] {first_line}", ""]
             lines += [f"\t* [{severity}] {line}" for line in nested]
         sys.stderr.write("\n".join(lines) + "\n")
         sys.stderr.flush()
@@ -168,10 +170,10 @@ class Recording:
         self._hang_at("saved")
 
     def _write_document(self, reason: str) -> None:
-        ended = datetime.now().astimezone()
+        end_time = datetime.now().astimezone()
         failed = any(severity == "Error" for severity, _ in self.issues)
-        asked = "Metal GPU Counters" in self.arguments.instruments
-        by_default = "Performance Limiters" if asked else "(null)"
+        has_counters = "Metal GPU Counters" in self.arguments.instruments
+        by_default = "Performance Limiters" if has_counters else "(null)"
         counter_set = self.scenario.get("counter_set", by_default)
         started = self.started.isoformat(timespec="milliseconds")
         state = {
@@ -179,8 +181,8 @@ class Recording:
             "instruments": self.arguments.instruments,
             "limit": self.limit,
             "started": self.scenario.get("start_date", started),
-            "ended": ended.isoformat(timespec="milliseconds"),
-            "duration": 0.0 if failed else (ended - self.started).total_seconds(),
+            "ended": end_time.isoformat(timespec="milliseconds"),
+            "duration": 0.0 if failed else (end_time - self.started).total_seconds(),
             "reason": reason,
             "target": None if failed else self._target(),
             "version": "26.0 (17C529)",
@@ -197,16 +199,16 @@ class Recording:
             pid = int(self.arguments.attach)
             return {"type": "attached", "pid": pid, "name": _name_of(pid)}
         code, name = self.child.poll() or 0, Path(self.arguments.command[0]).name
-        why = f"exit({code})" if code >= 0 else signal.Signals(-code).name
-        known = {"type": "launched", "pid": self.child.pid, "name": name}
-        return {**known, "status": abs(code), "why": why}
+        exit_reason = f"exit({code})" if code >= 0 else signal.Signals(-code).name
+        launch_facts = {"type": "launched", "pid": self.child.pid, "name": name}
+        return {**launch_facts, "status": abs(code), "why": exit_reason}
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         self.interrupted = True
 
     def _die_at(self, moment: str) -> None:
         die = self.scenario.get("die")
-        if not die or die["at"] != moment or not self.scenario.still("die", die.get("times")):
+        if not die or die["at"] != moment or not self.scenario.is_due("die", die.get("times")):
             return
         if self.child is not None:
             self.child.kill()
@@ -222,7 +224,7 @@ class Recording:
         self.scenario.note(line)
 
 
-def _taken(handle: IO[str]) -> bool:
+def _try_lock(handle: IO[str]) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -244,14 +246,14 @@ def _write_real_bundle(bundle: Path, state: dict[str, Any], packages: list[str])
     from bundle_writer.from_exports import tables_of_exports  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(dir=bundle.parent) as folder:
-        exports, made = Path(folder) / "exports", Path(folder) / "made.trace"
+        exports, new_bundle = Path(folder) / "exports", Path(folder) / "made.trace"
         exports.mkdir()
         (exports / "toc.xml").write_text(documents.toc(state))
         for schema in documents.COLUMNS:
             text = documents.table(state, schema, 1)
             (exports / f"{schema}.xml").write_text(text or "")
         converted = tables_of_exports(exports)
-        write_bundle(made, converted.tables, info=converted.info)
+        write_bundle(new_bundle, converted.tables, info=converted.info)
         shutil.rmtree(bundle)
-        made.rename(bundle)
+        new_bundle.rename(bundle)
     (bundle / "state.json").write_text(json.dumps(state))

@@ -23,12 +23,12 @@ class Scenario:
             with self._path.with_suffix(".said").open("a") as file:
                 file.write(f"{line}\n")
 
-    def still(self, what: str, times: int | None) -> bool:
+    def is_due(self, event: str, times: int | None) -> bool:
         """Tell whether something that happens so many times (None: always) happens once more."""
         if self._path is None or times is None:
             return True
-        file = self._path.with_suffix(f".{what}.count")
-        before = len(file.read_bytes()) if file.exists() else 0
+        file = self._path.with_suffix(f".{event}.count")
+        past_count = len(file.read_bytes()) if file.exists() else 0
         with file.open("ab") as handle:
             handle.write(b".")
-        return before < times
+        return past_count < times

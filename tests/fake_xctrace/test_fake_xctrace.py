@@ -39,8 +39,8 @@ def call(scenario: Scenario) -> Call:
     return run
 
 
-def export(call: Call, bundle: Path, *what: str) -> subprocess.CompletedProcess[str]:
-    return call("xctrace", "export", "--input", str(bundle), *what)
+def export(call: Call, bundle: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return call("xctrace", "export", "--input", str(bundle), *options)
 
 
 def table(schema: str) -> str:
@@ -62,18 +62,18 @@ def test_a_recording_prints_these_five_lines(
 ) -> None:  # fmt: skip
     target = ("--launch", "--", *command) if command else ("--attach", str(sleeper.pid))
     output = ("--output", str(tmp_path / "a.trace"), "--no-prompt")
-    ended = call("xctrace", "record", *MST, "--time-limit", limit, *output, *target)
+    result = call("xctrace", "record", *MST, "--time-limit", limit, *output, *target)
     name = Path(f"/proc/{sleeper.pid}/comm").read_text().strip()
     attached = f"Attaching to: {name} ({sleeper.pid})."
-    what = f"Launching process: {Path(sys.executable).name}." if command else attached
-    assert ended.stdout.splitlines() == [
-        f"{STARTING} {what} Time limit: {float(limit[:-1])} s",
+    target_text = f"Launching process: {Path(sys.executable).name}." if command else attached
+    assert result.stdout.splitlines() == [
+        f"{STARTING} {target_text} Time limit: {float(limit[:-1])} s",
         "Ctrl-C to stop the recording",
         f"{end}ending recording...",
         "Recording completed. Saving output file...",
         "Output file saved as: a.trace",
     ]
-    assert (ended.returncode, ended.stderr) == (code, "")
+    assert (result.returncode, result.stderr) == (code, "")
     assert sleeper.poll() is None
 
 
@@ -89,9 +89,9 @@ def test_while_it_records_and_once_it_was_stopped(
         while "Ctrl-C" not in process.stdout.readline():
             assert process.poll() is None
         process.terminate()
-        ended = export(call, bundle, "--toc")
-        said = "Export failed: Document Missing Template Error\n"
-        assert (ended.returncode, ended.stderr) == (10, said)
+        result = export(call, bundle, "--toc")
+        message = "Export failed: Document Missing Template Error\n"
+        assert (result.returncode, result.stderr) == (10, message)
         second = call(*record, str(tmp_path / "b.trace"))
         assert second.returncode == 2
         assert "_lockKPerf: could not lock kperf." in second.stderr
@@ -108,22 +108,25 @@ def test_what_it_saved_is_exported(
 ) -> None:
     scenario(prompts=True)
     monkeypatch.setenv("SECRET", "x")
-    bundle, seen = tmp_path / "a.trace", tmp_path / "seen.txt"
-    code = f"import os; open({str(seen)!r}, 'w').write(repr(sorted(os.environ)))"
+    bundle, environment_file = tmp_path / "a.trace", tmp_path / "seen.txt"
+    code = f"import os; open({str(environment_file)!r}, 'w').write(repr(sorted(os.environ)))"
     target = ("--env", "KEY=a=b", "--launch", "--", *QUICK[:-1], code)
     record = ("xctrace", "record", *MST, "--output", str(bundle), *target)
     assert call(*record, stdin="\n").returncode == 0
     # a launched program gets only what --env names
-    assert ("'KEY'" in seen.read_text(), "SECRET" in seen.read_text()) == (True, False)
+    assert ("'KEY'" in environment_file.read_text(), "SECRET" in environment_file.read_text()) == (
+        True,
+        False,
+    )
     scenario(missing_template=2)
     *early, late = (export(call, bundle, "--toc") for _ in range(3))
-    assert [ended.returncode for ended in (*early, late)] == [10, 10, 0]
+    assert [result.returncode for result in (*early, late)] == [10, 10, 0]
     run = etree.fromstring(late.stdout.encode()).find("run")
     process, summary = run.find("info/target/process").attrib, run.find("info/summary")
-    known = [process[name] for name in ("type", "return-exit-status", "termination-reason")]
-    assert known == ["launched", "0", "exit(0)"]
-    said = [summary.findtext(name) for name in ("template-name", "end-reason")]
-    assert said == ["Metal System Trace", "Target app exited"]
+    process_facts = [process[name] for name in ("type", "return-exit-status", "termination-reason")]
+    assert process_facts == ["launched", "0", "exit(0)"]
+    summary_texts = [summary.findtext(name) for name in ("template-name", "end-reason")]
+    assert summary_texts == ["Metal System Trace", "Target app exited"]
     assert float(summary.findtext("duration")) > 0
     assert "Counter Set: (null)" in etree.tostring(summary, encoding="unicode")
     # a table is positional, with ids in order
@@ -135,13 +138,13 @@ def test_what_it_saved_is_exported(
     ids = [int(cell.get("id")) for cell in root.iter() if cell.get("id")]
     assert ids == list(range(1, len(ids) + 1))
     # where nothing matches it ends well
-    ended = export(call, bundle, "--xpath", table("no-such-table"))
+    result = export(call, bundle, "--xpath", table("no-such-table"))
     empty = '<?xml version="1.0"?>\n<trace-query-result>\n</trace-query-result>\n'
-    assert (ended.returncode, ended.stdout) == (0, empty)
+    assert (result.returncode, result.stdout) == (0, empty)
     # repeated schemas are chosen by place
     infos = (table("gpu-counter-info") + nth for nth in ("[1]", "[2]"))
-    found = [export(call, bundle, "--xpath", path).stdout for path in infos]
-    assert [re.search(r"table\[(\d+)\]", text).group(1) for text in found] == ["2", "3"]
+    table_texts = [export(call, bundle, "--xpath", path).stdout for path in infos]
+    assert [re.search(r"table\[(\d+)\]", text).group(1) for text in table_texts] == ["2", "3"]
 
 
 def test_run_issues_are_told_on_standard_error_and_end_with_2(
@@ -152,13 +155,13 @@ def test_run_issues_are_told_on_standard_error_and_end_with_2(
     scenario(issues=[["Error", f"{wrong}\n{advice}"]])
     bundle = tmp_path / "network.trace"
     options = ("--time-limit", "100ms", "--output", str(bundle), "--attach", str(os.getpid()))
-    ended = call("xctrace", "record", "--template", "System Trace", *options)
-    assert ended.returncode == 2
-    assert ended.stdout.splitlines()[-2:] == [
+    result = call("xctrace", "record", "--template", "System Trace", *options)
+    assert result.returncode == 2
+    assert result.stdout.splitlines()[-2:] == [
         "Recording failed with errors. Saving output file...",
         "Output file saved as: network.trace",
     ]
-    assert ended.stderr == (
+    assert result.stderr == (
         "Run issues were detected (trace is still ready to be viewed):\n"
         f"* [Error] {wrong}\n\n\t* [Error] {advice}\n"
     )
@@ -177,6 +180,6 @@ def test_arguments_that_are_refused(call: Call, tmp_path: Path) -> None:
             "Instrument with name 'System Trace' cannot be found",
         ),
     ):
-        ended = call("xctrace", "record", "--output", str(tmp_path / "a.trace"), *options)
-        assert (ended.returncode, ended.stdout, ended.stderr) == (code, "", f"{text}\n")
+        result = call("xctrace", "record", "--output", str(tmp_path / "a.trace"), *options)
+        assert (result.returncode, result.stdout, result.stderr) == (code, "", f"{text}\n")
     assert not list(tmp_path.glob("*.trace"))

@@ -33,12 +33,12 @@ def run(tmp_path: Path) -> Callable[..., Recording]:
     ) -> Recording:
         recording = Recording(tmp_path / name)
         recording.folder.mkdir()
-        known = replace(of, created=created)
+        run_provenance = replace(of, created=created)
         speed = Measurement("tokens_per_second", rate, "tokens/s", Better.HIGHER)
         step = Measurement("step_p50", 1e6, "ns", Better.LOWER)
         check = RuleCheck("bubbles", Status.FOUND if findings else Status.PASSED)
-        recording.save_provenance(known)
-        save(recording.result_file, Result(known, (speed, step), findings, (check,)))
+        recording.save_provenance(run_provenance)
+        save(recording.result_file, Result(run_provenance, (speed, step), findings, (check,)))
         return recording
 
     return make
@@ -54,8 +54,8 @@ def test_the_command_writes_a_row_for_each_run(tracekit: Any, run: Any, tmp_path
     run("raw", "1", 1.0).result_file.unlink()
     run("strange", "0", 1.0).provenance_file.write_text("{")
     (tmp_path / "notes").mkdir()
-    ran = tracekit("index", tmp_path)
-    assert (ran.code, ran.out.splitlines()) == (0, [str(tmp_path / "index.html")])
+    outcome = tracekit("index", tmp_path)
+    assert (outcome.code, outcome.out.splitlines()) == (0, [str(tmp_path / "index.html")])
     rows = [" ".join(row.text_content().split()) for row in page(tmp_path).xpath("//tbody/tr")]
     assert len(rows) == 4
     assert "has format 99" in rows[1]
@@ -69,9 +69,9 @@ def test_a_bench_stands_beside_runs_with_its_subjects(run: Any, tmp_path: Path) 
     paged = BenchRow("paged", "decode", "measured", micro=Timing(samples, 1, summarize(samples)))
     broken = BenchRow("naive", "decode", "failed", "ValueError: no")
     started = "2026-03-09T02:00:00+00:00"
-    whole = Bench({"machine": {"chip": "Apple M4 Max"}}, Shape(), {}, (paged,), started)
-    save_bench(whole, tmp_path / "before.json")
-    save_bench(replace(whole, rows=(paged, broken)), tmp_path / "failed.json")
+    full_bench = Bench({"machine": {"chip": "Apple M4 Max"}}, Shape(), {}, (paged,), started)
+    save_bench(full_bench, tmp_path / "before.json")
+    save_bench(replace(full_bench, rows=(paged, broken)), tmp_path / "failed.json")
     (tmp_path / "other.json").write_text("{}")
     rows = [" ".join(row.text_content().split()) for row in page(tmp_path).xpath("//tbody/tr")]
     assert len(rows) == 3
@@ -108,13 +108,13 @@ def test_a_folder_without_runs_or_that_cannot_be_written_to_is_said(
 
 
 def test_a_series_holds_the_latest_values_of_runs_of_its_kind(run: Any, tmp_path: Path) -> None:
-    for at in range(MOST_POINTS + 5):
-        run(f"{at:03}", f"{at:03}", float(at))
+    for index in range(MOST_POINTS + 5):
+        run(f"{index:03}", f"{index:03}", float(index))
     run("other", "998", 9.0, of=replace(PAGED, parameters={"batch": 4}))
     run("slow", "999", None)
-    slow, other, newest, *_ = entries_of(tmp_path)
+    slow, other_entry, newest, *_ = entries_of(tmp_path)
     assert newest["series"] == [float(at) for at in range(5, MOST_POINTS + 5)]
-    assert other["series"] == [9.0]
+    assert other_entry["series"] == [9.0]
     assert (slow["followed"].name, slow["series"]) == ("step_p50", [1e6])
     for name in ("b", "a", "c"):
         run(name, "9999", 1.0)
@@ -124,20 +124,20 @@ def test_a_series_holds_the_latest_values_of_runs_of_its_kind(run: Any, tmp_path
 
 def test_what_makes_runs_unlike() -> None:
     assert kind_of(replace(PAGED, created="later", tracekit="0.2")) == kind_of(PAGED)
-    others: dict[str, Any] = {"recorder": "xctrace", "workload": "sdpa", "command": ("./main",)}
-    others |= {"templates": ("Metal System Trace",), "machine": {"chip": "Apple M3"}}
-    for name, value in others.items():
+    changes: dict[str, Any] = {"recorder": "xctrace", "workload": "sdpa", "command": ("./main",)}
+    changes |= {"templates": ("Metal System Trace",), "machine": {"chip": "Apple M3"}}
+    for name, value in changes.items():
         assert kind_of(replace(PAGED, **{name: value})) != kind_of(PAGED), name
 
 
 def test_a_row_has_the_verdict_links_and_the_course_of_its_kind(run: Any, tmp_path: Path) -> None:
     run("2026 run", "2026-11-20T10:00:00+00:00", 12.5, BAD).report_file.write_text("")
     run("older", "2026-11-19T10:00:00+00:00", 10.0)
-    first, second = page(tmp_path).xpath("//tbody/tr")
-    assert first.xpath(".//th/a/@href") == ["2026%20run/report.html"]
-    assert "2026-11-20 10:00:00 UTC" in first.text_content()
-    assert "Idle for 20 %. Submit ahead. bubbles" in " ".join(first.text_content().split())
-    assert first.xpath(".//svg/@aria-label") == [
+    first_row, second = page(tmp_path).xpath("//tbody/tr")
+    assert first_row.xpath(".//th/a/@href") == ["2026%20run/report.html"]
+    assert "2026-11-20 10:00:00 UTC" in first_row.text_content()
+    assert "Idle for 20 %. Submit ahead. bubbles" in " ".join(first_row.text_content().split())
+    assert first_row.xpath(".//svg/@aria-label") == [
         "Tokens per second: the last of 2 runs of its kind, from 10 tokens/s to 12.5 tokens/s"
     ]
     assert second.xpath("count(.//polyline)") == 0
@@ -152,8 +152,8 @@ def test_a_run_without_workload_has_a_name(run: Any, tmp_path: Path) -> None:
 
 
 def test_hostile_names_stay_text_and_no_script_may_run(run: Any, tmp_path: Path) -> None:
-    of = Provenance(recorder="host", workload=HOSTILE, parameters={"name": HOSTILE})
-    run(HOSTILE, "1", 1.0, replace(BAD, message=HOSTILE), of=of)
+    provenance = Provenance(recorder="host", workload=HOSTILE, parameters={"name": HOSTILE})
+    run(HOSTILE, "1", 1.0, replace(BAD, message=HOSTILE), of=provenance)
     text = write_index(tmp_path).read_text()
     assert "<script" not in text
     [policy] = re.findall(r'Content-Security-Policy" content="([^"]+)"', text)

@@ -12,12 +12,16 @@ def running() -> frozenset[psutil.Process]:
     return frozenset(psutil.Process().children(recursive=True))
 
 
-def started_since(before: AbstractSet[psutil.Process]) -> list[psutil.Process]:
+def started_since(earlier_processes: AbstractSet[psutil.Process]) -> list[psutil.Process]:
     """Return the descendants since then, of whom zombies are still to be waited for.
 
     A browser or a database server that tests share may start a process of its own at any time.
     """
-    return [process for process in running() - before if before.isdisjoint(process.parents())]
+    return [
+        process
+        for process in running() - earlier_processes
+        if earlier_processes.isdisjoint(process.parents())
+    ]
 
 
 def until_gone(pid: int) -> None:
@@ -29,9 +33,9 @@ def until_gone(pid: int) -> None:
             time.sleep(0.01)
 
 
-def until(come: Callable[[], object], what: str = "") -> None:
+def until(come: Callable[[], object], description: str = "") -> None:
     """Wait until something is so; fail after a minute."""
     deadline = time.monotonic() + 60
     while not come():
-        assert time.monotonic() < deadline, f"it did not come to this: {what}"
+        assert time.monotonic() < deadline, f"it did not come to this: {description}"
         time.sleep(0.02)

@@ -14,16 +14,16 @@ def run(*arguments: str | Path) -> int:
     return 0
 
 
-def said(ran: Any) -> str:
+def join_stderr(outcome: Any) -> str:
     """Return what a command that ran wrote to stderr, on one line."""
-    return " ".join(ran.err.split())
+    return " ".join(outcome.err.split())
 
 
-def assert_error(ran: Any, code: int, *words: str) -> None:
+def assert_error(outcome: Any, code: int, *words: str) -> None:
     """Hold that a command ended with this exit code and these words, and is no bug of ours."""
-    assert ran.code == code, ran.err
-    assert "Traceback" not in ran.err
-    assert [word for word in words if word not in said(ran)] == [], ran.err
+    assert outcome.code == code, outcome.err
+    assert "Traceback" not in outcome.err
+    assert [word for word in words if word not in join_stderr(outcome)] == [], outcome.err
 
 
 def small(repeats: int) -> list[str]:

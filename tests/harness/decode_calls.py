@@ -46,12 +46,12 @@ def drawn(case: Case) -> DecodeProblem:
     pages = [random.normal(size=pool) for _ in range(2)]
     tables = random.permutation(pool[0]).reshape(batch, case.blocks).astype(np.int32)
     for sequence, length in enumerate(case.lens):
-        used = -(-length // block)
+        used_blocks = -(-length // block)
         for page in pages:
-            page[tables[sequence, used:]] = np.nan
+            page[tables[sequence, used_blocks:]] = np.nan
             if length % block:
-                page[tables[sequence, used - 1], length % block :] = np.nan
-        tables[sequence, used:] = UNMAPPED
+                page[tables[sequence, used_blocks - 1], length % block :] = np.nan
+        tables[sequence, used_blocks:] = UNMAPPED
     q = random.normal(size=(batch, case.group * KV_HEADS, case.head_dim))
     lens = np.zeros(max(8, batch), np.int32)
     lens[:batch] = case.lens
@@ -60,7 +60,7 @@ def drawn(case: Case) -> DecodeProblem:
 
 
 @cache
-def expected(case: Case) -> NDArray[np.float64]:
+def compute_expected(case: Case) -> NDArray[np.float64]:
     return reference_of(drawn(case), scale=case.head_dim**-0.5)
 
 
@@ -74,12 +74,12 @@ def traced(case: Case, how: DecodePlan) -> tuple[Generated, ...]:
     return generated(call, *(getattr(problem, name) for name in ARRAYS))
 
 
-def compiled(kernels: Iterable[Generated]) -> dict[str, KernelProgram]:
+def compile_programs(kernels: Iterable[Generated]) -> dict[str, KernelProgram]:
     texts: dict[str, KernelText] = {}
     for kernel in kernels:
         text, _, _ = kernel.text.partition("template [[host_name")
-        plain = text.replace(kernel.function, kernel.name)
-        texts[kernel.function] = KernelText(plain, kernel.name, kernel.template)
+        source = text.replace(kernel.function, kernel.name)
+        texts[kernel.function] = KernelText(source, kernel.name, kernel.template)
     with ThreadPoolExecutor() as pool:
         programs = pool.map(partial(compile_kernel, checked=True), texts.values())
         return dict(zip(texts, programs, strict=True))
@@ -99,31 +99,33 @@ def run(
 ) -> tuple[NDArray[np.float64], Statistics]:
     problem = drawn(case)
     rows = (problem.batch, problem.q_heads, how.partitions)
-    out = numpy_of(mx.full(problem.q.shape, mx.nan, problem.dtype))
-    given: dict[str, Any] = {name: numpy_of(getattr(problem, name)) for name in ARRAYS}
-    given |= {
+    output = numpy_of(mx.full(problem.q.shape, mx.nan, problem.dtype))
+    arguments: dict[str, Any] = {name: numpy_of(getattr(problem, name)) for name in ARRAYS}
+    arguments |= {
         "max_blocks": np.int32([problem.max_blocks]),
         "scale": np.float32([case.head_dim**-0.5]),
         "partitions": np.int32([how.partitions]),
         "sums": np.full((*rows, case.head_dim), np.nan, np.float32),
         "stats": np.full((*rows, 2), np.nan, np.float32),
-        "out": out,
+        "out": output,
         **(changes or {}),
     }
     statistics: list[Statistics] = []
     for kernel in traced(case, how):
         program = programs[kernel.function]
-        names = (known.name for known in program.parameters if known.kind == "buffer")
+        names = (parameter.name for parameter in program.parameters if parameter.kind == "buffer")
         size = {"grid": kernel.grid, "threadgroup": kernel.threadgroup}
-        own = {name: given[name] for name in names}
-        statistics.append(program.run(own, **size, order=order, seed=1))
-    result = mx.array(out).view(problem.dtype) if problem.dtype == mx.bfloat16 else mx.array(out)
+        kernel_arguments = {name: arguments[name] for name in names}
+        statistics.append(program.run(kernel_arguments, **size, order=order, seed=1))
+    result = (
+        mx.array(output).view(problem.dtype) if problem.dtype == mx.bfloat16 else mx.array(output)
+    )
     return as_float64(result), statistics[0]
 
 
-def relative_error(case: Case, out: NDArray[np.float64]) -> float:
+def relative_error(case: Case, output: NDArray[np.float64]) -> float:
     """Return the largest relative error of a sequence, in the 2-norm; NaN counts as inf."""
-    off = np.linalg.norm((out - expected(case)).reshape(len(case.lens), -1), axis=1)
-    size = np.linalg.norm(expected(case).reshape(len(case.lens), -1), axis=1)
+    off = np.linalg.norm((output - compute_expected(case)).reshape(len(case.lens), -1), axis=1)
+    size = np.linalg.norm(compute_expected(case).reshape(len(case.lens), -1), axis=1)
     relative = off / np.where(size > 0, size, 1.0)
     return float(np.nan_to_num(relative, nan=np.inf).max())

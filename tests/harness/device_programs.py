@@ -51,7 +51,7 @@ class Piece:
     channel: str = "Compute"
     label: str = "Compute Command 0"
     size: int = 0
-    beside: bool = False
+    is_parallel: bool = False
     """Whether it starts with the piece before it, and not behind it."""
 
 
@@ -74,7 +74,7 @@ class Program:
         self.rows.setdefault(schema, []).append(cells)
 
     @property
-    def free(self) -> int:
+    def queues_end(self) -> int:
         """When the device is through with all queues."""
         return max(self.queues.values(), default=0)
 
@@ -85,7 +85,7 @@ class Program:
 
     def commit(
         self,
-        at: int,
+        commit_time: int,
         pieces: Iterable[Piece],
         who: str = "Main Thread",
         tid: int = 101,
@@ -93,24 +93,38 @@ class Program:
     ) -> tuple[int, int]:
         """Commit a command buffer; return when the device starts it and when it is reported."""
         self.number += 1
-        start = begin = end = max(at + self.latency, self.queues.get(queue, 0))
-        last = begin
+        start = begin = end = max(commit_time + self.latency, self.queues.get(queue, 0))
+        previous_begin = begin
         for place, piece in enumerate(pieces):
-            begin = last if piece.beside else end
-            last = begin
-            self._run(begin, piece, at, place)
+            begin = previous_begin if piece.is_parallel else end
+            previous_begin = begin
+            self._run(begin, piece, commit_time, place)
             end = max(end, begin + piece.length)
         self.queues[queue] = end
         done = end + self.report
         committing = thread(who, tid, self.owner)
         self.add(
             "metal-application-command-buffer-submissions",
-            *(at - 10 * US, 10 * US, "CommandBufferSubmission", self.device, "Command Buffer"),
+            *(
+                commit_time - 10 * US,
+                10 * US,
+                "CommandBufferSubmission",
+                self.device,
+                "Command Buffer",
+            ),
             *(1, 8 * US, self.owner, committing, None, None, None, 0, 0, self._buffer),
         )
         self.add(
             "metal-application-encoders-list",
-            *(at - 9 * US, 8 * US, committing, self.owner, self.device, 0, "Command Buffer 0"),
+            *(
+                commit_time - 9 * US,
+                8 * US,
+                committing,
+                self.owner,
+                self.device,
+                0,
+                "Command Buffer 0",
+            ),
             *("[0] Command Buffer 0", "Compute Command 0", "[0] Compute Command 0", "Encoding"),
             *(self._buffer, 100_000 + 100 * self.number),
         )
@@ -124,10 +138,10 @@ class Program:
     def _run(self, start: int, piece: Piece, committed: int, place: int) -> None:
         encoder = 100_000 + 100 * self.number + place
         words = f"Command Buffer 0:{piece.label}   ( {self.name} ({self.pid}) )  {encoder:#x}"
-        shown = Compound(words, (("string", piece.label), ("uint64", encoder)))
+        label_cell = Compound(words, (("string", piece.label), ("uint64", encoder)))
         self.add(
             "metal-gpu-intervals",
-            *(start, piece.length, piece.channel, 0, start - committed, 0, shown, "Active"),
+            *(start, piece.length, piece.channel, 0, start - committed, 0, label_cell, "Active"),
             *(0, 0, self.owner, self.device, "", label(""), piece.size, self._buffer, encoder),
             encoder,
         )
@@ -140,23 +154,23 @@ class Program:
             *(start, end - start, end, self.owner, size, words, label("Allocated"), 0),
         )
 
-    def allocate(self, at: int, size: int) -> None:
+    def allocate(self, time: int, size: int) -> None:
         """Allocate a buffer."""
         count = len(self.rows.get("metal-resource-allocations", []))
         committing = thread("Main Thread", 101, self.owner)
         self.add(
             "metal-resource-allocations",
-            *(at, 0, self.owner, committing, count, None, "", 0, size, size, label("Allocation")),
+            *(time, 0, self.owner, committing, count, None, "", 0, size, size, label("Allocation")),
             *(self.device, "Buffer", "Allocation", None, None),
         )
 
-    def wire(self, at: int, length: int, size: int) -> None:
+    def wire(self, start: int, length: int, size: int) -> None:
         """Let the driver wire memory."""
         words = label(f"Wire {size / MIB:.2f} MiB")
         committing = thread("Main Thread", 101, self.owner)
         self.add(
             "metal-driver-event-intervals",
-            *(at, length, "Driver", "Wire Memory", 0, words, 0, -1, 0, self.owner, committing),
+            *(start, length, "Driver", "Wire Memory", 0, words, 0, -1, 0, self.owner, committing),
             *(self.device, _NOBODY, False),
         )
 

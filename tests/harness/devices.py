@@ -16,14 +16,14 @@ def device(folder: Path, name: str) -> Path:
     can be made, the test is skipped by name.
     """
     if os.geteuid() != 0:
-        own = Path("/dev") / name
-        if not own.is_char_device():
-            pytest.skip(f"no {own} here")
-        return own
-    made = folder / name
+        system_device = Path("/dev") / name
+        if not system_device.is_char_device():
+            pytest.skip(f"no {system_device} here")
+        return system_device
+    device_file = folder / name
     try:
-        os.mknod(made, stat.S_IFCHR | 0o666, os.makedev(1, _MINOR[name]))
-        os.close(os.open(made, os.O_WRONLY))
+        os.mknod(device_file, stat.S_IFCHR | 0o666, os.makedev(1, _MINOR[name]))
+        os.close(os.open(device_file, os.O_WRONLY))
     except OSError as error:
         pytest.skip(f"no device can be made in {folder}: {error.strerror}")
-    return made
+    return device_file

@@ -115,7 +115,7 @@ class World:
     folder: Path
 
     @property
-    def out(self) -> Path:
+    def output_folder(self) -> Path:
         return self.folder / "out"
 
     def places(self) -> dict[str, Path]:
@@ -124,17 +124,17 @@ class World:
 
     def words(self, command: str, output: Path | None = None) -> list[str]:
         """Return the words of a command, given by name or line; `output` is what it writes."""
-        known = self.places()
-        found: list[str] = []
+        inputs = self.places()
+        line_words: list[str] = []
         for word in LINES.get(command, command).split():
             head, slash, tail = word.partition("/")
             if word.startswith("OUT"):
-                found.append(str(output or self.out / word.lower()))
-            elif head in known:
-                found.append(f"{known[head]}{slash}{tail}")
+                line_words.append(str(output or self.output_folder / word.lower()))
+            elif head in inputs:
+                line_words.append(f"{inputs[head]}{slash}{tail}")
             else:
-                found.append(word.replace("+", " "))
-        return found
+                line_words.append(word.replace("+", " "))
+        return line_words
 
     def contents(self) -> dict[str, bytes]:
         """Return every input, but what reading keeps for the next time."""
@@ -155,7 +155,7 @@ class World:
 
 def make_world(folder: Path) -> World:
     world = World(folder)
-    world.out.mkdir(parents=True)
+    world.output_folder.mkdir(parents=True)
     place = world.places()
     place["FOLDER"].mkdir()
     tables = [ticks([1]), intervals((0, 10, PYTHON), (5, 10, PYTHON), (40, 10, SERVER))]
@@ -168,7 +168,7 @@ def make_world(folder: Path) -> World:
     place["NIGHT"].mkdir()
     night = {"id": "night", "entries": (FINE,), "outcome": Outcome.OK, "reason": "", "warnings": ()}
     save(place["NIGHT"] / "night.json", type(NIGHT)(**(vars(NIGHT) | night)))
-    with Store.open(str(place["HISTORY"])) as store:
+    with Store.connect(str(place["HISTORY"])) as store:
         two_nights(store)
     place["PLAN"].write_text(STARTER.read_text())
     place["TEMPLATE"].write_bytes(stock_template())
@@ -178,7 +178,7 @@ def make_world(folder: Path) -> World:
     return world
 
 
-def copied(world: World, folder: Path) -> World:
+def copy_world(world: World, folder: Path) -> World:
     shutil.copytree(world.folder, folder, symlinks=True)
     return World(folder)
 
@@ -187,7 +187,9 @@ def stock_template() -> bytes:
     """Return a template whose settings of counters and shaders are off, in one dictionary."""
     settings = {"counterprofile": 0, "counterprofileinternal": 0}
     settings |= {"shaderprofiler": False, "shaderprofilerinternal": False}
-    keys, values = ([plistlib.UID(first + at) for at in range(4)] for first in (2, 6))
+    keys, values = (
+        [plistlib.UID(first_uid + offset) for offset in range(4)] for first_uid in (2, 6)
+    )
     root = {"NS.keys": keys, "NS.objects": values}
     plist = {"$archiver": "NSKeyedArchiver", "$version": 100000, "$top": {"root": plistlib.UID(1)}}
     objects = {"$objects": ["$null", root, *settings, *settings.values()]}
@@ -211,7 +213,9 @@ def _hook() -> None:
 
 
 @contextmanager
-def signalled(number: signal.Signals, when: Callable[[str, str], bool]) -> Iterator[list[str]]:
+def signal_at_event(
+    number: signal.Signals, when: Callable[[str, str], bool]
+) -> Iterator[list[str]]:
     """Send this process a signal upon the first event that is `when`; yield which it was."""
     came: list[str] = []
 

@@ -42,10 +42,12 @@ def write_exports(folder: Path, tables: Mapping[str, pd.DataFrame]) -> Path:
             schema = "os-signpost-interval"
         if frame.empty:
             continue
-        known = {column.source: column.name for column in SCHEMAS[name].columns}
+        column_names = {column.source: column.name for column in SCHEMAS[name].columns}
         layout = _layout(schema, place)
         records = frame.to_dict("records")
-        rows = [tuple(_cell(column, known, row) for column in layout.columns) for row in records]
+        rows = [
+            tuple(_cell(column, column_names, row) for column in layout.columns) for row in records
+        ]
         write_export(folder / f"{schema}.xml", layout, rows)
     return folder
 
@@ -57,21 +59,21 @@ def _layout(schema: str, place: int) -> ExportTable:
     return ExportTable(schema, tuple(ExportColumn(a, a, b) for a, b in pairs), place)
 
 
-def _cell(column: ExportColumn, known: Mapping[str, str], row: Mapping[Any, Any]) -> Cell:
+def _cell(column: ExportColumn, column_names: Mapping[str, str], row: Mapping[Any, Any]) -> Cell:
     owner = process(str(row.get("process", "python3")), int(row.get("pid", 0)), "TODO")
     if column.type == "process":
         return owner
     if column.type == "thread":
         return thread("Main Thread", int(row.get("tid") or 1), owner)
-    value = row.get(known.get(column.mnemonic, ""), None)
+    value = row.get(column_names.get(column.mnemonic, ""), None)
     if value is None or pd.isna(value):
-        return _absent(column)
+        return _make_absent_cell(column)
     if column.type == "formatted-label":
         return Compound(str(value), (("string", str(value)),))
     return value if isinstance(value, str) else int(value)
 
 
-def _absent(column: ExportColumn) -> Cell:
+def _make_absent_cell(column: ExportColumn) -> Cell:
     """Return what stands where a table of a test says nothing."""
     if column.mnemonic == "end" or column.type in {"backtrace", "boolean"}:
         return None

@@ -14,9 +14,9 @@ Triple = tuple[int, int, int]
 Times = Callable[[int], tuple[float, float]]  # of the how-manieth command buffer, from 0
 
 
-def microseconds(each: float) -> Times:
+def microseconds(dispatch_time: float) -> Times:
     """Return the clock of a GPU that takes so long for every dispatch of 200."""
-    return lambda number: (10.0 + number, 10.0 + number + each * 200 / 1e6)
+    return lambda number: (10.0 + number, 10.0 + number + dispatch_time * 200 / 1e6)
 
 
 @dataclass
@@ -56,25 +56,25 @@ class Encoder:
     commands: "CommandBuffer"
     state: Any = None
     bound: dict[int, Buffer] = field(default_factory=dict)
-    ended: bool = False
+    has_ended: bool = False
 
     def setComputePipelineState_(self, state: Any) -> None:
-        assert not self.ended
+        assert not self.has_ended
         self.state = state
 
     def setBuffer_offset_atIndex_(self, buffer: Buffer, offset: int, index: int) -> None:
         assert isinstance(buffer, Buffer)
-        assert (offset, self.ended) == (0, False)
+        assert (offset, self.has_ended) == (0, False)
         self.bound[index] = buffer
 
     def dispatchThreads_threadsPerThreadgroup_(self, grid: Triple, group: Triple) -> None:
-        assert not self.ended
+        assert not self.has_ended
         assert self.state is not None
         self.commands.dispatches.append(Dispatch(self.state, dict(self.bound), grid, group))
 
     def endEncoding(self) -> None:
-        assert not self.ended
-        self.ended = True
+        assert not self.has_ended
+        self.has_ended = True
 
 
 @dataclass
@@ -92,7 +92,7 @@ class CommandBuffer:
     def commit(self) -> None:
         assert self.state == "new"
         assert self.encoder is not None
-        assert self.encoder.ended
+        assert self.encoder.has_ended
         self.state = "committed"
 
     def waitUntilCompleted(self) -> None:
@@ -114,9 +114,11 @@ class Queue:
     metal: "FakeMetal"
 
     def commandBuffer(self) -> CommandBuffer:
-        made = CommandBuffer(self.metal.times(len(self.metal.committed)), self.metal.gpu_error)
-        self.metal.committed.append(made)
-        return made
+        command_buffer = CommandBuffer(
+            self.metal.times(len(self.metal.committed)), self.metal.gpu_error
+        )
+        self.metal.committed.append(command_buffer)
+        return command_buffer
 
 
 @dataclass
@@ -172,8 +174,8 @@ class Device:
         self, contents: bytes, length: int, options: int
     ) -> Buffer | None:
         assert len(contents) == length
-        made = self.newBufferWithLength_options_(length, options)
-        return made and Buffer(contents, length)
+        buffer = self.newBufferWithLength_options_(length, options)
+        return buffer and Buffer(contents, length)
 
 
 @dataclass

@@ -32,51 +32,51 @@ class Fakes:
             program.chmod(0o755)
 
     def tell(self, **keys: object) -> None:
-        self._state.write_text(json.dumps(self.known | keys))
+        self._state.write_text(json.dumps(self.state | keys))
 
     @property
-    def known(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         return json.loads(self._state.read_text()) if self._state.exists() else {}
 
     @property
-    def loaded(self) -> list[str]:
+    def loaded_labels(self) -> list[str]:
         """The labels of the jobs that they were asked to load."""
-        return sorted(name.removesuffix(".timer") for name in self.known.get("loaded", {}))
+        return sorted(name.removesuffix(".timer") for name in self.state.get("loaded", {}))
 
     @property
-    def asked(self) -> list[list[str]]:
+    def commands(self) -> list[list[str]]:
         return [json.loads(line) for line in self._log.read_text().splitlines()]
 
     def verbs(self) -> list[str]:
         """What was asked for, without looks."""
-        words = ([word for word in line[1:] if not word.startswith("-")] for line in self.asked)
+        words = ([word for word in line[1:] if not word.startswith("-")] for line in self.commands)
         return [verb for verb, *_ in words if verb not in {"print", "show", "show-user"}]
 
     def answer(self, program: str, *words: str) -> Answer:
         """Answer a command line as a program does: with an exit code, and what it says."""
         with self._log.open("a") as log:
             log.write(json.dumps([program, *words]) + "\n")
-        known = self.known
-        loaded = known.setdefault("loaded", {})
+        state = self.state
+        loaded = state.setdefault("loaded", {})
         if program == "loginctl":
-            return 0, f"Linger={'yes' if known.get('lingers') else 'no'}"
-        answered = (launchctl if program == "launchctl" else systemctl)(known, loaded, *words)
-        self.tell(**known)
+            return 0, f"Linger={'yes' if state.get('lingers') else 'no'}"
+        answered = (launchctl if program == "launchctl" else systemctl)(state, loaded, *words)
+        self.tell(**state)
         return answered
 
 
 def launchctl(  # noqa: PLR0911  one for each answer that is known
-    known: dict[str, Any], loaded: dict[str, str], verb: str, target: str, *files: str
+    state: dict[str, Any], loaded: dict[str, str], verb: str, target: str, *files: str
 ) -> Answer:
-    leaving: dict[str, int] = known.setdefault("leaving", {})
+    leaving: dict[str, int] = state.setdefault("leaving", {})
     domain, _, label = target.rpartition("/")
-    if known.get("no_gui"):
-        what = {"bootstrap": "Bootstrap", "bootout": "Boot-out"}.get(verb, "Print")
-        return 125, f"{what} failed: 125: Domain does not support specified action"
+    if state.get("no_gui"):
+        action = {"bootstrap": "Bootstrap", "bootout": "Boot-out"}.get(verb, "Print")
+        return 125, f"{action} failed: 125: Domain does not support specified action"
     if verb == "bootstrap":
         name = plistlib.loads(Path(files[0]).read_bytes())["Label"]
-        if known.get("refuses"):
-            return 5, known["refuses"]
+        if state.get("refuses"):
+            return 5, state["refuses"]
         if name in loaded or name in leaving:
             return 5, "Bootstrap failed: 5: Input/output error"
         loaded[name] = files[0]
@@ -85,48 +85,50 @@ def launchctl(  # noqa: PLR0911  one for each answer that is known
         if label not in loaded:
             return 3, "Boot-out failed: 3: No such process"
         del loaded[label]
-        leaving[label] = known.get("lingering", 1)
+        leaving[label] = state.get("lingering", 1)
         return 0, ""
     assert verb == "print", verb
     if leaving.get(label, 0) > 0:
         leaving[label] -= 1
     elif label not in loaded:
         leaving.pop(label, None)
-        where = f"in domain for user gui: {domain.partition('/')[2]}"
-        return 113, f'Bad request.\nCould not find service "{label}" {where}'
-    exits = known.get("exits", {}).get(label, "(never exited)")
+        domain_text = f"in domain for user gui: {domain.partition('/')[2]}"
+        return 113, f'Bad request.\nCould not find service "{label}" {domain_text}'
+    exits = state.get("exits", {}).get(label, "(never exited)")
     return 0, f"{target} = {{\n\tstate = not running\n\n\tlast exit code = {exits}\n}}"
 
 
-def systemctl(known: dict[str, Any], loaded: dict[str, str], *words: str) -> Answer:
+def systemctl(state: dict[str, Any], loaded: dict[str, str], *words: str) -> Answer:
     assert words[0] == "--user"
-    verb, *rest = [word for word in words if not word.startswith("-")]
-    unit = rest[0] if rest else ""
+    verb, *arguments = [word for word in words if not word.startswith("-")]
+    unit = arguments[0] if arguments else ""
     folder = Path(os.environ["HOME"]) / ".config" / "systemd" / "user"
-    wanted = folder / "timers.target.wants" / unit
-    if known.get("no_bus"):
+    timer_link = folder / "timers.target.wants" / unit
+    if state.get("no_bus"):
         return 1, "Failed to connect to bus: No medium found"
     if verb == "show":
-        code = known.get("exits", {}).get(unit)
+        code = state.get("exits", {}).get(unit)
         values = {
             "Version": "252.38",
             "ActiveState": "active" if unit in loaded else "inactive",
             "ExecMainStatus": str(code or 0),
             "ExecMainExitTimestamp": "" if code is None else "Sun 2026-11-22 02:31:00 UTC",
         }
-        asked = next(word for word in words if word.startswith("--property=")).partition("=")[2]
-        return 0, "\n".join(f"{name}={values[name]}" for name in asked.split(","))
+        property_names = next(word for word in words if word.startswith("--property=")).partition(
+            "="
+        )[2]
+        return 0, "\n".join(f"{name}={values[name]}" for name in property_names.split(","))
     if verb == "enable":
-        if known.get("refuses"):
-            return 1, known["refuses"]
+        if state.get("refuses"):
+            return 1, state["refuses"]
         if not (folder / unit).exists():
             return 1, f"Failed to enable unit: Unit file {unit} does not exist."
-        wanted.parent.mkdir(exist_ok=True)
-        wanted.unlink(missing_ok=True)
-        wanted.symlink_to(folder / unit)
-        loaded[unit] = str(wanted)
+        timer_link.parent.mkdir(exist_ok=True)
+        timer_link.unlink(missing_ok=True)
+        timer_link.symlink_to(folder / unit)
+        loaded[unit] = str(timer_link)
     elif verb == "disable":
-        wanted.unlink(missing_ok=True)
+        timer_link.unlink(missing_ok=True)
         loaded.pop(unit, None)
     else:
         assert verb == "daemon-reload" or (verb == "clean" and "--what=state" in words), words
@@ -142,6 +144,6 @@ def lying_around() -> list[Path]:
 
 if __name__ == "__main__":
     place = Path(sys.argv[0])
-    status, said = Fakes(place.parent).answer(place.name, *sys.argv[1:])
-    (sys.stderr if status else sys.stdout).write(said + "\n")
+    status, answer_text = Fakes(place.parent).answer(place.name, *sys.argv[1:])
+    (sys.stderr if status else sys.stdout).write(answer_text + "\n")
     sys.exit(status)

@@ -62,7 +62,7 @@ NIGHT = Night(
 )  # fmt: skip
 
 
-def paired(
+def make_pairs(
     *sessions: Sequence[float],
     metric: str = "step_p50",
     difference: bool = False,
@@ -73,13 +73,13 @@ def paired(
 
     `contaminated` says of the pairs, in order, why they do not count; the others do.
     """
-    whys, found = chain(contaminated, repeat("")), list[Pair]()
+    whys, pairs = chain(contaminated, repeat("")), list[Pair]()
     for session, changes in enumerate(sessions, 1):
         for number, change in enumerate(changes, 1):
             new = 100 + change if difference else 100 * math.exp(change)
             candidate = {metric: (new,) if traced else (new * 0.99, new * 1.01)}
             reference = {metric: (100.0,) if traced else (99.0, 101.0)}
-            why = tuple(filter(None, [next(whys)]))
+            reasons = tuple(filter(None, [next(whys)]))
             sides = candidate, reference
-            found.append(Pair(session, number, "abba", traced, *sides, contaminated=why))
-    return found
+            pairs.append(Pair(session, number, "abba", traced, *sides, contaminated=reasons))
+    return pairs

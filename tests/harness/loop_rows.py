@@ -39,7 +39,7 @@ class _Place:
 
     loops: tuple[ast.For, ...] = ()
     derived: tuple[tuple[str, Names], ...] = ()
-    told: Names = _NONE
+    told_names: Names = _NONE
 
     def sources(self, names: Names) -> Names:
         """Return these names, each as those of which it was made."""
@@ -51,19 +51,19 @@ def _in_body(test: str, body: list[ast.stmt], place: _Place) -> Iterator[Unnamed
     for statement in body:
         match statement:
             case ast.Assert():
-                yield from _unnamed(test, statement, place)
+                yield from _find_unnamed(test, statement, place)
             case ast.For():
-                inner = _Place((*place.loops, statement), place.derived, place.told)
+                inner = _Place((*place.loops, statement), place.derived, place.told_names)
                 yield from _in_body(test, statement.body, inner)
             case ast.With():
-                yield from _in_body(test, statement.body, _told(statement, place))
+                yield from _in_body(test, statement.body, _add_told_names(statement, place))
             case ast.If() | ast.While() | ast.Try():
                 for part in _bodies(statement):
                     yield from _in_body(test, part, place)
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if place.loops:
                 made_of = place.sources(_readable(value))
-                kept = tuple(one for one in place.derived if one[0] != name)
-                place = _Place(place.loops, (*kept, (name, made_of)), place.told)
+                kept_sources = tuple(entry for entry in place.derived if entry[0] != name)
+                place = _Place(place.loops, (*kept_sources, (name, made_of)), place.told_names)
             case _:
                 pass
 
@@ -76,7 +76,7 @@ def _bodies(statement: ast.If | ast.While | ast.Try) -> Iterator[list[ast.stmt]]
         yield from (handler.body for handler in statement.handlers)
 
 
-def _told(statement: ast.With, place: _Place) -> _Place:
+def _add_told_names(statement: ast.With, place: _Place) -> _Place:
     """Add what `subtests.test(...)` is given to what is told of a row."""
     names = _NONE
     for item in statement.items:
@@ -85,19 +85,19 @@ def _told(statement: ast.With, place: _Place) -> _Place:
                 names |= _all_names(call)
             case _:
                 pass
-    return _Place(place.loops, place.derived, place.told | place.sources(names))
+    return _Place(place.loops, place.derived, place.told_names | place.sources(names))
 
 
-def _unnamed(test: str, statement: ast.Assert, place: _Place) -> Iterator[Unnamed]:
+def _find_unnamed(test: str, statement: ast.Assert, place: _Place) -> Iterator[Unnamed]:
     message = _NONE if statement.msg is None else _all_names(statement.msg)
-    told = place.told | place.sources(message)
-    shown = told | place.sources(_shown(statement.test))
+    told_names = place.told_names | place.sources(message)
+    shown_names = told_names | place.sources(_find_shown_names(statement.test))
     for loop in place.loops:
-        if not _is_row_named(loop, told, shown):
+        if not _is_row_named(loop, told_names, shown_names):
             yield Unnamed(test, statement.lineno, ast.unparse(loop.target))
 
 
-def _is_row_named(loop: ast.For, told: Names, shown: Names) -> bool:
+def _is_row_named(loop: ast.For, told_names: Names, shown_names: Names) -> bool:
     """Tell whether the names that are shown tell the rows of a loop apart.
 
     Literal rows are compared; of others that which is told on purpose is believed, else the first
@@ -106,17 +106,21 @@ def _is_row_named(loop: ast.For, told: Names, shown: Names) -> bool:
     targets = _leaves(loop.target)
     if set(targets) == {"_"}:
         return True  # what is done again has no row
-    seen = [at for at, name in enumerate(targets) if name in shown]
-    if not seen:
+    shown_indexes = [index for index, name in enumerate(targets) if name in shown_names]
+    if not shown_indexes:
         return False
     if isinstance(loop.target, ast.Name):
         return True
     rows = _literal_rows(loop)
     if rows is not None:
-        cells = [tuple(row[at] for at in seen) for row in rows]
+        cells = [tuple(row[index] for index in shown_indexes) for row in rows]
         return len(set(cells)) == len(cells)
-    first = next(at for at, name in enumerate(targets) if name != "_")
-    return seen[0] == first or len(seen) > 1 or not told.isdisjoint(targets)
+    first_index = next(index for index, name in enumerate(targets) if name != "_")
+    return (
+        shown_indexes[0] == first_index
+        or len(shown_indexes) > 1
+        or not told_names.isdisjoint(targets)
+    )
 
 
 def _leaves(target: ast.expr) -> list[str]:
@@ -131,7 +135,7 @@ def _literal_rows(loop: ast.For) -> list[list[str]] | None:
     targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else []
     if not isinstance(loop.iter, ast.Tuple | ast.List) or not targets:
         return None
-    if not all(isinstance(one, ast.Name) for one in targets):
+    if not all(isinstance(target, ast.Name) for target in targets):
         return None
     rows: list[list[str]] = []
     for row in _elements(loop.iter.elts):
@@ -153,10 +157,10 @@ def _elements(parts: Iterable[ast.expr]) -> Iterator[ast.expr]:
 
 
 def _all_names(node: ast.AST) -> Names:
-    return frozenset(one.id for one in ast.walk(node) if isinstance(one, ast.Name))
+    return frozenset(child.id for child in ast.walk(node) if isinstance(child, ast.Name))
 
 
-def _shown(node: ast.expr) -> Names:
+def _find_shown_names(node: ast.expr) -> Names:
     """Return the names of an assertion whose values pytest shows when it fails.
 
     The arguments of a call within a call are shown too, yet far below and as its long values.
@@ -170,12 +174,12 @@ def _shown(node: ast.expr) -> Names:
         case ast.Call(func=ast.Name(id=name), args=arguments) if name in _PLAIN:
             parts = arguments
         case ast.Call(func=function, args=arguments, keywords=keywords):
-            own = function.value if isinstance(function, ast.Attribute) else function
-            given = (own, *arguments, *(keyword.value for keyword in keywords))
-            return _NONE.union(*map(_readable, given))
+            callee = function.value if isinstance(function, ast.Attribute) else function
+            nodes = (callee, *arguments, *(keyword.value for keyword in keywords))
+            return _NONE.union(*map(_readable, nodes))
         case _:
             return _readable(node)
-    return _NONE.union(*(_shown(part) for part in parts if isinstance(part, ast.expr)))
+    return _NONE.union(*(_find_shown_names(part) for part in parts if isinstance(part, ast.expr)))
 
 
 def _readable(node: ast.AST) -> Names:

@@ -45,35 +45,36 @@ class Made:
     series: list[Series]
     nights: list[Night]
     accepted: list[Accepted]
-    missed: list[Missed]
+    missed_nights: list[Missed]
 
 
 def history() -> Made:
     draw, accepted = random.Random(7), None
-    with TemporaryDirectory() as folder, Store.open(f"{folder}/history.db") as store:
-        for at in range(40):
-            begun = (_FIRST + timedelta(days=at)).isoformat()
-            if at in _MISSED:
-                store.missed("attention", "m3-max-1f2e", begun, "The machine slept.")
+    with TemporaryDirectory() as folder, Store.connect(f"{folder}/history.db") as store:
+        for index in range(40):
+            begin_time = (_FIRST + timedelta(days=index)).isoformat()
+            if index in _MISSED:
+                store.record_missed("attention", "m3-max-1f2e", begin_time, "The machine slept.")
             else:
-                store.append(_night(at, begun, draw, accepted))
-            if at == _ACCEPTED:
+                store.append(_night(index, begin_time, draw, accepted))
+            if index == _ACCEPTED:
                 reason = "The new mask is slower and correct."
-                [accepted], _ = store.accept("latest", ["paged"], reason, begun)
+                [accepted], _ = store.accept("latest", ["paged"], reason, begin_time)
         return Made(store.series(), store.nights(), store.acceptances(), store.missed_nights())
 
 
-def _night(at: int, begun: str, draw: random.Random, accepted: Accepted | None) -> Night:
-    name = f"{begun[:19].replace(':', '-')}Z-{at:04x}"
+def _night(index: int, begin_time: str, draw: random.Random, accepted: Accepted | None) -> Night:
+    name = f"{begin_time[:19].replace(':', '-')}Z-{index:04x}"
     entries = (
-        _entry("paged", (Gated("step_p50"), Gated("tokens_per_second"), *_FOLLOWED), at, draw,
+        _entry("paged", (Gated("step_p50"), Gated("tokens_per_second"), *_FOLLOWED), index, draw,
                accepted),
-        _entry("sdpa", (Gated("step_p50"), Gated("tokens_per_second", gate=False)), at, draw),
+        _entry("sdpa", (Gated("step_p50"), Gated("tokens_per_second", gate=False)), index, draw),
     )  # fmt: skip
     return Night(
-        name, "attention", "m3-max-1f2e", begun, "plan-1",
+        name, "attention", "m3-max-1f2e", begin_time, "plan-1",
         {"os": "macOS 26.0", "chip": "Apple M3 Max", "mlx": entries[0].candidate.mlx},
-        ended=begun, commit=entries[0].candidate.commit, entries=entries, folder=f"nights/{name}",
+        ended=begin_time, commit=entries[0].candidate.commit, entries=entries,
+        folder=f"nights/{name}",
         outcome=worst(entry.outcome for entry in entries if entry.outcome),
     )  # fmt: skip
 
@@ -81,14 +82,17 @@ def _night(at: int, begun: str, draw: random.Random, accepted: Accepted | None) 
 def _entry(
     name: str,
     metrics: tuple[Gated, ...],
-    at: int,
+    index: int,
     draw: random.Random,
     accepted: Accepted | None = None,
 ) -> Entry:
-    outcome = {_FAILED: Outcome.FAILED, _OPEN: Outcome.INCONCLUSIVE}.get(at, Outcome.OK)
-    if name == "paged" and _SLOWER <= at <= _ACCEPTED:
+    outcome = {_FAILED: Outcome.FAILED, _OPEN: Outcome.INCONCLUSIVE}.get(index, Outcome.OK)
+    if name == "paged" and _SLOWER <= index <= _ACCEPTED:
         outcome = Outcome.REGRESSION
-    commit, mlx = f"{(at + 1) * 2654435761 % 2**32:08x}" * 5, "0.29.1" if at < 12 else "0.29.2"
+    commit, mlx = (
+        f"{(index + 1) * 2654435761 % 2**32:08x}" * 5,
+        "0.29.1" if index < 12 else "0.29.2",
+    )
     entry = Entry(
         name, f"{name}-work",
         Described(name, {}, "3.12.7", mlx, "0.1.0", commit, f"{name}, block_size 16"),
@@ -98,43 +102,47 @@ def _entry(
     )  # fmt: skip
     if outcome is Outcome.FAILED:
         return entry
-    pairs = [_pair(number, name, at, draw) for number in range(1, 11)]
+    pairs = [_pair(number, name, index, draw) for number in range(1, 11)]
     traced = Pair(1, 11, "ab", traced=True, runs=(f"{name}/candidate-1", f"{name}/reference-1"))
     capture = Capture(name, name, reference=Reference(revision="9999999"), metrics=metrics)
     judged = judge_entry(capture, pairs, {}, accepted)
     return replace(
         entry,
         pairs=(*pairs, traced),
-        judged=tuple(replace(each, outcome=outcome if each.gated else None) for each in judged),
-        findings=tuple(_findings(at)) if name == "paged" else (),
+        judged=tuple(
+            replace(judgement, outcome=outcome if judgement.gated else None) for judgement in judged
+        ),
+        findings=tuple(_findings(index)) if name == "paged" else (),
     )
 
 
-def _pair(number: int, capture: str, at: int, draw: random.Random) -> Pair:
+def _pair(number: int, capture: str, index: int, draw: random.Random) -> Pair:
     """Measure both sides at the machine's pace of the moment; the reference is the first night."""
     pace, sides = draw.gauss(1, 0.01), list[dict[str, tuple[float, ...]]]()
-    for night in (at, 0):
+    for night in (index, 0):
         slow = 1.052 if capture == "paged" and _SLOWER <= night < _FASTER else 1.0
-        known = {
+        values = {
             "step_p50": 1.62e6 * slow,
             "tokens_per_second": 4937.0 / slow,
             "gpu_idle_ratio": 0.126 if night >= _FASTER else 0.18,
             "start_latency_p99": 41_000.0 * (1 + 0.004 * night),
         }
-        noisy = {name: (value * pace * draw.gauss(1, 0.004),) for name, value in known.items()}
+        noisy = {name: (value * pace * draw.gauss(1, 0.004),) for name, value in values.items()}
         sides.append(noisy | {"encoders_per_token": (96.0,)})
     candidate, reference = sides
     del reference["start_latency_p99"]
     return Pair(1, number, "ab", candidate=candidate, reference=reference)
 
 
-def _findings(at: int) -> list[TracedFinding]:
+def _findings(index: int) -> list[TracedFinding]:
     idle = "The GPU was idle for 18 % of the steady window."
     churn = "3 pipelines were compiled in the steady window."
-    found = [TracedFinding("bubbles", idle, "warning", 2, 2, saving_per_token=11_000.0)]
-    if at >= _FASTER:
-        found.clear()
-    if at >= _COMPILING:
-        traces = 1 + (at + 1) % 2
-        found.append(TracedFinding("pipeline-churn", churn, "warning", traces, 2, in_reference=1))
-    return found
+    findings = [TracedFinding("bubbles", idle, "warning", 2, 2, saving_per_token=11_000.0)]
+    if index >= _FASTER:
+        findings.clear()
+    if index >= _COMPILING:
+        traces = 1 + (index + 1) % 2
+        findings.append(
+            TracedFinding("pipeline-churn", churn, "warning", traces, 2, in_reference=1)
+        )
+    return findings

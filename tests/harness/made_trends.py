@@ -24,7 +24,7 @@ class Truth:
     drifts: tuple[tuple[int, int, float], ...] = ()
 
 
-def _made(
+def _make_truth(
     source: random.Random,
     nights: int,
     *,
@@ -33,77 +33,77 @@ def _made(
     odd: int = 0,
 ) -> Truth:
     logs = [source.gauss(0, NOISE) for _ in range(nights)]
-    for at, size in steps:
-        for night in range(at, nights):
+    for step_night, size in steps:
+        for night in range(step_night, nights):
             logs[night] += math.log1p(size)
-    for first, last, rate in drifts:
-        for night in range(first, nights):
-            logs[night] += math.log1p(rate) * (min(night, last) - first)
+    for first_night, last_night, rate in drifts:
+        for night in range(first_night, nights):
+            logs[night] += math.log1p(rate) * (min(night, last_night) - first_night)
     for night in source.sample(range(nights), odd):
         logs[night] += source.choice(_ODD)
-    return Truth([math.exp(each) for each in logs], tuple(at for at, _ in steps), tuple(drifts))
+    return Truth([math.exp(log) for log in logs], tuple(at for at, _ in steps), tuple(drifts))
 
 
-def _signed(source: random.Random, size: float) -> float:
+def _draw_signed(source: random.Random, size: float) -> float:
     return source.choice((-1, 1)) * size
 
 
 def flat(source: random.Random) -> Truth:
     """Nothing changes."""
-    return _made(source, source.randint(20, 60))
+    return _make_truth(source, source.randint(20, 60))
 
 
 def odd(source: random.Random) -> Truth:
     """Nothing changes, but two nights are odd."""
-    return _made(source, source.randint(20, 60), odd=2)
+    return _make_truth(source, source.randint(20, 60), odd=2)
 
 
 def step(source: random.Random) -> Truth:
     """One step of 5 to 12 %, five nights or more from both ends."""
     nights = source.randint(20, 60)
-    size = _signed(source, source.uniform(0.05, 0.12))
-    return _made(source, nights, steps=[(source.randint(5, nights - 5), size)])
+    size = _draw_signed(source, source.uniform(0.05, 0.12))
+    return _make_truth(source, nights, steps=[(source.randint(5, nights - 5), size)])
 
 
 def two_steps(source: random.Random) -> Truth:
     """A step of 5 to 12 % up or down, another eight nights or more later, and an odd night."""
     nights = source.randint(30, 60)
-    first = source.randint(7, nights - 16)
-    second = source.randint(first + 8, nights - 7)
-    sizes = [_signed(source, source.uniform(0.05, 0.12)) for _ in range(2)]
-    return _made(source, nights, steps=[(first, sizes[0]), (second, sizes[1])], odd=1)
+    first_night = source.randint(7, nights - 16)
+    second = source.randint(first_night + 8, nights - 7)
+    sizes = [_draw_signed(source, source.uniform(0.05, 0.12)) for _ in range(2)]
+    return _make_truth(source, nights, steps=[(first_night, sizes[0]), (second, sizes[1])], odd=1)
 
 
 def ramp(source: random.Random) -> Truth:
     """All nights drift, by 0.5 to 3 % each."""
     nights = source.randint(12, 60)
-    rate = _signed(source, source.uniform(0.005, 0.03))
-    return _made(source, nights, drifts=[(0, nights - 1, rate)])
+    rate = _draw_signed(source, source.uniform(0.005, 0.03))
+    return _make_truth(source, nights, drifts=[(0, nights - 1, rate)])
 
 
 def bent(source: random.Random) -> Truth:
     """A drift of 1 to 3 % a night begins, and in half of the series ends."""
     nights = source.randint(30, 60)
-    first = source.randint(8, nights - 16)
-    last = source.choice((nights - 1, min(nights - 6, first + source.randint(10, 20))))
-    rate = _signed(source, source.uniform(0.01, 0.03))
-    return _made(source, nights, drifts=[(first, last, rate)])
+    first_night = source.randint(8, nights - 16)
+    last_night = source.choice((nights - 1, min(nights - 6, first_night + source.randint(10, 20))))
+    rate = _draw_signed(source, source.uniform(0.01, 0.03))
+    return _make_truth(source, nights, drifts=[(first_night, last_night, rate)])
 
 
 def odd_ramp(source: random.Random) -> Truth:
     """All nights drift, and two are odd."""
     nights = source.randint(20, 60)
-    rate = _signed(source, source.uniform(0.005, 0.03))
-    return _made(source, nights, drifts=[(0, nights - 1, rate)], odd=2)
+    rate = _draw_signed(source, source.uniform(0.005, 0.03))
+    return _make_truth(source, nights, drifts=[(0, nights - 1, rate)], odd=2)
 
 
 def stepped_ramp(source: random.Random) -> Truth:
     """All nights drift by 0.5 to 1.5 %, and one has a step of 10 to 20 % too."""
     nights = source.randint(24, 60)
-    at = source.randint(9, nights - 9)
-    rate = _signed(source, source.uniform(0.005, 0.015))
-    size = _signed(source, source.uniform(0.10, 0.20))
-    return _made(source, nights, steps=[(at, size)], drifts=[(0, nights - 1, rate)])
+    step_night = source.randint(9, nights - 9)
+    rate = _draw_signed(source, source.uniform(0.005, 0.015))
+    size = _draw_signed(source, source.uniform(0.10, 0.20))
+    return _make_truth(source, nights, steps=[(step_night, size)], drifts=[(0, nights - 1, rate)])
 
 
 KINDS: dict[str, Callable[[random.Random], Truth]] = {
@@ -118,54 +118,60 @@ KINDS: dict[str, Callable[[random.Random], Truth]] = {
 }
 
 
-def is_dated(found: LevelStep, at: int) -> bool:
+def is_dated(level_step: LevelStep, night: int) -> bool:
     """Tell whether a step is dated within a night, or within what it leaves open."""
-    return min(found.earliest, found.index - 1) <= at <= max(found.latest, found.index + 1)
+    return (
+        min(level_step.earliest, level_step.index - 1)
+        <= night
+        <= max(level_step.latest, level_step.index + 1)
+    )
 
 
-def is_measured(found: Ramp, drift: tuple[int, int, float], nights: int) -> bool:
+def is_measured(found_ramp: Ramp, drift: tuple[int, int, float], nights: int) -> bool:
     """Tell whether a drift is as fast as it was within a quarter, and where it was.
 
     A bend is as far off as the noise hides it: by three deviations over the rate, three at least.
     """
-    first, last, rate = drift
+    first_night, last_night, rate = drift
     near = max(3.0, 3 * NOISE / abs(rate))
-    near_first = abs(found.first - first) <= near
-    near_last = abs(found.last - last) <= near
-    return abs(found.rate - rate) <= abs(rate) / 4 and near_first and near_last and nights > 0
+    near_first = abs(found_ramp.first_night - first_night) <= near
+    near_last = abs(found_ramp.last_night - last_night) <= near
+    return abs(found_ramp.rate - rate) <= abs(rate) / 4 and near_first and near_last and nights > 0
 
 
-def is_named(truth: Truth, found: Changes) -> bool:
+def is_named(truth: Truth, changes: Changes) -> bool:
     """Tell whether all changes are there, as what they were, and no other is."""
-    if len(found.steps) != len(truth.steps):
+    if len(changes.steps) != len(truth.steps):
         return False
-    if not all(map(is_dated, found.steps, truth.steps)):
+    if not all(map(is_dated, changes.steps, truth.steps)):
         return False
     if not truth.drifts:
-        return not found.ramps
+        return not changes.ramps
     if not truth.steps:
         nights = len(truth.values)
-        return len(found.ramps) == 1 and is_measured(found.ramps[0], truth.drifts[0], nights)
+        return len(changes.ramps) == 1 and is_measured(changes.ramps[0], truth.drifts[0], nights)
     [(_, _, rate)] = truth.drifts  # a step divides the drift
-    return bool(found.ramps) and all(abs(each.rate - rate) <= abs(rate) / 2 for each in found.ramps)
+    return bool(changes.ramps) and all(
+        abs(found_ramp.rate - rate) <= abs(rate) / 2 for found_ramp in changes.ramps
+    )
 
 
 @dataclass(frozen=True)
 class Score:
     """How many series of a kind were made, named rightly, and have a step that is none."""
 
-    made: int
-    named: int
+    made_count: int
+    named_count: int
     stepped: int
 
 
 def score(kind: str, seed: int, count: int) -> Score:
     """Return how the trend of so many series of a kind is named."""
     source = random.Random(f"{kind} {seed}")
-    named = stepped = 0
+    named_count = stepped = 0
     for _ in range(count):
         truth = KINDS[kind](source)
-        found = trend(truth.values)
-        named += is_named(truth, found)
-        stepped += len(found.steps) > len(truth.steps)
-    return Score(count, named, stepped)
+        changes = trend(truth.values)
+        named_count += is_named(truth, changes)
+        stepped += len(changes.steps) > len(truth.steps)
+    return Score(count, named_count, stepped)

@@ -20,21 +20,21 @@ _SPARSE = (
 )
 
 
-def exports(folder: Path, seed: int, only: set[str] | None = None) -> Path:
+def exports(folder: Path, seed: int, schemas: set[str] | None = None) -> Path:
     """Make a folder of exports; `seed` says how many steps it has and what happens in them."""
-    recording = write(_simulated(seed), folder / "run", only)
+    recording = write(_simulate_world(seed), folder / "run", schemas)
     recording.exports.rename(folder / "exports")
     recording.provenance_file.unlink()
     recording.folder.rmdir()
     return folder / "exports"
 
 
-def run(folder: Path, seed: int, only: set[str] | None = None) -> Path:
+def run(folder: Path, seed: int, schemas: set[str] | None = None) -> Path:
     """Make a run's folder, as a capture leaves it before it is analysed."""
-    return write(_simulated(seed), folder, only).folder
+    return write(_simulate_world(seed), folder, schemas).folder
 
 
-def _simulated(seed: int) -> World:
+def _simulate_world(seed: int) -> World:
     steps, pieces = 2 + seed % 3, SETUP.pieces[:2]
     return simulate(replace(SETUP, seed=seed, steps=steps, warm_up=1, pieces=pieces, marks=False))
 
@@ -51,9 +51,9 @@ def workers(number: int, scratch: Path, *, processes: bool) -> Any:
 
 def many(folder: Path, number: int) -> list[Path]:
     """Make recordings in all forms; every twentieth has GPU intervals, the others are sparse."""
-    made: list[Path] = []
+    paths: list[Path] = []
     for seed in range(number):
-        only = {GPU} if seed % 20 == 0 else {_SPARSE[seed % len(_SPARSE)]}
+        schemas = {GPU} if seed % 20 == 0 else {_SPARSE[seed % len(_SPARSE)]}
         make = exports if seed % 3 == 0 else run
-        made.append(make(folder / f"{seed:04d}", seed, only))
-    return made
+        paths.append(make(folder / f"{seed:04d}", seed, schemas))
+    return paths

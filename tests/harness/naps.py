@@ -74,8 +74,8 @@ def write_naps(home: Path) -> Path:
 @contextmanager
 def prepared_in(home: Path, **values: Any) -> Iterator[PreparedCapture]:
     """Prepare a capture of naps against naps by a plan in `home`; nothing is started."""
-    usual = {"reference": Reference(), "turn": 0.01, "warmup": 1, "pairs": 2}
-    capture = Capture("short", "naps", write_naps(home), **{**usual, **values})
+    defaults = {"reference": Reference(), "turn": 0.01, "warmup": 1, "pairs": 2}
+    capture = Capture("short", "naps", write_naps(home), **{**defaults, **values})
     plan = NightPlan(
         "nightly", home / "plan" / "tracekit.toml", (capture,), home / "nights", "sqlite://"
     )

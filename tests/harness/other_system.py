@@ -80,13 +80,13 @@ def main() -> None:
     lines = json.load(sys.stdin)
     leave_out()
     tracekit = importlib.import_module("tracekit.cli.main").main
-    json.dump([_ran(tracekit, line) for line in lines], sys.stdout)
+    json.dump([_run_line(tracekit, line) for line in lines], sys.stdout)
 
 
-def _ran(tracekit: Callable[[Sequence[str]], None], line: Sequence[str]) -> dict[str, Any]:
-    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
+def _run_line(tracekit: Callable[[Sequence[str]], None], line: Sequence[str]) -> dict[str, Any]:
+    output, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
     code = 0
-    with redirect_stdout(out), redirect_stderr(err):
+    with redirect_stdout(output), redirect_stderr(err):
         try:
             tracekit(line)
         except SystemExit as end:
@@ -94,9 +94,9 @@ def _ran(tracekit: Callable[[Sequence[str]], None], line: Sequence[str]) -> dict
         except BaseException:  # noqa: BLE001  the test shows it
             code = 70
             traceback.print_exc()
-    for stream in (out, err):
+    for stream in (output, err):
         stream.flush()
-    texts = [stream.buffer.getvalue().decode() for stream in (out, err)]
+    texts = [stream.buffer.getvalue().decode() for stream in (output, err)]
     return {"code": code, "out": texts[0], "err": texts[1]}
 
 

@@ -82,8 +82,8 @@ class Played:
         (self.top / "own").mkdir(parents=True)
         (self.top / ".gitignore").write_text("nights/\ntracekit.toml\n__pycache__/\n")
         self.git("init", "--quiet", "--initial-branch=main")
-        first = self.commit(1.0)
-        table = "[nightly.capture.reference]\n" + reference.replace("FIRST", first)
+        first_commit = self.commit(1.0)
+        table = "[nightly.capture.reference]\n" + reference.replace("FIRST", first_commit)
         plan = _PLAN.format(reference=table if reference else "")
         (self.top / "tracekit.toml").write_text(plan)
 
@@ -96,30 +96,30 @@ class Played:
         return self.commits[-1]
 
     def night(
-        self, cost: float | None = None, *, begun: datetime | None = None, **keys: Any
+        self, cost: float | None = None, *, begin_time: datetime | None = None, **keys: Any
     ) -> Night:
         """Commit a cost, where one is given, and let the next night run, a day after the last."""
         if cost is not None:
             self.commit(cost)
-        begins = begun or _FIRST + timedelta(days=len(self.nights))
+        begins = begin_time or _FIRST + timedelta(days=len(self.nights))
         seam = Session(_ready, lambda _: "", self._measure, lambda *_, **__: iter(()))
         plan = read_plan(self.top / "tracekit.toml")
-        self.nights.append(run_night(plan, now=lambda: begins, session=seam, **keys))
+        self.nights.append(run_night(plan, clock=lambda: begins, session=seam, **keys))
         if keys.get("keep", True):
-            self._beside(plan.history)
+            self._append_other_nights(plan.history)
         return self.nights[-1]
 
-    def _beside(self, history: str) -> None:
+    def _append_other_nights(self, history: str) -> None:
         """Let another plan and another machine have had the same night, and become slower."""
         night, slower = self.nights[-1], {"candidate": 2e6, "reference": 1e6, "expected": 1.0}
         entries = tuple(
-            replace(entry, judged=tuple(replace(each, **slower) for each in entry.judged))
+            replace(entry, judged=tuple(replace(judgement, **slower) for judgement in entry.judged))
             for entry in night.entries
         )
-        with Store.open(history) as store:
+        with Store.connect(history) as store:
             for number, names in enumerate(({"plan": "other"}, {"machine": "maxi"})):
-                other = f"{night.id[:20]}{number}{night.id[-3:]}"
-                store.append(replace(night, id=other, entries=entries, **names))
+                other_id = f"{night.id[:20]}{number}{night.id[-3:]}"
+                store.append(replace(night, id=other_id, entries=entries, **names))
 
     @property
     def plan(self) -> Path:
@@ -141,10 +141,10 @@ class Played:
         for number in range(first, first + pairs):
             if number - first == self.stopped:
                 raise BudgetSpentError("The night's time was spent while a pair was measured.")
-            sides = [self._turns(one) for one in (prepared.candidate, prepared.reference)]
-            why = (_BUSY,) if session == self.rejected else ()
+            sides = [self._turns(variant) for variant in (prepared.candidate, prepared.reference)]
+            reasons = (_BUSY,) if session == self.rejected else ()
             pace = {"calibration": 1e6 * self.pace} if self.pace != 1.0 else {}
-            state = State("2026-11-01T02:30:00+00:00", {"load": 0.9 if why else 0.0} | pace)
+            state = State("2026-11-01T02:30:00+00:00", {"load": 0.9 if reasons else 0.0} | pace)
             order = "abba" if number % 2 else "baab"
             yield Pair(session, number, order, False, *sides, before=state, after=state)
 
@@ -152,12 +152,12 @@ class Played:
         if variant is None:
             return {}
         assert variant.workloads is not None
-        found = re.search(
+        match = re.search(
             r"COST = (\S+)", (variant.workloads / f"{variant.workload}.py").read_text()
         )
-        assert found is not None
-        whole = math.log(float(found[1]) * self.pace * _NS)
-        turns = (math.exp(self.source.gauss(whole, self.noise)) for _ in range(2))
+        assert match is not None
+        log_time = math.log(float(match[1]) * self.pace * _NS)
+        turns = (math.exp(self.source.gauss(log_time, self.noise)) for _ in range(2))
         return {"step_p50": tuple(turns)}
 
 
@@ -169,9 +169,11 @@ def _ready(
     candidate = candidate_of(capture, plan)
     with reference_of(capture, plan, candidate, bounds) as reference:
         described: dict[Role, Described] = {}
-        for one in filter(None, (candidate, reference)):
-            words = ", ".join(one.difference) or one.workload
-            described[one.role] = Described(one.workload, commit=one.commit, words=words)
+        for variant in filter(None, (candidate, reference)):
+            words = ", ".join(variant.difference) or variant.workload
+            described[variant.role] = Described(
+                variant.workload, commit=variant.commit, words=words
+            )
         yield PreparedCapture(
             capture, folder, candidate, reference, bounds, described, backend="cpu"
         )

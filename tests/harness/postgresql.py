@@ -67,10 +67,10 @@ class Server:
 
 def programs() -> Path:
     """Return the folder of the server's programs; skip by name where there are none."""
-    found = shutil.which("initdb")
-    if found:
-        return Path(found).resolve().parent
-    versions = sorted(_DEBIAN.glob("*/bin/initdb"), key=lambda one: int(one.parts[-3]))
+    program_path = shutil.which("initdb")
+    if program_path:
+        return Path(program_path).resolve().parent
+    versions = sorted(_DEBIAN.glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     if not versions:
         pytest.skip("no PostgreSQL server: initdb is not on the PATH, nor under " + str(_DEBIAN))
     return versions[-1].parent
@@ -79,24 +79,34 @@ def programs() -> Path:
 @contextmanager
 def server() -> Iterator[Server]:
     """Start a server; it is ended by its process's id, and its folder is removed."""
-    where = programs()
+    program_folder = programs()
     # Not in pytest's folder, which is its user's alone: a server refuses to run as root.
     with tempfile.TemporaryDirectory(prefix="postgresql-") as folder:
-        yield from _server(Path(folder), where)
+        yield from _server(Path(folder), program_folder)
 
 
-def _server(folder: Path, where: Path) -> Iterator[Server]:
+def _server(folder: Path, program_folder: Path) -> Iterator[Server]:
     data = folder / "data"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    with socket.socket() as free_socket:
+        free_socket.bind(("127.0.0.1", 0))
+        port = free_socket.getsockname()[1]
     as_user = _as_somebody(folder)
     secret = folder / "password"
     secret.write_text(PASSWORD)
     secret.chmod(0o644)
     kind = ("--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C", "--no-sync")
     subprocess.run(
-        [*as_user, where / "initdb", "-D", data, "-U", "tester", "--pwfile", secret, *kind],
+        [
+            *as_user,
+            program_folder / "initdb",
+            "-D",
+            data,
+            "-U",
+            "tester",
+            "--pwfile",
+            secret,
+            *kind,
+        ],
         check=True,
         stdout=subprocess.DEVNULL,
         cwd=folder,
@@ -104,7 +114,16 @@ def _server(folder: Path, where: Path) -> Iterator[Server]:
     listening = ("-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=")
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [*as_user, where / "postgres", "-D", data, "-p", str(port), *listening, *_QUICK],
+            [
+                *as_user,
+                program_folder / "postgres",
+                "-D",
+                data,
+                "-p",
+                str(port),
+                *listening,
+                *_QUICK,
+            ],
             stdout=log,
             stderr=log,
             cwd=folder,

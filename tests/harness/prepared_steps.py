@@ -10,6 +10,6 @@ DECODE = {
 }  # fmt: skip
 
 
-def prepared(name: str, **values: Any) -> Step:
+def prepare_step(name: str, **values: Any) -> Step:
     workload = find(name)
     return workload.prepare(**workload.bind(values))

@@ -59,16 +59,22 @@ def process_state() -> dict[str, Any]:
     }
 
 
-def changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+def changes(
+    state_before: dict[str, Any], state_after: dict[str, Any]
+) -> dict[str, tuple[Any, Any]]:
     """Return what differs, by name, as it was and as it is; loggers that are new do not count."""
-    names = [name for name in {**before, **after} if name in before or "logger" not in name]
-    pairs = {name: (before.get(name), after.get(name)) for name in names}
+    names = [
+        name
+        for name in {**state_before, **state_after}
+        if name in state_before or "logger" not in name
+    ]
+    pairs = {name: (state_before.get(name), state_after.get(name)) for name in names}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
 def _loggers() -> Iterator[tuple[str, Any]]:
-    named = {"root": logging.getLogger(), **logging.root.manager.loggerDict}
-    for name, logger in named.items():
+    loggers = {"root": logging.getLogger(), **logging.root.manager.loggerDict}
+    for name, logger in loggers.items():
         if isinstance(logger, logging.Logger):
             state = (logger.level, logger.disabled, logger.propagate, list(logger.handlers))
             yield f"logger {name}", state

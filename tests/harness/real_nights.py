@@ -77,32 +77,35 @@ class Nights:
         return self.top / "bench" / "nights"
 
     def documents(self) -> list[Night]:
-        found = sorted(self.output.glob("*/night.json"))
-        return [msgspec.json.decode(one.read_bytes(), type=Night) for one in found]
+        files = sorted(self.output.glob("*/night.json"))
+        return [msgspec.json.decode(file.read_bytes(), type=Night) for file in files]
 
-    def await_night(self, known: int = 0, pairs: int = 0) -> None:
+    def await_night(self, night_count: int = 0, pairs: int = 0) -> None:
         """Wait until there are more nights than so many, and the last one has so many pairs."""
 
         def has_begun() -> bool:
-            found = self.documents()
-            return len(found) > known and sum(len(one.pairs) for one in found[-1].entries) >= pairs
+            nights = self.documents()
+            return (
+                len(nights) > night_count
+                and sum(len(entry.pairs) for entry in nights[-1].entries) >= pairs
+            )
 
         until(has_begun, "a night begins")
 
-    def left(self) -> list[str]:
+    def find_leftovers(self) -> list[str]:
         """Return what still runs of all nights, once nothing does or a minute has passed."""
         with suppress(AssertionError):
             until(lambda: not self._running())
         return self._running()
 
     def _running(self) -> list[str]:
-        found: list[str] = []
-        for one in psutil.process_iter():
+        command_lines: list[str] = []
+        for process in psutil.process_iter():
             with suppress(psutil.Error):
-                tagged = one.environ().get(TAG) == self.environment[TAG]
-                if tagged and one.status() != psutil.STATUS_ZOMBIE:
-                    found.append(" ".join(one.cmdline()))
-        return found
+                tagged = process.environ().get(TAG) == self.environment[TAG]
+                if tagged and process.status() != psutil.STATUS_ZOMBIE:
+                    command_lines.append(" ".join(process.cmdline()))
+        return command_lines
 
 
 def repository(top: Path) -> Nights:

@@ -25,11 +25,11 @@ QUICK = ProgramLaunch(("/bin/true",))
 SLOW = ProgramLaunch(("/bin/sleep", "60"))
 
 
-def interrupting(moment: str, told: list[str]) -> Callable[[str], None]:
+def interrupting(moment: str, told_texts: list[str]) -> Callable[[str], None]:
     """Make a progress that sends us SIGINT when it is told `moment`."""
 
     def progress(text: str) -> None:
-        told.append(text)
+        told_texts.append(text)
         if text == moment:
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -48,13 +48,13 @@ _QUESTIONS = {
 }  # fmt: skip
 
 
-def xcode(**said: str) -> Xctrace:
+def xcode(**answers: str) -> Xctrace:
     """Return an xctrace that only says what it knows, as given."""
 
     def run(argv: tuple[str, ...], timeout: float) -> Completed:
         assert timeout > 0
         assert argv[1:] in _QUESTIONS
-        return Completed(argv, 0, (_ANSWERS | said)[argv[2] if argv[1] == "list" else argv[1]])
+        return Completed(argv, 0, (_ANSWERS | answers)[argv[2] if argv[1] == "list" else argv[1]])
 
     return Xctrace("/X/xctrace", run, ToolTimeouts(pauses=()))
 
@@ -66,13 +66,13 @@ def binary(plist: Any) -> bytes:
 def archive(*dictionaries: dict[str, Any]) -> bytes:
     """Archive flat dictionaries as NSKeyedArchiver does: equal values once, each as two rows."""
     objects: list[Any] = ["$null"]
-    known: dict[str, plistlib.UID] = {}
+    uids: dict[str, plistlib.UID] = {}
 
     def uid(value: Any) -> plistlib.UID:
-        if repr(value) not in known:
-            known[repr(value)] = plistlib.UID(len(objects))
+        if repr(value) not in uids:
+            uids[repr(value)] = plistlib.UID(len(objects))
             objects.append(value)
-        return known[repr(value)]
+        return uids[repr(value)]
 
     for values in dictionaries:
         rows = {"NS.keys": [*map(uid, values)], "NS.objects": [*map(uid, values.values())]}

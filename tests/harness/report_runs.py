@@ -32,7 +32,7 @@ def bare() -> Run:
 
 
 def host_tables() -> dict[str, pd.DataFrame]:
-    own = {"process": "python3", "pid": 77, "target": True, "clock": "host"}
+    target_cells = {"process": "python3", "pid": 77, "target": True, "clock": "host"}
     starts = [600, 610, 620, 640, 650]
     phases = [("prepare", 0, 600), ("warm-up", 600, 20), ("steady", 620, 38)]
 
@@ -40,14 +40,20 @@ def host_tables() -> dict[str, pd.DataFrame]:
         return {"start": start * MS, "duration": length * MS, "clock": "host", **more}
 
     rows = {
-        "phases": [row(at, length, name=name) for name, at, length in phases],
+        "phases": [row(start_ms, length, name=name) for name, start_ms, length in phases],
         "steps": [
-            row(at, 8, index=index, phase="warm-up" if at < 620 else "steady", tokens=16)
+            row(
+                start_ms, 8, index=index, phase="warm-up" if start_ms < 620 else "steady", tokens=16
+            )
             | {"submitted": MS}
-            for index, at in enumerate(starts)
+            for index, start_ms in enumerate(starts)
         ],
-        "submissions": [row(at, 1, event="eval", label="step") | own for at in starts],
-        "gpu_intervals": [row(at + 1, 7, channel="CPU", label="paged") | own for at in starts],
+        "submissions": [
+            row(start_ms, 1, event="eval", label="step") | target_cells for start_ms in starts
+        ],
+        "gpu_intervals": [
+            row(start_ms + 1, 7, channel="CPU", label="paged") | target_cells for start_ms in starts
+        ],
         "specializations": [{"time": 601 * MS, "name": "decode_f16", "clock": "host"}],
     }
     return frames(**rows)
@@ -94,25 +100,32 @@ def host_run() -> Run:
 @cache
 def trace_run() -> Run:
     """Two channels of a target, another process, a driver and a compiler, on a trace's clock."""
-    own = {"process": "probe", "pid": 41, "target": True, "clock": "gpu"}
-    other = {"process": "WindowServer", "pid": 420, "target": False, "clock": "gpu"}
+    target_cells = {"process": "probe", "pid": 41, "target": True, "clock": "gpu"}
+    compositor_cells = {"process": "WindowServer", "pid": 420, "target": False, "clock": "gpu"}
 
-    def work(at: int, length: int, channel: str, label: str, who: dict[str, Any]) -> dict[str, Any]:
-        named = f"{label}      ( {who['process']} ({who['pid']}) )  0xf269{at:04x}"
+    def work(
+        start_us: int, length: int, channel: str, label: str, who: dict[str, Any]
+    ) -> dict[str, Any]:
+        full_label = f"{label}      ( {who['process']} ({who['pid']}) )  0xf269{start_us:04x}"
         latency = 80_000 if who["target"] else pd.NA
-        row = {"start": at * 1000, "duration": length * 1000, "channel": channel, "label": named}
+        row = {
+            "start": start_us * 1000,
+            "duration": length * 1000,
+            "channel": channel,
+            "label": full_label,
+        }
         return {**row, "start_latency": latency, **who}
 
     intervals = [
-        work(100, 50, "Compute", "Command Buffer 0:Compute Command 0", own),
-        work(150, 30, "Compute", "Command Buffer 0:Compute Command 0", own),
-        work(200, 100, "Compute", "Command Buffer 0:Compute Command 1", own),
-        work(120, 10, "Blit", "Command Buffer 0:Blit 0", own),
-        work(210, 20, "Fragment", "Frame", other),
-        work(215, 20, "Vertex", "Frame", other),
+        work(100, 50, "Compute", "Command Buffer 0:Compute Command 0", target_cells),
+        work(150, 30, "Compute", "Command Buffer 0:Compute Command 0", target_cells),
+        work(200, 100, "Compute", "Command Buffer 0:Compute Command 1", target_cells),
+        work(120, 10, "Blit", "Command Buffer 0:Blit 0", target_cells),
+        work(210, 20, "Fragment", "Frame", compositor_cells),
+        work(215, 20, "Vertex", "Frame", compositor_cells),
     ]
-    driver = {"start": 90_000, "duration": 5_000, "event": "Command Buffer", **own}
-    compiler = {"start": 10_000, "duration": 60_000, "program": "compute", **own}
+    driver = {"start": 90_000, "duration": 5_000, "event": "Command Buffer", **target_cells}
+    compiler = {"start": 10_000, "duration": 60_000, "program": "compute", **target_cells}
     provenance = Provenance(
         recorder="import", targets=(Process(41, "probe"),), templates=("Metal System Trace",),
         stages={"analyze": Stage("running", "2026-11-20T10:15:09+00:00")},
@@ -129,7 +142,7 @@ def trace_run() -> Run:
     return Run(Result(provenance, metrics, (), checks), tables)
 
 
-def own(pid: int = 7, **more: Any) -> dict[str, Any]:
+def make_target_row(pid: int = 7, **more: Any) -> dict[str, Any]:
     """Return the columns of rows that belong to the target on a trace's clock."""
     return {"process": "app", "pid": pid, "target": True, "clock": "gpu", **more}
 
@@ -150,32 +163,39 @@ def paced_run() -> Run:
         *(("steady", "mlx_peak", 9, ""), ("steady", "footprint", *vmmap)),
     ]
     clocks = ((5, 444e6), (50, 1.4e9), (90, 1.2e9), (206, 1.3e9))
-    gauges = [(at, "gpu_clock", clock, "Hz", "macmon") for at, clock in clocks]
+    gauges = [(time_ms, "gpu_clock", clock, "Hz", "macmon") for time_ms, clock in clocks]
     gauges += [(50, "cpu_power", 2.0, "W", "macmon"), (60, "blocks", 7.0, "count", "workload")]
     counters = (("Compute Occupancy", 30.0, 50.0, True), ("GPU Read Bandwidth", 50.0, 60.5, False))
     rows: dict[str, Rows] = {
         "phases": [
-            {"start": at * MS, "duration": length * MS, "name": name, "clock": "host"}
-            for name, at, length in (("warm-up", 0, 18), ("steady", 18, 188))
+            {"start": start_ms * MS, "duration": length * MS, "name": name, "clock": "host"}
+            for name, start_ms, length in (("warm-up", 0, 18), ("steady", 18, 188))
         ],
         "steps": [
-            {"start": at * MS, "duration": length * MS, "index": index, "tokens": 4}
-            | {"phase": "warm-up" if at < 18 else "steady", "variant": "<b>paged</b>"}
-            for index, (at, length) in enumerate(steps)
+            {"start": start_ms * MS, "duration": length * MS, "index": index, "tokens": 4}
+            | {"phase": "warm-up" if start_ms < 18 else "steady", "variant": "<b>paged</b>"}
+            for index, (start_ms, length) in enumerate(steps)
         ],
         "gpu_intervals": [
-            own(start=at * MS + MS // 2, duration=MS + at * 1_000, channel="Compute", label="k")
-            | {"start_latency": 10_000 + at * 1_000, "command_buffer": at}
-            for at, _ in steps
+            make_target_row(
+                start=start_ms * MS + MS // 2,
+                duration=MS + start_ms * 1_000,
+                channel="Compute",
+                label="k",
+            )
+            | {"start_latency": 10_000 + start_ms * 1_000, "command_buffer": start_ms}
+            for start_ms, _ in steps
         ],
         "command_buffers": [
-            own(command_buffer=at, committed=at * MS, completed=(at + 2) * MS)
+            make_target_row(
+                command_buffer=start_ms, committed=start_ms * MS, completed=(start_ms + 2) * MS
+            )
             | {"commit_to_start": MS // 2, "commit_to_complete": 2 * MS}
-            for at, _ in steps
+            for start_ms, _ in steps
         ],
         "specializations": [
-            {"time": at * MS, "name": name, "clock": "host"}
-            for at, name in ((5, "early"), (18, "late"), (40, "late"), (1, None))
+            {"time": time_ms * MS, "name": name, "clock": "host"}
+            for time_ms, name in ((5, "early"), (18, "late"), (40, "late"), (1, None))
         ],
         "shaders": [
             {"time": 12 * MS, "name": name, "target": target, "clock": "gpu"}
@@ -186,27 +206,43 @@ def paced_run() -> Run:
             | {"flops": 2 * MS, "variant": "<b>paged</b>"}
         ],
         "gpu_counters": [
-            {"start": 18 * MS + at * MS, "duration": MS // 10, "counter": name}
+            {"start": 18 * MS + sample_index * MS, "duration": MS // 10, "counter": name}
             | {"value": value, "percentage": percentage, "clock": "gpu"}
-            for name, low, high, percentage in counters
-            for at, value in enumerate([low, low, high, high] * 15)
+            for name, low_value, high_value, percentage in counters
+            for sample_index, value in enumerate(
+                [low_value, low_value, high_value, high_value] * 15
+            )
         ],
-        "process_samples": [own(time=at * MS, memory=(300 - at) << 20) for at in range(0, 200, 10)],
+        "process_samples": [
+            make_target_row(time=time_ms * MS, memory=(300 - time_ms) << 20)
+            for time_ms in range(0, 200, 10)
+        ],
         "memory_profile": [
-            {"time": at, "phase": phase, "what": what, "reason": reason, "clock": "host"}
+            {
+                "time": note_index,
+                "phase": phase,
+                "what": quantity,
+                "reason": reason,
+                "clock": "host",
+            }
             | {"bytes": None if level is None else level << 10}
-            for at, (phase, what, level, reason) in enumerate(notes)
+            for note_index, (phase, quantity, level, reason) in enumerate(notes)
         ],
         "gauges": [
-            {"time": at * MS, "name": name, "value": value, "unit": unit, "source": source}
-            for at, name, value, unit, source in gauges
+            {"time": time_ms * MS, "name": name, "value": value, "unit": unit, "source": source}
+            for time_ms, name, value, unit, source in gauges
         ],
         "spans": [{"name": "decode", "start": 20 * MS, "duration": MS, "clock": "host"}],
         "submissions": [
-            own(start=at * MS, duration=MS // 4, event="e", label="", command_buffer=at)
-            for at, _ in steps[::4]
+            make_target_row(
+                start=start_ms * MS, duration=MS // 4, event="e", label="", command_buffer=start_ms
+            )
+            for start_ms, _ in steps[::4]
         ],
-        "gpu_states": [own(start=0, duration=5, state="Active"), own(start=5, duration=9)],
+        "gpu_states": [
+            make_target_row(start=0, duration=5, state="Active"),
+            make_target_row(start=5, duration=9),
+        ],
     }
     provenance = Provenance(
         recorder="xctrace", workload="paged", method="attach", templates=("Metal System Trace",),
@@ -222,7 +258,7 @@ def paced_run() -> Run:
         Measurement("compile_time", None, "ns", Better.LOWER, "no compiler."),
         Measurement("pipelines_made", None, "count", Better.LOWER, "no compiler."),
     )
-    churn = (Evidence("steps", at * MS, at * MS, "new") for at in range(10))
+    churn = (Evidence("steps", time_ms * MS, time_ms * MS, "new") for time_ms in range(10))
     findings = (
         Finding("gpu-contended", Severity.ERROR, "Others used the GPU. By app.", "Close them."),
         Finding("late-start", Severity.WARNING, "Late.", "a", saving=3_000, within="bubbles"),
@@ -238,8 +274,8 @@ def paced_run() -> Run:
     tables = frames(**rows)
     settings = {"instrument": ["GPU"], "setting": ["Counter Set: Performance Limiters"]}
     tables["settings"] = pd.DataFrame(settings, dtype="string")
-    said = {"text": ["It is cut.", "It is cut.", None]}
-    tables["losses"] = pd.DataFrame(said, dtype="string")
+    loss_texts = {"text": ["It is cut.", "It is cut.", None]}
+    tables["losses"] = pd.DataFrame(loss_texts, dtype="string")
     return Run(Result(provenance, metrics, findings, checks), tables)
 
 
@@ -258,24 +294,31 @@ def served_run() -> Run:
     ]
     rows: dict[str, Rows] = {
         "requests": [
-            {"start": at * MS, "number": number, "state": state, "produced": produced}
-            | {"first_token": first and first * MS, "last_token": last and last * MS}
+            {"start": start_ms * MS, "number": number, "state": state, "produced": produced}
+            | {
+                "first_token": first_token and first_token * MS,
+                "last_token": last_token and last_token * MS,
+            }
             | {"reason": reason}
-            for number, (at, state, first, last, produced, reason) in enumerate(served)
+            for number, (start_ms, state, first_token, last_token, produced, reason) in enumerate(
+                served
+            )
         ],
         "request_tokens": [
-            {"time": at * MS, "request": 0, "index": index}
-            for index, at in enumerate((10, 20, 30, 40))
+            {"time": time_ms * MS, "request": 0, "index": index}
+            for index, time_ms in enumerate((10, 20, 30, 40))
         ],
         "steps": [
-            {"start": at * MS, "duration": length * MS, "phase": "steady", "tokens": tokens}
+            {"start": start_ms * MS, "duration": length * MS, "phase": "steady", "tokens": tokens}
             | {"variant": ""}
-            for at, length, tokens in ((0, 10, 0), (10, 10, 1), (20, 30, 3))
+            for start_ms, length, tokens in ((0, 10, 0), (10, 10, 1), (20, 30, 3))
         ],
-        "gauges": [{"time": at * MS, "name": name, "value": value} for at, name, value in gauges],
+        "gauges": [
+            {"time": time_ms * MS, "name": name, "value": value} for time_ms, name, value in gauges
+        ],
         "spans": [
-            {"name": name, "start": at * MS, "duration": length * MS}
-            for name, at, length in (("decode", 0, 8), ("prefill", 8, 30), ("decode", 40, 4))
+            {"name": name, "start": start_ms * MS, "duration": length * MS}
+            for name, start_ms, length in (("decode", 0, 8), ("prefill", 8, 30), ("decode", 40, 4))
         ],
     }
     metrics = (
@@ -297,29 +340,32 @@ def profiled_run() -> Run:
     """A recording without GPU work: samples of threads, hangs, signposts, a launch."""
     app = {"subsystem": "app"}
     rows: dict[str, Rows] = {
-        "cpu_profile": [own(time=5, weight=3 * MS, stack=0, tid=70)] * 3
+        "cpu_profile": [make_target_row(time=5, weight=3 * MS, stack=0, tid=70)] * 3
         + [
-            own(time=9, weight=MS, stack=1, tid=71),
-            own(time=9, weight=99 * MS, stack=1, tid=8, target=False),
+            make_target_row(time=9, weight=MS, stack=1, tid=71),
+            make_target_row(time=9, weight=99 * MS, stack=1, tid=8, target=False),
         ],
-        "threads": [own(time=0, tid=70, name="Main Thread")],
+        "threads": [make_target_row(time=0, tid=70, name="Main Thread")],
         "signpost_intervals": [
-            *(own(start=at, duration=(at + 1) * 100, name="decode", **app) for at in range(3)),
-            own(start=3, duration=None, name="open", **app),
+            *(
+                make_target_row(start=start, duration=(start + 1) * 100, name="decode", **app)
+                for start in range(3)
+            ),
+            make_target_row(start=3, duration=None, name="open", **app),
         ],
         "hangs": [
-            own(start=1, duration=5, kind="Microhang"),
-            own(start=2, duration=9, kind="Hang"),
-            own(start=3, duration=99, kind="Hang", target=False),
+            make_target_row(start=1, duration=5, kind="Microhang"),
+            make_target_row(start=2, duration=9, kind="Hang"),
+            make_target_row(start=3, duration=99, kind="Hang", target=False),
         ],
-        "life_cycles": [own(start=0, duration=7 * MS, period="Initializing")],
+        "life_cycles": [make_target_row(start=0, duration=7 * MS, period="Initializing")],
     }
     tables = frames(**rows)
     tables["profile_frames"] = pd.DataFrame(
         {"stack": [0, 0, 1], "depth": [0, 1, 0], "function": ["<spin>", "main", "start"]}
     )
-    made = {"recorder": "import", "started": "2026-03-30", "duration": 0.1}
-    return Run(Result(Provenance(targets=(Process(7, "app"),), **made)), tables)
+    provenance_facts = {"recorder": "import", "started": "2026-03-30", "duration": 0.1}
+    return Run(Result(Provenance(targets=(Process(7, "app"),), **provenance_facts)), tables)
 
 
 @cache

@@ -37,7 +37,7 @@ def ticks(times: Sequence[int], attributes: Mapping[str, Any] | None = None) -> 
 TICK = ticks([1, 2], {"frequency": 10})
 
 
-def documented(
+def write_documented_bundle(
     folder: Path,
     run: Mapping[str, Any] | None,
     *,

@@ -17,7 +17,7 @@ EMULATED = pytest.mark.usefixtures("compiled_kernels")
 """Mark of tests that compile kernels, which are kept; they are skipped without a compiler."""
 
 
-def emulated(test: Any) -> Any:
+def needs_emulation(test: Any) -> Any:
     return EMULATED(test)
 
 
@@ -35,7 +35,9 @@ def kernel(body: str, parameters: str, *, before: str = "", **options: Any) -> K
     return KernelText(text, "k", **options)
 
 
-def compiled(body: str, parameters: str, *, checked: bool = False, **options: Any) -> KernelProgram:
+def compile_body(
+    body: str, parameters: str, *, checked: bool = False, **options: Any
+) -> KernelProgram:
     return compile_kernel(kernel(body, parameters, **options), checked=checked)
 
 
@@ -50,7 +52,7 @@ def run(
     checked: bool = False,
     **options: Any,
 ) -> Statistics:
-    program = compiled(body, parameters, checked=checked, **options)
+    program = compile_body(body, parameters, checked=checked, **options)
     sizes = {"grid": (threads, 1, 1), "threadgroup": (threadgroup, 1, 1)}
     return program.run(buffers, order=order, **sizes)
 
@@ -60,6 +62,6 @@ def one_output(
 ) -> Array:
     """Run a body that reads `a` and writes `out`, both of a type; return `out`, NaN before."""
     parameters = f"const device {kind}* a, device {kind}* out"
-    out = np.full_like(a, np.nan)
-    run(body, parameters, {"a": a, "out": out}, threads=threads or a.size, **options)
-    return out
+    output = np.full_like(a, np.nan)
+    run(body, parameters, {"a": a, "out": output}, threads=threads or a.size, **options)
+    return output

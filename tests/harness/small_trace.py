@@ -25,5 +25,5 @@ SETUP = Setup(
 STEP = 9_900 * MICROSECOND  # what the kernels of a step take
 
 
-def made(**changes: Any) -> Facts:
+def make_facts(**changes: Any) -> Facts:
     return Facts(simulate(replace(SETUP, **changes)))

@@ -34,11 +34,19 @@ def tables_of(times: Sequence[int], begin: int = 0) -> dict[str, pd.DataFrame]:
         for start, length in zip(starts, times, strict=True)
     ]
     step = {"phase": "steady", "submitted": 0, "tokens": 16}
-    own = {"channel": "CPU", "label": "burn", "process": "python3", "pid": 77, "target": True}
+    process_cells = {
+        "channel": "CPU",
+        "label": "burn",
+        "process": "python3",
+        "pid": 77,
+        "target": True,
+    }
     steady = {"start": begin, "duration": int(sum(times)), "name": "steady", "clock": "host"}
     return {
-        "steps": frame("steps", [{**span, **step, "index": at} for at, span in enumerate(spans)]),
-        "gpu_intervals": frame("gpu_intervals", [span | own for span in spans]),
+        "steps": frame(
+            "steps", [{**span, **step, "index": index} for index, span in enumerate(spans)]
+        ),
+        "gpu_intervals": frame("gpu_intervals", [span | process_cells for span in spans]),
         "phases": frame("phases", [steady]),
     }
 
@@ -63,14 +71,16 @@ def sample_of(
 ) -> Sample:
     """Make a run: its step times in ns, and what its result says of them."""
     lengths = np.asarray(times, np.int64)
-    known = {"workload": "burn", "recorder": "host", "machine": MACHINE} | provenance
+    provenance_facts = {"workload": "burn", "recorder": "host", "machine": MACHINE} | provenance
     metrics = (
         Measurement("tokens_per_second", float(16e9 / lengths.mean()), "tokens/s", Better.HIGHER),
         Measurement("step_p50", float(np.median(lengths)), "ns", Better.LOWER),
         Measurement("gpu_busy", None, "ns", Better.NEITHER, "the work ran on the CPU."),
     )
-    made = Provenance(targets=(Process(77, "python3"),), **known)
-    result = Result(made, metrics=metrics, findings=tuple(findings), checks=tuple(checks))
+    full_provenance = Provenance(targets=(Process(77, "python3"),), **provenance_facts)
+    result = Result(
+        full_provenance, metrics=metrics, findings=tuple(findings), checks=tuple(checks)
+    )
     return Sample(name, result, tables_of(times) if tables is None else tables)
 
 
@@ -80,7 +90,7 @@ def noisy(middle: float, count: int = 200, seed: int = 1) -> list[int]:
     return np.round(middle * np.exp(noise)).astype(int).tolist()
 
 
-def paced(
+def make_paced_sample(
     middle: float, pace: float, seed: int, source: str = "tracekit (MLX)", **provenance: Any
 ) -> Sample:
     """Make a run of noisy steps around a length, with reference work of a length in ns."""

@@ -46,12 +46,12 @@ def pair_of(
 
 def judged_of(metric: str = "step_p50", **more: Any) -> Judged:
     """Make a judgement of a time that got worse by a tenth."""
-    made = Judged(
+    default_judgement = Judged(
         metric, "ns", "lower", outcome=Outcome.REGRESSION, candidate=110.0, reference=100.0,
         change=0.1, low=0.08, high=0.12, expected=0.0, pairs=2, reproduced=True,
         reason="It is slower.",
     )  # fmt: skip
-    return replace(made, **more)
+    return replace(default_judgement, **more)
 
 
 def entry_of(
@@ -60,7 +60,7 @@ def entry_of(
     judged: Sequence[Judged] = (judged_of(),),
     **more: Any,
 ) -> Entry:
-    made = Entry(
+    default_entry = Entry(
         capture, "w1",
         Described("paged", PARAMETERS, "3.11", "0.32.0", "0.1.0", "1a2b3c4", "paged"),
         Described("sdpa", PARAMETERS, words="sdpa"), tuple(pairs), tuple(judged),
@@ -68,19 +68,19 @@ def entry_of(
         Outcome.REGRESSION, "step_p50 is slower.", Overhead(0.02, 0.01, 20, 20),
         "The quick grid agrees.", "gpu",
     )  # fmt: skip
-    return replace(made, **more)
+    return replace(default_entry, **more)
 
 
 def night_of(
     day: int = 1, entries: Sequence[Entry] = (entry_of(),), *, tail: str = "abcd", **more: Any
 ) -> Night:
     name, day_of = f"2026-03-{day:02d}T02-30-00-{tail}", f"2026-03-{day:02d}T02"
-    made = Night(
+    default_night = Night(
         name, "nightly", "mini", f"{day_of}:30:00.000+00:00", "d1", ENVIRONMENT,
         f"{day_of}:55:00.000+00:00", "1a2b3c4", tuple(entries), Outcome.REGRESSION,
         "decode: step_p50 is slower.", folder=name,
     )  # fmt: skip
-    return replace(made, **more)
+    return replace(default_night, **more)
 
 
 def sql(url: str, statement: str) -> list[Any]:

@@ -37,9 +37,11 @@ _MASK = 0o022
 
 def without_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """Return an environment in which the settings of this machine have no part."""
-    kept = {name: value for name, value in environment.items() if not SETTINGS.fullmatch(name)}
+    kept_variables = {
+        name: value for name, value in environment.items() if not SETTINGS.fullmatch(name)
+    }
     git = {"GIT_CONFIG_GLOBAL": str(_GIT), "GIT_CONFIG_NOSYSTEM": "1"}
-    return kept | git | {"FAKE_XCTRACE_PYTHON": sys.executable}
+    return kept_variables | git | {"FAKE_XCTRACE_PYTHON": sys.executable}
 
 
 def surroundings(seed: int) -> dict[str, str]:
@@ -84,7 +86,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     seed = _seed(config)
-    return "" if seed is None else " ".join("=".join(one) for one in surroundings(seed).items())
+    return (
+        ""
+        if seed is None
+        else " ".join("=".join(setting) for setting in surroundings(seed).items())
+    )
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -44,8 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     settings.register_profile("quick", max_examples=40, deadline=None)
     settings.register_profile("campaign", max_examples=200, deadline=None)
-    asked = set(config.option.tier or ())
-    settings.load_profile("campaign" if asked & {"campaign", "all"} else "quick")
+    asked_tiers = set(config.option.tier or ())
+    settings.load_profile("campaign" if asked_tiers & {"campaign", "all"} else "quick")
     config.stash[_LEFT_OUT] = Counter()
 
 
@@ -97,14 +97,14 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         item.stash[_TIER] = tier_of(item)
-    asked = set(config.option.tier or ["default"])
-    whole = "all" in asked or config.option.markexpr or config.getoption("lf", False)
-    if whole or (not config.option.tier and _are_files_named(config)):
+    asked_tiers = set(config.option.tier or ["default"])
+    is_whole_run = "all" in asked_tiers or config.option.markexpr or config.getoption("lf", False)
+    if is_whole_run or (not config.option.tier and _are_files_named(config)):
         return
-    left_out = [item for item in items if item.stash[_TIER] not in asked]
-    config.hook.pytest_deselected(items=left_out)
-    config.stash[_LEFT_OUT] = Counter(item.stash[_TIER] for item in left_out)
-    items[:] = [item for item in items if item.stash[_TIER] in asked]
+    left_out_items = [item for item in items if item.stash[_TIER] not in asked_tiers]
+    config.hook.pytest_deselected(items=left_out_items)
+    config.stash[_LEFT_OUT] = Counter(item.stash[_TIER] for item in left_out_items)
+    items[:] = [item for item in items if item.stash[_TIER] in asked_tiers]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -133,9 +133,13 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    left_out = terminalreporter.config.stash[_LEFT_OUT]
-    if left_out and not terminalreporter.config.option.tier:
-        tiers = ", ".join(f"{left_out[tier]} {tier}" for tier in TIERS if left_out[tier])
+    left_out_counts = terminalreporter.config.stash[_LEFT_OUT]
+    if left_out_counts and not terminalreporter.config.option.tier:
+        tiers = ", ".join(
+            f"{left_out_counts[tier]} {tier}" for tier in TIERS if left_out_counts[tier]
+        )
         terminalreporter.section("left out")
-        terminalreporter.line(f"{left_out.total()} tests that need more than Python: {tiers}.")
+        terminalreporter.line(
+            f"{left_out_counts.total()} tests that need more than Python: {tiers}."
+        )
         terminalreporter.line("uv run pytest --tier all runs everything, --tier TIER one of them.")

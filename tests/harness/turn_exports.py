@@ -72,7 +72,7 @@ def _write(
     columns: tuple[tuple[str, str], ...],
     rows: list[tuple[str, ...]],
 ) -> None:
-    named = "".join(
+    column_elements = "".join(
         f"<col><mnemonic>{name}</mnemonic><name>{name}</name>"
         f"<engineering-type>{kind}</engineering-type></col>"
         for name, kind in columns
@@ -81,5 +81,5 @@ def _write(
     node = "//trace-toc[1]/run[1]/data[1]/table[1]"
     (folder / f"{schema}.xml").write_text(
         f"<?xml version=\"1.0\"?>\n<trace-query-result>\n<node xpath='{node}'>"
-        f'<schema name="{schema}">{named}</schema>{body}</node></trace-query-result>\n'
+        f'<schema name="{schema}">{column_elements}</schema>{body}</node></trace-query-result>\n'
     )

@@ -11,11 +11,11 @@ _TYPES |= dict.fromkeys(("duration", "pid", "start_latency"), "Int64")
 _TYPES |= dict.fromkeys(("command_buffer", "encoder"), "UInt64")
 
 
-def frame(columns: str, *rows: tuple[object, ...], **same: object) -> pd.DataFrame:
-    made = pd.DataFrame(rows, columns=columns.split()).assign(**same)
-    texts = [name for name in made if name not in _TYPES and made[name].dtype == object]
-    types = {name: kind for name, kind in _TYPES.items() if name in made}
-    return made.astype(types | dict.fromkeys(texts, "string"))
+def frame(columns: str, *rows: tuple[object, ...], **shared_cells: object) -> pd.DataFrame:
+    table = pd.DataFrame(rows, columns=columns.split()).assign(**shared_cells)
+    texts = [name for name in table if name not in _TYPES and table[name].dtype == object]
+    types = {name: kind for name, kind in _TYPES.items() if name in table}
+    return table.astype(types | dict.fromkeys(texts, "string"))
 
 
 OURS: dict[str, object] = {"process": "python3", "pid": 4711, "target": True, "clock": "gpu"}
@@ -33,7 +33,7 @@ def tables() -> dict[str, pd.DataFrame]:
         frame(work, *ours, **OURS),
         frame(work, (4500, 200, "frame", "Vertex", None, 80, 5), **THEIRS),
     ]
-    counted = ((4000, 40.5), (4100, np.nan), (4200, 50.25))
+    counter_rows = ((4000, 40.5), (4100, np.nan), (4200, 50.25))
     return {
         "phases": frame("start duration name", (-500, 400, "warm-up"), (0, 9000, "steady")),
         "submissions": frame(
@@ -47,11 +47,18 @@ def tables() -> dict[str, pd.DataFrame]:
             **OURS,
         ),
         "gpu_intervals": pd.concat(on_gpu, ignore_index=True),
-        "gpu_counters": frame("start value", *counted, counter="Kernel Occupancy", percentage=True),
+        "gpu_counters": frame(
+            "start value", *counter_rows, counter="Kernel Occupancy", percentage=True
+        ),
     }
 
 
 @pytest.fixture
 def findings() -> tuple[Finding, ...]:
-    seen = (Evidence("gpu_intervals", 1000, 4000, "host late"), Evidence("gpu_intervals", 50, 60))
-    return (Finding("bubbles", Severity.WARNING, "Idle for 33 %.", "Submit ahead.", seen, 3000),)
+    evidence = (
+        Evidence("gpu_intervals", 1000, 4000, "host late"),
+        Evidence("gpu_intervals", 50, 60),
+    )
+    return (
+        Finding("bubbles", Severity.WARNING, "Idle for 33 %.", "Submit ahead.", evidence, 3000),
+    )

@@ -42,17 +42,17 @@ def run(tracekit: Any, tmp_path: Path, intervals_xml: Callable[..., str]) -> Pat
     (tmp_path / "cpu.xml").write_text(STACKS)
     folder = tmp_path / "run"
     exports = (tmp_path / "gpu.xml", tmp_path / "cpu.xml")
-    ran = tracekit("import", *exports, "--target", "7", "--output", folder)
-    assert ran.code == 0, ran.err
+    result = tracekit("import", *exports, "--target", "7", "--output", folder)
+    assert result.code == 0, result.err
     return folder
 
 
 def test_a_run_becomes_a_trace_of_perfetto_below_its_folder(tracekit: Any, run: Path) -> None:
     assert tracekit("analyze", run).code == 0
-    ran = tracekit("convert", run, "--to", "perfetto")
-    assert ran.code == 0, ran.err
+    result = tracekit("convert", run, "--to", "perfetto")
+    assert result.code == 0, result.err
     file = run / "convert" / "run.pftrace"
-    assert ran.out.splitlines() == [str(file)]
+    assert result.out.splitlines() == [str(file)]
     trace = Trace.FromString(file.read_bytes())
     names = [name.name for packet in trace.packet for name in packet.interned_data.event_names]
     assert names.count("paged") == 1
@@ -60,9 +60,9 @@ def test_a_run_becomes_a_trace_of_perfetto_below_its_folder(tracekit: Any, run: 
 
 
 def test_stacks_become_a_profile_for_each_thread(tracekit: Any, run: Path, tmp_path: Path) -> None:
-    out = tmp_path / "stacks.json"
-    assert tracekit("convert", run, out, "--to", "speedscope").code == 0
-    document = json.loads(out.read_text())
+    output_file = tmp_path / "stacks.json"
+    assert tracekit("convert", run, output_file, "--to", "speedscope").code == 0
+    document = json.loads(output_file.read_text())
     frames = [{"name": name, "file": "libm.dylib"} for name in ("leaf", "main")]
     assert document["shared"]["frames"] == frames
     profile = {"type": "sampled", "name": "python3 (7), thread 9", "unit": "nanoseconds"}
@@ -76,15 +76,15 @@ def test_every_table_becomes_a_file_and_one_that_cannot_be_read_is_named(
 ) -> None:
     readers = {"parquet": pd.read_parquet, "csv": pd.read_csv, "feather": pd.read_feather}
     for to, read in readers.items():
-        out = tmp_path / to
-        assert tracekit("convert", run, out, "--to", to).code == 0
-        assert (out / f"cpu_profile.{to}").is_file()
-        assert read(out / f"gpu_intervals.{to}")["start"].tolist() == [0, 20], to
+        output_folder = tmp_path / to
+        assert tracekit("convert", run, output_folder, "--to", to).code == 0
+        assert (output_folder / f"cpu_profile.{to}").is_file()
+        assert read(output_folder / f"gpu_intervals.{to}")["start"].tolist() == [0, 20], to
     [export] = [file for file in (run / "exports").glob("*.xml") if "gpu" in file.read_text()]
     export.write_text(export.read_text().replace("<row>", "<!DOCTYPE x><row>", 1)[:900])
-    ran = tracekit("convert", run, tmp_path / "files", "--to", "csv")
-    assert ran.code == 3
-    assert "warning: gpu_intervals: " in ran.err
+    result = tracekit("convert", run, tmp_path / "files", "--to", "csv")
+    assert result.code == 3
+    assert "warning: gpu_intervals: " in result.err
     assert (tmp_path / "files" / "cpu_profile.csv").exists()
 
 
@@ -96,11 +96,11 @@ def test_names_of_people_are_left_out_unless_asked_for(
     run = tmp_path / "run"
     exports = ("import", tmp_path / "gpu.xml", "--target", "7", "--output", run)
     assert tracekit(*exports).code == 0
-    out = tmp_path / "out.json"
-    assert tracekit("convert", run, out, "--to", "chrome").code == 0
-    assert home not in out.read_text()
-    assert tracekit("convert", run, out, "--to", "chrome", "--no-redact").code == 0
-    assert home in out.read_text()
+    output_file = tmp_path / "out.json"
+    assert tracekit("convert", run, output_file, "--to", "chrome").code == 0
+    assert home not in output_file.read_text()
+    assert tracekit("convert", run, output_file, "--to", "chrome", "--no-redact").code == 0
+    assert home in output_file.read_text()
 
 
 def test_what_cannot_be_meant_is_refused(
@@ -108,25 +108,25 @@ def test_what_cannot_be_meant_is_refused(
 ) -> None:
     export = tmp_path / "a.xml"
     export.write_text(intervals_xml([]))
-    for arguments, said in (
+    for arguments, message in (
         ((run,), "perfetto:"),
         ((run, "--to", "perfetto", "--table", "1"), "as a whole"),
         ((run, "--to", "svg"), "svg"),
         ((export, "--to", "chrome"), "--to converts a run"),
         ((export,), ".parquet"),
     ):
-        assert_error(tracekit("convert", *arguments), 2, said)
+        assert_error(tracekit("convert", *arguments), 2, message)
 
 
 def test_a_run_without_stacks_has_no_profile(tracekit: Any, imported: Path, tmp_path: Path) -> None:
-    ran = tracekit("convert", imported, tmp_path / "out.json", "--to", "speedscope")
-    assert_error(ran, 3, "no samples of threads")
+    result = tracekit("convert", imported, tmp_path / "out.json", "--to", "speedscope")
+    assert_error(result, 3, "no samples of threads")
     assert not (tmp_path / "out.json").exists()
 
 
 def test_a_place_that_is_taken_loses_nothing(tracekit: Any, run: Path, tmp_path: Path) -> None:
     assert_error(tracekit("convert", run, tmp_path, "--to", "chrome"), 3, "is a folder")
     (tmp_path / "taken").write_text("kept")
-    ran = tracekit("convert", run, tmp_path / "taken", "--to", "parquet")
-    assert ran.code == 2
+    result = tracekit("convert", run, tmp_path / "taken", "--to", "parquet")
+    assert result.code == 2
     assert (tmp_path / "taken").read_text() == "kept"

@@ -47,11 +47,11 @@ def test_names_are_families_and_rows_stand_in_order(tables: Tables) -> None:
 
 
 def test_a_chain_runs_from_the_command_buffer_over_the_encoder_to_the_gpu(tables: Tables) -> None:
-    found = drawn(tables)
-    [buffers] = slices(found["python3", "Command buffers"]).flows
-    to_encoder, from_encoder = slices(found["python3", "Encoders"]).flows
-    [on_gpu] = slices(found["GPU", "Compute: python3 (4711)"]).flows
-    [of_others] = slices(found["GPU", "Vertex: WindowServer (420)"]).flows
+    drawn_tracks = drawn(tables)
+    [buffers] = slices(drawn_tracks["python3", "Command buffers"]).flows
+    to_encoder, from_encoder = slices(drawn_tracks["python3", "Encoders"]).flows
+    [on_gpu] = slices(drawn_tracks["GPU", "Compute: python3 (4711)"]).flows
+    [of_others] = slices(drawn_tracks["GPU", "Vertex: WindowServer (420)"]).flows
     assert buffers.tolist() == to_encoder.tolist()
     assert from_encoder.tolist() == on_gpu.tolist()
     assert not set(buffers.tolist()) & set(on_gpu.tolist())
@@ -62,8 +62,8 @@ def test_chains_of_two_processes_never_meet(tables: Tables) -> None:
     """Ids are given by each process, and may be small."""
     frame = tables["encoders"]
     ids = {"pid": pd.array([4, 8], "Int64"), "encoder": pd.array([2, 1], "UInt64")}
-    both = tracks({"encoders": frame.assign(**ids)})
-    links = [int(link) for track in both for flow in slices(track).flows for link in flow]
+    chain_tracks = tracks({"encoders": frame.assign(**ids)})
+    links = [int(link) for track in chain_tracks for flow in slices(track).flows for link in flow]
     assert len(set(links)) == len(links) == 4
     tables["encoders"] = frame.assign(encoder=pd.array([None, 81], dtype="UInt64"))
     _, from_encoder = slices(drawn(tables)["python3", "Encoders"]).flows
@@ -84,11 +84,11 @@ def test_levels_are_what_is_known_and_evidence_says_what_it_shows(
 
 
 def test_every_text_is_redacted(tables: Tables, findings: tuple[Finding, ...]) -> None:
-    shown = list(tracks(tables, findings, lambda text: "…" * bool(text)))
-    for track in shown:
+    redacted_tracks = list(tracks(tables, findings, lambda text: "…" * bool(text)))
+    for track in redacted_tracks:
         assert {track.group.name, track.name} == {"…"}
         if isinstance(track, Slices):
             assert set(track.names) == {"…"}
             texts = [value for row in known_of(track) for value in row.values()]
             assert all(text == "…" for text in texts if isinstance(text, str)), track
-    assert shown[2].group == replace(OURS, name="…")
+    assert redacted_tracks[2].group == replace(OURS, name="…")

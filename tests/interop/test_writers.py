@@ -27,25 +27,27 @@ def events(tables: Tables) -> list[dict[str, Any]]:
 
 
 def test_slices_and_levels_keep_every_nanosecond(tables: Tables) -> None:
-    found = events(tables)
-    [copy] = [event for event in found if event["name"] == "copy"]
+    trace_events = events(tables)
+    [copy] = [event for event in trace_events if event["name"] == "copy"]
     assert (copy["ph"], copy["ts"], copy["dur"]) == ("X", 4.0, 1.5)
-    known = {"command_buffer": 70, "encoder": 80, "start_latency": 2100, "pid": 4711}
-    assert copy["args"] == known
-    levels = [(event["ts"], event["args"]) for event in found if event["ph"] == "C"]
+    expected_args = {"command_buffer": 70, "encoder": 80, "start_latency": 2100, "pid": 4711}
+    assert copy["args"] == expected_args
+    levels = [(event["ts"], event["args"]) for event in trace_events if event["ph"] == "C"]
     assert levels == [(4.0, {"%": 40.5}), (4.2, {"%": 50.25})]
     assert events({}) == []
 
 
 def test_processes_and_tracks_are_named(tables: Tables) -> None:
-    found = events(tables)
+    trace_events = events(tables)
     names = {
-        event["args"]["name"]: event["pid"] for event in found if event["name"] == "process_name"
+        event["args"]["name"]: event["pid"]
+        for event in trace_events
+        if event["name"] == "process_name"
     }
     assert set(names) == {"Workload", "python3", "GPU", "Machine"}
     assert names["python3"] == 4711
     assert len(set(names.values())) == 4
-    threads = [event for event in found if event["name"] == "thread_name"]
+    threads = [event for event in trace_events if event["name"] == "thread_name"]
     assert len({event["tid"] for event in threads}) == len(threads)
     assert [event["args"]["name"] for event in threads].count("Command buffers") == 2
 
@@ -80,7 +82,7 @@ def reader(browser: Any) -> Iterator[TraceProcessor]:
         yield started
 
 
-def written(tables: Tables, findings: tuple[Finding, ...] = ()) -> bytes:
+def encode_trace(tables: Tables, findings: tuple[Finding, ...] = ()) -> bytes:
     file = io.BytesIO()
     write_perfetto(list(tracks(tables, findings)), file)
     return file.getvalue()
@@ -90,7 +92,7 @@ def written(tables: Tables, findings: tuple[Finding, ...] = ()) -> bytes:
 def test_perfetto_reads_slices_arrows_levels_and_processes(
     reader: TraceProcessor, tables: Tables, findings: tuple[Finding, ...]
 ) -> None:
-    reader.load(written(tables, findings))
+    reader.load(encode_trace(tables, findings))
     rows = [tuple(row.values()) for row in reader.query(_SLICES)]
     assert rows == [
         ("warm-up", 0, 400, "Phases"),
@@ -137,7 +139,7 @@ def test_perfetto_reads_the_json_as_well(reader: TraceProcessor, tables: Tables)
 
 def test_times_are_shifted_so_that_the_first_is_zero(tables: Tables) -> None:
     def moments() -> list[int]:
-        packets = Trace.FromString(written(tables)).packet
+        packets = Trace.FromString(encode_trace(tables)).packet
         return sorted(packet.timestamp for packet in packets if packet.HasField("track_event"))
 
     assert moments()[0] == 0
@@ -148,16 +150,18 @@ def test_times_are_shifted_so_that_the_first_is_zero(tables: Tables) -> None:
 
 
 def test_what_overlaps_stands_on_tracks_of_its_own(tables: Tables) -> None:
-    trace = Trace.FromString(written(tables))
+    trace = Trace.FromString(encode_trace(tables))
     described = [
         packet.track_descriptor for packet in trace.packet if packet.HasField("track_descriptor")
     ]
     assert [track.name for track in described].count("Command buffers") == 2
     assert len({track.uuid for track in described}) == len(described)
-    begun: dict[int, int] = {}
+    open_slices: dict[int, int] = {}
     for packet in trace.packet:
         if packet.HasField("track_event") and packet.track_event.type in {1, 2}:
             uuid = packet.track_event.track_uuid
-            begun[uuid] = begun.get(uuid, 0) + (1 if packet.track_event.type == 1 else -1)
-            assert begun[uuid] in {0, 1}, packet
-    assert set(begun.values()) == {0}
+            open_slices[uuid] = open_slices.get(uuid, 0) + (
+                1 if packet.track_event.type == 1 else -1
+            )
+            assert open_slices[uuid] in {0, 1}, packet
+    assert set(open_slices.values()) == {0}

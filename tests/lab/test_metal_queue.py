@@ -18,7 +18,7 @@ from tracekit.lab.metal_queue import (
     buffers_of,
     load_metal,
     prelude,
-    recorded,
+    record_calls,
     time_kernels,
 )
 from tracekit.lab.msl.emulation import Call
@@ -32,7 +32,7 @@ BODY = """
 """
 
 
-def timed(metal: FakeMetal) -> Dispatch:
+def time_dispatch(metal: FakeMetal) -> Dispatch:
     queue = Queue(metal)
     bindings = [{0: queue.buffer(bytes([number] * 4)), 1: queue.buffer(64)} for number in range(3)]
     sizes = {"grid": (64, 2, 1), "threadgroup": (32, 1, 1)}
@@ -41,21 +41,25 @@ def timed(metal: FakeMetal) -> Dispatch:
 
 def test_one_buffer_does_not_count_and_five_of_two_hundred_dispatches_do() -> None:
     metal = FakeMetal(times=lambda number: (10.0, 10.0 + (number + 1) * 0.002), most_threads=640)
-    found = timed(metal)
+    timing = time_dispatch(metal)
     assert [len(commands.dispatches) for commands in metal.committed] == [200] * 6
     # 4, 6, 8, 10, 12 ms of 200 dispatches: what the first buffer took does not count.
-    assert [round(sample) for sample in found.samples] == [20_000, 30_000, 40_000, 50_000, 60_000]
-    assert (round(found.minimum), round(found.median)) == (20_000, 40_000)
-    assert (found.execution_width, found.most_threads, found.threadgroup_memory) == (32, 640, 2176)
+    assert [round(sample) for sample in timing.samples] == [20_000, 30_000, 40_000, 50_000, 60_000]
+    assert (round(timing.minimum), round(timing.median)) == (20_000, 40_000)
+    assert (timing.execution_width, timing.most_threads, timing.threadgroup_memory) == (
+        32,
+        640,
+        2176,
+    )
     dispatches = metal.committed[0].dispatches
     assert (dispatches[0].grid, dispatches[0].threadgroup) == ((64, 2, 1), (32, 1, 1))
     assert {index: buffer.size for index, buffer in dispatches[0].bound.items()} == {0: 4, 1: 64}
-    taken = [dispatch.bound[0].contents for dispatch in dispatches[:5]]
-    assert taken == [bytes([number] * 4) for number in (0, 1, 2, 0, 1)]  # in turns
+    bound_contents = [dispatch.bound[0].contents for dispatch in dispatches[:5]]
+    assert bound_contents == [bytes([number] * 4) for number in (0, 1, 2, 0, 1)]  # in turns
 
 
 def test_what_cannot_be_had_is_said_with_its_reason(subtests: pytest.Subtests) -> None:
-    for options, said in (
+    for options, reason in (
         ({"has_device": False}, "the system has no Metal device."),
         ({"has_queue": False}, "Metal gives no command queue."),
         ({"compile_error": "line 3: error: 'flot'"}, "Metal cannot compile scale: line 3: error: "),
@@ -68,9 +72,9 @@ def test_what_cannot_be_had_is_said_with_its_reason(subtests: pytest.Subtests) -
         ({"times": lambda _: (5.0, 5.0)}, "the GPU's clock ran from 5.0 to 5.0 s."),
         ({"times": lambda _: (5.0, math.nan)}, "the GPU's clock ran from 5.0 to nan s."),
     ):
-        why = re.escape(f"GPU time is not available, because {said}")
-        with subtests.test(said), pytest.raises(ToolError, match=f"^{why}"):
-            timed(FakeMetal(**options))
+        pattern = re.escape(f"GPU time is not available, because {reason}")
+        with subtests.test(reason), pytest.raises(ToolError, match=f"^{pattern}"):
+            time_dispatch(FakeMetal(**options))
 
 
 def test_without_metal_or_its_bindings_it_is_said_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,31 +97,33 @@ def test_the_installed_headers_become_one_text() -> None:
     assert text.index("bfloat16_t;") < text.index("instantiate_float_limit(bfloat16_t)")
 
 
-def launched(a: mx.array, *others: object) -> mx.array:
+def launch_scaled(a: mx.array, *other_inputs: object) -> mx.array:
     names = {"name": "scaled", "input_names": ["a", "b", "s"], "output_names": ["o"]}
     sizes = {"grid": (12, 1, 1), "threadgroup": (32, 2, 1), "template": [("T", a.dtype)]}
     shapes = {"output_shapes": [a.shape], "output_dtypes": [a.dtype]}
-    return mx.fast.metal_kernel(source=BODY, **names)(inputs=[a, *others], **sizes, **shapes)[0]
+    return mx.fast.metal_kernel(source=BODY, **names)(inputs=[a, *other_inputs], **sizes, **shapes)[
+        0
+    ]
 
 
 def test_buffers_are_bound_by_the_names_of_parameters() -> None:
     a = mx.arange(12).astype(mx.bfloat16)
     b = mx.arange(60).reshape(3, 4, 5).astype(mx.float32)
-    (call,) = recorded(lambda: launched(a, b, 1.5))
+    (call,) = record_calls(lambda: launch_scaled(a, b, 1.5))
     assert call.source.function.startswith("custom_kernel_scaled__bfloat16_t")
     assert call.source.grid == (12, 1, 1)
     bound = buffers_of(call)
-    a_bits, b_bits, *rest = (bound[index] for index in range(7))
+    a_bits, b_bits, *other_bindings = (bound[index] for index in range(7))
     assert np.frombuffer(a_bits, np.uint16)[1] == 0x3F80  # 1 in bfloat16
     assert np.frombuffer(b_bits, np.float32).tolist() == list(range(60))
     strides = np.array([20, 5, 1], np.int64).tobytes()
     shape, scalar = np.array([3, 4, 5], np.int32).tobytes(), np.float32(1.5).tobytes()
-    assert rest == [shape, strides, np.int32(3).tobytes(), scalar, 24]
+    assert other_bindings == [shape, strides, np.int32(3).tobytes(), scalar, 24]
     nameless = Call(call.source, {}, call.outputs, call.dtypes)
     with pytest.raises(ToolError, match="not known what the parameter 'a' of custom_kernel_scaled"):
         buffers_of(nameless)
     metal = FakeMetal()
-    time_kernels([lambda: launched(a, b, 1.5)], metal)  # no larger than the grid
+    time_kernels([lambda: launch_scaled(a, b, 1.5)], metal)  # no larger than the grid
     assert metal.committed[0].dispatches[0].threadgroup == (12, 1, 1)
 
 
@@ -129,17 +135,20 @@ def decode() -> DecodeProblem:
 
 def test_each_kernel_of_a_call_is_timed_alone(decode: DecodeProblem) -> None:
     metal, how = FakeMetal(times=microseconds(30)), plan(decode, partitions=2)
-    found = time_kernels([lambda: paged_decode(decode, scale=0.1, how=how)], metal)
-    assert [round(kernel.median) for kernel in found] == [30_000, 30_000]
+    kernel_times = time_kernels([lambda: paged_decode(decode, scale=0.1, how=how)], metal)
+    assert [round(kernel.median) for kernel in kernel_times] == [30_000, 30_000]
     assert len(metal.committed) == 12
-    for (source, fast), kernel in zip(metal.compiled, found, strict=True):
+    for (source, fast), kernel in zip(metal.compiled, kernel_times, strict=True):
         assert re.match(r"custom_kernel_paged_(decode|merge)__", kernel.function), kernel.function
         limits = source.index("struct Limits")
         assert not fast, kernel.function
         assert limits < source.index(kernel.function), kernel.function
-    first = metal.committed[0].dispatches[0]
-    assert (first.grid, first.threadgroup) == ((how.threadgroup * 2, 2, 2), (how.threadgroup, 1, 1))
-    assert sorted(first.bound) == list(range(10))
+    first_dispatch = metal.committed[0].dispatches[0]
+    assert (first_dispatch.grid, first_dispatch.threadgroup) == (
+        (how.threadgroup * 2, 2, 2),
+        (how.threadgroup, 1, 1),
+    )
+    assert sorted(first_dispatch.bound) == list(range(10))
     with pytest.raises(ToolError, match="the call launches no kernel"):
         time_kernels([lambda: mx.ones(3)], metal)
 

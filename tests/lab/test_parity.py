@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import typer
 
-from small_kernels import emulated
+from small_kernels import needs_emulation
 from tracekit.base.errors import InterruptedRunError
 from tracekit.base.tolerances import BOUNDS
 from tracekit.cli import verify as command
@@ -35,7 +35,11 @@ Run = Callable[..., Any]
 CASE = ParityCase("float32", 64, 16, lengths="edges")
 EMPTY = ParityCase("float16", 64, 16, lengths="empty")
 on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal here")
-DENSE = next(found for found in chosen_implementations(emulate=False) if found.dense)
+DENSE = next(
+    implementation
+    for implementation in chosen_implementations(emulate=False)
+    if implementation.dense
+)
 
 
 def test_the_short_grid_has_every_type_and_every_kind_of_lengths() -> None:
@@ -75,16 +79,18 @@ def right(problem: DecodeProblem, lens: list[int], scale: float) -> mx.array:
 
 
 def run(*planted: Attend, cases: tuple[ParityCase, ...] = (CASE,)) -> Parity:
-    return run_parity(cases, [DENSE, *(Implementation("planted", each) for each in planted)])
+    return run_parity(
+        cases, [DENSE, *(Implementation("planted", attention) for attention in planted)]
+    )
 
 
-def changed(by: float, sequence: int = 0) -> Attend:
+def make_wrong_implementation(by: float, sequence: int = 0) -> Attend:
     """Return an implementation that is off by a part of one sequence's largest value."""
 
     def wrong(problem: DecodeProblem, lens: list[int], scale: float) -> mx.array:
-        out = right(problem, lens, scale)
-        out[sequence, 0, 0] += by * mx.abs(out[sequence]).max()
-        return out
+        output = right(problem, lens, scale)
+        output[sequence, 0, 0] += by * mx.abs(output[sequence]).max()
+        return output
 
     return wrong
 
@@ -100,7 +106,7 @@ def test_what_is_right_is_within_its_bounds() -> None:
 
 def test_an_error_or_a_distance_beyond_its_bound_is_a_breach() -> None:
     for by, breach in ((5e-6, False), (2e-5, True), (1.0, True)):
-        outcome = run(changed(by, sequence=2)).outcomes[1]
+        outcome = run(make_wrong_implementation(by, sequence=2)).outcomes[1]
         assert (outcome.error, outcome.breach) == (pytest.approx(by, rel=0.5), breach), by
     errors = ((1e-5, 2e-5), (9e-6, 2.1e-5), (1.1e-5, 0.0), (None, None))
     outcomes = [ParityOutcome("case", "paged", error, 1e-5, apart, 2e-5) for error, apart in errors]
@@ -110,18 +116,18 @@ def test_an_error_or_a_distance_beyond_its_bound_is_a_breach() -> None:
 def test_what_is_not_a_number_is_a_breach() -> None:
     done = run(lambda problem, *_: problem.q * mx.nan)
     assert done.worst is done.outcomes[1]
-    plain = parity_document(done)
-    outcome = json.loads(json.dumps(plain, allow_nan=False))["outcomes"][1]
+    document = parity_document(done)
+    outcome = json.loads(json.dumps(document, allow_nan=False))["outcomes"][1]
     assert (outcome["error"], outcome["failure"]) == (None, "the result is not finite")
-    assert plain["breaches"] == 1
+    assert document["breaches"] == 1
 
 
 def test_one_that_raises_or_has_another_shape_is_a_breach_with_its_words() -> None:
     def broken(*_: object) -> mx.array:
         raise ValueError("no such  kernel")  # two blanks
 
-    found = run(broken, lambda problem, *_: problem.q[:1]).outcomes[1:]
-    assert [(outcome.error, outcome.breach, outcome.failure) for outcome in found] == [
+    failed_outcomes = run(broken, lambda problem, *_: problem.q[:1]).outcomes[1:]
+    assert [(outcome.error, outcome.breach, outcome.failure) for outcome in failed_outcomes] == [
         (None, True, "ValueError: no such kernel"),
         (None, True, "its shape is [1, 8, 64] and not [3, 8, 64]"),
     ]
@@ -129,9 +135,9 @@ def test_one_that_raises_or_has_another_shape_is_a_breach_with_its_words() -> No
 
 def test_an_empty_sequence_must_be_zeros_in_paged_attention() -> None:
     def ones(problem: DecodeProblem, lens: list[int], scale: float) -> mx.array:
-        out = right(problem, lens, scale)
-        out[1] = mx.ones_like(out[1])
-        return out
+        output = right(problem, lens, scale)
+        output[1] = mx.ones_like(output[1])
+        return output
 
     outcomes = run(right, ones, cases=(EMPTY,)).outcomes
     assert [outcome.breach for outcome in outcomes] == [False, False, True]
@@ -141,7 +147,7 @@ def test_an_empty_sequence_must_be_zeros_in_paged_attention() -> None:
 
 
 def test_a_row_for_each_implementation_and_type() -> None:
-    done = run(changed(1.0), cases=(CASE, EMPTY))
+    done = run(make_wrong_implementation(1.0), cases=(CASE, EMPTY))
     table = rows(done)
     assert [row[:3] for row in table] == [
         (name, dtype, "1") for dtype in ("float32", "float16") for name in ("sdpa", "planted")
@@ -167,11 +173,11 @@ def test_an_interrupt_keeps_the_cases_that_ran() -> None:
 def test_kernels_need_metal_or_the_emulation() -> None:
     kernels = ("paged-grouped", "paged-split", "paged-per-head", "paged-barriers")
     for emulate, expected in ((False, ("sdpa", "paged")), (True, ("sdpa", "paged", *kernels))):
-        found = chosen_implementations(emulate=emulate)
-        assert tuple(implementation.name for implementation in found) == expected
+        implementations = chosen_implementations(emulate=emulate)
+        assert tuple(implementation.name for implementation in implementations) == expected
 
 
-@emulated
+@needs_emulation
 def test_the_metal_kernels_agree_on_the_cpu() -> None:
     names = ["paged-grouped", "paged-split", "paged-per-head"]
     chosen = chosen_implementations(names, emulate=True)
@@ -182,30 +188,36 @@ def test_the_metal_kernels_agree_on_the_cpu() -> None:
 
 @on_the_cpu
 def test_the_short_grid_holds(tracekit: Run) -> None:
-    ran = tracekit("parity", "--quick")
-    assert ran.code == 0, ran.err
-    title, head, *lines, _ = ran.out.splitlines()
+    result = tracekit("parity", "--quick")
+    assert result.code == 0, result.err
+    title, head, *lines, _ = result.out.splitlines()
     assert title == "# parity: 27 cases, MLX on the cpu"
     assert head.split("\t")[:3] == ["subject", "dtype", "cases"]
     table = [line.split("\t") for line in lines]
     assert {(row[0], row[1], row[2], row[-1]) for row in table} == {
         (subject, dtype, "9", "ok") for dtype in BOUNDS for subject in ("sdpa", "paged")
     }
-    assert "--emulate runs them." in ran.err
-    assert "Nearest to its bound: tracekit parity --case " in ran.err
+    assert "--emulate runs them." in result.err
+    assert "Nearest to its bound: tracekit parity --case " in result.err
 
 
 def test_json_has_every_outcome(tracekit: Run, tmp_path: Path) -> None:
     case = "float16-d64-b16-q8-kv2-one"
-    ran = tracekit("parity", "--case", case, "--json", "--seed", "3", "-o", tmp_path / "p.json")
-    assert ran.code == 0
-    plain = json.loads(ran.out)
-    assert plain == json.loads((tmp_path / "p.json").read_text())
-    known = {"kind": "parity", "version": 1, "breaches": 0, "seed": 3, "interrupted": False}
-    known["bounds"] = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
-    assert {name: plain[name] for name in known} == known
-    assert {outcome["case"] for outcome in plain["outcomes"]} == {case}
-    paged = plain["outcomes"][1]
+    result = tracekit("parity", "--case", case, "--json", "--seed", "3", "-o", tmp_path / "p.json")
+    assert result.code == 0
+    document = json.loads(result.out)
+    assert document == json.loads((tmp_path / "p.json").read_text())
+    expected_facts = {
+        "kind": "parity",
+        "version": 1,
+        "breaches": 0,
+        "seed": 3,
+        "interrupted": False,
+    }
+    expected_facts["bounds"] = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
+    assert {name: document[name] for name in expected_facts} == expected_facts
+    assert {outcome["case"] for outcome in document["outcomes"]} == {case}
+    paged = document["outcomes"][1]
     assert (paged["subject"], paged["bound"], paged["failure"]) == ("paged", 2e-3, "")
     assert paged["error"] <= paged["apart"] + paged["bound"]
 
@@ -224,8 +236,8 @@ def test_what_cannot_be_run_is_no_breach(
 ) -> None:
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
-    ran = tracekit("parity", *arguments.split())
-    assert (ran.code, ran.out, said in ran.err) == (code, "", True)
+    result = tracekit("parity", *arguments.split())
+    assert (result.code, result.out, said in result.err) == (code, "", True)
 
 
 def test_a_breach_ends_in_one_and_says_how_to_repeat_it(capsys: pytest.CaptureFixture[str]) -> None:
@@ -233,10 +245,12 @@ def test_a_breach_ends_in_one_and_says_how_to_repeat_it(capsys: pytest.CaptureFi
     with pytest.raises(typer.Exit) as caught:
         command._end(breached)
     assert caught.value.exit_code == 1
-    said = capsys.readouterr().err
-    assert "warning: planted on float32-d64-b16-q8-kv2-edges: error " in said
-    assert "bound 1e-05" in said
-    assert "Repeat it: tracekit parity --case float32-d64-b16-q8-kv2-edges --subject" in said
+    printed_text = capsys.readouterr().err
+    assert "warning: planted on float32-d64-b16-q8-kv2-edges: error " in printed_text
+    assert "bound 1e-05" in printed_text
+    assert (
+        "Repeat it: tracekit parity --case float32-d64-b16-q8-kv2-edges --subject" in printed_text
+    )
     with pytest.raises(InterruptedRunError) as stopped:
         command._end(Parity((), 0, emulated=False, backend="cpu", interrupted=True))
     assert stopped.value.exit_code == 130

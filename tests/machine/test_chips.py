@@ -13,10 +13,18 @@ from tracekit.machine.chips import (
     chip,
     gpu_class,
     known_chips,
-    spelled,
+    normalize_chip_name,
     this_chip,
 )
-from tracekit.machine.roofline import Bound, Limit, Reached, bound, intensity, reached, ridge_of
+from tracekit.machine.roofline import (
+    Bound,
+    Limit,
+    Reached,
+    bound,
+    compute_reached,
+    intensity,
+    ridge_of,
+)
 from tracekit.machine.triad import Bandwidth, last_cache, measure_bandwidth, triad
 
 INDEPENDENT, LOW = Confidence.INDEPENDENT, Confidence.LOW
@@ -42,13 +50,13 @@ BANDWIDTHS: dict[tuple[str, int | None], float | str] = {
 
 
 def test_bandwidth_goes_by_name_and_cores_or_has_its_reason() -> None:
-    for (name, cores), found in BANDWIDTHS.items():
+    for (name, cores), number_or_reason in BANDWIDTHS.items():
         figure = chip(name, cores).bandwidth
-        if isinstance(found, str):
+        if isinstance(number_or_reason, str):
             assert (figure.value, figure.confidence) == (None, None), (name, cores)
-            assert found in figure.reason, (name, cores)
+            assert number_or_reason in figure.reason, (name, cores)
         else:
-            expected = (found * 1e9, Confidence.PUBLISHED)
+            expected = (number_or_reason * 1e9, Confidence.PUBLISHED)
             assert (figure.value, figure.confidence) == expected, (name, cores)
 
 
@@ -67,22 +75,22 @@ ARITHMETIC: dict[tuple[str, int | None], tuple[float | str, Confidence | None]] 
 
 
 def test_arithmetic_scales_with_the_cores_and_says_so() -> None:
-    for (name, cores), (found, confidence) in ARITHMETIC.items():
+    for (name, cores), (number_or_reason, confidence) in ARITHMETIC.items():
         figure = chip(name, cores).fp32
         assert figure.confidence is confidence, (name, cores)
-        if isinstance(found, str):
+        if isinstance(number_or_reason, str):
             assert figure.value is None, (name, cores)
-            assert found in figure.reason, (name, cores)
+            assert number_or_reason in figure.reason, (name, cores)
         else:
-            assert figure.value == pytest.approx(found * 1e12), (name, cores)
+            assert figure.value == pytest.approx(number_or_reason * 1e12), (name, cores)
             scaled = name in {"Apple M1 Max", "Apple M4 Max"} and cores != 32
-            said = "scaled from the one with 32 cores" in figure.source
-            assert said is scaled, (name, cores)
+            is_scaling_told = "scaled from the one with 32 cores" in figure.source
+            assert is_scaling_told is scaled, (name, cores)
 
 
 def test_halves_are_as_fast_as_floats_only_where_a_source_says_so() -> None:
-    first, second, later = chip("Apple M1", 8), chip("Apple M2 Pro"), chip("Apple M3 Max", 40)
-    assert first.fp16.value == first.fp32.value == 2.62e12
+    first_chip, second, later = chip("Apple M1", 8), chip("Apple M2 Pro"), chip("Apple M3 Max", 40)
+    assert first_chip.fp16.value == first_chip.fp32.value == 2.62e12
     assert second.fp16.reason == second.fp32.reason != ""
     assert later.fp16.value is None
     assert "no source states" in later.fp16.reason
@@ -93,14 +101,14 @@ def test_every_chip_has_a_bandwidth_for_some_number_of_cores() -> None:
     assert (len(names), "Apple M5 Ultra" in names) == (18, False)
     for name in names:
         assert any(chip(name, cores).bandwidth.value for cores in range(1, 81)), name
-    assert spelled("m4  MAX") == spelled("apple m4 max") == "Apple M4 Max"
-    assert spelled("m9") == "m9"
+    assert normalize_chip_name("m4  MAX") == normalize_chip_name("apple m4 max") == "Apple M4 Max"
+    assert normalize_chip_name("m9") == "m9"
 
 
 def test_the_last_letter_of_an_architecture_is_its_class_and_says_when_mlx_commits() -> None:
-    found = [gpu_class(f"applegpu_g15{letter}") for letter in "pgsd"]
+    gpu_classes = [gpu_class(f"applegpu_g15{letter}") for letter in "pgsd"]
     limits = [BufferLimits(20, 40), BufferLimits(40, 40), *[BufferLimits(50, 50)] * 2]
-    assert found == list(zip(("phone", "base or Pro", "Max", "Ultra"), limits, strict=True))
+    assert gpu_classes == list(zip(("phone", "base or Pro", "Max", "Ultra"), limits, strict=True))
     assert not any(map(gpu_class, ("x86_64", "amd_s", "applegpu_g15x", "")))
 
 
@@ -108,9 +116,9 @@ def test_the_last_letter_of_an_architecture_is_its_class_and_says_when_mlx_commi
 def test_this_machine_has_no_figures_of_apples() -> None:
     epyc = {"chip": "AMD EPYC", "gpu_cores": 8}
     for facts, reason in (({}, "not name its chip."), (epyc, "is no chip of Apple's.")):
-        found = this_chip(facts)
-        assert (found.cores, found.bandwidth.value) == (None, None), reason
-        assert found.bandwidth.reason.endswith(reason)
+        own_chip = this_chip(facts)
+        assert (own_chip.cores, own_chip.bandwidth.value) == (None, None), reason
+        assert own_chip.bandwidth.reason.endswith(reason)
 
 
 def test_the_higher_roof_is_the_bound() -> None:
@@ -121,31 +129,36 @@ def test_the_higher_roof_is_the_bound() -> None:
         (4e12, 1e9, 400e9, None, Bound(1 / 400, Limit.MEMORY, partial=True)),
         (4e12, 1e9, None, 10e12, Bound(0.4, Limit.ARITHMETIC, partial=True)),
     ):
-        found = bound(flops, moved, bandwidth=bandwidth, rate=rate)
-        assert found.seconds == pytest.approx(expected.seconds), (flops, moved, bandwidth, rate)
-        assert (found.limit, found.partial) == (expected.limit, expected.partial)
+        time_bound = bound(flops, moved, bandwidth=bandwidth, rate=rate)
+        assert time_bound.seconds == pytest.approx(expected.seconds), (
+            flops,
+            moved,
+            bandwidth,
+            rate,
+        )
+        assert (time_bound.limit, time_bound.partial) == (expected.limit, expected.partial)
 
 
 def test_the_ridge_of_a_chip_needs_both_of_its_roofs() -> None:
-    first, fourth = ridge_of(chip("Apple M1", 8)), ridge_of(chip("Apple M4", 10))
-    assert first.value == pytest.approx(2.62e12 / 68.25e9)
+    first_ridge, fourth = ridge_of(chip("Apple M1", 8)), ridge_of(chip("Apple M4", 10))
+    assert first_ridge.value == pytest.approx(2.62e12 / 68.25e9)
     assert fourth.value == pytest.approx(3.8e12 / 120e9)
     # as sure as its clock
-    assert (first.confidence, fourth.confidence) == (Confidence.INDEPENDENT, Confidence.LOW)
-    for name, cores, why in (
+    assert (first_ridge.confidence, fourth.confidence) == (Confidence.INDEPENDENT, Confidence.LOW)
+    for name, cores, reason in (
         ("Apple M4 Max", None, "how many this one has is not known"),
         ("Apple M4 Pro", 20, "no source states the clock"),
     ):
         ridge = ridge_of(chip(name, cores))
         assert (ridge.value, ridge.confidence) == (None, None), name
-        assert why in ridge.reason
+        assert reason in ridge.reason
 
 
 def test_more_than_memory_can_deliver_is_no_share_but_came_from_caches() -> None:
-    assert reached(320e9, 1, bandwidth=400e9) == Reached(320e9, 0.8)
-    assert reached(400e9, 1, bandwidth=400e9) == Reached(400e9, 1.0)
-    assert reached(400.1e9, 1, bandwidth=400e9) == Reached(400.1e9, None, cached=True)
-    assert reached(100, 2, bandwidth=None) == Reached(50, None)
+    assert compute_reached(320e9, 1, bandwidth=400e9) == Reached(320e9, 0.8)
+    assert compute_reached(400e9, 1, bandwidth=400e9) == Reached(400e9, 1.0)
+    assert compute_reached(400.1e9, 1, bandwidth=400e9) == Reached(400.1e9, None, cached=True)
+    assert compute_reached(100, 2, bandwidth=None) == Reached(50, None)
     assert intensity(200, 100) == 2.0
 
 
@@ -159,16 +172,16 @@ def test_the_triad_is_a_scaled_sum_of_any_length() -> None:
 
 
 def test_bandwidth_is_measured_over_passes_by_threads() -> None:
-    found = measure_bandwidth(6 << 20, passes=3, threads=2)
-    assert found.best >= found.median > 0
-    assert (found.passes, found.threads) == (3, 2)
-    assert abs(found.size - (6 << 20)) < 24
+    bandwidth = measure_bandwidth(6 << 20, passes=3, threads=2)
+    assert bandwidth.best >= bandwidth.median > 0
+    assert (bandwidth.passes, bandwidth.threads) == (3, 2)
+    assert abs(bandwidth.size - (6 << 20)) < 24
 
 
 def test_arrays_that_a_cache_could_hold_say_nothing_of_memory() -> None:
     sizes = ((400, 100), (399, 100), (400, None))
-    found = [Bandwidth(1, 1, size, 1, 1, cache).of_memory for size, cache in sizes]
-    assert found == [True, False, None]
+    memory_flags = [Bandwidth(1, 1, size, 1, 1, cache).of_memory for size, cache in sizes]
+    assert memory_flags == [True, False, None]
 
 
 def test_the_largest_cache_counts(tmp_path: Path) -> None:

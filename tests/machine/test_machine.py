@@ -10,7 +10,7 @@ import pytest
 
 from tracekit.base.errors import ToolError
 from tracekit.machine.environment import environment, machine_name, own_name
-from tracekit.machine.machine import Machine, answer, circumstances, describe, meanwhile
+from tracekit.machine.machine import Machine, answer, circumstances, describe, merge_circumstances
 
 VM_STAT = b"""Mach Virtual Memory Statistics: (page size of 16384 bytes)
 Pages free:                               12345.
@@ -26,23 +26,23 @@ UUID = "4203018E-580F-C1B5-9525-B745CECA79EB"
 
 
 def mac(**printed: bytes) -> Machine:
-    def said(command: tuple[str, ...], patience: float) -> bytes:
+    def answer_command(command: tuple[str, ...], patience: float) -> bytes:
         assert patience > 0
         return printed.get(command[0].rpartition("/")[2], b"")
 
     plugged = SimpleNamespace(percent=100, power_plugged=True)
-    return Machine("Darwin", answer=said, battery=lambda: plugged, pressure=lambda: 0)
+    return Machine("Darwin", answer=answer_command, battery=lambda: plugged, pressure=lambda: 0)
 
 
 @pytest.mark.processes
 def test_a_command_that_fails_hangs_or_is_missing_says_nothing() -> None:
-    for argv, seconds, said in (
+    for argv, seconds, printed_bytes in (
         (("sh", "-c", "echo here"), 10, b"here\n"),
         (("sh", "-c", "echo here; exit 3"), 10, b""),
         (("sleep", "60"), 0.2, b""),
         (("/missing/pmset", "-g"), 10, b""),
     ):
-        assert answer(argv, seconds) == said, argv
+        assert answer(argv, seconds) == printed_bytes, argv
 
 
 def test_the_machine_is_described() -> None:
@@ -63,20 +63,20 @@ def test_gpu_cores_are_read_from_the_registry() -> None:
 
 def test_a_wired_limit_is_in_mebibytes_and_what_is_compressed_in_pages() -> None:
     limits = {b"49152": 48 << 30, b"0": None, b"": None, b"unknown oid": None}
-    for said, limit in limits.items():
-        facts = circumstances(mac(sysctl=said, vm_stat=VM_STAT))
-        assert facts.get("wired_limit") == limit, said
-        assert facts["compressed"] == 2048 * 16384, said
-        told = {"compressed", "mains", "paged_out", "swap", "thermal_pressure"}
-        assert facts.keys() - {"wired_limit"} == told, said
+    for sysctl_output, limit in limits.items():
+        facts = circumstances(mac(sysctl=sysctl_output, vm_stat=VM_STAT))
+        assert facts.get("wired_limit") == limit, sysctl_output
+        assert facts["compressed"] == 2048 * 16384, sysctl_output
+        expected_keys = {"compressed", "mains", "paged_out", "swap", "thermal_pressure"}
+        assert facts.keys() - {"wired_limit"} == expected_keys, sysctl_output
     assert "compressed" not in circumstances(mac(vm_stat=VM_STAT[:40]))
 
 
 def test_of_two_looks_the_later_one_counts_and_what_was_paged_out_between() -> None:
-    found = meanwhile({"paged_out": 10, "swap": 1}, {"paged_out": 30, "swap": 2})
-    assert found == {"paged_out": 20, "swap": 2}
-    assert meanwhile({"paged_out": 40}, {"paged_out": 30}) == {"paged_out": 0}
-    assert meanwhile({}, {"paged_out": 30}) == {}
+    facts = merge_circumstances({"paged_out": 10, "swap": 1}, {"paged_out": 30, "swap": 2})
+    assert facts == {"paged_out": 20, "swap": 2}
+    assert merge_circumstances({"paged_out": 40}, {"paged_out": 30}) == {"paged_out": 0}
+    assert merge_circumstances({}, {"paged_out": 30}) == {}
 
 
 def test_no_host_is_named(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_no_host_is_named(tmp_path: Path) -> None:
     assert "0f1e2d3c" not in reported
 
 
-def registered(name: str = UUID) -> bytes:
+def make_registry(name: str = UUID) -> bytes:
     return plistlib.dumps([{"IOPlatformUUID": name, "model": b"Mac15,9"}])
 
 
@@ -97,20 +97,22 @@ def test_a_mac_has_builds_of_its_system_and_of_xcode(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    facts = environment(mac(ioreg=registered(), sw_vers=b"25D2128\n"))
+    facts = environment(mac(ioreg=make_registry(), sw_vers=b"25D2128\n"))
     assert (facts["os_build"], facts["power"]) == ("25D2128", "mains")
     assert "xcode_build" not in facts
     (tmp_path / "xcrun").touch(0o755)
     xcode = b"xctrace version 26.0 (17C529)\n"
-    facts = environment(mac(ioreg=registered(), sw_vers=b"sw_vers: error\n", xcrun=xcode))
+    facts = environment(mac(ioreg=make_registry(), sw_vers=b"sw_vers: error\n", xcrun=xcode))
     assert not {"os", "os_build"} & facts.keys()
     assert facts["xcode_build"] == "17C529"  # the one in brackets
 
 
 def test_a_machine_keeps_its_id_and_another_has_another() -> None:
     names = (UUID, UUID.lower(), UUID.replace("4", "5"))
-    first, same, other = (environment(mac(ioreg=registered(name)))["machine_id"] for name in names)
-    assert first == same != other
+    first_id, same_id, other_id = (
+        environment(mac(ioreg=make_registry(name)))["machine_id"] for name in names
+    )
+    assert first_id == same_id != other_id
 
 
 @pytest.mark.parametrize("content", [None, "\n"])
@@ -120,20 +122,20 @@ def test_without_an_id_of_the_system_a_kept_random_name_tells_machines_apart(
     file = tmp_path / "machine-id"
     if content is not None:
         file.write_text(content)
-    found: list[str] = []
+    machine_ids: list[str] = []
     for cache in ("first", "first", "second"):
         monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / cache))
-        found.append(environment(Machine("Linux"), file)["machine_id"])
-    assert found[0] == found[1] != found[2]
+        machine_ids.append(environment(Machine("Linux"), file)["machine_id"])
+    assert machine_ids[0] == machine_ids[1] != machine_ids[2]
     (tmp_path / "taken").touch()
     monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "taken"))
     with pytest.raises(ToolError, match="no name of its own") as caught:
         environment(Machine("Linux"), file)
     assert "machine = " in caught.value.hint
-    kept = tmp_path / "first" / "machine-id"
-    kept.write_bytes(b"\xff")
-    monkeypatch.setenv("TRACEKIT_CACHE", str(kept.parent))
-    with pytest.raises(ToolError, match=re.escape(f"nor one in {kept}: ")):
+    id_file = tmp_path / "first" / "machine-id"
+    id_file.write_bytes(b"\xff")
+    monkeypatch.setenv("TRACEKIT_CACHE", str(id_file.parent))
+    with pytest.raises(ToolError, match=re.escape(f"nor one in {id_file}: ")):
         environment(Machine("Linux"), file)
 
 

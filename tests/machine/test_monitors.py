@@ -20,8 +20,8 @@ from tracekit.machine.monitors import (
 from tracekit.machine.sources import SensorReading, Taken
 
 
-def known(taken: Taken) -> dict[str, tuple[Any, str]]:
-    readings = map(astuple, taken.readings)
+def collect_readings(sample: Taken) -> dict[str, tuple[Any, str]]:
+    readings = map(astuple, sample.readings)
     return {name: (pytest.approx(value), unit) for name, value, unit in readings}
 
 
@@ -52,9 +52,9 @@ def test_ioreg_tells_what_its_chip_does() -> None:
         (STRANGE, {}, "none of the statistics is known; there are: Commands, GPU Busy %."),
         ("", {}, "no accelerator has PerformanceStatistics."),
     ):  # fmt: skip
-        taken = read_ioreg(text)
-        assert known(taken) == values, (values, remark)
-        assert taken.remarks == ((f"ioreg: {remark}",) if remark else ()), (values, remark)
+        sample = read_ioreg(text)
+        assert collect_readings(sample) == values, (values, remark)
+        assert sample.remarks == ((f"ioreg: {remark}",) if remark else ()), (values, remark)
 
 
 MACMON = {
@@ -74,8 +74,12 @@ def macmon(**changes: Any) -> Taken:
 def test_a_line_of_macmon_is_read_whole_and_before_0_8_the_gpu_was_a_pair() -> None:
     new = macmon()
     old = macmon(gpu_freq_mhz=None, gpu_active_ratio=None, gpu_usage=[461, 0.5])
-    assert known(new) == known(macmon(gpu_usage=[461, 0.5])) == MACMON
-    assert known(old) == {**MACMON, "gpu_clock": (461e6, "Hz"), "gpu_active": (0.5, "ratio")}
+    assert collect_readings(new) == collect_readings(macmon(gpu_usage=[461, 0.5])) == MACMON
+    assert collect_readings(old) == {
+        **MACMON,
+        "gpu_clock": (461e6, "Hz"),
+        "gpu_active": (0.5, "ratio"),
+    }
     assert new.remarks == old.remarks == ()
 
 
@@ -84,16 +88,16 @@ def older(usage: Any) -> dict[str, Any]:
 
 
 def test_what_is_not_there_or_no_number_costs_only_itself() -> None:
-    for changes, lacking in (
+    for changes, missing_keys in (
         *(({"gpu_power": value}, "gpu_power") for value in ("17 W", True, [17.25])),
         ({"temp": None}, "temp/gpu_temp_avg, temp/cpu_temp_avg"),
         (older(["fast", 0.5]), "gpu_freq_mhz"),
         (older([461]), "gpu_freq_mhz, gpu_active_ratio"),
         (older(461), "gpu_freq_mhz, gpu_active_ratio"),
     ):
-        taken = macmon(**changes)
-        assert taken.remarks == (f"macmon: there is no number at {lacking}.",), changes
-        assert len(taken.readings) == 8 - lacking.count(",") - 1, changes
+        sample = macmon(**changes)
+        assert sample.remarks == (f"macmon: there is no number at {missing_keys}.",), changes
+        assert len(sample.readings) == 8 - missing_keys.count(",") - 1, changes
 
 
 @pytest.mark.parametrize("text", [b"error: no Apple silicon\n", b"[1, 2]\n", b'{"gpu', b"\n"])
@@ -117,7 +121,7 @@ NO_POWER = {"gpu_power": None}
 
 
 def test_a_document_of_powermetrics_is_read_in_base_units() -> None:
-    for changes, changed, lacking in (
+    for changes, changed, missing_keys in (
         ({}, {}, ""),
         ({"gpu": {**GPU, "freq_hz": 4e8}}, {"gpu_clock": (4e8, "Hz")}, ""),  # can only be hertz
         ({"gpu": {**GPU, "freq_hz": 99_999}}, {"gpu_clock": (99_999e6, "Hz")}, ""),
@@ -128,22 +132,24 @@ def test_a_document_of_powermetrics_is_read_in_base_units() -> None:
         ({"thermal_pressure": "Toasty"}, {"thermal_pressure": None}, "pressure"),
         ({"thermal_pressure": "Heavy"}, {"thermal_pressure": (3.0, "level")}, ""),
     ):  # fmt: skip
-        taken = read_powermetrics(plistlib.dumps({**DOCUMENT, **changes}).strip())
+        sample = read_powermetrics(plistlib.dumps({**DOCUMENT, **changes}).strip())
         expected = {name: value for name, value in {**POWERMETRICS, **changed}.items() if value}
-        assert known(taken) == expected, changes
-        said = (f"powermetrics: there is no number at {lacking}.",) if lacking else ()
-        assert taken.remarks == said, changes
+        assert collect_readings(sample) == expected, changes
+        expected_remarks = (
+            (f"powermetrics: there is no number at {missing_keys}.",) if missing_keys else ()
+        )
+        assert sample.remarks == expected_remarks, changes
 
 
 def test_a_document_cut_short_or_empty_is_a_remark() -> None:
     for content, remark in (
-        *((plistlib.dumps(DOCUMENT)[:cut], "is no property list") for cut in (40, 200, 500)),
+        *((plistlib.dumps(DOCUMENT)[:length], "is no property list") for length in (40, 200, 500)),
         (plistlib.dumps([1]), "holds no dictionary"),
         (plistlib.dumps({}), "at clock, active, gpu_power, cpu_power, processor/combined_power"),
     ):
-        taken = read_powermetrics(content)
-        assert taken.readings == (), content
-        assert remark in taken.remarks[0], content
+        sample = read_powermetrics(content)
+        assert sample.readings == (), content
+        assert remark in sample.remarks[0], content
 
 
 ONE = {"powermetrics": "/bin/powermetrics"}
@@ -159,7 +165,7 @@ def linux(sensors: Taken) -> Machine:
 
 
 def test_a_monitor_is_chosen_and_another_in_its_place_is_named(subtests: pytest.Subtests) -> None:
-    for wanted, machine, monitor, why in (
+    for choice, machine, monitor, reason in (
         ("auto", a_mac("macmon", "powermetrics"), "macmon", ""),
         ("auto", a_mac("powermetrics", root=True), "ioreg", ""),
         ("auto", linux(WARM), "psutil", ""),
@@ -173,12 +179,12 @@ def test_a_monitor_is_chosen_and_another_in_its_place_is_named(subtests: pytest.
         ("macmon", linux(Taken()), "", "macmon is not on the PATH; nothing is read instead."),
         ("ioreg", linux(WARM), "psutil", "ioreg tells of GPUs on macOS only; psutil is read inst"),
     ):
-        with subtests.test(wanted=wanted, machine=machine):
-            taken, said = choose(wanted, machine, 10)
-            assert (taken.name if taken else "") == monitor, (wanted, machine)
-            assert said.startswith(why)
-            assert said.endswith(f"{monitor or 'nothing'} is read instead." if why else "")
-            assert bool(said) is bool(why)
+        with subtests.test(wanted=choice, machine=machine):
+            chosen_monitor, remark = choose(choice, machine, 10)
+            assert (chosen_monitor.name if chosen_monitor else "") == monitor, (choice, machine)
+            assert remark.startswith(reason)
+            assert remark.endswith(f"{monitor or 'nothing'} is read instead." if reason else "")
+            assert bool(remark) is bool(reason)
 
 
 def test_a_stream_is_bounded_by_the_recordings_length_and_ioreg_need_print_no_text() -> None:

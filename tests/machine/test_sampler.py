@@ -15,7 +15,7 @@ from fake_macmon import FOREVER, install_macmon
 from tracekit.machine.machine import Machine
 from tracekit.machine.sampler import read_vmmap
 from tracekit.machine.sources import SensorReading, Taken
-from tracekit.record.observe import beside
+from tracekit.record.observe import run_monitor
 from tracekit.workload.journal import fold
 
 
@@ -42,17 +42,17 @@ def test_what_a_monitor_says_becomes_gauges_and_it_ends_though_it_does_not_liste
     tmp_path: Path, file: Path
 ) -> None:
     deaf = f"signal.signal(signal.SIGTERM, signal.SIG_IGN)\n{FOREVER}"
-    before = time.monotonic_ns()
-    with beside("auto", file, 10, a_mac(install_macmon(tmp_path, deaf))) as reported:
+    start_time = time.monotonic_ns()
+    with run_monitor("auto", file, 10, a_mac(install_macmon(tmp_path, deaf))) as reported:
         until(lambda: len(fold(file).gauges) >= 16)
         pid = pid_of(tmp_path)
     until_gone(pid)
     assert reported.remarks == ()
     assert (tmp_path / "arguments").read_text() == "pipe -s 7220 -i 500"
     clocks = [gauge for gauge in fold(file).gauges if gauge.name == "gpu_clock"]
-    said = {(clock.value, clock.unit, clock.source) for clock in clocks}
-    assert said == {(1.398e9, "Hz", "macmon")}
-    assert before < clocks[0].at < clocks[1].at < time.monotonic_ns()
+    clock_readings = {(clock.value, clock.unit, clock.source) for clock in clocks}
+    assert clock_readings == {(1.398e9, "Hz", "macmon")}
+    assert start_time < clocks[0].at < clocks[1].at < time.monotonic_ns()
 
 
 @pytest.mark.processes
@@ -90,48 +90,48 @@ ENDLESS = f"{SAID}while True:\n    sys.stdout.write('x' * 100_000)\n    sys.stdo
 def test_what_goes_wrong_with_a_monitor_is_a_remark(
     lines: str, remark: str, tmp_path: Path, file: Path
 ) -> None:
-    with beside("auto", file, 10, a_mac(install_macmon(tmp_path, lines))) as reported:
+    with run_monitor("auto", file, 10, a_mac(install_macmon(tmp_path, lines))) as reported:
         until((tmp_path / "said").exists)
         if lines == CRASHING:
             until_gone(pid_of(tmp_path))
         elif lines == ENDLESS:
             until(lambda: bool(reported.remarks))
-    assert any(remark in said for said in reported.remarks)
+    assert any(remark in reported_remark for reported_remark in reported.remarks)
 
 
 @pytest.mark.processes
 def test_a_remark_is_said_once_and_not_too_many_are(tmp_path: Path, file: Path) -> None:
     lines = "for number in range(100):\n    say('again')\n    say(f'strange {number}')\n"
     program = install_macmon(tmp_path, f"{lines}say(line)\ntime.sleep(60)\n")
-    with beside("macmon", file, 10, a_mac(program)) as reported:
+    with run_monitor("macmon", file, 10, a_mac(program)) as reported:
         until(lambda: bool(values(file, "gpu_clock")))
     assert len(set(reported.remarks)) == len(reported.remarks) == 8
 
 
 @pytest.mark.processes
 def test_what_cannot_be_started_or_written_disturbs_nobody(tmp_path: Path, file: Path) -> None:
-    with beside("macmon", file, 10, a_mac(Path("/nowhere/macmon"))) as reported:
+    with run_monitor("macmon", file, 10, a_mac(Path("/nowhere/macmon"))) as reported:
         pass
     assert reported.remarks == ("macmon cannot be started: No such file or directory.",)
     machine = a_mac(install_macmon(tmp_path))
-    with beside("auto", tmp_path / "missing" / "gauges.jsonl", 10, machine) as reported:
+    with run_monitor("auto", tmp_path / "missing" / "gauges.jsonl", 10, machine) as reported:
         until(lambda: bool(reported.remarks))
     assert "cannot be written" in reported.remarks[0]
 
 
 def test_sensors_are_looked_at_again_and_again(file: Path) -> None:
-    taken = (
+    samples = (
         Taken((SensorReading("cpu_temperature", float(heat), "°C"),)) for heat in range(40, 1000)
     )
-    machine = Machine("Linux", {}.get, root=False, sensors=lambda: next(taken))
-    with pytest.raises(KeyError), beside("auto", file, 10, machine) as reported:  # noqa: PT012
+    machine = Machine("Linux", {}.get, root=False, sensors=lambda: next(samples))
+    with pytest.raises(KeyError), run_monitor("auto", file, 10, machine) as reported:  # noqa: PT012
         until(lambda: len(fold(file).gauges) >= 2)
         raise KeyError
     assert "telemetry" not in {thread.name for thread in threading.enumerate()}
     assert reported.remarks == ()
-    first, second = fold(file).gauges[:2]
-    assert (first.source, first.unit) == ("psutil", "°C")
-    assert (second.value, second.at > first.at) == (first.value + 1, True)
+    first_gauge, second = fold(file).gauges[:2]
+    assert (first_gauge.source, first_gauge.unit) == ("psutil", "°C")
+    assert (second.value, second.at > first_gauge.at) == (first_gauge.value + 1, True)
 
 
 def document(clock: float, pressure: str = "Nominal") -> bytes:
@@ -142,8 +142,8 @@ def document(clock: float, pressure: str = "Nominal") -> bytes:
 
 @pytest.mark.processes
 def test_property_lists_come_in_pieces_with_nuls_between(tmp_path: Path, file: Path) -> None:
-    whole = [document(1.0), document(444.0), document(1398.0), document(1000.0, "Heavy")]
-    printed = b"Machine model: Mac15,9\n" + b"\0".join(whole) + b"@" + document(700.0)[:300]
+    documents = [document(1.0), document(444.0), document(1398.0), document(1000.0, "Heavy")]
+    printed = b"Machine model: Mac15,9\n" + b"\0".join(documents) + b"@" + document(700.0)[:300]
     lines = (
         f"printed = {printed!r}\n"
         "for start in range(0, len(printed), 97):\n"
@@ -152,7 +152,7 @@ def test_property_lists_come_in_pieces_with_nuls_between(tmp_path: Path, file: P
         "time.sleep(60)\n"
     )
     program = install_macmon(tmp_path, lines).rename(tmp_path / "powermetrics")
-    with beside("powermetrics", file, 10, a_mac(program, root=True)) as reported:
+    with run_monitor("powermetrics", file, 10, a_mac(program, root=True)) as reported:
         until(lambda: len(values(file, "thermal_pressure")) == 3)
     # what it prints first is no property list, and the last one never ends
     [remark] = reported.remarks
@@ -182,7 +182,7 @@ UNSAID = SUMMARY.replace("Physical", "Other")
 
 
 def test_the_footprint_and_what_the_gpus_regions_have_resident_are_read() -> None:
-    asked: list[tuple[str, ...]] = []
+    commands: list[tuple[str, ...]] = []
     for text, footprint, accelerator in (
         (SUMMARY, 5 * 2**30, round(4.5 * 2**30) + 64 * 2**10),
         (UNSAID.replace("VIRTUAL RESIDENT", "RESIDENT VIRTUAL"), None, None),
@@ -193,10 +193,10 @@ def test_the_footprint_and_what_the_gpus_regions_have_resident_are_read() -> Non
     ):
 
         def answer(command: tuple[str, ...], _: float, text: str = text) -> bytes:
-            asked.append(command)
+            commands.append(command)
             return text.encode()
 
-        found = read_vmmap(4711, Machine("Darwin", answer=answer))
-        assert found == {"footprint": footprint, "accelerator": accelerator}, text
-        assert asked == [("/usr/bin/vmmap", "-summary", "4711")], text
-        asked.clear()
+        memory_sizes = read_vmmap(4711, Machine("Darwin", answer=answer))
+        assert memory_sizes == {"footprint": footprint, "accelerator": accelerator}, text
+        assert commands == [("/usr/bin/vmmap", "-summary", "4711")], text
+        commands.clear()

@@ -61,11 +61,11 @@ BATTERIES = {
 
 
 def test_a_battery_tells_its_charge_and_the_mains() -> None:
-    for (percent, plugged), known in BATTERIES.items():
+    for (percent, plugged), expected_readings in BATTERIES.items():
         battery = SimpleNamespace(percent=percent, power_plugged=plugged)
-        found = sources.source(lambda battery=battery: battery)
-        assert found.readings == known, percent
-        assert set(found.absences) == {"mains", "battery"} - set(known), percent
+        power_state = sources.source(lambda battery=battery: battery)
+        assert power_state.readings == expected_readings, percent
+        assert set(power_state.absences) == {"mains", "battery"} - set(expected_readings), percent
     assert set(sources.source(lambda: None).absences) == {"mains", "battery"}
 
 
@@ -82,8 +82,8 @@ MODES = {
 
 
 def test_the_power_mode_of_a_mac() -> None:
-    found = {line: sources.low_power_of_mac(SETTINGS.format(line)).readings for line in MODES}
-    assert found == MODES
+    modes = {line: sources.low_power_of_mac(SETTINGS.format(line)).readings for line in MODES}
+    assert modes == MODES
 
 
 def test_the_platform_profile_of_linux(tmp_path: Path) -> None:
@@ -98,27 +98,30 @@ def test_levels_of_macos_have_their_place_or_a_reason() -> None:
     for level, name in enumerate(("Nominal", "Moderate", "Heavy", "Trapping", "Sleeping")):
         place = THERMAL_PRESSURES.index(name)
         assert sources.pressure(level).readings == {"thermal_pressure": place}
-    for unknown, why in ((None, "does not answer"), (5, "is 5"), (-1, "is -1")):
+    for unknown, reason in ((None, "does not answer"), (5, "is 5"), (-1, "is -1")):
         assert sources.pressure(unknown).readings == {}
-        assert why in sources.pressure(unknown).absences["thermal_pressure"]
+        assert reason in sources.pressure(unknown).absences["thermal_pressure"]
 
 
 def test_what_is_not_ours_is_others() -> None:
-    earlier = CpuTime(0.0, busy=100.0, idle=300.0)
-    ours = replace(earlier, ours={7: 10.0})
+    earlier_count = CpuTime(0.0, busy=100.0, idle=300.0)
+    ours = replace(earlier_count, ours={7: 10.0})
     later = CpuTime(1.0, busy=102.0, idle=302.0)
     shares = (
         (ours, CpuTime(1.0, busy=101.5, idle=302.5, ours={7: 10.5}), 0.25),
         (ours, CpuTime(1.0, busy=101.0, idle=301.0, ours={7: 12.0}), 0.0),
         (ours, later, 0.5),  # who was no child and ended takes nothing from others
-        (earlier, replace(later, ours={7: 1.0}), 0.25),  # a new one
+        (earlier_count, replace(later, ours={7: 1.0}), 0.25),  # a new one
         # a child that ended counts by what it did since
-        (replace(ours, ended=4.0), replace(later, ended=15.0), 0.25),
+        (replace(ours, children_time=4.0), replace(later, children_time=15.0), 0.25),
     )
-    for before, after, share in shares:
-        assert sources.load(before, after).readings == {"load": share}, (before, after)
-    still = sources.load(earlier, earlier)
-    assert still.absences == {"load": "the system's count of CPU time stands still."}
+    for count_before, count_after, share in shares:
+        assert sources.load(count_before, count_after).readings == {"load": share}, (
+            count_before,
+            count_after,
+        )
+    standing_load = sources.load(earlier_count, earlier_count)
+    assert standing_load.absences == {"load": "the system's count of CPU time stands still."}
 
 
 def refuse(process: psutil.Process) -> None:
@@ -150,15 +153,15 @@ def test_what_ours_do_does_not_count_and_what_others_do_does() -> None:
 
 def entry(number: Any, creator: Any, *times: Any, **more: Any) -> dict[str, Any]:
     usage = [{"API": "Metal", "lastSubmittedTime": 1, "accumulatedGPUTime": time} for time in times]
-    named = {"IORegistryEntryID": number, "IOUserClientCreator": creator, "AppUsage": usage}
-    return {"IOObjectClass": "AGXDeviceUserClient", **named, **more}
+    properties = {"IORegistryEntryID": number, "IOUserClientCreator": creator, "AppUsage": usage}
+    return {"IOObjectClass": "AGXDeviceUserClient", **properties, **more}
 
 
 NOBODY, NO_LIST = "no entry names a process and its time", "ioreg prints no property list"
 
 
 def test_each_client_has_its_process_and_its_time() -> None:
-    for entries, known in (
+    for entries, expected_entries in (
         (
             [
                 entry(101, "pid 42, python3.12", 5, 7),
@@ -179,27 +182,33 @@ def test_each_client_has_its_process_and_its_time() -> None:
         ({"a": 1}, {}),
     ):
         clients = sources.read(plistlib.dumps(entries), 1.5)
-        assert (clients.at, clients.by_entry) == (1.5, known), entries
-        assert clients.why == ("" if known else f"ioreg: {NOBODY} on the GPU."), entries
+        assert (clients.moment, clients.by_entry) == (1.5, expected_entries), entries
+        assert clients.reason == ("" if expected_entries else f"ioreg: {NOBODY} on the GPU."), (
+            entries
+        )
 
 
 def test_what_is_no_list_is_a_reason() -> None:
-    assert NOBODY in sources.read(b"\n", 0.0).why
+    assert NOBODY in sources.read(b"\n", 0.0).reason
     odd = b"<?xml version='1.0' encoding='UPF-8'?><plist/>"
     for text in (b"+-o AGXDeviceUserClient", b"<?xml version='1.0'?><plist><arr", odd):
-        assert NO_LIST in sources.read(text, 0.0).why
+        assert NO_LIST in sources.read(text, 0.0).reason
 
 
 def test_others_have_what_their_clients_gained() -> None:
-    earlier = Clients(1.0, {1: (42, SECOND), 2: (420, 100), 3: (9, 50)})
+    earlier_clients = Clients(1.0, {1: (42, SECOND), 2: (420, 100), 3: (9, 50)})
     tenth = SECOND // 10
     later = Clients(3.0, {1: (42, 2 * SECOND), 2: (420, 100 + tenth), 4: (421, tenth)})
-    assert sources.others(earlier, later, {42}).readings == {"gpu_others": pytest.approx(0.1)}
-    assert sources.others(earlier, later, {42, 420, 421}).readings == {"gpu_others": 0.0}
+    assert sources.compute_gpu_others(earlier_clients, later, {42}).readings == {
+        "gpu_others": pytest.approx(0.1)
+    }
+    assert sources.compute_gpu_others(earlier_clients, later, {42, 420, 421}).readings == {
+        "gpu_others": 0.0
+    }
     # an entry that became another's counts again
     another = Clients(2.0, {1: (43, SECOND // 2)})
-    assert sources.others(earlier, another, ()).readings == {"gpu_others": 0.5}
-    blind, seeing = Clients(0.0, why="no root."), Clients(1.0, {1: (1, 1)})
+    assert sources.compute_gpu_others(earlier_clients, another, ()).readings == {"gpu_others": 0.5}
+    blind, seeing = Clients(0.0, reason="no root."), Clients(1.0, {1: (1, 1)})
     for pair in ((blind, seeing), (seeing, blind)):
-        assert sources.others(*pair, ()).absences == {"gpu_others": "no root."}
-    assert "no time passed" in sources.others(seeing, seeing, ()).absences["gpu_others"]
+        assert sources.compute_gpu_others(*pair, ()).absences == {"gpu_others": "no root."}
+    assert "no time passed" in sources.compute_gpu_others(seeing, seeing, ()).absences["gpu_others"]

@@ -9,10 +9,10 @@ from tracekit.machine.state import (
     JUDGED,
     State,
     StateLimits,
-    absent,
-    contaminated,
-    joined,
-    unjudged,
+    describe_unjudged,
+    find_rejections,
+    join_states,
+    make_absences,
     unknown,
     window_words,
 )
@@ -30,15 +30,23 @@ def state(**readings: float) -> State:
     return State(AT, readings)
 
 
-def judge(before: State, after: State, *seen: State, **limits: float | bool | None) -> list[str]:
-    return list(contaminated(before, after, seen, replace(ANYTHING, **limits)))  # type: ignore[arg-type]
+def judge(
+    state_before: State, state_after: State, *session_states: State, **limits: float | bool | None
+) -> list[str]:
+    return list(
+        find_rejections(state_before, state_after, session_states, replace(ANYTHING, **limits))
+    )  # type: ignore[arg-type]
 
 
 def test_slow_calibration_is_compared_with_the_fastest_of_the_session() -> None:
-    seen = [state(calibration=value) for value in (100, 101, 102, 110)]
-    [reason] = judge(state(calibration=102), state(calibration=124), *seen, calibration=0.15)
+    session_states = [state(calibration=value) for value in (100, 101, 102, 110)]
+    [reason] = judge(
+        state(calibration=102), state(calibration=124), *session_states, calibration=0.15
+    )
     assert reason.startswith("Fixed work took 22.8 % longer than at its fastest in this session; ")
-    assert not judge(state(calibration=102), state(calibration=116), *seen, calibration=0.15)
+    assert not judge(
+        state(calibration=102), state(calibration=116), *session_states, calibration=0.15
+    )
     lucky = [state(calibration=value) for value in (50, 100, 100, 100)]
     assert not judge(state(calibration=100), state(calibration=105), *lucky, calibration=0.15)
     assert judge(state(calibration=100), state(calibration=200), calibration=0.15)
@@ -46,18 +54,24 @@ def test_slow_calibration_is_compared_with_the_fastest_of_the_session() -> None:
 
 
 def test_states_that_are_in_what_was_seen_count_once() -> None:
-    before, after = state(calibration=100), state(calibration=130)
-    earlier = [state(calibration=110), state(calibration=130)]
-    alone = contaminated(before, after, earlier, StateLimits())
-    assert contaminated(before, after, [*earlier, before, after], StateLimits()) == alone != ()
+    state_before, state_after = state(calibration=100), state(calibration=130)
+    earlier_states = [state(calibration=110), state(calibration=130)]
+    alone = find_rejections(state_before, state_after, earlier_states, StateLimits())
+    assert (
+        find_rejections(
+            state_before, state_after, [*earlier_states, state_before, state_after], StateLimits()
+        )
+        == alone
+        != ()
+    )
 
 
 def test_a_low_clock_is_held_against_the_highest_of_the_session() -> None:
-    seen = [state(gpu_clock=value * 1e9) for value in (1.4, 1.39, 1.38, 1.0)]
-    [reason] = judge(state(), state(gpu_clock=1.21e9), *seen, clock=0.05)
+    session_states = [state(gpu_clock=value * 1e9) for value in (1.4, 1.39, 1.38, 1.0)]
+    [reason] = judge(state(), state(gpu_clock=1.21e9), *session_states, clock=0.05)
     assert reason.startswith("The GPU's clock was 12.9 % lower than at its highest")
     assert "(1.21 GHz against 1.39 GHz)" in reason
-    assert not judge(state(), state(gpu_clock=1.35e9), *seen, clock=0.05)
+    assert not judge(state(), state(gpu_clock=1.35e9), *session_states, clock=0.05)
 
 
 def test_each_reason_has_its_numbers_and_its_limit() -> None:
@@ -74,19 +88,22 @@ def test_each_reason_has_its_numbers_and_its_limit() -> None:
     ):
         tired = state(**readings)
         for pair in ((QUIET, tired), (tired, QUIET), (tired, tired)):
-            assert [reason in said for said in judge(*pair, **limits)] == [True], (pair, reason)
+            assert [reason in message for message in judge(*pair, **limits)] == [True], (
+                pair,
+                reason,
+            )
         assert not judge(tired, tired), readings
 
 
 def test_a_limit_is_met_at_the_limit_and_nothing_is_where_nobody_looked() -> None:
-    at = state(load=0.5, gpu_others=0.05, memory_free=1 << 30, thermal_pressure=0)
-    assert contaminated(at, at, (), StateLimits()) == ()
+    limit_state = state(load=0.5, gpu_others=0.05, memory_free=1 << 30, thermal_pressure=0)
+    assert find_rejections(limit_state, limit_state, (), StateLimits()) == ()
     assert not judge(state(mains=0, battery=0.2), QUIET, battery=0.2)
     session = [state(calibration=100, gpu_clock=1e9)] * 3
     assert not judge(state(), state(calibration=125), *session, calibration=0.25)
     assert not judge(state(), state(gpu_clock=0.75e9), *session, clock=0.25)
-    assert contaminated(None, None, (), StateLimits()) == ()
-    assert contaminated(State(AT), None, (QUIET,), StateLimits()) == ()
+    assert find_rejections(None, None, (), StateLimits()) == ()
+    assert find_rejections(State(AT), None, (QUIET,), StateLimits()) == ()
     # on mains no charge is too little
     assert not judge(state(mains=1, battery=0.01), QUIET, battery=0.5)
     assert not judge(state(battery=0.01), QUIET, battery=0.5)
@@ -94,12 +111,12 @@ def test_a_limit_is_met_at_the_limit_and_nothing_is_where_nobody_looked() -> Non
 
 def test_what_nobody_could_tell_is_said_once_with_its_reason() -> None:
     blind = State(AT, {"load": 0.1}, {"gpu_clock": "no monitor.", "calibration": "no fixed work."})
-    other = State(AT, {"calibration": 5.0}, {"gpu_clock": "ioreg does not tell it."})
+    other_state = State(AT, {"calibration": 5.0}, {"gpu_clock": "ioreg does not tell it."})
     assert unknown([blind, blind]) == (
         "How long fixed work takes is not known: no fixed work.",
         "The GPU's clock is not known: no monitor.",
     )
-    assert unknown([blind, other]) == (
+    assert unknown([blind, other_state]) == (
         "The GPU's clock is not known: no monitor. ioreg does not tell it.",
     )
     assert unknown([]) == ()
@@ -108,8 +125,13 @@ def test_what_nobody_could_tell_is_said_once_with_its_reason() -> None:
 def test_a_night_says_in_one_sentence_what_nobody_could_tell() -> None:
     blind = State(AT, {"load": 0.1}, dict.fromkeys(set(JUDGED) - {"load"}, "why."))
     part = replace(QUIET, readings={name: 1.0 for name in JUDGED if name not in {"mains", "load"}})
-    assert unjudged([QUIET]) == unjudged([blind, QUIET]) == unjudged([]) == ""
-    assert unjudged([blind, part]).startswith(
+    assert (
+        describe_unjudged([QUIET])
+        == describe_unjudged([blind, QUIET])
+        == describe_unjudged([])
+        == ""
+    )
+    assert describe_unjudged([blind, part]).startswith(
         "Not known here, and so not judged: whether the machine is on mains. "
     )
 
@@ -124,15 +146,17 @@ parts = st.builds(
 
 
 def test_the_first_reading_counts_and_a_reading_goes_before_any_reason() -> None:
-    first = State("", {"a": 1.0}, {"b": "not here"})
+    first_state = State("", {"a": 1.0}, {"b": "not here"})
     second = State("", {"a": 2.0, "b": 3.0}, {"c": "nowhere"})
-    assert joined(first, second, at="now") == State("now", {"a": 1.0, "b": 3.0}, {"c": "nowhere"})
-    assert absent("why", "a", "b").absences == {"a": "why", "b": "why"}
+    assert join_states(first_state, second, time="now") == State(
+        "now", {"a": 1.0, "b": 3.0}, {"c": "nowhere"}
+    )
+    assert make_absences("why", "a", "b").absences == {"a": "why", "b": "why"}
 
 
 @given(st.lists(parts))
 def test_nothing_is_both_known_and_absent(some: list[State]) -> None:
-    joint = joined(*some)
+    joint = join_states(*some)
     assert not joint.readings.keys() & joint.absences.keys()
     assert joint.readings.keys() == {name for part in some for name in part.readings}
 

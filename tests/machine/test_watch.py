@@ -20,7 +20,7 @@ from tracekit.machine.state import JUDGED, State
 from tracekit.machine.watch import LOOK, Samples, Watch, look, summary
 
 
-def taken(**values: float) -> Taken:
+def make_sample(**values: float) -> Taken:
     return Taken(tuple(SensorReading(name, value, "") for name, value in values.items()))
 
 
@@ -29,8 +29,8 @@ def test_samples_are_given_out_once_and_the_last_one_holds_for_a_while() -> None
     samples.add("macmon", Taken((), ("macmon: a line is no object.",)))
     assert not samples.ever.is_set()
     assert samples.since_asked(60.0) == []
-    samples.add("macmon", taken(gpu_clock=1.0))
-    samples.add("macmon", taken(gpu_clock=2.0))
+    samples.add("macmon", make_sample(gpu_clock=1.0))
+    samples.add("macmon", make_sample(gpu_clock=2.0))
     assert samples.ever.is_set()
     assert samples.since_asked(0.0) == [{"gpu_clock": 1.0}, {"gpu_clock": 2.0}]
     assert samples.since_asked(60.0) == [{"gpu_clock": 2.0}]
@@ -38,7 +38,7 @@ def test_samples_are_given_out_once_and_the_last_one_holds_for_a_while() -> None
 
 
 def test_what_a_monitor_said_is_one_reading_a_name() -> None:
-    for samples, readings, why in (
+    for samples, readings, reason in (
         (  # the median of the samples in which the GPU worked
             [
                 {"gpu_clock": 4e8, "gpu_active": 0.02},
@@ -58,9 +58,9 @@ def test_what_a_monitor_said_is_one_reading_a_name() -> None:
             {"gpu_active": 0.49}, "the GPU had too little to do as m looked.",
         ),
     ):  # fmt: skip
-        known = summary(samples, "m")
-        assert known.readings == readings
-        assert known.absences == ({"gpu_clock": why} if why else {}), readings
+        sample_summary = summary(samples, "m")
+        assert sample_summary.readings == readings
+        assert sample_summary.absences == ({"gpu_clock": reason} if reason else {}), readings
         no_monitor = {"gpu_clock": "no monitor that tells it can be read here."}
         assert summary(samples, "").absences == no_monitor
 
@@ -80,12 +80,12 @@ class Mac:
         assert command == IOREG_COMMAND
         return plistlib.dumps([self.client(1, 7, 90_000_000), self.client(2, 420, 1_000_000)])
 
-    def client(self, number: int, pid: int, each: int) -> dict[str, Any]:
-        used = [{"accumulatedGPUTime": self.looks * each}]
+    def client(self, number: int, pid: int, time_per_look: int) -> dict[str, Any]:
+        usage = [{"accumulatedGPUTime": self.looks * time_per_look}]
         creator = f"pid {pid}, {pid}"
-        return {"IORegistryEntryID": number, "IOUserClientCreator": creator, "AppUsage": used}
+        return {"IORegistryEntryID": number, "IOUserClientCreator": creator, "AppUsage": usage}
 
-    def spent(self, pids: Iterable[int]) -> CpuTime:
+    def count_cpu_time(self, pids: Iterable[int]) -> CpuTime:
         """Count a look, and the time that goes with it."""
         self.looks += 1
         self.asked.append(tuple(sorted(pids)))
@@ -95,16 +95,21 @@ class Mac:
     def machine(self, **more: Any) -> Machine:
         """Return this Mac to be asked; keywords change what it says."""
         charged = SimpleNamespace(percent=100, power_plugged=True)
-        said: dict[str, Any] = {
+        answers: dict[str, Any] = {
             "answer": self.answer, "battery": lambda: charged, "memory": lambda: 8 << 30,
-            "spent": self.spent, "pressure": lambda: 1, "find": self.found.get, "root": False,
+            "spent": self.count_cpu_time, "pressure": lambda: 1, "find": self.found.get,
+            "root": False,
         }  # fmt: skip
-        return Machine("Darwin", **said | more)
+        return Machine("Darwin", **answers | more)
 
 
 def all_judged(state: State) -> bool:
-    known, absent = set(state.readings), set(state.absences)
-    return not known & absent and known | absent >= set(JUDGED) and all(state.absences.values())
+    reading_names, absent_names = set(state.readings), set(state.absences)
+    return (
+        not reading_names & absent_names
+        and reading_names | absent_names >= set(JUDGED)
+        and all(state.absences.values())
+    )
 
 
 @pytest.mark.processes
@@ -120,13 +125,13 @@ def test_a_mac_with_macmon_tells_everything_and_an_interrupt_leaves_no_monitor(
         time.sleep(60)
     until_gone(pid)
     assert (watch.monitor, watch.remarks, state.absences) == ("macmon", (), {})
-    known = state.readings
-    assert (known["calibration"], known["gpu_clock"]) == (1234.0, 1.398e9)
-    assert known["load"] == pytest.approx(0.2)
-    assert 0 < known["gpu_others"] <= 0.001 / LOOK
-    assert (known["memory_free"], known["mains"], known["battery"]) == (8 << 30, 1, 1)
-    assert (known["thermal_pressure"], known["low_power"]) == (2, 0)
-    assert known["gpu_temperature"] == 36.25
+    readings = state.readings
+    assert (readings["calibration"], readings["gpu_clock"]) == (1234.0, 1.398e9)
+    assert readings["load"] == pytest.approx(0.2)
+    assert 0 < readings["gpu_others"] <= 0.001 / LOOK
+    assert (readings["memory_free"], readings["mains"], readings["battery"]) == (8 << 30, 1, 1)
+    assert (readings["thermal_pressure"], readings["low_power"]) == (2, 0)
+    assert readings["gpu_temperature"] == 36.25
     look(machine=mac.machine())  # of which a monitor that is forgotten prints an end
     assert (tmp_path / "arguments").read_text() == "pipe -s 7205 -i 500"
 
@@ -134,25 +139,25 @@ def test_a_mac_with_macmon_tells_everything_and_an_interrupt_leaves_no_monitor(
 def test_the_look_after_is_of_all_the_time_since_unless_nobody_knows_who_ours_were(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    mac, other, waited = Mac(), Mac(), list[float]()
+    mac, other_mac, waited = Mac(), Mac(), list[float]()
     with Watch("off", machine=mac.machine()) as watch:
         watch.before([7, 8])
         time.sleep(2 * LOOK)
         with monkeypatch.context() as patched:
             patched.setattr(time, "sleep", waited.append)
-            after = watch.after(calibration=5.0)
+            state_after = watch.after(calibration=5.0)
         assert waited == [0.0]
         # Two looks for before, one for after: it goes on from where before ended.
         assert mac.asked == [(7, 8)] * mac.looks == [(7, 8)] * 3
-        assert after.readings["calibration"] == 5.0
-        assert after.readings["load"] == pytest.approx(0.1)
-        assert after.readings["gpu_others"] < 0.001 / LOOK
-    with Watch("off", machine=other.machine()) as watch:
+        assert state_after.readings["calibration"] == 5.0
+        assert state_after.readings["load"] == pytest.approx(0.1)
+        assert state_after.readings["gpu_others"] < 0.001 / LOOK
+    with Watch("off", machine=other_mac.machine()) as watch:
         watch.before()
-        began = time.monotonic()
+        start_time = time.monotonic()
         watch.after()
-        assert time.monotonic() - began >= 0.9 * LOOK
-    assert other.looks == 4
+        assert time.monotonic() - start_time >= 0.9 * LOOK
+    assert other_mac.looks == 4
 
 
 def test_a_machine_that_does_not_answer_has_a_reason_for_each_absence(tmp_path: Path) -> None:

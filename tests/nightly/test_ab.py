@@ -19,7 +19,7 @@ from tracekit.nightly.ab import (
     Side,
     differences,
     half_width,
-    judged,
+    judge_metrics,
     measure_ab,
     parse_side,
 )
@@ -65,8 +65,12 @@ def test_words_name_a_variant() -> None:
         ("", "paged", Side("paged")),
     ):
         assert parse_side(words.split(), workload) == side
-    for words, why in (("", "workload"), ("block_size=8", "workload"), ("paged sdpa", "'sdpa'")):
-        with pytest.raises(UsageError, match=why):
+    for words, complaint in (
+        ("", "workload"),
+        ("block_size=8", "workload"),
+        ("paged sdpa", "'sdpa'"),
+    ):
+        with pytest.raises(UsageError, match=complaint):
             parse_side(words.split())
 
 
@@ -77,10 +81,10 @@ def pairs_of(values: Sequence[tuple[float, float]], *names: str) -> list[Pair]:
             sitting=1,
             number=number,
             order="abba",
-            candidate=dict.fromkeys(names, (after, after)),
-            reference=dict.fromkeys(names, (before, before)),
+            candidate=dict.fromkeys(names, (candidate_value, candidate_value)),
+            reference=dict.fromkeys(names, (reference_value, reference_value)),
         )
-        for number, (before, after) in enumerate(values, 1)
+        for number, (reference_value, candidate_value) in enumerate(values, 1)
     ]
 
 
@@ -101,32 +105,47 @@ def test_a_metric_is_judged_by_the_interval_of_its_pairs(subtests: pytest.Subtes
         ("hits", [SLOWER] * 5, (True, TENTH, None, FEW)),
     ):  # fmt: skip
         with subtests.test(expected=expected):
-            (found,) = judged(
+            (judgement,) = judge_metrics(
                 pairs_of(values, name), {"hits": Quantity("hits", "neither")}, Limits()
             )
-            assert (found.relative, found.change, found.verdict, found.reason) == expected
-            assert (found.values_before, found.values_after) == tuple(zip(*values, strict=True))
-            known = (found.low, found.change, found.high) if len(values) > 5 else ()
-            assert list(known) == sorted(known)
-            assert found.paired
+            assert (
+                judgement.relative,
+                judgement.change,
+                judgement.verdict,
+                judgement.reason,
+            ) == expected
+            assert (judgement.values_before, judgement.values_after) == tuple(
+                zip(*values, strict=True)
+            )
+            bounds = (judgement.low, judgement.change, judgement.high) if len(values) > 5 else ()
+            assert list(bounds) == sorted(bounds)
+            assert judgement.paired
 
 
 def test_what_was_named_decides_and_comes_first_else_what_tells_speed() -> None:
     pairs = pairs_of([(1, 1)] * 6, "depth", "step_p50")
-    for metrics, first in (((), "step_p50"), (("depth",), "depth")):
-        leading, other = judged(pairs, {}, Limits(metrics=metrics))
-        assert (leading.metric, leading.deciding, other.deciding) == (first, True, False)
+    for metrics, leading_metric in (((), "step_p50"), (("depth",), "depth")):
+        leading, followed_judgement = judge_metrics(pairs, {}, Limits(metrics=metrics))
+        assert (leading.metric, leading.deciding, followed_judgement.deciding) == (
+            leading_metric,
+            True,
+            False,
+        )
     with pytest.raises(UsageError, match="No variant has the metric 'hits'"):
-        judged(pairs, {}, Limits(metrics=("hits",)))
+        judge_metrics(pairs, {}, Limits(metrics=("hits",)))
     half = [replace(pair, reference={}) for pair in pairs]
-    assert judged(half, {}, Limits()) == ()
+    assert judge_metrics(half, {}, Limits()) == ()
 
 
 def test_what_differs_is_told_of_code_and_parameters() -> None:
-    before = Described("paged", {"batch": 8, "seed": 1, "k": 3}, "3.11", "0.32", "0.1", "1a2b3c4")
-    after = replace(before, parameters={"batch": 16, "seed": 1, "tile": 2}, commit="5d6e7f8")
-    found = differences({"reference": before, "candidate": after})
-    assert [(difference.what, difference.before, difference.after) for difference in found] == [
+    reference_side = Described(
+        "paged", {"batch": 8, "seed": 1, "k": 3}, "3.11", "0.32", "0.1", "1a2b3c4"
+    )
+    candidate_side = replace(
+        reference_side, parameters={"batch": 16, "seed": 1, "tile": 2}, commit="5d6e7f8"
+    )
+    changes = differences({"reference": reference_side, "candidate": candidate_side})
+    assert [(difference.what, difference.before, difference.after) for difference in changes] == [
         ("commit", "1a2b3c4", "5d6e7f8"),
         ("parameter batch", "8", "16"),
         ("parameter k", "3", "default"),
@@ -136,27 +155,30 @@ def test_what_differs_is_told_of_code_and_parameters() -> None:
 
 def test_two_variants_are_asked_for(tracekit: Run) -> None:
     for words in (["paged"], ["paged", "--", "x=1", "--", "x=2"]):
-        shown = tracekit("ab", *words)
-        assert (shown.code, "both sides of a --" in shown.err) == (2, True), words
+        result = tracekit("ab", *words)
+        assert (result.code, "both sides of a --" in result.err) == (2, True), words
 
 
 @pytest.mark.processes
 def test_a_cheaper_value_is_better_and_the_session_ends_when_it_is_sure_or_time_is_up(
     spins: Path, tracekit: Run, tmp_path: Path
 ) -> None:
-    page, usual = tmp_path / "ab.html", ("--workloads", spins, "--any-state", "--turn", "20ms")
+    page, common_options = (
+        tmp_path / "ab.html",
+        ("--workloads", spins, "--any-state", "--turn", "20ms"),
+    )
     words = ("cost=20000", "--", "cost=5000", "--within", "0.5", "--html", page, "--exit-code")
-    shown = tracekit("ab", "spin", *words, *usual)
-    assert shown.code == 0, shown.err
-    assert shown.out.startswith("Better: step_p50 is faster by ")
-    assert "parameter cost\t20000\t5000" in shown.out
-    assert "pairs count; the intervals are narrower than ±50.0 %." in shown.err
+    result = tracekit("ab", "spin", *words, *common_options)
+    assert result.code == 0, result.err
+    assert result.out.startswith("Better: step_p50 is faster by ")
+    assert "parameter cost\t20000\t5000" in result.out
+    assert "pairs count; the intervals are narrower than ±50.0 %." in result.err
     assert "Better" in page.read_text()
     assert "Timelines" not in page.read_text()
-    shown = tracekit("ab", "spin", "--", "spin", "--time-limit", "1ms", *usual)
-    assert shown.code == 0
-    assert "1 of 1 pairs count; stopped after 0.001 s" in shown.err
-    assert "1 pairs count, and an interval takes 6" in shown.out
+    result = tracekit("ab", "spin", "--", "spin", "--time-limit", "1ms", *common_options)
+    assert result.code == 0
+    assert "1 of 1 pairs count; stopped after 0.001 s" in result.err
+    assert "1 pairs count, and an interval takes 6" in result.out
 
 
 @pytest.mark.processes
@@ -165,7 +187,7 @@ def test_a_revision_is_measured_in_a_work_tree_of_its_own(spins: Path) -> None:
         Side("spin"),
         Side("spin", revision="HEAD~1"),
         workloads=spins,
-        effort=PairEffort(within=0.5, turn=0.02, state=None),
+        effort=PairEffort(max_half_width=0.5, turn=0.02, state=None),
         limits=Limits(metrics=("step_p50",)),
     )
     assert compared.verdict is Verdict.WORSE
@@ -193,8 +215,8 @@ def test_numbers_of_a_machine_that_is_not_fit_are_shown_as_not_counted() -> None
 
 def test_a_busy_machine_is_said_after_a_while_with_who_uses_it() -> None:
     heard: list[str] = []
-    for most, after in ((-1.0, 0.0), (-1.0, 3600.0), (1e9, 0.0)):
-        with_busy_notice(heard.append, most, after=after)("3 of 4 pairs count")
+    for load_limit, quiet_seconds in ((-1.0, 0.0), (-1.0, 3600.0), (1e9, 0.0)):
+        with_busy_notice(heard.append, load_limit, delay=quiet_seconds)("3 of 4 pairs count")
     assert heard[0].startswith("3 of 4 pairs count; the machine is busy: ")
     assert heard[1:] == ["3 of 4 pairs count"] * 2
     assert with_busy_notice(heard.append, None) == heard.append

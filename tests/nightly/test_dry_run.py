@@ -21,7 +21,8 @@ def night_of(folder: Path, *captures: Capture) -> NightPlan:
 
 def plan_of(folder: Path, *references: Reference) -> NightPlan:
     captures = (
-        Capture(f"c{at}", "paged", reference=reference) for at, reference in enumerate(references)
+        Capture(f"c{number}", "paged", reference=reference)
+        for number, reference in enumerate(references)
     )
     return night_of(folder, *captures)
 
@@ -30,14 +31,14 @@ def test_an_interpreter_must_be_there_and_a_program(tmp_path: Path) -> None:
     python = tmp_path / "python"
     plan = plan_of(tmp_path, Reference(python=python))
     for _ in range(2):
-        (said,) = obstacles(plan)
-        assert said.startswith(f"c0: There is no interpreter {python} that can be run.")
+        (message,) = obstacles(plan)
+        assert message.startswith(f"c0: There is no interpreter {python} that can be run.")
         python.touch(mode=0o644)
     python.chmod(0o755)
     assert obstacles(plan) == obstacles(replace(plan, output=tmp_path / "new" / "nights")) == ()
-    taken = replace(plan, output=python / "nights")
-    said = f"Nights cannot be kept in {python}/nights: {python} is no folder."
-    assert obstacles(taken) == (said,)
+    blocked_plan = replace(plan, output=python / "nights")
+    message = f"Nights cannot be kept in {python}/nights: {python} is no folder."
+    assert obstacles(blocked_plan) == (message,)
     assert "sdap" in obstacles(plan_of(tmp_path, Reference(workload="sdap")))[0]
 
 
@@ -45,10 +46,11 @@ def test_an_interpreter_must_be_there_and_a_program(tmp_path: Path) -> None:
 def test_a_commit_that_is_gone_or_measured_against_itself_is_said(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet", "--initial-branch=main")
     git(tmp_path, "commit", "--quiet", "--allow-empty", "--message=first")
-    gone = Reference(revision="v9")
-    assert [words.split("'")[:2] for words in obstacles(plan_of(tmp_path, gone, MAIN, gone))] == [
-        [f"c{at}: The repository {tmp_path} has no revision ", "v9"] for at in (0, 2)
-    ]
+    missing_revision = Reference(revision="v9")
+    assert [
+        words.split("'")[:2]
+        for words in obstacles(plan_of(tmp_path, missing_revision, MAIN, missing_revision))
+    ] == [[f"c{number}: The repository {tmp_path} has no revision ", "v9"] for number in (0, 2)]
     plan = plan_of(tmp_path, MAIN, Reference(revision="main", python=Path("other/python")))
     [sentence] = [words for words in preview_night(plan).remarks if "same commit" in words]
     assert sentence.startswith("c0: candidate and reference are the same commit, ")
@@ -75,38 +77,47 @@ def test_a_row_says_what_runs_against_what_and_what_decides(tmp_path: Path) -> N
     capture = Capture("c", "paged", None, {"batch": 8}, reference, metrics=metrics)
     capture = replace(capture, fail_on=("bubbles",))
     plan = night_of(tmp_path, capture, Capture("d", "churn"))
-    first, second = (
+    first_row, second = (
         dict(zip(COLUMNS, row, strict=True)) for row in rows(plan, preview_night(plan).estimate)
     )
-    assert (first["work"], first["reference"]) == ("paged, batch 8", "revision v1, sdpa, batch 4")
-    assert first["decides"] == "step_p50 3.0 %, idle_ratio 2.0 points, steady_compiles 1, bubbles"
+    assert (first_row["work"], first_row["reference"]) == (
+        "paged, batch 8",
+        "revision v1, sdpa, batch 4",
+    )
+    assert (
+        first_row["decides"] == "step_p50 3.0 %, idle_ratio 2.0 points, steady_compiles 1, bubbles"
+    )
     assert (second["reference"], second["decides"]) == ("none", "nothing")
 
 
 def test_pairs_traces_and_repeats_add_up(tmp_path: Path) -> None:
     plan = night_of(tmp_path, Capture("decode", "paged", reference=MAIN, metrics=STEP))
-    found, pair = estimate(plan), 2 * 5 + 4 * 0.3
+    night_estimate, pair = estimate(plan), 2 * 5 + 4 * 0.3
     session = 10 * pair + 1 * 2 * (5 + 30)
-    assert found.seconds == pytest.approx(session)
-    assert found.most == pytest.approx(2 * (session + 5 * pair))
-    assert found.captures[0].capture == "decode"
-    for budget, warned in ((found.most - 1, True), (found.most, False)):
+    assert night_estimate.seconds == pytest.approx(session)
+    assert night_estimate.most == pytest.approx(2 * (session + 5 * pair))
+    assert night_estimate.captures[0].capture == "decode"
+    for budget, warned in ((night_estimate.most - 1, True), (night_estimate.most, False)):
         assumptions = estimate(replace(plan, budget=budget)).assumptions
         assert any("budget" in words for words in assumptions) is warned
 
 
 def test_what_a_plans_author_may_not_expect_is_said() -> None:
-    other = "its reference does other work, so nothing is decided until a night is accepted"
+    other_work = "its reference does other work, so nothing is decided until a night is accepted"
     cases: list[tuple[dict[str, Any], str]] = [
         ({"reference": PYTHON, "metrics": STEP}, ""),
         ({"reference": PYTHON, "fail_on": ("bubbles",)}, ""),
         ({"reference": PYTHON, "metrics": (*STEP, Gated("hits"))}, "hits is no metric"),
         ({"reference": PYTHON}, "none of its metrics decides."),
         ({}, "it has no reference"),
-        ({"reference": Reference(workload="sdpa"), "metrics": STEP}, other),
+        ({"reference": Reference(workload="sdpa"), "metrics": STEP}, other_work),
     ]
-    captures = [Capture(f"c{at}", "paged", **values) for at, (values, _) in enumerate(cases)]
+    captures = [
+        Capture(f"c{number}", "paged", **values) for number, (values, _) in enumerate(cases)
+    ]
     remarks = preview_night(night_of(Path("/"), *captures)).remarks
-    said = [f"c{at}: {words}" for at, (_, words) in enumerate(cases) if words]
-    assert len(remarks) == len(said)
-    assert all(remark.startswith(words) for remark, words in zip(remarks, said, strict=True))
+    expected_remarks = [f"c{number}: {words}" for number, (_, words) in enumerate(cases) if words]
+    assert len(remarks) == len(expected_remarks)
+    assert all(
+        remark.startswith(words) for remark, words in zip(remarks, expected_remarks, strict=True)
+    )

@@ -34,9 +34,9 @@ BEGUN = datetime(2026, 11, 20, 2, 30, tzinfo=UTC)
 
 
 def test_a_night_is_named_by_its_start_in_utc_and_read_as_it_was_written(tmp_path: Path) -> None:
-    for begun in (BEGUN, BEGUN.astimezone(timezone(timedelta(hours=9)))):
-        start, tail = night_id(begun)[:19], night_id(begun)[20:]
-        assert (start, len(tail), tail.isalpha()) == ("2026-11-20T02-30-00", 4, True), begun
+    for begin in (BEGUN, BEGUN.astimezone(timezone(timedelta(hours=9)))):
+        start, tail = night_id(begin)[:19], night_id(begin)[20:]
+        assert (start, len(tail), tail.isalpha()) == ("2026-11-20T02-30-00", 4, True), begin
     folders = [NightFolder(make_output(tmp_path / night_of(day).id)) for day in (1, 2)]
     for day, folder in enumerate(folders, 1):
         folder.save(night_of(day))
@@ -46,13 +46,13 @@ def test_a_night_is_named_by_its_start_in_utc_and_read_as_it_was_written(tmp_pat
     with pytest.raises(RecordingError, match="cannot be made: File exists"):
         make_output(folders[0].folder)
     newer = '{"id": "a", "plan": "", "machine": "", "started": "", "format": 99}'
-    for content, why in (
+    for content, complaint in (
         ("{", "be read"),
         ('{"id": 3}', "be read"),
         (newer, "has format 99; this tracekit reads"),
     ):
         folders[0].document.write_text(content)
-        with pytest.raises(InputError, match=why):
+        with pytest.raises(InputError, match=complaint):
             night_in(folders[0].folder)
 
 
@@ -61,7 +61,7 @@ def test_every_pair_is_on_the_disk_as_soon_as_it_is_added(
 ) -> None:
     folder = make_output(tmp_path / "night")
     keeper = Keeper(NightFolder(folder), replace(NIGHT, entries=()))
-    keeper.put(EMPTY)
+    keeper.put_entry(EMPTY)
     for number in (1, 2, 3):
         with subtests.test(number=number):
             keeper.add("decode", Pair(1, number, "abba"))
@@ -72,13 +72,13 @@ def test_every_pair_is_on_the_disk_as_soon_as_it_is_added(
     for _ in range(2):
         keeper.warn(["The plan is dirty.", "There is no thermal state."])
     assert keeper.night.warnings == ("The plan is dirty.", "There is no thermal state.")
-    before = keeper.night
+    initial_night = keeper.night
     (folder / DOCUMENT).unlink()
     folder.rmdir()
     folder.write_text("a file where the folder was")
     with pytest.raises(RecordingError, match="cannot be written"):
         keeper.add("decode", Pair(1, 4, "abba"))
-    assert keeper.night == before
+    assert keeper.night == initial_night
 
 
 def test_the_notes_say_why_what_was_checked_and_what_tracing_cost() -> None:
@@ -99,7 +99,7 @@ AGAIN = replace(CHURN, message="2 more pipelines.")
 IDLE = Finding("bubbles", Severity.NOTE, "The GPU waited.", "Batch more.")
 
 
-def traced(folder: Path, number: int, *sides: tuple[Finding, ...]) -> Pair:
+def make_traced_pair(folder: Path, number: int, *sides: tuple[Finding, ...]) -> Pair:
     """Make the runs of a traced pair, candidate first, with what each found."""
     runs: list[str] = []
     for role, findings in zip(("candidate", "reference"), sides, strict=False):
@@ -112,10 +112,10 @@ def traced(folder: Path, number: int, *sides: tuple[Finding, ...]) -> Pair:
 
 def test_a_finding_counts_once_a_trace_the_most_frequent_first(tmp_path: Path) -> None:
     pairs = [
-        traced(tmp_path, 1, (IDLE, CHURN, AGAIN), (IDLE,)),
-        traced(tmp_path, 2, (AGAIN,), ()),
-        traced(tmp_path, 3, (AGAIN,), (IDLE,)),
-        replace(traced(tmp_path, 4, (CHURN,), (CHURN,)), contaminated=("load",)),
+        make_traced_pair(tmp_path, 1, (IDLE, CHURN, AGAIN), (IDLE,)),
+        make_traced_pair(tmp_path, 2, (AGAIN,), ()),
+        make_traced_pair(tmp_path, 3, (AGAIN,), (IDLE,)),
+        replace(make_traced_pair(tmp_path, 4, (CHURN,), (CHURN,)), contaminated=("load",)),
         Pair(1, 5, "abba", candidate={"step_p50": (1.0, 1.0)}),
     ]
     assert findings_of(pairs, tmp_path) == (
@@ -127,9 +127,12 @@ def test_a_finding_counts_once_a_trace_the_most_frequent_first(tmp_path: Path) -
 def test_an_effect_of_another_finding_counts_as_found_by_its_rule(tmp_path: Path) -> None:
     folded = replace(IDLE, effects=("shallow-queue",))
     queue = Finding("shallow-queue", Severity.WARNING, "Each step waits.", "Submit ahead.")
-    pairs = [traced(tmp_path, 1, (folded,), (queue,)), traced(tmp_path, 2, (folded,), (folded,))]
-    counted = {each.rule: each for each in findings_of(pairs, tmp_path)}
-    queue_found = counted["shallow-queue"]
+    pairs = [
+        make_traced_pair(tmp_path, 1, (folded,), (queue,)),
+        make_traced_pair(tmp_path, 2, (folded,), (folded,)),
+    ]
+    findings_by_rule = {finding.rule: finding for finding in findings_of(pairs, tmp_path)}
+    queue_found = findings_by_rule["shallow-queue"]
     assert (queue_found.traces, queue_found.of, queue_found.in_reference) == (2, 2, 2)
 
 
@@ -144,21 +147,21 @@ def plan(tmp_path: Path) -> NightPlan:
     return NightPlan("nightly", file, (DECODE,), tmp_path / "nights", url)
 
 
-def recalled(plan: NightPlan, machine: str = "mini", *, keep: bool = True) -> Recalled:
+def recall_history(plan: NightPlan, machine: str = "mini", *, keep: bool = True) -> Recalled:
     """Return what a night of the plan is told that begins now."""
     return HistoryKeeper(plan, machine, keep).recall([DECODE], NOW)
 
 
-def left(plan: NightPlan, night: Night) -> Path:
+def leave_night(plan: NightPlan, night: Night) -> Path:
     """Leave a night's folder, as where its process could not add it."""
     folder = make_output(plan.output / night.id)
     save(folder / DOCUMENT, night)
     return folder
 
 
-def kept(plan: NightPlan, *nights: Night) -> list[Night]:
+def store_nights(plan: NightPlan, *nights: Night) -> list[Night]:
     """Add nights to the history; return all that it has."""
-    with Store.open(plan.history) as store:
+    with Store.connect(plan.history) as store:
         for night in nights:
             store.append(night)
         return store.nights()
@@ -166,32 +169,38 @@ def kept(plan: NightPlan, *nights: Night) -> list[Night]:
 
 def test_a_night_that_was_cut_off_is_added_as_partial(plan: NightPlan) -> None:
     """Not one that was to stay out, nor one that another machine or plan may write still."""
-    left(plan, night_of(3, ended="", outcome=None, reason="", entries=()))
-    others = {"kept": False}, {"plan": "other"}, {"machine": "maxi"}
-    for day, other in enumerate(others, 4):
-        left(plan, night_of(day, ended="", outcome=None, **other))
-    (left(plan, night_of(2)) / DOCUMENT).write_text("{")
-    first, second = recalled(plan).remarks
-    assert first.startswith(f"The night {night_of(2).id} could not be added: ")
+    leave_night(plan, night_of(3, ended="", outcome=None, reason="", entries=()))
+    foreign_facts = {"kept": False}, {"plan": "other"}, {"machine": "maxi"}
+    for day, facts in enumerate(foreign_facts, 4):
+        leave_night(plan, night_of(day, ended="", outcome=None, **facts))
+    (leave_night(plan, night_of(2)) / DOCUMENT).write_text("{")
+    first_remark, second = recall_history(plan).remarks
+    assert first_remark.startswith(f"The night {night_of(2).id} could not be added: ")
     name = night_of(3).id
     assert second == f"The night {name} had not been added to the history; now it is."
-    (found,) = kept(plan)
-    assert (found.id, found.partial, found.outcome) == (name, True, Outcome.FAILED)
-    assert recalled(plan).remarks == (first,), "what cannot be read is told every night"
+    (added_night,) = store_nights(plan)
+    assert (added_night.id, added_night.partial, added_night.outcome) == (
+        name,
+        True,
+        Outcome.FAILED,
+    )
+    assert recall_history(plan).remarks == (first_remark,), (
+        "what cannot be read is told every night"
+    )
 
 
 def test_a_night_that_keeps_nothing_adds_nothing(plan: NightPlan) -> None:
-    assert recalled(plan, keep=False) == Recalled()
+    assert recall_history(plan, keep=False) == Recalled()
     assert not plan.output.exists()
     plan.output.mkdir()
     (plan.output / "history.db").touch()
-    assert recalled(plan, keep=False) == Recalled(), "it has no tables yet"
-    kept(plan, night_of(1))
-    folder = NightFolder(left(plan, night_of(2)))
-    assert recalled(plan, keep=False).remarks == ()
+    assert recall_history(plan, keep=False) == Recalled(), "it has no tables yet"
+    store_nights(plan, night_of(1))
+    folder = NightFolder(leave_night(plan, night_of(2)))
+    assert recall_history(plan, keep=False).remarks == ()
     memory = HistoryKeeper(plan, "mini", keep=False)
     assert memory.remember(night_of(3), folder, NOW, make=True) is None
-    assert [night.id for night in kept(plan)] == [night_of(1).id]
+    assert [night.id for night in store_nights(plan)] == [night_of(1).id]
     assert not folder.page.exists()
 
 
@@ -199,12 +208,17 @@ def test_a_night_that_keeps_nothing_adds_nothing(plan: NightPlan) -> None:
 def test_a_history_that_is_none_is_said_and_the_folder_asked(
     plan: NightPlan, *, keep: bool
 ) -> None:
-    left(plan, night_of(2))
+    leave_night(plan, night_of(2))
     (plan.output / "history.db").write_bytes(b"no database" * 100)
-    told = recalled(plan, keep=keep)
-    assert (told.accepted, "history.db cannot be used as a history" in told.lost) == ({}, True)
-    assert told.lost in told.remarks[0]
-    assert {point.night for series in told.series for point in series.points} == {night_of(2).id}
+    recall_result = recall_history(plan, keep=keep)
+    assert (
+        recall_result.accepted,
+        "history.db cannot be used as a history" in recall_result.history_error,
+    ) == ({}, True)
+    assert recall_result.history_error in recall_result.remarks[0]
+    assert {point.night for series in recall_result.series for point in series.points} == {
+        night_of(2).id
+    }
     folder = NightFolder(plan.output / night_of(2).id)
     failed = HistoryKeeper(plan, "mini").remember(night_of(2), folder, NOW, make=True)
     assert failed is not None
@@ -223,24 +237,24 @@ def test_a_folder_is_relative_to_the_history_s_or_whole_where_it_lies_elsewhere(
 
 def test_what_is_expected_is_of_the_same_work_and_machine(plan: NightPlan) -> None:
     night, work = night_of(1), work_of(DECODE, plan.file.parent)
-    kept(plan, replace(night, entries=(replace(night.entries[0], work=work),)))
-    with Store.open(plan.history) as store:
+    store_nights(plan, replace(night, entries=(replace(night.entries[0], work=work),)))
+    with Store.connect(plan.history) as store:
         store.accept(night.id, ["decode"], "It is known.")
-    other = replace(DECODE, parameters={"batch": 9})
-    assert recalled(plan).accepted["decode"].night == night.id
-    assert HistoryKeeper(plan, "mini").recall([other], NOW).accepted == {}
-    assert recalled(plan, "maxi").accepted == {}
-    kept(plan, night_of(2, plan="other"))
-    points = [point for series in recalled(plan).series for point in series.points]
+    other_capture = replace(DECODE, parameters={"batch": 9})
+    assert recall_history(plan).accepted["decode"].night == night.id
+    assert HistoryKeeper(plan, "mini").recall([other_capture], NOW).accepted == {}
+    assert recall_history(plan, "maxi").accepted == {}
+    store_nights(plan, night_of(2, plan="other"))
+    points = [point for series in recall_history(plan).series for point in series.points]
     assert {point.night for point in points} == {night.id}, "of this plan alone"
-    assert recalled(plan, "maxi").series == []
+    assert recall_history(plan, "maxi").series == []
 
 
 def test_other_work_is_another_series_and_how_often_it_is_measured_is_none(tmp_path: Path) -> None:
     ours = work_of(DECODE, tmp_path)
     assert ours == "741e0faca136", "else no night would have one before it"
     main = Reference(revision="main")
-    others = (
+    other_captures = (
         replace(DECODE, workload="sdpa"),
         replace(DECODE, parameters={"batch": 9}),
         replace(DECODE, reference=main),
@@ -253,11 +267,16 @@ def test_other_work_is_another_series_and_how_often_it_is_measured_is_none(tmp_p
         replace(DECODE, templates=("Other",)),
         replace(DECODE, counters="off"),
     )
-    assert len({work_of(other, tmp_path) for other in (DECODE, *others)}) == len(others) + 1
-    often = replace(DECODE, pairs=40, traced=9, metrics=(), checks=(("true",),))
-    assert work_of(often, tmp_path) == ours
+    assert (
+        len({work_of(capture, tmp_path) for capture in (DECODE, *other_captures)})
+        == len(other_captures) + 1
+    )
+    repeated_capture = replace(DECODE, pairs=40, traced=9, metrics=(), checks=(("true",),))
+    assert work_of(repeated_capture, tmp_path) == ours
     moving = replace(DECODE, reference=Reference(previous_night=True, revision="c1"))
-    assert work_of(moving, tmp_path) == work_of(others[6], tmp_path), "the night's own commit"
+    assert work_of(moving, tmp_path) == work_of(other_captures[6], tmp_path), (
+        "the night's own commit"
+    )
     here, there = (
         work_of(replace(DECODE, reference=Reference(python=folder / "venv/python")), folder)
         for folder in (Path("/here"), Path("/there"))

@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 import typer
 
-from command_line import assert_error, said
+from command_line import assert_error, join_stderr
 from played_nights import Played
 from postgresql import Server, server
 from real_nights import repository
@@ -40,21 +40,21 @@ def postgresql() -> Any:
 
 def nobody_listens() -> str:
     """Return the URL of a server on a port of loopback at which nobody listens."""
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        return f"postgresql://ada:geheim77@127.0.0.1:{free.getsockname()[1]}/nights"
+    with closing(socket.socket()) as free_socket:
+        free_socket.bind(("127.0.0.1", 0))
+        return f"postgresql://ada:geheim77@127.0.0.1:{free_socket.getsockname()[1]}/nights"
 
 
 def with_history(plan: Path, url: str) -> None:
     """Write the plan again, with this history."""
     lines = [line for line in plan.read_text().splitlines() if not line.startswith("history = ")]
-    at = lines.index("[nightly]") + 1
-    plan.write_text("\n".join([*lines[:at], f'history = "{url}"', *lines[at:], ""]))
+    position = lines.index("[nightly]") + 1
+    plan.write_text("\n".join([*lines[:position], f'history = "{url}"', *lines[position:], ""]))
 
 
 def documents(output: Path) -> list[Night]:
-    found = [night_in(file.parent) for file in sorted(output.glob("*/night.json"))]
-    return [night for night in found if night is not None]
+    nights = [night_in(file.parent) for file in sorted(output.glob("*/night.json"))]
+    return [night for night in nights if night is not None]
 
 
 @pytest.mark.processes
@@ -64,11 +64,11 @@ def test_a_night_whose_server_is_down_is_measured_and_stored_later(
     nights = repository(tmp_path / "repo")
     plan = nights.top / "tracekit.toml"
     with_history(plan, nobody_listens())
-    shown = tracekit("nightly", plan)
-    assert_error(shown, 3, "cannot be used as a history", "What the night found: Nothing judged")
-    assert "`tracekit history sync` adds it to the history" in said(shown)
-    assert "geheim77" not in shown.out + shown.err
-    assert "# nap" in shown.out, "what was measured is shown"
+    result = tracekit("nightly", plan)
+    assert_error(result, 3, "cannot be used as a history", "What the night found: Nothing judged")
+    assert "`tracekit history sync` adds it to the history" in join_stderr(result)
+    assert "geheim77" not in result.out + result.err
+    assert "# nap" in result.out, "what was measured is shown"
     as_json = tracekit("nightly", plan, "--json")
     assert as_json.code == 3
     document = json.loads(as_json.out)
@@ -90,7 +90,7 @@ def test_a_night_whose_server_is_down_is_measured_and_stored_later(
     assert (again.code, again.out) == (
         0, "The history has every night of the plan that has ended.\n"
     )  # fmt: skip
-    with Store.open(read_plan(plan).history, make=False) as store:
+    with Store.connect(read_plan(plan).history, make=False) as store:
         # Two short nights may begin within one second: their folders are in the order of ids then.
         assert sorted(store.nights(), key=lambda night: night.id) == measured
 
@@ -104,20 +104,20 @@ def test_the_next_night_adds_what_waits_and_says_so(tmp_path: Path, tracekit: Ru
     (nights.top / "kept").touch()
     assert_error(tracekit("nightly", plan), 3, "cannot be made")
     (nights.top / "kept").unlink()
-    shown = tracekit("nightly", plan, "--json")
-    assert shown.code == 4, "nothing judged, and stored"
-    first, second = documents(nights.output)
-    assert json.loads(shown.out)["history"] == {"stored": True, "reason": ""}
+    result = tracekit("nightly", plan, "--json")
+    assert result.code == 4, "nothing judged, and stored"
+    first_night, second = documents(nights.output)
+    assert json.loads(result.out)["history"] == {"stored": True, "reason": ""}
     assert second.warnings[0] == (
-        f"The night {first.id} had not been added to the history; now it is."
+        f"The night {first_night.id} had not been added to the history; now it is."
     )
     kept_out = json.loads(tracekit("nightly", plan, "--no-history", "--json").out)
     assert kept_out["history"] == {"stored": False, "reason": "--no-history keeps it out."}
-    with Store.open(read_plan(plan).history, make=False) as store:
-        assert store.nights() == [first, second]
+    with Store.connect(read_plan(plan).history, make=False) as store:
+        assert store.nights() == [first_night, second]
 
 
-def lost(played: Played, cost: float, **keys: Any) -> Any:
+def run_unstored_night(played: Played, cost: float, **keys: Any) -> Any:
     """Let a night run that cannot be stored; return the error, which has the night."""
     with pytest.raises(RecordingError, match="What the night found") as raised:
         played.night(cost, **keys)
@@ -136,9 +136,9 @@ def test_without_its_history_a_night_judges_nothing_that_may_have_been_accepted(
 ) -> None:
     played.begin('revision = "FIRST"')
     with_history(played.plan, nobody_listens())
-    night = lost(played, cost).night
+    night = run_unstored_night(played, cost).night
     (entry,) = night.entries
-    judged, *_ = [each for each in entry.judged if each.gated]
+    judged, *_ = [metric_judgement for metric_judgement in entry.judged if metric_judgement.gated]
     assert (night.outcome, judged.outcome, judged.expected) == (
         Outcome.INCONCLUSIVE, Outcome.INCONCLUSIVE, None
     )  # fmt: skip
@@ -152,12 +152,12 @@ def test_without_its_history_a_night_judges_nothing_that_may_have_been_accepted(
 @pytest.mark.processes
 def test_the_night_before_is_known_from_the_folder(played: Played) -> None:
     played.begin("previous-night = true")
-    first = played.night(1.0)
+    first_night = played.night(1.0)
     with_history(played.plan, nobody_listens())
-    night = lost(played, 1.2).night
+    night = run_unstored_night(played, 1.2).night
     (entry,) = night.entries
     assert entry.reference is not None
-    assert entry.reference.commit == first.commit
+    assert entry.reference.commit == first_night.commit
     assert entry.judged[0].change == pytest.approx(0.2, abs=0.02)
 
 
@@ -172,16 +172,16 @@ def test_a_night_that_is_judged_and_refused_ends_as_it_was_judged_or_with_3(
     trigger = f"CREATE TRIGGER refused BEFORE INSERT ON nights BEGIN {refusal}; END"
     sql(read_plan(played.plan).history, trigger)
     for cost, outcome in ((1.0, Outcome.OK), (1.3, Outcome.REGRESSION)):
-        failed = lost(played, cost)
+        failed = run_unstored_night(played, cost)
         night, plan = documents(played.top / "nights")[-1], read_plan(played.plan)
         assert night.outcome is outcome, night.reason
-        ended = RecordingError if outcome is Outcome.OK else typer.Exit
-        with pytest.raises(ended) as end:
+        error_type = RecordingError if outcome is Outcome.OK else typer.Exit
+        with pytest.raises(error_type) as end:
             _show(plan, night, failed, json=True, open_page=False)
-        shown = capsys.readouterr()
-        assert json.loads(shown.out)["history"]["stored"] is False, cost
+        streams = capsys.readouterr()
+        assert json.loads(streams.out)["history"]["stored"] is False, cost
         assert end.value.exit_code == (3 if outcome is Outcome.OK else 1), cost
-    assert "readonly database" in shown.err
+    assert "readonly database" in streams.err
 
 
 PLAN = """
@@ -201,75 +201,75 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def left(home: Path, *nights: Night) -> None:
+def leave_nights(home: Path, *nights: Night) -> None:
     """Leave nights in the plan's folder, as where their history was away."""
     for night in nights:
         save(make_output(home / "nights" / night.id) / "night.json", night)
 
 
-def synced(tracekit: Run, home: Path, code: int = 0) -> Any:
-    shown = tracekit("history", "sync", "--config", home / "tracekit.toml", "--json")
-    assert shown.code == code, shown.err
-    return json.loads(shown.out)
+def sync_history(tracekit: Run, home: Path, code: int = 0) -> Any:
+    result = tracekit("history", "sync", "--config", home / "tracekit.toml", "--json")
+    assert result.code == code, result.err
+    return json.loads(result.out)
 
 
 def test_nights_are_added_oldest_first_and_once(home: Path, tracekit: Run) -> None:
-    left(home, night_of(5), night_of(2), night_of(9, machine="maxi"))
-    left(home, night_of(3, kept=False), night_of(4, plan="other"))
+    leave_nights(home, night_of(5), night_of(2), night_of(9, machine="maxi"))
+    leave_nights(home, night_of(3, kept=False), night_of(4, plan="other"))
     ids = [night_of(day).id for day in (2, 5, 9)]
-    assert synced(tracekit, home)["added"] == ids
-    left(home, night_of(7, ended="", outcome=None))
-    assert synced(tracekit, home)["added"] == [night_of(7).id]
-    assert synced(tracekit, home)["added"] == []
+    assert sync_history(tracekit, home)["added"] == ids
+    leave_nights(home, night_of(7, ended="", outcome=None))
+    assert sync_history(tracekit, home)["added"] == [night_of(7).id]
+    assert sync_history(tracekit, home)["added"] == []
     rows = sql(f"sqlite:///{home}/nights/history.db", "SELECT id FROM nights ORDER BY number")
     assert [row[0] for row in rows] == [*ids, night_of(7).id]
 
 
 def test_a_night_that_may_still_run_waits(home: Path, tracekit: Run) -> None:
     unended = {"ended": "", "outcome": None}
-    left(home, night_of(1), night_of(2, **unended), night_of(3, machine="maxi", **unended))
+    leave_nights(home, night_of(1), night_of(2, **unended), night_of(3, machine="maxi", **unended))
     with locks.holding(home / "nights" / ".night.lock", "", "a night"):
-        done = synced(tracekit, home)
+        done = sync_history(tracekit, home)
         assert done["added"] == [night_of(1).id]
-        assert [each["night"] for each in done["wait"]] == [night_of(2).id, night_of(3).id]
-        left(home.parent / home.name, night_of(4))
-        shown = tracekit("history", "sync", "--config", home / "tracekit.toml")
-        assert f"The night {night_of(2).id} waits: it may still run." in said(shown)
-    (waiting,) = synced(tracekit, home)["wait"]
+        assert [entry["night"] for entry in done["wait"]] == [night_of(2).id, night_of(3).id]
+        leave_nights(home.parent / home.name, night_of(4))
+        result = tracekit("history", "sync", "--config", home / "tracekit.toml")
+        assert f"The night {night_of(2).id} waits: it may still run." in join_stderr(result)
+    (waiting,) = sync_history(tracekit, home)["wait"]
     assert waiting["why"] == "it has not ended, and may still run on maxi"
-    with Store.open(str(home / "nights" / "history.db"), make=False) as store:
-        (cut,) = [night for night in store.nights() if night.id == night_of(2).id]
-    assert (cut.partial, cut.outcome) == (True, Outcome.REGRESSION)
+    with Store.connect(str(home / "nights" / "history.db"), make=False) as store:
+        (cut_night,) = [night for night in store.nights() if night.id == night_of(2).id]
+    assert (cut_night.partial, cut_night.outcome) == (True, Outcome.REGRESSION)
 
 
 def test_a_night_that_cannot_be_read_stops_no_other(home: Path, tracekit: Run) -> None:
-    left(home, night_of(1), night_of(2), night_of(3))
+    leave_nights(home, night_of(1), night_of(2), night_of(3))
     (home / "nights" / night_of(2).id / "night.json").write_text("{")
-    done = synced(tracekit, home, code=3)
+    done = sync_history(tracekit, home, code=3)
     assert done["added"] == [night_of(1).id, night_of(3).id]
-    assert [each["night"] for each in done["failed"]] == [night_of(2).id]
-    shown = tracekit("history", "sync", "--config", home / "tracekit.toml")
-    assert_error(shown, 3, "1 night could not be added.", night_of(2).id)
+    assert [entry["night"] for entry in done["failed"]] == [night_of(2).id]
+    result = tracekit("history", "sync", "--config", home / "tracekit.toml")
+    assert_error(result, 3, "1 night could not be added.", night_of(2).id)
 
 
 def test_another_night_of_the_same_name_is_refused_and_the_first_stays(
     home: Path, tracekit: Run
 ) -> None:
-    left(home, night_of(1))
-    synced(tracekit, home)
+    leave_nights(home, night_of(1))
+    sync_history(tracekit, home)
     moved = home / "nights" / "renamed"
     (home / "nights" / night_of(1).id).rename(moved)
-    assert synced(tracekit, home)["added"] == [], "a folder's name says nothing of its night"
+    assert sync_history(tracekit, home)["added"] == [], "a folder's name says nothing of its night"
     save(moved / "night.json", replace(night_of(1), reason="changed by hand"))
-    (failure,) = synced(tracekit, home, code=3)["failed"]
+    (failure,) = sync_history(tracekit, home, code=3)["failed"]
     assert "has another night" in failure["why"]
 
 
 def test_a_night_is_added_though_its_runs_were_pruned(home: Path, tracekit: Run) -> None:
-    left(home, night_of(1))
-    shown = tracekit("prune", "--keep", "1d", "--config", home / "tracekit.toml")
-    assert shown.code == 0, shown.err
-    assert synced(tracekit, home)["added"] == [night_of(1).id]
+    leave_nights(home, night_of(1))
+    result = tracekit("prune", "--keep", "1d", "--config", home / "tracekit.toml")
+    assert result.code == 0, result.err
+    assert sync_history(tracekit, home)["added"] == [night_of(1).id]
 
 
 def in_parallel(home: Path, *plans: Path) -> list[dict[str, Any]]:
@@ -285,9 +285,9 @@ def in_parallel(home: Path, *plans: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.processes
 def test_several_that_sync_at_once_add_each_night_once(home: Path) -> None:
-    left(home, *map(night_of, range(1, 7)))
+    leave_nights(home, *map(night_of, range(1, 7)))
     done = in_parallel(home, *[home / "tracekit.toml"] * 3)
-    added = [name for each in done for name in each["added"]]
+    added = [name for document in done for name in document["added"]]
     assert sorted(added) == [night_of(day).id for day in range(1, 7)]
 
 
@@ -302,10 +302,10 @@ def test_two_machines_sync_into_one_server(home: Path, postgresql: Server) -> No
         nights = [
             night_of(day, machine=plan.parent.name, tail=plan.parent.name) for day in range(1, 6)
         ]
-        left(plan.parent, *nights)
+        leave_nights(plan.parent, *nights)
     done = in_parallel(home, *plans, *plans)
-    assert sorted(len(each["added"]) for each in done[::2]) != [0, 0]
-    with Store.open(url, make=False) as store:
+    assert sorted(len(document["added"]) for document in done[::2]) != [0, 0]
+    with Store.connect(url, make=False) as store:
         ids = [night.id for night in store.nights()]
     assert len(ids) == len(set(ids)) == 10
 
@@ -318,24 +318,24 @@ def test_a_server_that_goes_away_in_a_night_gets_it_when_it_is_back(
     name = f"d{uuid4().hex}"
     played.begin('revision = "FIRST"')
     with_history(played.plan, postgresql.new_database(name))
-    first = played.night(1.0)
-    with Store.open(read_plan(played.plan).history) as store:
-        store.accept(first.id, ["decode"], "it is known")
+    first_night = played.night(1.0)
+    with Store.connect(read_plan(played.plan).history) as store:
+        store.accept(first_night.id, ["decode"], "it is known")
 
     def rename(words: str) -> None:
         if words == "decode: pair 1 of 10":
             with postgresql.connect() as connection:
                 connection.execute(f'ALTER DATABASE "{name}" RENAME TO "{name}-away"')
 
-    second = lost(played, 1.3, progress=rename).night
+    second = run_unstored_night(played, 1.3, progress=rename).night
     assert second.outcome is Outcome.REGRESSION
-    assert second.entries[0].judged[0].baseline == first.id
-    third = lost(played, 1.3).night
+    assert second.entries[0].judged[0].baseline == first_night.id
+    third = run_unstored_night(played, 1.3).night
     assert third.outcome is Outcome.INCONCLUSIVE
     with postgresql.connect() as connection:
         connection.execute(f'ALTER DATABASE "{name}-away" RENAME TO "{name}"')
     fourth = played.night(1.0)
     assert [second.id in fourth.warnings[0], third.id in fourth.warnings[1]] == [True, True]
-    with Store.open(read_plan(played.plan).history) as store:
-        own = store.nights(plan="played", machine="mini")
-    assert [night.id for night in own] == [first.id, second.id, third.id, fourth.id]
+    with Store.connect(read_plan(played.plan).history) as store:
+        own_nights = store.nights(plan="played", machine="mini")
+    assert [night.id for night in own_nights] == [first_night.id, second.id, third.id, fourth.id]

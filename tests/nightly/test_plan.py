@@ -34,10 +34,16 @@ from tracekit.nightly.plan.plan import (
     Share,
     Text,
     Texts,
-    converted,
-    searched,
+    allow_imports,
+    convert_value,
 )
-from tracekit.nightly.plan.reading import FOLLOWED, UNTRACED, history_of, read_plan, usual
+from tracekit.nightly.plan.reading import (
+    FOLLOWED,
+    UNTRACED,
+    find_default_threshold,
+    history_of,
+    read_plan,
+)
 
 Plan = Callable[[str], NightPlan]
 Refused = Callable[[str | bytes], UsageError]
@@ -84,16 +90,20 @@ def refused(
 def test_every_key_becomes_what_it_says(plan_of: Plan, plan_file: Path, golden: Golden) -> None:
     """What holds for all captures gives way to what one says."""
     plan = plan_of(WHOLE)
-    own = [replace(capture, metrics=capture.metrics[:2]) for capture in plan.captures]
-    plain = msgspec.to_builtins(replace(plan, captures=tuple(own)), enc_hook=str)
-    golden("plan/whole.txt", listed(plain).replace(str(plan_file.parent), "FOLDER"))
+    shortened_captures = [
+        replace(capture, metrics=capture.metrics[:2]) for capture in plan.captures
+    ]
+    plain_plan = msgspec.to_builtins(
+        replace(plan, captures=tuple(shortened_captures)), enc_hook=str
+    )
+    golden("plan/whole.txt", list_values(plain_plan).replace(str(plan_file.parent), "FOLDER"))
 
 
-def listed(value: Any, within: str = "") -> str:
+def list_values(value: Any, route: str = "") -> str:
     if isinstance(value, dict | list | tuple) and value:
         pairs = value.items() if isinstance(value, dict) else enumerate(value)
-        return "".join(listed(inner, f"{within} {key}".strip()) for key, inner in pairs)
-    return f"{within} = {value!r}\n"
+        return "".join(list_values(inner, f"{route} {key}".strip()) for key, inner in pairs)
+    return f"{route} = {value!r}\n"
 
 
 def test_what_a_plan_does_not_say_is_usual(plan_of: Plan, plan_file: Path) -> None:
@@ -108,8 +118,8 @@ def test_what_a_plan_does_not_say_is_usual(plan_of: Plan, plan_file: Path) -> No
     for more, reference in (("", Reference(revision="main")), ("reference = false\n", None)):
         (capture,) = plan_of(text + more).captures
         assert capture.reference == reference
-    asked = 'workload = "gone"\nworkloads = "work"\nreference.python = "old/python"\n'
-    plan_file.write_text(HEAD.replace('workload = "paged"\n', asked))
+    capture_lines = 'workload = "gone"\nworkloads = "work"\nreference.python = "old/python"\n'
+    plan_file.write_text(HEAD.replace('workload = "paged"\n', capture_lines))
     (capture,) = read_plan(plan_file, work=False).captures
     assert capture.workloads == folder / "work", "paths are relative to the plan"
     assert capture.reference is not None
@@ -134,18 +144,18 @@ def test_a_plan_in_a_shared_file_is_named_by_its_tables(plan_of: Plan, plan_file
 def test_the_nearest_plan_is_found_from_below(
     name: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    below = tmp_path / "a" / "b"
-    below.mkdir(parents=True)
-    (below / "pyproject.toml").write_bytes(b"[project\n\xff")  # broken, and without a plan
-    monkeypatch.chdir(below)
+    lower_folder = tmp_path / "a" / "b"
+    lower_folder.mkdir(parents=True)
+    (lower_folder / "pyproject.toml").write_bytes(b"[project\n\xff")  # broken, and without a plan
+    monkeypatch.chdir(lower_folder)
     with pytest.raises(UsageError, match=r"no tracekit\.toml in .* or above, and no pyproject"):
         read_plan()
     text = f"\ufeff{text}"
     (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8", newline="\r\n")
     assert read_plan().file == tmp_path / f"{name}.toml"
-    (below / "tracekit.toml").write_text(HEAD)
-    (below / "pyproject.toml").write_text("[tool.tracekit.nightly]\n")
-    assert read_plan().file == below / "tracekit.toml"
+    (lower_folder / "tracekit.toml").write_text(HEAD)
+    (lower_folder / "pyproject.toml").write_text("[tool.tracekit.nightly]\n")
+    assert read_plan().file == lower_folder / "tracekit.toml"
 
 
 def test_a_workload_may_import_what_the_pythonpath_of_its_plan_has(
@@ -191,8 +201,10 @@ def test_what_decides(plan_of: Plan) -> None:
 
 
 def test_a_metric_may_be_one_s_own_usual_or_dropped(plan_of: Plan) -> None:
-    own = 'encoder_count.better = "lower", cache_hits = { threshold = 0.1, better = "higher" }'
-    text = f"metrics = {{ {own}, step_p99 = true, memory_peak = false }}"
+    chosen_metrics = (
+        'encoder_count.better = "lower", cache_hits = { threshold = 0.1, better = "higher" }'
+    )
+    text = f"metrics = {{ {chosen_metrics}, step_p99 = true, memory_peak = false }}"
     (capture,) = plan_of(REFERENCE + text).captures
     assert capture.metrics[:3] == (
         Gated("encoder_count", 1.0, "difference", "lower"),
@@ -200,8 +212,8 @@ def test_a_metric_may_be_one_s_own_usual_or_dropped(plan_of: Plan) -> None:
     )  # fmt: skip
     assert "memory_peak" not in [metric.metric for metric in capture.metrics]
     (capture,) = plan_of(REFERENCE + "traced = 0").captures
-    known = {metric.metric for metric in capture.metrics}
-    assert known == {"step_p50", "step_p99", "tokens_per_second"}, "what turns tell"
+    metric_names = {metric.metric for metric in capture.metrics}
+    assert metric_names == {"step_p50", "step_p99", "tokens_per_second"}, "what turns tell"
 
 
 def test_each_kind_of_metric_has_its_usual_threshold() -> None:
@@ -210,7 +222,7 @@ def test_each_kind_of_metric_has_its_usual_threshold() -> None:
         "idle_ratio": ("difference", 0.02),
         **dict.fromkeys(("encoder_count", "thermal_pressure_worst"), ("difference", 1.0)),
     }
-    assert {name: usual(name) for name in expected} == expected
+    assert {name: find_default_threshold(name) for name in expected} == expected
 
 
 PLAN = """
@@ -233,12 +245,12 @@ def test_what_is_measured_changes_the_digest(
             (place / folder).mkdir()
     elsewhere = read_plan(tmp_path / "tracekit.toml").digest
 
-    def is_same(before: str, after: str) -> bool:
-        assert before in PLAN
-        return plan_of(PLAN.replace(before, after)).digest == elsewhere
+    def is_same(old_text: str, new_text: str) -> bool:
+        assert old_text in PLAN
+        return plan_of(PLAN.replace(old_text, new_text)).digest == elsewhere
 
     assert is_same("", ""), "of a checkout elsewhere"
-    for before, after in (
+    for old_text, new_text in (
         ("batch = 8", "batch = 16"),
         ('name = "decode"', 'name = "prefill"'),
         ('"old/python"', '"new/python"'),
@@ -247,27 +259,27 @@ def test_what_is_measured_changes_the_digest(
         ("[nightly]", "[nightly]\nmachine-state.load = 0.1"),
         ("[nightly]", "[nightly]\nretries = 1"),
     ):
-        assert not is_same(before, after), after
-    for before, after in (
+        assert not is_same(old_text, new_text), new_text
+    for old_text, new_text in (
         ("batch = 8, seed = 1", "seed = 1, batch = 8"),
         ("[nightly]", "[nightly]\nname = 'x'\nbudget = '1h'\nmachine = 'y'\noutput = 'z'"),
         ("[nightly]", "[nightly] # said again\ndefaults.pairs = 10"),
         ("[nightly]", "[nightly]\ndefaults = { metrics.step_p50 = 0.1, fail-on = 'bubbles' }"),
         ("[nightly]", "[nightly]\ndefaults = { parity = 'full', checks = ['true'] }"),
     ):
-        assert is_same(before, after), after
+        assert is_same(old_text, new_text), new_text
 
 
 def test_an_address_is_made_whole() -> None:
     folder = "/srv/plan folder"
-    for url, whole in (
+    for url, whole_url in (
         ("sqlite:///a.db", f"sqlite:///{folder}/a.db"),
         ("a.db", f"sqlite:///{folder}/a.db"),
         ("sqlite:///../a.db", f"sqlite:///{folder}/../a.db"),
         ("sqlite:////var/b.db", "sqlite:////var/b.db"),
         ("postgresql://ada:p%2Fw@h:5433/n?s=r", "postgresql+psycopg://ada:p%2Fw@h:5433/n?s=r"),
     ):
-        assert history_of(url, Path(folder)) == whole
+        assert history_of(url, Path(folder)) == whole_url
     with pytest.raises(UsageError):
         history_of("sqlite:///:memory:", Path(folder))
 
@@ -275,19 +287,19 @@ def test_an_address_is_made_whole() -> None:
 def test_each_key_has_its_line_or_that_of_what_may_hold_it(plan_file: Path, golden: Golden) -> None:
     text = (HERE / "lines.toml").read_text()
     plan_file.write_text(text)
-    found = open_document(plan_file)
-    lines = (f"{line}: {' '.join(map(str, route))}\n" for route, line in found.lines.items())
+    document = open_document(plan_file)
+    lines = (f"{line}: {' '.join(map(str, route))}\n" for route, line in document.lines.items())
     golden("plan/lines.txt", "".join(lines))
     plan_file.write_text(text, newline="\r\n")
-    assert open_document(plan_file).lines == found.lines
+    assert open_document(plan_file).lines == document.lines
     routes = (("x", "missing", 3), ("t", 1, "u", "missing"), ("nothing",), ())
-    assert [found.line(route) for route in routes] == [5, 26, 1, 1]
+    assert [document.line(route) for route in routes] == [5, 26, 1, 1]
 
 
 def test_the_starter_is_written_where_there_is_a_folder_and_no_plan(tmp_path: Path) -> None:
     file, shared = tmp_path / "tracekit.toml", tmp_path / "pyproject.toml"
-    gone = tmp_path / "gone" / "tracekit.toml"
-    for place, words in ((shared, "for others as well"), (gone, "There is no folder")):
+    missing_plan = tmp_path / "gone" / "tracekit.toml"
+    for place, words in ((shared, "for others as well"), (missing_plan, "There is no folder")):
         with pytest.raises(UsageError, match=words):
             write_starter(place)
     assert not shared.exists()
@@ -315,9 +327,9 @@ def test_the_starter_measures_against_the_commit_that_stands(tmp_path: Path) -> 
 
 def test_what_the_starter_leaves_out_can_be_put_in(plan_of: Plan) -> None:
     """Every line of TOML in a comment is one that a plan takes."""
-    given = STARTER.read_text()
-    text = re.sub(r"^# (?=[a-z-]+ = )", "", given, flags=re.MULTILINE)
-    assert text.count("\n#") < given.count("\n#") - 6
+    starter_text = STARTER.read_text()
+    text = re.sub(r"^# (?=[a-z-]+ = )", "", starter_text, flags=re.MULTILINE)
+    assert text.count("\n#") < starter_text.count("\n#") - 6
     (capture,) = plan_of(text).captures
     assert capture.fail_on == ("pipeline-churn",)
     assert capture.reference is not None
@@ -325,7 +337,7 @@ def test_what_the_starter_leaves_out_can_be_put_in(plan_of: Plan) -> None:
 
 
 def test_what_is_no_toml_is_refused_with_its_place(refused: Refused) -> None:
-    for text, said in (
+    for text, complaint in (
         ("a = 1\r\n\r\nb", "at end of document"),
         ("a = 1\na = 2\n", "at line 2, column 6"),
         (b"a = 1\nb = '\xff'\n", "0xff"),
@@ -333,8 +345,8 @@ def test_what_is_no_toml_is_refused_with_its_place(refused: Refused) -> None:
         ("x = 1\n".encode("utf-16"), "utf-8"),
     ):
         message = refused(text).message
-        assert message.startswith("tracekit.toml is no TOML: "), said
-        assert said in message
+        assert message.startswith("tracekit.toml is no TOML: "), complaint
+        assert complaint in message
 
 
 def test_a_missing_file_is_told_with_a_plan_to_paste(plan_of: Plan, plan_file: Path) -> None:
@@ -347,7 +359,7 @@ def test_a_missing_file_is_told_with_a_plan_to_paste(plan_of: Plan, plan_file: P
 def test_a_search_leaves_what_others_add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".git").mkdir()
     monkeypatch.setattr(sys, "path", ["/before"])
-    with searched(Reference(revision="v1"), tmp_path):
+    with allow_imports(Reference(revision="v1"), tmp_path):
         assert sys.path == [str(tmp_path.resolve()), "/before"]
         sys.path.insert(0, "/added")
     assert sys.path == ["/added", "/before"]
@@ -362,11 +374,11 @@ MISTAKES = (HERE / "mistakes.txt").read_text().splitlines()
 
 @pytest.mark.parametrize("case", MISTAKES)
 def test_a_mistake_is_told_with_its_line_and_what_to_do(case: str, refused: Refused) -> None:
-    before, lines, line, said, hint = (part.strip() for part in case.split("|"))
-    text = BEGUN[before] + lines.replace("; ", "\n").replace("HEAD", HEAD[10:])
+    beginning, lines, line, complaint, hint = (part.strip() for part in case.split("|"))
+    text = BEGUN[beginning] + lines.replace("; ", "\n").replace("HEAD", HEAD[10:])
     error = refused(text)
     assert error.message.startswith(f"tracekit.toml:{line}: "), error.message
-    assert said in error.message
+    assert complaint in error.message
     assert hint in error.hint
     assert "\n" not in error.message
     assert "secret" not in error.message + error.hint
@@ -374,8 +386,8 @@ def test_a_mistake_is_told_with_its_line_and_what_to_do(case: str, refused: Refu
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(refused: Refused) -> None:
     second = "[[nightly.capture]]\nname = 'Decode'\nworkload = 'sdpa'\npairs = 'ten'\n"
-    before = "[nightlyy]\n[nightly]\nbudget = 'soon'\ndefaults.turn = 0\n"
-    error = refused(f"{before}{HEAD[10:]}name = 'decode'\n{second}")
+    head_lines = "[nightlyy]\n[nightly]\nbudget = 'soon'\ndefaults.turn = 0\n"
+    error = refused(f"{head_lines}{HEAD[10:]}name = 'decode'\n{second}")
     head, *lines = error.message.splitlines()
     assert head == "tracekit.toml has 4 mistakes:"
     assert [line.split(": ")[0].strip() for line in lines] == [
@@ -414,11 +426,11 @@ UNFIT: list[tuple[Any, Any]] = [
 
 def test_what_is_fit_is_read_and_what_is_unfit_is_refused_in_words() -> None:
     for kind, value, expected in FIT:
-        found = converted(value, kind)
-        assert (found, type(found)) == (expected, type(expected)), kind
+        result = convert_value(value, kind)
+        assert (result, type(result)) == (expected, type(expected)), kind
     for kind, value in UNFIT:
         with pytest.raises(ValueError, match=r"\S"):
-            pytest.fail(f"{kind} took {converted(value, kind)!r}")
+            pytest.fail(f"{kind} took {convert_value(value, kind)!r}")
 
 
 LINES = (HERE / "fit.toml").read_text().splitlines()
@@ -437,8 +449,8 @@ def attempt(folder: Path, text: str) -> NightPlan | UsageError:
         return read_plan(file)
     except UsageError as refusal:
         error = refusal
-    found = re.findall(r"tracekit\.toml:(\d+): |at line (\d+)", error.message)
-    lines = [int(line or other) for line, other in found]
+    line_matches = re.findall(r"tracekit\.toml:(\d+): |at line (\d+)", error.message)
+    lines = [int(line or second_number) for line, second_number in line_matches]
     assert lines or "end of document" in error.message
     assert all(1 <= line <= text.count("\n") + 1 for line in lines)
     assert lines == sorted(lines)
@@ -447,9 +459,9 @@ def attempt(folder: Path, text: str) -> NightPlan | UsageError:
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("any")
-    assert isinstance(attempt(made, "\n".join(LINES)), NightPlan)
-    return made
+    base_folder = tmp_path_factory.mktemp("any")
+    assert isinstance(attempt(base_folder, "\n".join(LINES)), NightPlan)
+    return base_folder
 
 
 @given(
@@ -459,17 +471,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_written_wrongly_anywhere_is_told_at_its_line_and_never_passed_over(
     folder: Path, place: int, value: str, name: str, at: int, letter: str
 ) -> None:
-    def attempted(line: str) -> NightPlan | UsageError:
+    def attempt_line(line: str) -> NightPlan | UsageError:
         return attempt(folder, "\n".join([*LINES[:place], line, *LINES[place + 1 :]]))
 
-    key, _, own = LINES[place].partition(" = ")
-    found = attempted(f"{key} = {value}")
-    if isinstance(found, UsageError) and "mistakes" not in found.message:
-        line = int(found.message.partition(".toml:")[2].partition(":")[0])
+    key, _, original_value = LINES[place].partition(" = ")
+    outcome = attempt_line(f"{key} = {value}")
+    if isinstance(outcome, UsageError) and "mistakes" not in outcome.message:
+        line = int(outcome.message.partition(".toml:")[2].partition(":")[0])
         # A capture is named as a whole where the spoilt line is what it lacks now.
         assert line in {place + 1, 14, 21, 26, 27, 28}
     escaped = "".join(f"\\U{ord(character):08x}" for character in name)
-    if isinstance(attempted(f'"{escaped}" = {own}'), NightPlan):
+    if isinstance(attempt_line(f'"{escaped}" = {original_value}'), NightPlan):
         assert name == key or key in {"tokens_per_second", "steady_compiles"}
     text = "\n".join(LINES)
     attempt(folder, text[:at] + letter + text[at:])  # a letter that slipped in

@@ -44,7 +44,7 @@ from tracekit.tables.exports import PRUNED_NOTE
 
 NOW = datetime.now(UTC)
 OLD = PruneLimits(timedelta(days=30), newest=0)
-ALL = PruneLimits(most=0, newest=0)
+ALL = PruneLimits(max_bytes=0, newest=0)
 Run = Callable[..., Any]
 
 
@@ -80,9 +80,9 @@ def make_run(
     return recording
 
 
-def make_night(folder: Path, age: float, *, ended: bool = True) -> Path:
+def make_night(folder: Path, age: float, *, has_ended: bool = True) -> Path:
     folder.mkdir(parents=True)
-    end = days_ago(age - 0.1) if ended else ""
+    end = days_ago(age - 0.1) if has_ended else ""
     document = {"id": folder.name, "plan": "paged", "started": days_ago(age), "ended": end}
     (folder / "night.json").write_text(json.dumps(document))
     return folder
@@ -110,26 +110,32 @@ def run_of(name: str, age: float, stays: str = "") -> RunSeen:
     return RunSeen(root / name, root, NOW - timedelta(days=age), parts, stays=stays)
 
 
-def names(removals: list[Removal], why: str) -> list[str]:
-    return [f"{run.folder.name} {kind}" for run, kind, asked in removals if asked == why]
+def names(removals: list[Removal], reason: str) -> list[str]:
+    return [
+        f"{run.folder.name} {kind}"
+        for run, kind, removal_reason in removals
+        if removal_reason == reason
+    ]
 
 
 def test_what_is_old_goes_first_bundles_before_exports_oldest_first() -> None:
     runs = [run_of("b", 50), run_of("c", 10), run_of("a", 60), run_of("d", 56)]
-    found, _ = decide(runs, PruneLimits(timedelta(days=55), most=5, newest=0), NOW, lambda _: "")
-    assert names(found, "old") == ["a bundle", "d bundle", "a exports", "d exports"]
-    assert names(found, "room") == ["b bundle", "c bundle", "b exports", "c exports"]
-    assert [why for _, _, why in found] == ["old"] * 4 + ["room"] * 4
-    found, _ = decide([run_of("a", 30)], OLD, NOW, lambda _: "")
-    assert found == [], "a run of just that age is not old"
+    removals, _ = decide(
+        runs, PruneLimits(timedelta(days=55), max_bytes=5, newest=0), NOW, lambda _: ""
+    )
+    assert names(removals, "old") == ["a bundle", "d bundle", "a exports", "d exports"]
+    assert names(removals, "room") == ["b bundle", "c bundle", "b exports", "c exports"]
+    assert [reason for _, _, reason in removals] == ["old"] * 4 + ["room"] * 4
+    removals, _ = decide([run_of("a", 30)], OLD, NOW, lambda _: "")
+    assert removals == [], "a run of just that age is not old"
 
 
 RUNS = st.lists(
     st.tuples(st.floats(0, 100), st.sampled_from(["", "pinned"]), st.booleans()), max_size=12
 ).map(
     lambda drawn: [
-        run_of(f"{number}{why}", age, "busy" if busy else "")
-        for number, (age, why, busy) in enumerate(drawn)
+        run_of(f"{number}{suffix}", age, "busy" if busy else "")
+        for number, (age, suffix, busy) in enumerate(drawn)
     ]
 )
 
@@ -137,18 +143,20 @@ RUNS = st.lists(
 @given(RUNS, st.integers(0, 100), st.integers(0, 5), st.booleans())
 def test_whatever_is_asked_for(runs: list[RunSeen], keep: int, newest: int, room: bool) -> None:
     limits = PruneLimits(timedelta(days=keep), 0 if room else None, newest)
-    found, kept = decide(
+    removals, kept_folders = decide(
         runs, limits, NOW, lambda run: "pinned" if "pinned" in run.folder.name else ""
     )
-    gone = {run.folder for run, _, _ in found}
-    assert not any(run.stays or "pinned" in run.folder.name for run, _, _ in found)
-    assert len({(run.folder, kind) for run, kind, _ in found}) == len(found)
-    assert not gone & {*kept}
-    order = [(why == "room", kind == "exports", run.begun) for run, kind, why in found]
+    pruned_folders = {run.folder for run, _, _ in removals}
+    assert not any(run.stays or "pinned" in run.folder.name for run, _, _ in removals)
+    assert len({(run.folder, kind) for run, kind, _ in removals}) == len(removals)
+    assert not pruned_folders & {*kept_folders}
+    order = [(reason == "room", kind == "exports", run.start) for run, kind, reason in removals]
     assert order == sorted(order)
-    assert all(NOW - run.begun > timedelta(days=keep) for run, _, why in found if why == "old")
-    youngest = sorted(runs, key=lambda run: (run.begun, run.folder), reverse=True)[:newest]
-    assert not {run.folder for run in youngest} & gone
+    assert all(
+        NOW - run.start > timedelta(days=keep) for run, _, reason in removals if reason == "old"
+    )
+    youngest = sorted(runs, key=lambda run: (run.start, run.folder), reverse=True)[:newest]
+    assert not {run.folder for run in youngest} & pruned_folders
 
 
 def of_night(name: str) -> RunSeen:
@@ -165,9 +173,9 @@ def test_nights_at_a_change_stay() -> None:
         (9, 9, 9, {8, 9}),
     ):
         step = LevelStep(index, 1, 2, 1, earliest=earliest, latest=latest)
-        found = protection([(series, Changes((step,)))], [], [])
-        reasons = {number: found.reason(of_night(f"n{number}")) for number in range(10)}
-        assert {number for number, why in reasons.items() if why} == stay
+        protected_nights = protection([(series, Changes((step,)))], [], [])
+        reasons = {number: protected_nights.reason(of_night(f"n{number}")) for number in range(10)}
+        assert {number for number, reason in reasons.items() if reason} == stay
         assert reasons[index] == "step_p50 of decode changed there", earliest
 
 
@@ -175,28 +183,28 @@ def test_the_ends_of_a_drift_stay_and_say_so() -> None:
     points = tuple(Point(f"n{number}", "", 1.0) for number in range(12))
     series = Series("m", "p", "decode", "w", "step_p50", "ns", "lower", points=points)
     ramp = Ramp(3, 9, 1.0, 1.2, 0.2, 0.03)
-    found = protection([(series, Changes(ramps=(ramp,)))], [], [])
-    reasons = {number: found.reason(of_night(f"n{number}")) for number in range(12)}
-    assert {number for number, why in reasons.items() if why} == {2, 3, 9, 10}
+    protected_nights = protection([(series, Changes(ramps=(ramp,)))], [], [])
+    reasons = {number: protected_nights.reason(of_night(f"n{number}")) for number in range(12)}
+    assert {number for number, reason in reasons.items() if reason} == {2, 3, 9, 10}
     assert reasons[3] == "a drift of step_p50 of decode began or ended there"
 
 
 def test_what_is_pinned_or_was_accepted_stays_and_says_why(tmp_path: Path) -> None:
     accepted = Accepted("n2", "decode", "w", "2026-08-02", "new kernel")
-    found = protection([], [accepted], ["n1", str(tmp_path / "a")])
-    assert [found.reason(of_night(name)) for name in ("n1", "n2", "n3")] == [
+    protected_runs = protection([], [accepted], ["n1", str(tmp_path / "a")])
+    assert [protected_runs.reason(of_night(name)) for name in ("n1", "n2", "n3")] == [
         "its night is pinned",
         "it was accepted as a baseline: new kernel",
         "",
     ]
-    for name, why in (("a/b/run", "it is pinned"), ("ab", "")):
-        assert found.reason(RunSeen(tmp_path / name, tmp_path, NOW)) == why
-    unknown = Protection(known=False)
+    for name, reason in (("a/b/run", "it is pinned"), ("ab", "")):
+        assert protected_runs.reason(RunSeen(tmp_path / name, tmp_path, NOW)) == reason
+    unknown = Protection(is_known=False)
     assert "name the plan with --config" in unknown.reason(of_night("n1"))
     assert unknown.reason(run_of("a", 1)) == ""
 
 
-def seen(root: Path) -> dict[str, RunSeen]:
+def find_runs(root: Path) -> dict[str, RunSeen]:
     return {run.folder.name: run for run in runs_below(root, NOW)}
 
 
@@ -210,16 +218,16 @@ def test_what_keeps_a_run_whole(tmp_path: Path) -> None:
     linked.provenance_file.rename(tmp_path / "elsewhere.json")
     linked.provenance_file.symlink_to(tmp_path / "elsewhere.json")
     make_run(tmp_path / "worked-on", age=0.9, stage="running")
-    make_run(make_night(tmp_path / "running", 2.9, ended=False) / "of-running")
+    make_run(make_night(tmp_path / "running", 2.9, has_ended=False) / "of-running")
     for number, text in enumerate(("", "{", '{"id": 3}')):
         night = make_night(tmp_path / f"broken-{number}", 100)
         make_run(night / f"of-broken-{number}")
         (night / "night.json").write_text(text)
     # What was cut off long ago keeps nothing.
     make_run(tmp_path / "stage", age=1.1, stage="running")
-    make_run(make_night(tmp_path / "cut-off", 3.1, ended=False) / "night")
+    make_run(make_night(tmp_path / "cut-off", 3.1, has_ended=False) / "night")
     captured = make_run(tmp_path / "captured", bundle="capture.gputrace", analyzed=False, exports=0)
-    runs = seen(tmp_path)
+    runs = find_runs(tmp_path)
     assert runs["captured"].parts == {"bundle": (captured.gputrace,)}, "it is never analyzed"
     unread = "its recording.json cannot be read"
     assert {name: run.stays for name, run in runs.items() if run.stays} == {
@@ -241,14 +249,14 @@ def test_bundles_and_exports_are_parts_but_links_are_none_and_lead_nowhere(
         recording = make_run(root / bundle, bundle=bundle)
         table = recording.exports / "table.xml"  # beside the table of contents, which stays
         parts[bundle] = {"bundle": (recording.folder / bundle,), "exports": (table,)}
-    assert {name: run.parts for name, run in seen(root).items()} == parts
-    facts = {(run.begun.isoformat(), run.night) for run in seen(root).values()}
+    assert {name: run.parts for name, run in find_runs(root).items()} == parts
+    facts = {(run.start.isoformat(), run.night) for run in find_runs(root).values()}
     assert facts == {(days_ago(100), "")}
     (outside / "precious.trace").mkdir(parents=True)
-    first, second = make_run(root / "run", bundle=""), make_run(root / "second", bundle="")
-    first.bundle.symlink_to(outside / "precious.trace")
-    (first.exports / "table.xml").rename(outside / "table.xml")
-    (first.exports / "table.xml").symlink_to(outside / "table.xml")
+    first_run, second = make_run(root / "run", bundle=""), make_run(root / "second", bundle="")
+    first_run.bundle.symlink_to(outside / "precious.trace")
+    (first_run.exports / "table.xml").rename(outside / "table.xml")
+    (first_run.exports / "table.xml").symlink_to(outside / "table.xml")
     second.exports.rename(outside / "exports")
     second.exports.symlink_to(outside / "exports")
     second.bundle.write_text("notes")
@@ -256,7 +264,7 @@ def test_bundles_and_exports_are_parts_but_links_are_none_and_lead_nowhere(
     (root / "round").symlink_to(root)
     (root / "somebodys" / "recording.trace").mkdir(parents=True)
     parts |= {"run": {}, "second": {}}
-    assert {name: run.parts for name, run in seen(root).items()} == parts
+    assert {name: run.parts for name, run in find_runs(root).items()} == parts
     monkeypatch.chdir(tmp_path)
     assert roots([root / "run", Path("traces"), root / "round"]) == [root], "they count once"
 
@@ -264,20 +272,22 @@ def test_bundles_and_exports_are_parts_but_links_are_none_and_lead_nowhere(
 def test_an_old_bundle_goes_and_the_run_says_so(tmp_path: Path) -> None:
     recording = make_run(tmp_path / "run", size=5000, exports=0)
     young = make_run(tmp_path / "young", 10)
-    own = {"report.html", "workload.jsonl", "mine.txt", "recording.json", "result.json"}
-    for name in own - files(recording.folder):
+    own_files = {"report.html", "workload.jsonl", "mine.txt", "recording.json", "result.json"}
+    for name in own_files - files(recording.folder):
         (recording.folder / name).write_text("x")
-    before, dry = files(tmp_path), prune([tmp_path], OLD, now=NOW, dry=True)
-    assert files(tmp_path) == before
-    assert [(gone.what, gone.freed, dry.freed) for gone in dry.removed] == [("bundle", 5000, 5000)]
-    done = prune([tmp_path], OLD, now=NOW)
+    initial_files, dry = files(tmp_path), prune([tmp_path], OLD, current_time=NOW, dry=True)
+    assert files(tmp_path) == initial_files
+    assert [(removal.what, removal.freed, dry.freed_bytes) for removal in dry.removed] == [
+        ("bundle", 5000, 5000)
+    ]
+    done = prune([tmp_path], OLD, current_time=NOW)
     assert (recording.bundle.exists(), young.bundle.exists()) == (False, True)
     [removed] = done.removed
     assert (removed.run, removed.what, removed.why) == (recording.folder, "bundle", "old")
     assert 4000 < removed.freed <= 5000, "less the note of it"
-    assert done.freed == removed.freed == done.before - done.after
-    assert recording.provenance().pruned.startswith("recording.trace on 2")
-    assert (recording.provenance().unfinished, files(recording.folder)) == ({}, own)
+    assert done.freed_bytes == removed.freed == done.before - done.after
+    assert recording.provenance().pruning_note.startswith("recording.trace on 2")
+    assert (recording.provenance().unfinished_stages, files(recording.folder)) == ({}, own_files)
 
 
 def test_what_an_interruption_left_is_finished_unless_it_is_a_link(tmp_path: Path) -> None:
@@ -288,30 +298,32 @@ def test_what_an_interruption_left_is_finished_unless_it_is_a_link(tmp_path: Pat
     mark(recording, "prune", "done", "recording.trace on 2026-01-02")
     (tmp_path / "outside" / "precious").mkdir(parents=True)
     trash(linked.bundle).symlink_to(tmp_path / "outside")
-    done = prune([root], OLD, now=NOW)
+    done = prune([root], OLD, current_time=NOW)
     assert files(recording.folder) == {"recording.json", "result.json"}
-    pruned = recording.provenance().pruned
+    pruned = recording.provenance().pruning_note
     assert pruned.startswith("recording.trace on 2026-01-02; recording.trace on 2")
     _note(recording, "recording.trace")  # twice on one day
-    assert recording.provenance().pruned == pruned
-    assert done.freed > 0
+    assert recording.provenance().pruning_note == pruned
+    assert done.freed_bytes > 0
     assert (trash(linked.bundle) / "precious").is_dir()
-    assert linked.provenance().pruned == ""
+    assert linked.provenance().pruning_note == ""
 
 
 def test_for_room_no_more_goes_than_must(tmp_path: Path) -> None:
     for name, age in (("a", 90), ("b", 80), ("c", 70)):
         make_run(tmp_path / name, age, size=100_000, exports=0)
 
-    def pruned(most: int) -> Pruned:
-        return prune([tmp_path], PruneLimits(most=most, newest=0), now=NOW, dry=True)
+    def prune_to(size_limit: int) -> Pruned:
+        return prune(
+            [tmp_path], PruneLimits(max_bytes=size_limit, newest=0), current_time=NOW, dry=True
+        )
 
-    everything = pruned(10**9)
-    assert (everything.removed, everything.freed) == ([], 0)
-    for spare, gone in ((0, ["a"]), (-1, ["a", "b"])):
-        done = pruned(everything.before - 100_000 + spare)
+    everything = prune_to(10**9)
+    assert (everything.removed, everything.freed_bytes) == ([], 0)
+    for spare, expected_names in ((0, ["a"]), (-1, ["a", "b"])):
+        done = prune_to(everything.before - 100_000 + spare)
         assert [(part.run.name, part.why) for part in done.removed] == [
-            (name, "room") for name in gone
+            (name, "room") for name in expected_names
         ], spare
         assert done.missing == 0, spare
 
@@ -319,52 +331,54 @@ def test_for_room_no_more_goes_than_must(tmp_path: Path) -> None:
 def test_a_pruned_run_is_still_analyzed_reported_and_read(
     real_run: Recording, tracekit: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = dict(tables_of(real_run).items())
+    initial_tables = dict(tables_of(real_run).items())
     measured = [(metric.name, metric.value) for metric in analyze(real_run).metrics]
     unlink = Path.unlink
 
-    def interrupted(self: Path, missing_ok: bool = False) -> None:
+    def interrupt_unlink(self: Path, missing_ok: bool = False) -> None:
         if self.suffix == ".xml":
             raise KeyboardInterrupt
         unlink(self, missing_ok)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "unlink", interrupted)
+        patch.setattr(Path, "unlink", interrupt_unlink)
         with pytest.raises(KeyboardInterrupt):
             prune([real_run.folder], ALL)
-    noted = files(real_run.exports)
-    assert noted == {"toc.xml", "metal-gpu-intervals.xml", PRUNED_NOTE}, (
+    export_files = files(real_run.exports)
+    assert export_files == {"toc.xml", "metal-gpu-intervals.xml", PRUNED_NOTE}, (
         "noted, and not removed yet"
     )
-    assert len(tables_of(real_run)["gpu_intervals"]) == len(before["gpu_intervals"]) > 0
+    assert len(tables_of(real_run)["gpu_intervals"]) == len(initial_tables["gpu_intervals"]) > 0
     done = prune([real_run.folder], ALL)
     assert ([part.what for part in done.removed], done.stayed) == (["exports"], [])
     assert files(real_run.exports) == {"toc.xml", PRUNED_NOTE}
     tables = tables_of(real_run)
-    assert [*tables] == [*before]
-    for name, frame in before.items():
+    assert [*tables] == [*initial_tables]
+    for name, frame in initial_tables.items():
         pd.testing.assert_frame_equal(tables[name], frame)
     assert [(metric.name, metric.value) for metric in analyze(real_run).metrics] == measured
     assert report(real_run).exists()
     document = real_run.provenance_file.read_bytes()
-    assert "recording.trace on" in real_run.provenance().pruned
-    assert "; exports on" in real_run.provenance().pruned
+    assert "recording.trace on" in real_run.provenance().pruning_note
+    assert "; exports on" in real_run.provenance().pruning_note
     assert prune([real_run.folder], ALL).removed == [], "it was pruned before"
     assert real_run.provenance_file.read_bytes() == document
-    for words, said in (
+    for words, complaint in (
         (("export",), "no bundle to export: it was pruned (recording.trace on 2"),
         (("open", "--trace"), "It was pruned: recording.trace on 2"),
     ):
         refused = tracekit(*words, real_run.folder)
-        assert (refused.code, said in refused.err) == (3, True), words
+        assert (refused.code, complaint in refused.err) == (3, True), words
     assert opening(real_run, "page").path == real_run.report_file.resolve()
 
 
 def test_exports_that_cannot_be_kept_stay(real_run: Recording) -> None:
     """A damaged export may be read better by a later reader; what is no export is not ours."""
-    whole = (real_run.exports / "metal-gpu-intervals.xml").read_text()
-    cut = whole[: len(whole) * 4 // 5].replace("metal-gpu-intervals", "metal-gpu-cut")
-    (real_run.exports / "cut.xml").write_text(cut)
+    whole_export = (real_run.exports / "metal-gpu-intervals.xml").read_text()
+    cut_export = whole_export[: len(whole_export) * 4 // 5].replace(
+        "metal-gpu-intervals", "metal-gpu-cut"
+    )
+    (real_run.exports / "cut.xml").write_text(cut_export)
     (real_run.exports / "notes.xml").write_text("<notes/>")
     (real_run.exports / "link.xml").symlink_to(real_run.exports / "cut.xml")
     done = prune([real_run.folder], ALL)
@@ -406,9 +420,11 @@ def test_a_killed_pruning_leaves_whole_runs(after: float, tmp_path: Path) -> Non
         if recording.bundle.exists():
             assert len(files(recording.bundle)) == 41, "no bundle is half there"
     prune([tmp_path], ALL)
-    left = {name.rpartition("/")[2].partition(".unfinished-")[0] for name in files(tmp_path)}
-    assert left <= {"recording.json", "result.json", ".recording.json"}
-    assert all(recording.provenance().pruned for recording in recordings)
+    remaining_files = {
+        name.rpartition("/")[2].partition(".unfinished-")[0] for name in files(tmp_path)
+    }
+    assert remaining_files <= {"recording.json", "result.json", ".recording.json"}
+    assert all(recording.provenance().pruning_note for recording in recordings)
 
 
 @pytest.fixture
@@ -418,7 +434,7 @@ def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     plan = '[nightly]\nname = "nightly"\n[[nightly.capture]]\nworkload = "paged"\n'
     (tmp_path / "tracekit.toml").write_text(plan)
     output = tmp_path / "bench" / "nights"
-    with Store.open(f"sqlite:///{output}/history.db") as store:
+    with Store.connect(f"sqlite:///{output}/history.db") as store:
         for number in range(1, 5):
             age = 300 - number
             night = night_of(number, (), started=days_ago(age), ended=days_ago(age))
@@ -435,32 +451,32 @@ def bundles(folder: Path) -> list[str]:
 
 def test_what_is_pinned_in_the_history_stays(nights: Path, tracekit: Run, tmp_path: Path) -> None:
     (tmp_path / "tracekit.toml").rename(tmp_path / "kept.toml")
-    ran = tracekit("prune", nights, "--keep", "30d", "--newest", "0")
-    assert (ran.code, len(bundles(nights))) == (0, 4)
-    assert "name the plan with --config" in ran.out
-    ran = tracekit("prune", "--keep", "30d", "--newest", "1", "--config", tmp_path / "kept.toml")
-    assert ran.code == 0, ran.err
+    result = tracekit("prune", nights, "--keep", "30d", "--newest", "0")
+    assert (result.code, len(bundles(nights))) == (0, 4)
+    assert "name the plan with --config" in result.out
+    result = tracekit("prune", "--keep", "30d", "--newest", "1", "--config", tmp_path / "kept.toml")
+    assert result.code == 0, result.err
     assert bundles(nights) == ["2026-03-02", "2026-03-04"]
-    assert "1\tits night is pinned" in ran.out
-    assert "1\tit is one of the newest" in ran.out
-    assert str(nights.parent) not in ran.out, "paths are as one would type them here"
-    assert "freed;" in ran.out
+    assert "1\tits night is pinned" in result.out
+    assert "1\tit is one of the newest" in result.out
+    assert str(nights.parent) not in result.out, "paths are as one would type them here"
+    assert "freed;" in result.out
     assert (nights / "history.db").exists()
     assert len([*nights.glob("*/somebodys.xml")]) == 4, "of a night, only its runs are pruned"
 
 
 def test_what_only_looks_or_is_refused_removes_nothing(nights: Path, tracekit: Run) -> None:
-    ran = tracekit("prune", "--max-size", "1", "--newest", "0", "--dry-run", "--json")
-    document = json.loads(ran.out)
+    result = tracekit("prune", "--max-size", "1", "--newest", "0", "--dry-run", "--json")
+    document = json.loads(result.out)
     assert (document["dry"], len(document["kept"])) == (True, 1)
     assert {part["what"] for part in document["removed"]} == {"bundle", "exports"}
     assert document["freed"] == document["before"] - document["after"] > 0
     assert document["missing"] > 0
-    with Store.open(str(nights / "history.db")) as store, store.database.writing() as connection:
+    with Store.connect(str(nights / "history.db")) as store, store.database.writing() as connection:
         newer = {"id": "newer", "plan": "p", "machine": "m", "started": days_ago(1)}
         row = newer | {"document": json.dumps(newer | {"format": 99})}
         connection.execute(insert(NIGHTS).values(row))
-    for words, code, said in (
+    for words, code, complaint in (
         ("--max-size 10B --dry-run", 0, "more than --max-size"),
         ("--keep 30d --dry-run", 0, ""),
         ("", 2, "Nothing says what may stay"),
@@ -469,17 +485,17 @@ def test_what_only_looks_or_is_refused_removes_nothing(nights: Path, tracekit: R
         ("nowhere --keep 1d", 3, "nowhere is no folder"),
         ("--newest -1 --keep 1d", 2, "--newest"),
     ):
-        ran = tracekit("prune", *words.split())
-        assert (ran.code, said in ran.err) == (code, True), words
+        result = tracekit("prune", *words.split())
+        assert (result.code, complaint in result.err) == (code, True), words
     (nights / "history.db").write_text("no database at all, and long enough to be one" * 100)
-    ran = tracekit("prune", "--keep", "30d")
-    assert (ran.code, "history.db" in ran.err) == (3, True)
+    result = tracekit("prune", "--keep", "30d")
+    assert (result.code, "history.db" in result.err) == (3, True)
     assert len(bundles(nights)) == 4
 
 
 def test_one_failure_is_exit_code_3(tracekit: Run, tmp_path: Path) -> None:
-    stuck, other = (make_run(tmp_path / name, 300, exports=0) for name in ("stuck", "other"))
+    stuck, other_run = (make_run(tmp_path / name, 300, exports=0) for name in ("stuck", "other"))
     trash(stuck.bundle).write_text("a file where the bundle is to go")
-    ran = tracekit("prune", tmp_path, "--keep", "30d", "--newest", "0")
-    assert (ran.code, "1 could not be pruned" in ran.err) == (3, True)
-    assert (stuck.bundle.exists(), other.bundle.exists()) == (True, False)
+    result = tracekit("prune", tmp_path, "--keep", "30d", "--newest", "0")
+    assert (result.code, "1 could not be pruned" in result.err) == (3, True)
+    assert (stuck.bundle.exists(), other_run.bundle.exists()) == (True, False)

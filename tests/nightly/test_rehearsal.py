@@ -34,9 +34,9 @@ def plan_of(folder: Path, *captures: Capture) -> NightPlan:
 
 def test_the_chance_to_see_a_slowdown_grows_with_pairs_and_falls_with_noise() -> None:
     assert chance_seen(0.0, 0.03, 6) == 1.0
-    few, many = chance_seen(0.02, 0.03, 8), chance_seen(0.02, 0.03, 40)
-    assert few < 0.95 < many
-    assert chance_seen(0.05, 0.03, 8) < few
+    few_pairs, many = chance_seen(0.02, 0.03, 8), chance_seen(0.02, 0.03, 40)
+    assert few_pairs < 0.95 < many
+    assert chance_seen(0.05, 0.03, 8) < few_pairs
     assert chance_seen(0.02, 0.0, 20) <= 0.06, "at 0 % half of a 95 % interval's misses"
     assert chance_seen(0.0, 0.03, 5) == 0.0, "five pairs have no 95 % interval"
 

@@ -34,7 +34,7 @@ KIND = {
 OK, REGRESSION, INCONCLUSIVE = Outcome.OK, Outcome.REGRESSION, Outcome.INCONCLUSIVE
 
 
-def begun(played: Played, kind: str = "fixed") -> Played:
+def begin_nights(played: Played, kind: str = "fixed") -> Played:
     """Begin where nights have something to compare: with a commit behind the first one."""
     played.begin(KIND[kind])
     if kind == "branch point":
@@ -53,12 +53,14 @@ def worse(night: Night) -> str:
     return night.reason
 
 
-def named(reason: str) -> set[str]:
+def find_ranges(reason: str) -> set[str]:
     return set(re.findall(r" in (\w+\.\.\w+)", reason))
 
 
-def between(played: Played, first: int, last: int = -1) -> str:
-    return f"{short_commit(played.commits[first])}..{short_commit(played.commits[last])}"
+def format_range(played: Played, first_index: int, last_index: int = -1) -> str:
+    return (
+        f"{short_commit(played.commits[first_index])}..{short_commit(played.commits[last_index])}"
+    )
 
 
 def moves(kind: str) -> bool:
@@ -67,17 +69,17 @@ def moves(kind: str) -> bool:
 
 @pytest.mark.parametrize("kind", KIND)
 def test_equal_nights_are_ok_however_slow_the_machine_is(played: Played, kind: str) -> None:
-    begun(played, kind)
+    begin_nights(played, kind)
     nights: list[Night] = []
-    for at in range(7):
-        played.pace = 1.3 if at in {2, 3} else 1.0
+    for number in range(7):
+        played.pace = 1.3 if number in {2, 3} else 1.0
         nights.append(played.night(1.0))
     assert set(outcomes(nights)) == {OK}
-    (own, *_) = nights[-1].entries
-    assert own.reference_kind == ("moving" if kind == "previous night" else kind)
-    assert KINDS[own.reference_kind] in played.page
+    (last_entry, *_) = nights[-1].entries
+    assert last_entry.reference_kind == ("moving" if kind == "previous night" else kind)
+    assert KINDS[last_entry.reference_kind] in played.page
     (suite, *_) = of_night(nights[-1]).suites
-    assert suite.labels["reference kind"] == KINDS[own.reference_kind]
+    assert suite.labels["reference kind"] == KINDS[last_entry.reference_kind]
     anchored = [len(night.entries) == 2 for night in nights]
     assert anchored == [moves(kind) and at == 6 - (kind != "moving") for at in range(7)]
 
@@ -86,30 +88,32 @@ def test_equal_nights_are_ok_however_slow_the_machine_is(played: Played, kind: s
 def test_a_step_is_found_and_named_the_same_night(played: Played, kind: str) -> None:
     """A session is held against its own best: that the machine is slower in it spoils no pair."""
 
-    def slower(told: str) -> None:
-        played.pace = 1.3 if "to see whether it can be reproduced" in told else 1.1
+    def slower(progress_text: str) -> None:
+        played.pace = 1.3 if "to see whether it can be reproduced" in progress_text else 1.1
 
-    begun(played, kind)
+    begin_nights(played, kind)
     nights = [played.night(cost, progress=slower) for cost in (1.0, 1.0, 1.0, 1.05)]
     assert outcomes(nights) == [OK] * 3 + [REGRESSION]
     reason = worse(nights[-1])
-    assert named(reason) == {between(played, -2)}
+    assert find_ranges(reason) == {format_range(played, -2)}
     assert "It came tonight" in reason
     later = played.night(1.05)
-    assert between(played, -3) in named(worse(later))
+    assert format_range(played, -3) in find_ranges(worse(later))
     assert outcomes([played.night(1.0) for _ in range(2)]) == [OK, OK]
 
 
 @pytest.mark.parametrize("kind", ["fixed", "moving", "previous night"])
 def test_a_loss_in_small_parts_is_found_within_three_nights(played: Played, kind: str) -> None:
-    begun(played, kind)
+    begin_nights(played, kind)
     nights = [played.night(1.025**number) for number in range(1, 6)]
-    ended = outcomes(nights)
-    first = ended.index(REGRESSION)
-    assert first in {1, 2}
-    assert set(ended[first:]) == {REGRESSION}, "until it is accepted"
+    night_outcomes = outcomes(nights)
+    first_regression = night_outcomes.index(REGRESSION)
+    assert first_regression in {1, 2}
+    assert set(night_outcomes[first_regression:]) == {REGRESSION}, "until it is accepted"
     reason = worse(nights[-1])
-    assert between(played, 0) in named(reason) or between(played, 1) in named(reason)
+    assert format_range(played, 0) in find_ranges(reason) or format_range(played, 1) in find_ranges(
+        reason
+    )
     searches = [entry.search for entry in nights[-1].entries if entry.search]
     drifts = reason.count("no single commit made it")
     assert drifts + len(searches) == 1, "one regression is one finding"
@@ -118,21 +122,24 @@ def test_a_loss_in_small_parts_is_found_within_three_nights(played: Played, kind
 
 
 def test_what_was_won_and_is_lost_again_is_found_against_a_fixed_commit(played: Played) -> None:
-    begun(played)
+    begin_nights(played)
     nights = [played.night(cost) for cost in [1.0] * 3 + [0.92] * 4 + [0.98] * 2]
     assert set(outcomes(nights[:-1])) == {OK}, "it is better than its reference"
     reason = worse(nights[-1])
     assert "Over the last 2 nights" in reason
-    assert between(played, -3) in named(reason)
+    assert format_range(played, -3) in find_ranges(reason)
 
 
 @pytest.mark.parametrize("kind", ["fixed", "previous night"])
 def test_a_session_that_was_rejected_decides_nothing(played: Played, kind: str) -> None:
-    begun(played, kind)
+    begin_nights(played, kind)
     played.night(1.0)
     played.rejected = 1
-    lost = played.night(1.05)
-    assert (lost.outcome, "No pair counts" in lost.reason) == (INCONCLUSIVE, True)
+    rejected_night = played.night(1.05)
+    assert (rejected_night.outcome, "No pair counts" in rejected_night.reason) == (
+        INCONCLUSIVE,
+        True,
+    )
     if moves(kind):
         return
     played.rejected = 2
@@ -143,9 +150,9 @@ def test_a_session_that_was_rejected_decides_nothing(played: Played, kind: str) 
     played.rejected = 0
     assert played.night(1.2).outcome is REGRESSION
 
-    def slower(told: str) -> None:
+    def slower(progress_text: str) -> None:
         paces = {"decode: pair 1": 1.2, "decode: pair 2": 1.5}  # later ones are the best
-        played.pace = paces.get(told.partition(" of ")[0], 1.1)
+        played.pace = paces.get(progress_text.partition(" of ")[0], 1.1)
 
     (entry,) = played.night(1.2, progress=slower).entries
     (reason,) = entry.pairs[1].contaminated
@@ -154,26 +161,26 @@ def test_a_session_that_was_rejected_decides_nothing(played: Played, kind: str) 
 
 @pytest.mark.parametrize("kind", ["branch point", "moving"])
 def test_a_night_that_is_stopped_hides_no_step(played: Played, kind: str) -> None:
-    begun(played, kind)
+    begin_nights(played, kind)
     nights = [played.night(1.0) for _ in range(3)]
     played.stopped = 2
     partial = played.night(1.05)
     assert (partial.partial, partial.outcome) == (True, INCONCLUSIVE)
     assert "time was spent" in partial.reason
     played.stopped = None
-    found = played.night(1.05)
+    next_night = played.night(1.05)
     assert outcomes(nights) == [OK] * 3
-    reason = worse(found)
+    reason = worse(next_night)
     if kind == "moving":  # both commits of that night have the step: it is the anchor that shows it
         assert "anchor" in reason
     else:
-        assert named(reason) == {between(played, -3)}
+        assert find_ranges(reason) == {format_range(played, -3)}
 
 
 def test_a_commit_is_not_measured_against_itself(played: Played, tracekit: Run) -> None:
     played.begin(KIND["branch point"])
-    said = tracekit("nightly", "--dry-run", played.plan).err
-    assert "candidate and reference are the same commit" in said
+    message = tracekit("nightly", "--dry-run", played.plan).err
+    assert "candidate and reference are the same commit" in message
     night = played.night()
     assert night.outcome is INCONCLUSIVE
     assert "measures how much the machine varies by itself" in night.reason
@@ -181,27 +188,27 @@ def test_a_commit_is_not_measured_against_itself(played: Played, tracekit: Run) 
 
 
 def test_a_branch_point_is_not_where_the_branch_is_now(played: Played) -> None:
-    begun(played, "branch point")
+    begin_nights(played, "branch point")
     played.commit(1.0)
     played.git("checkout", "--quiet", "main")
     played.commit(0.8)
     played.git("checkout", "--quiet", "work")
-    (own,) = played.night(1.0).entries
-    assert own.outcome is OK
-    assert own.reference is not None
-    assert own.reference.commit == played.commits[0]
-    assert own.reference.words == f"branch point with main ({played.commits[0][:7]})"
+    (entry,) = played.night(1.0).entries
+    assert entry.outcome is OK
+    assert entry.reference is not None
+    assert entry.reference.commit == played.commits[0]
+    assert entry.reference.words == f"branch point with main ({played.commits[0][:7]})"
 
 
 def test_what_is_accepted_is_where_a_chain_and_its_anchor_begin(played: Played) -> None:
-    begun(played, "moving")
+    begin_nights(played, "moving")
     nights = [played.night(cost) for cost in (1.02, 1.04, 1.06)]
     assert nights[-1].outcome is REGRESSION
-    with Store.open(read_plan(played.plan).history) as store:
+    with Store.connect(read_plan(played.plan).history) as store:
         store.accept(nights[-1].id, ["decode"], "it was meant", least=6)
-    after = [played.night(1.06) for _ in range(8)]
-    assert set(outcomes(after)) == {OK}
-    entries = [entry for night in after for entry in night.entries]
+    later_nights = [played.night(1.06) for _ in range(8)]
+    assert set(outcomes(later_nights)) == {OK}
+    entries = [entry for night in later_nights for entry in night.entries]
     assert {judged.baseline for entry in entries for judged in entry.judged} == {""}
     (anchor,) = [entry for entry in entries if entry.capture != "decode"]
     assert anchor.reference is not None
@@ -211,41 +218,46 @@ def test_what_is_accepted_is_where_a_chain_and_its_anchor_begin(played: Played) 
 def test_what_is_known_to_be_slower_is_accepted_once_and_then_expected(played: Played) -> None:
     """Other work than the reference's has no change that is expected, until one was accepted."""
     played.begin('workload = "other"')
-    own = played.top / "own"
-    text = (own / "costly.py").read_text().replace("costly", "other").replace("1.0", "0.25")
-    (own / "other.py").write_text(text)
-    first = played.night()
-    assert first.outcome is INCONCLUSIVE
-    assert "tracekit baseline accept" in first.reason
-    with Store.open(read_plan(played.plan).history) as store:
-        store.accept(first.id, ["decode"], reason="four times the work")
+    workload_folder = played.top / "own"
+    text = (
+        (workload_folder / "costly.py")
+        .read_text()
+        .replace("costly", "other")
+        .replace("1.0", "0.25")
+    )
+    (workload_folder / "other.py").write_text(text)
+    first_night = played.night()
+    assert first_night.outcome is INCONCLUSIVE
+    assert "tracekit baseline accept" in first_night.reason
+    with Store.connect(read_plan(played.plan).history) as store:
+        store.accept(first_night.id, ["decode"], reason="four times the work")
     second = played.night()
     judged = second.entries[0].judged[0]
-    assert (second.outcome, judged.baseline) == (OK, first.id)
+    assert (second.outcome, judged.baseline) == (OK, first_night.id)
     assert judged.expected == pytest.approx(3, abs=0.1)
 
 
 def test_the_night_before_is_the_last_one_that_was_measured(played: Played) -> None:
-    begun(played, "previous night")
+    begin_nights(played, "previous night")
     played.commit(1.0)
     between_nights = played.commit(1.0)
     played.rejected = 1
     played.night(1.0)
     played.rejected = 0
-    (own, *_) = played.night(1.0).entries
-    assert own.reference is not None
-    assert own.reference.commit == played.commits[0] != between_nights
-    assert own.reference.words.startswith("previous night ")
+    (entry, *_) = played.night(1.0).entries
+    assert entry.reference is not None
+    assert entry.reference.commit == played.commits[0] != between_nights
+    assert entry.reference.words.startswith("previous night ")
 
 
-def interrupted(played: Played, words: str, cost: float) -> Night:
-    def interrupt(told: str) -> None:
-        if told == words:
+def interrupt_night(played: Played, words: str, cost: float) -> Night:
+    def interrupt(progress_text: str) -> None:
+        if progress_text == words:
             raise KeyboardInterrupt
 
     with pytest.raises(InterruptedRunError, match="keeps what was measured"):
         played.night(cost, progress=interrupt)
-    with Store.open(read_plan(played.plan).history) as store:
+    with Store.connect(read_plan(played.plan).history) as store:
         return store.nights()[-1]
 
 
@@ -256,16 +268,16 @@ def add_capture(played: Played, name: str) -> None:
 
 
 def test_a_night_that_is_interrupted_keeps_what_it_has(played: Played) -> None:
-    begun(played)
+    begin_nights(played)
     again = ", to see whether it can be reproduced"
-    night = interrupted(played, f"decode: pair 8 of 10{again}", 1.2)
+    night = interrupt_night(played, f"decode: pair 8 of 10{again}", 1.2)
     [entry] = night.entries
     assert [pair.sitting for pair in entry.pairs].count(2) == 7
     assert (night.outcome, night.partial) == (REGRESSION, True), "it was reproduced"
     assert entry.reason.startswith("step_p50: ")
     assert entry.reason.endswith("It was interrupted.")
     add_capture(played, "later")
-    night = interrupted(played, "decode: pair 3 of 10", 1.05)
+    night = interrupt_night(played, "decode: pair 3 of 10", 1.05)
     assert (night.partial, night.outcome) == (True, INCONCLUSIVE)
     assert [(entry.capture, len(entry.pairs), entry.reason) for entry in night.entries] == [
         ("decode", 2, "It was interrupted."),
@@ -285,7 +297,7 @@ def test_a_reference_that_is_gone_is_a_failure_of_its_capture(played: Played) ->
 
 def test_a_machine_that_is_not_fit_is_waited_for(played: Played) -> None:
     heard: list[str] = []
-    begun(played)
+    begin_nights(played)
     unfit = 'retries = 0\nwait = "500ms"\nmachine-state.memory-free = "1000000TiB"'
     played.plan.write_text(played.plan.read_text().replace("retries = 0", unfit))
     played.rejected = 1
@@ -300,7 +312,7 @@ def test_a_machine_that_is_not_fit_is_waited_for(played: Played) -> None:
 
 
 def test_only_named_captures_run_and_without_history_a_folder_is_left(played: Played) -> None:
-    begun(played)
+    begin_nights(played)
     add_capture(played, "other")
     night = played.night(1.0, captures=["other"], keep=False)
     assert ([entry.capture for entry in night.entries], night.partial) == (["other"], False)
@@ -344,7 +356,7 @@ def test_a_night_is_measured_traced_kept_and_drawn(tmp_path: Path) -> None:
     [idle] = [judged for judged in entry.judged if judged.metric == "idle_ratio"]
     assert (idle.candidate, "idle_ratio" in trace.candidate) == (None, False)  # it sleeps
 
-    with Store.open(plan.history) as store:
+    with Store.connect(plan.history) as store:
         assert store.nights() == [night]
     folder = NightFolder(plan.output / night.id)
     assert (night_in(folder.folder), night.folder) == (night, night.id)
@@ -370,19 +382,23 @@ def test_what_is_killed_or_told_to_stop_leaves_no_process_and_keeps_what_it_meas
                 if sent == signal.SIGINT:
                     time.sleep(moments.uniform(0, 0.3))
                     night.send_signal(sent)
-                out, err = night.communicate(timeout=60)
+                output, err = night.communicate(timeout=60)
             # A second Ctrl-C may come to a Python on its way out; a shell calls that 130 too.
-            ended = {130, -signal.SIGINT} if sent != signal.SIGKILL else {-signal.SIGKILL}
-            assert night.returncode in ended, (out, err)
+            exit_codes = {130, -signal.SIGINT} if sent != signal.SIGKILL else {-signal.SIGKILL}
+            assert night.returncode in exit_codes, (output, err)
             assert "Traceback" not in err
-            assert nights.left() == []
+            assert nights.find_leftovers() == []
             assert not runs_in(nights.output)
     killed, stopped, interrupted = nights.documents()
-    with Store.open(str(nights.output / "history.db"), make=False) as store:
-        kept = store.nights()
-    assert [night.id for night in kept][:2] == [killed.id, stopped.id], "by the next one"
-    assert (kept[0].partial, kept[0].outcome, killed.ended) == (True, Outcome.FAILED, "")
-    assert "cut short" in kept[0].reason
-    assert (stopped.partial, stopped.outcome, kept[1]) == (True, INCONCLUSIVE, stopped)
+    with Store.connect(str(nights.output / "history.db"), make=False) as store:
+        stored_nights = store.nights()
+    assert [night.id for night in stored_nights][:2] == [killed.id, stopped.id], "by the next one"
+    assert (stored_nights[0].partial, stored_nights[0].outcome, killed.ended) == (
+        True,
+        Outcome.FAILED,
+        "",
+    )
+    assert "cut short" in stored_nights[0].reason
+    assert (stopped.partial, stopped.outcome, stored_nights[1]) == (True, INCONCLUSIVE, stopped)
     assert stopped.ended
     assert interrupted.entries[0].pairs

@@ -20,16 +20,19 @@ def test_a_user_with_another_home_waits_for_a_night(
 ) -> None:
     for name in ("TRACEKIT_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
-    first, second = (repository(tmp_path / name) for name in ("first", "second"))
-    first.plan('parameters = { seconds = 0.05 }\npairs = 500\nturn = "1s"')
-    first = replace(first, environment={**os.environ, **first.environment, "HOME": str(tmp_path)})
+    first_repository, second = (repository(tmp_path / name) for name in ("first", "second"))
+    first_repository.plan('parameters = { seconds = 0.05 }\npairs = 500\nturn = "1s"')
+    first_repository = replace(
+        first_repository,
+        environment={**os.environ, **first_repository.environment, "HOME": str(tmp_path)},
+    )
     monkeypatch.setenv("HOME", str(tmp_path / "other"))
-    with first.start() as night:
+    with first_repository.start() as night:
         try:
-            first.await_night(pairs=0)
-            shown = tracekit("nightly", second.top / "tracekit.toml")
+            first_repository.await_night(pairs=0)
+            result = tracekit("nightly", second.top / "tracekit.toml")
             assert_error(
-                shown, 3, "Another night runs on this machine", f"process {night.pid}, since 20"
+                result, 3, "Another night runs on this machine", f"process {night.pid}, since 20"
             )
             assert second.documents() == [], "nothing was measured"
         finally:

@@ -6,25 +6,31 @@ import pytest
 
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.lab.msl.emulation import emulation
-from tracekit.ops.kernels import LEAST_BUFFER, KernelSource, needing_metal, padded, require_memory
+from tracekit.ops.kernels import (
+    LEAST_BUFFER,
+    KernelSource,
+    needing_metal,
+    pad_buffer,
+    require_memory,
+)
 
 MERGE = KernelSource("paged_merge", ("sums", "stats", "partitions"), ("out",))
 
 
 def test_a_kernel_is_made_once_by_each_factory() -> None:
-    own = MERGE.kernel()
+    own_kernel = MERGE.kernel()
     with emulation():
-        assert MERGE.kernel() is not own
-    assert MERGE.kernel() is own
+        assert MERGE.kernel() is not own_kernel
+    assert MERGE.kernel() is own_kernel
 
 
 @pytest.mark.parametrize("shape", [(1,), (7,), (2, 3)])
 def test_short_arrays_get_as_long_as_device_memory_needs(shape: tuple[int, ...]) -> None:
     array = mx.ones(shape)
-    out = padded(array)
-    assert out.shape == (LEAST_BUFFER,)
-    assert out[: array.size].tolist() == [1.0] * array.size
-    assert out.sum().item() == array.size
+    result = pad_buffer(array)
+    assert result.shape == (LEAST_BUFFER,)
+    assert result[: array.size].tolist() == [1.0] * array.size
+    assert result.sum().item() == array.size
 
 
 def test_only_the_lack_of_metal_is_told_as_one() -> None:

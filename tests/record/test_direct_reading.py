@@ -21,7 +21,7 @@ from tracekit.base.recording import Recording
 from tracekit.record import direct_reading as reading
 from tracekit.record.recorder import quiet
 from tracekit.record.xctrace.command import Completed
-from tracekit.record.xctrace.exporting import NO_ROWS, only
+from tracekit.record.xctrace.exporting import NO_ROWS, choose_only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import ToolTimeouts, Xctrace
 from tracekit.run import open as open_run
@@ -38,7 +38,7 @@ WORK = intervals((5, 7, PYTHON), (6, 8, SERVER))
 TABLES = (WORK, replace(ticks([]), schema=STATES), replace(ticks([1]), schema=TIME))
 
 
-def recorded(folder: Path, *tables: Table, build: str = "17C529") -> Recording:
+def make_recording(folder: Path, *tables: Table, build: str = "17C529") -> Recording:
     """Make a run with a bundle of these tables, and in "made" what xctrace exports of it."""
     recording = Recording(folder)
     info = RunInfo(instruments_version=f"26.0 ({build})")
@@ -70,10 +70,12 @@ class Xcode:
     ) -> tuple[list[str], list[str]]:
         """Make tables readable; return what is said of it, and what was exported for it."""
         self.exported.clear()
-        recorder = XctraceRecorder(Xctrace("/X/xctrace", self, ToolTimeouts(pauses=())), only())
+        recorder = XctraceRecorder(
+            Xctrace("/X/xctrace", self, ToolTimeouts(pauses=())), choose_only()
+        )
         chosen = frozenset(schemas or (INTERVALS, STATES))
-        said = reading.export(recorder, recording, lambda _: chosen, quiet, xml=xml)
-        return list(said), sorted(self.exported)
+        remarks = reading.export(recorder, recording, lambda _: chosen, quiet, xml=xml)
+        return list(remarks), sorted(self.exported)
 
 
 def read_back(recording: Recording) -> pd.DataFrame:
@@ -82,57 +84,66 @@ def read_back(recording: Recording) -> pd.DataFrame:
 
 def test_what_was_compared_is_not_exported_again(tmp_path: Path) -> None:
     xcode = Xcode()
-    first, second = recorded(tmp_path / "1", *TABLES), recorded(tmp_path / "2", *TABLES)
-    assert xcode.read(first) == ([], [INTERVALS, STATES, TIME])
-    known = reading.recall("17C529", notes_folder()).tables.values()
-    rows = {table.schema: (table.rows, table.difference) for table in known}
+    first_run, second = (
+        make_recording(tmp_path / "1", *TABLES),
+        make_recording(tmp_path / "2", *TABLES),
+    )
+    assert xcode.read(first_run) == ([], [INTERVALS, STATES, TIME])
+    compared_tables = reading.recall("17C529", notes_folder()).tables.values()
+    rows = {table.schema: (table.rows, table.difference) for table in compared_tables}
     assert rows == {INTERVALS: (2, ""), STATES: (0, ""), TIME: (1, "")}
     assert xcode.read(second) == ([], [])
     assert {file.name for file in second.exports.iterdir()} == {"direct.json", "toc.xml"}
-    pd.testing.assert_frame_equal(read_back(second), read_back(first))
-    other = recorded(tmp_path / "3", *TABLES, build="17E999")
-    assert xcode.read(other) == ([], [INTERVALS, STATES, TIME])
+    pd.testing.assert_frame_equal(read_back(second), read_back(first_run))
+    other_run = make_recording(tmp_path / "3", *TABLES, build="17E999")
+    assert xcode.read(other_run) == ([], [INTERVALS, STATES, TIME])
     # what is asked for is exported always
-    absent = "The recording has no table no-such."
-    assert xcode.read(second, "asked", INTERVALS, "no-such") == ([absent], [INTERVALS, TIME])
+    absent_message = "The recording has no table no-such."
+    assert xcode.read(second, "asked", INTERVALS, "no-such") == (
+        [absent_message],
+        [INTERVALS, TIME],
+    )
     assert (second.exports / f"{INTERVALS}.xml").exists()
 
 
 def test_an_export_that_differs_is_used_and_reported(tmp_path: Path) -> None:
     xcode = Xcode(lie=(">8</duration>", ">9</duration>"))
-    said = (
+    difference_message = (
         f"{INTERVALS} is read otherwise than xctrace exports it (row 2, duration: 8 directly, "
         "9 exported): only its export is used, which `tracekit export` writes. "
         "`tracekit doctor` shows it again, to be reported with the build of Xcode."
     )
-    assert xcode.read(recorded(tmp_path / "1", *TABLES)) == ([said], [INTERVALS, STATES, TIME])
-    again = recorded(tmp_path / "2", *TABLES)
-    assert xcode.read(again) == ([said], [INTERVALS, TIME])
+    assert xcode.read(make_recording(tmp_path / "1", *TABLES)) == (
+        [difference_message],
+        [INTERVALS, STATES, TIME],
+    )
+    again = make_recording(tmp_path / "2", *TABLES)
+    assert xcode.read(again) == ([difference_message], [INTERVALS, TIME])
     assert read_back(again)["duration"].tolist() == [7, 9]
     assert direct(again.exports) == Direct("../recording.trace", (STATES, TIME))
-    none = recorded(tmp_path / "3", *TABLES)
-    assert xcode.read(none, "none") == ([said], [])
-    assert Tables(none.exports, frozenset()).get("gpu_intervals") is None
+    unread_run = make_recording(tmp_path / "3", *TABLES)
+    assert xcode.read(unread_run, "none") == ([difference_message], [])
+    assert Tables(unread_run.exports, frozenset()).get("gpu_intervals") is None
 
 
 def test_a_bundle_of_unknown_layout_is_exported(tmp_path: Path) -> None:
     xcode = Xcode()
-    recording = recorded(tmp_path / "1", *TABLES)
+    recording = make_recording(tmp_path / "1", *TABLES)
     xcode.read(recording, "none")
     assert direct(recording.exports) is not None
     requirements = recording.bundle / "open.creq"
     text = requirements.read_text().replace("<integer>5<", "<integer>6<", 1)
     requirements.write_text(text)
-    [said], exported = xcode.read(recording)
-    assert said.startswith("recording.trace is not read directly: its com.apple.dt.trace is 6")
-    assert said.endswith("Its tables were exported instead.")
+    [remark], exported = xcode.read(recording)
+    assert remark.startswith("recording.trace is not read directly: its com.apple.dt.trace is 6")
+    assert remark.endswith("Its tables were exported instead.")
     assert exported == [INTERVALS, STATES, TIME]
     assert direct(recording.exports) is None
 
 
 def test_what_fails_or_is_not_exported_is_read_directly(tmp_path: Path) -> None:
     xcode = Xcode()
-    recording = recorded(tmp_path / "1", *TABLES)
+    recording = make_recording(tmp_path / "1", *TABLES)
     new = "Read directly, and never compared with an export of build 17C529:"
     assert xcode.read(recording, "none") == ([f"{new} {INTERVALS}, {TIME}."], [])
     xcode.fails = (INTERVALS,)
@@ -144,8 +155,8 @@ def test_what_fails_or_is_not_exported_is_read_directly(tmp_path: Path) -> None:
         xcode.read(recording, "asked", INTERVALS)
     [failed, _], _ = xcode.read(recording, "unchecked", INTERVALS)
     assert failed.startswith("Nothing was exported; the bundle is read directly: ")
-    said, _ = xcode.read(recorded(tmp_path / "2", TABLES[2]), "none", TIME)
-    assert said[0].startswith(
+    remarks, _ = xcode.read(make_recording(tmp_path / "2", TABLES[2]), "none", TIME)
+    assert remarks[0].startswith(
         f"The recording has no table {INTERVALS}: its template does not trace"
     )
 
@@ -154,7 +165,7 @@ def test_comparing_needs_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "file").touch()
     monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "file"))
     for name in ("1", "2"):
-        recording = recorded(tmp_path / name, *TABLES)
+        recording = make_recording(tmp_path / name, *TABLES)
         assert Xcode().read(recording) == ([], [INTERVALS, STATES, TIME]), name
 
 
@@ -163,10 +174,10 @@ def test_the_second_capture_of_a_build_exports_nothing(scenario: Scenario, tmp_p
     scenario(packages=[str(Path(__file__).parents[1] / "harness"), *packages])
     exported = list[bool]()
     for name in ("first", "second"):
-        folder, said = tmp_path / name, tmp_path / "scenario.said"
-        said.unlink(missing_ok=True)
+        folder, transcript_file = tmp_path / name, tmp_path / "scenario.said"
+        transcript_file.unlink(missing_ok=True)
         assert command("capture", "--output", folder, "--", sys.executable, "-c", "") == 0, name
-        exported.append("Exporting " in said.read_text())
+        exported.append("Exporting " in transcript_file.read_text())
     assert exported == [True, False]
     names = {file.name for file in (tmp_path / "second" / "exports").iterdir()}
     assert names == {"direct.json", "host-results.parquet", "toc.xml"}
@@ -174,7 +185,9 @@ def test_the_second_capture_of_a_build_exports_nothing(scenario: Scenario, tmp_p
     assert opened.tables["gpu_intervals"]["target"].any()
     assert opened.provenance.target_rows is True
     assert not any("xport" in warning for warning in opened.provenance.warnings)
-    assert "gpu_busy" in {found.name for found in opened.result.metrics if found.value is not None}
+    assert "gpu_busy" in {
+        metric.name for metric in opened.result.metrics if metric.value is not None
+    }
     assert "<canvas" in (tmp_path / "second" / "report.html").read_text()
 
 
@@ -186,8 +199,8 @@ def made(tmp_path: Path) -> Callable[..., Made]:
     """Write a table as a bundle and as an export in which some text is another."""
 
     def make(table: Table | None = None, old: str = "", new: str = "") -> Made:
-        whole = intervals((5, 7, PYTHON), (6, 8, SERVER), (9, 1, PYTHON))
-        recording = recorded(tmp_path / f"run-{table and table.schema}", table or whole)
+        whole_table = intervals((5, 7, PYTHON), (6, 8, SERVER), (9, 1, PYTHON))
+        recording = make_recording(tmp_path / f"run-{table and table.schema}", table or whole_table)
         toc = recording.folder / "made" / "toc.xml"
         [export] = {*toc.parent.iterdir()} - {toc}
         text = export.read_text()
@@ -225,33 +238,33 @@ def test_values_of_all_types_and_stacks_are_equal(made: Callable[..., Made]) -> 
 def test_the_first_cell_that_differs_is_named(
     made: Callable[..., Made], table: Table | None, old: str, new: str, difference: str
 ) -> None:
-    rows, found = reading.compare(*made(table, old, new))
+    rows, difference_found = reading.compare(*made(table, old, new))
     assert rows == (2 if table else 3)
-    assert found.startswith(difference)
+    assert difference_found.startswith(difference)
 
 
 def test_rows_and_columns_that_are_not_there_are_differences(made: Callable[..., Made]) -> None:
     export, table, toc = made()
     text = export.read_text()
-    head, _, rest = text.rpartition("<row>")
-    export.write_text(head + rest.partition("</row>\n")[2])
+    head, _, later_rows = text.rpartition("<row>")
+    export.write_text(head + later_rows.partition("</row>\n")[2])
     assert reading.compare(export, table, toc) == (2, "it has 3 rows, exported 2")
-    assert reading.compare(export, table, toc, most=2) == (2, "")
+    assert reading.compare(export, table, toc, max_rows=2) == (2, "")
     export.write_text(text.replace("<mnemonic>state<", "<mnemonic>mood<"))
-    rows, found = reading.compare(export, table, toc)
-    assert (rows, "state" in found, "mood" in found) == (0, True, True)
+    rows, difference_found = reading.compare(export, table, toc)
+    assert (rows, "state" in difference_found, "mood" in difference_found) == (0, True, True)
 
 
 def test_a_cut_export_is_not_compared_and_a_damaged_one_differs(made: Callable[..., Made]) -> None:
     export, table, toc = made()
-    whole = export.read_text()
-    export.write_text(whole[:-60])
+    whole_text = export.read_text()
+    export.write_text(whole_text[:-60])
     with pytest.raises(InputError):
         reading.compare(export, table, toc)
-    export.write_text(whole)
+    export.write_text(whole_text)
     table.file.write_bytes(b"x\x9c\0")
-    _, found = reading.compare(export, table, toc)
-    assert found.startswith("it cannot be read directly: recording.trace: corespace/")
+    _, difference_found = reading.compare(export, table, toc)
+    assert difference_found.startswith("it cannot be read directly: recording.trace: corespace/")
 
 
 START = StoreColumn("start", "Start", "XRStartTime", Field(0, 8))
@@ -261,13 +274,13 @@ EMPTY = replace(STORE, rows=0)
 
 def test_a_table_has_the_form_of_its_columns_whatever_its_number_rows_and_attributes() -> None:
     assert reading.shape(STORE) == reading.shape(replace(EMPTY, number=8, attributes={"a": 1}))
-    others = [
+    other_stores = [
         replace(STORE, schema="u"),
         replace(STORE, columns=(START, START)),
         replace(STORE, columns=(replace(START, type_id="XRDuration"),)),
         replace(STORE, columns=(replace(START, field=Field(8, 8)),)),
     ]
-    assert len({reading.shape(store) for store in (STORE, *others)}) == 5
+    assert len({reading.shape(store) for store in (STORE, *other_stores)}) == 5
 
 
 def test_comparing_no_rows_says_nothing_of_rows(subtests: pytest.Subtests) -> None:
@@ -275,10 +288,10 @@ def test_comparing_no_rows_says_nothing_of_rows(subtests: pytest.Subtests) -> No
         with subtests.test(rows=rows, difference=difference):
             checked = reading.Checked("t", rows, "now", difference)
             memory = reading.KnownBundles("17C529", {reading.shape(STORE): checked})
-            assert memory.of(STORE) == (checked if is_known else None)
-            assert memory.of(EMPTY) == checked
+            assert memory.find_checked_table(STORE) == (checked if is_known else None)
+            assert memory.find_checked_table(EMPTY) == checked
             assert memory.difference(STORE) == difference
-            assert memory.of(replace(STORE, schema="u")) is None
+            assert memory.find_checked_table(replace(STORE, schema="u")) is None
 
 
 def test_what_cannot_be_read_is_forgotten(tmp_path: Path) -> None:
@@ -288,28 +301,32 @@ def test_what_cannot_be_read_is_forgotten(tmp_path: Path) -> None:
 
 
 def with_toc(folder: Path, table: Table) -> Recording:
-    recording = recorded(folder, table)
+    recording = make_recording(folder, table)
     (recording.folder / "made").rename(recording.exports)
     (recording.exports / f"{table.schema}.xml").unlink()
     return recording
 
 
 def test_the_target_has_rows_or_only_others_have_or_it_is_not_known(tmp_path: Path) -> None:
-    others = "has rows of other processes only: no GPU work of the target (process 99)"
+    others_only = "has rows of other processes only: no GPU work of the target (process 99)"
     cases: tuple[tuple[Table | None, list[int], bool | None, str], ...] = (
         (None, [4711], None, ""),
         (ticks([1]), [4711], None, ""),
         (WORK, [4711], True, ""),
         (WORK, [99, 4711], True, ""),
-        (WORK, [99], False, others),
+        (WORK, [99], False, others_only),
         (WORK, [], None, ""),
         (intervals(), [4711], False, NO_ROWS),
     )
-    for number, (table, pids, found, said) in enumerate(cases):
+    for number, (table, pids, expected_rows, warning) in enumerate(cases):
         folder = tmp_path / str(number)
         recording = Recording(folder) if table is None else with_toc(folder, table)
         rows, warnings = reading.rows_of_target(recording, pids)
-        assert (rows, said in "".join(warnings), len(warnings)) == (found, True, bool(said)), number
+        assert (rows, warning in "".join(warnings), len(warnings)) == (
+            expected_rows,
+            True,
+            bool(warning),
+        ), number
 
 
 def test_an_export_counts_first(tmp_path: Path, intervals_xml: Callable[..., str]) -> None:

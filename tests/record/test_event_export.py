@@ -60,8 +60,10 @@ def test_time_info_serves_if_it_fits_the_date() -> None:
         -10 * SECOND: {"uncertainty": 10 * SECOND, "time_info": OTHER},
         10 * SECOND + 1: {"time_info": FAR},
     }
-    known = {difference: align(DATE, ANCHORS, ZERO + difference) for difference in cases}
-    assert known == {at: {**BY_DATE, "difference": at, **cases[at]} for at in cases}
+    alignments = {difference: align(DATE, ANCHORS, ZERO + difference) for difference in cases}
+    assert alignments == {
+        offset: {**BY_DATE, "difference": offset, **cases[offset]} for offset in cases
+    }
 
 
 def test_without_a_date_with_its_zone_or_anchors_there_is_no_origin() -> None:
@@ -71,8 +73,8 @@ def test_without_a_date_with_its_zone_or_anchors_there_is_no_origin() -> None:
         assert align(date, ANCHORS, ZERO) == {}
     # the nearest anchor counts, and a step of the clock is uncertainty
     near, far = ClockAnchor(90 * SECOND, 101 * SECOND), ClockAnchor(10 * SECOND, 21 * SECOND - 5000)
-    known = align(DATE, [far, near])
-    assert (known["origin"], known["uncertainty"]) == (89 * SECOND, 1_005_000)
+    alignment = align(DATE, [far, near])
+    assert (alignment["origin"], alignment["uncertainty"]) == (89 * SECOND, 1_005_000)
 
 
 COLUMNS = (
@@ -94,7 +96,7 @@ def recording(tmp_path: Path, toc_xml: Callable[..., str]) -> Recording:
     return recording
 
 
-def exported(ticks: object, rows: int = 1) -> str:
+def make_export(ticks: object, rows: int = 1) -> str:
     header = "".join(
         f"<col><mnemonic>{name}</mnemonic><engineering-type>{kind}</engineering-type></col>"
         for name, kind in (column.split(":") for column in COLUMNS.split())
@@ -117,18 +119,20 @@ NOT_READ = "not read: mabs-epoch '119 d 02:13', timebase-info '125/3'"
 def test_the_clock_of_a_trace_is_the_best_that_can_be_read(recording: Recording) -> None:
     cases: tuple[tuple[str | None, dict[str, Any]], ...] = (
         (None, {"source": START_DATE, "origin": ORIGIN, "uncertainty": 1_000_000}),
-        (exported(TICKS, 0), {"source": START_DATE, "origin": ORIGIN}),
-        (exported(TICKS), {"source": TIME_INFO, "origin": TICKS * 125 // 3}),
-        (exported("119 d 02:13"), {"source": START_DATE, "time_info": NOT_READ}),
-        (exported(TICKS)[:100], {"source": START_DATE}),
+        (make_export(TICKS, 0), {"source": START_DATE, "origin": ORIGIN}),
+        (make_export(TICKS), {"source": TIME_INFO, "origin": TICKS * 125 // 3}),
+        (make_export("119 d 02:13"), {"source": START_DATE, "time_info": NOT_READ}),
+        (make_export(TICKS)[:100], {"source": START_DATE}),
     )
-    for table, known in cases:
+    for table, expected_clock in cases:
         if table is not None:
             (recording.exports / "time-info.xml").write_text(table)
-        first = read_toc(recording.toc_file).runs[-1]
-        clock = trace_clock(recording, first)
-        assert trace_clock(recording, replace(first, number=2))["source"] == START_DATE, table
-        assert {name: clock[name] for name in known} == known, table
+        first_toc_run = read_toc(recording.toc_file).runs[-1]
+        clock = trace_clock(recording, first_toc_run)
+        assert trace_clock(recording, replace(first_toc_run, number=2))["source"] == START_DATE, (
+            table
+        )
+        assert {name: clock[name] for name in expected_clock} == expected_clock, table
 
 
 def test_what_stands_beside_a_program_is_exported(recording: Recording) -> None:
@@ -136,9 +140,9 @@ def test_what_stands_beside_a_program_is_exported(recording: Recording) -> None:
         recording.save_provenance(Provenance(clock=clock))
         for file in recording.exports.glob("host-*"):
             file.unlink()
-        said = "".join(export_workload_events(recording))
+        remarks = "".join(export_workload_events(recording))
         files = recording.exports.glob("host-*")
-        return said, {file.stem.removeprefix("host-") for file in files}
+        return remarks, {file.stem.removeprefix("host-") for file in files}
 
     unlaid = "is left out: it cannot be laid on the trace's time, as the trace names no beginning."
     recording.output_file.write_text("Generation: 128 tokens, 45.256 tokens-per-sec\n")
@@ -151,8 +155,8 @@ def test_what_stands_beside_a_program_is_exported(recording: Recording) -> None:
         gauge = {"name": "gpu_clock", "value": 1.4e9, "unit": "Hz", "source": "macmon"}
         journal.write("gauge", at=ORIGIN + 3_000_000, **gauge)
     assert exported_by() == (f"What a monitor read {unlaid}", {"results"})
-    said, files = exported_by(origin=ORIGIN)
-    assert said.startswith("A monitor's readings are laid on the trace's time by ")
+    remarks, files = exported_by(origin=ORIGIN)
+    assert remarks.startswith("A monitor's readings are laid on the trace's time by ")
     assert files == {"results", "gauges"}
     tables = Tables(recording.exports, frozenset())
     assert len(tables["results"]) == 2

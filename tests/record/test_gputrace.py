@@ -116,7 +116,7 @@ def capture(tmp_path: Path) -> Capture:
         pytest.fail("only a worker prepares it")
 
     dots = Workload("dots", tmp_path / "dots.py", never)
-    usual: dict[str, Any] = {"workload": dots, "warmup": 2, "output": tmp_path / "run"}
+    plan_defaults: dict[str, Any] = {"workload": dots, "warmup": 2, "output": tmp_path / "run"}
 
     def run(
         timeouts: FrameTimeouts | None = None,
@@ -124,7 +124,7 @@ def capture(tmp_path: Path) -> Capture:
         **values: Any,
     ) -> Recording:
         return capture_gpu(
-            Plan(**{**usual, **values}), progress, timeouts or FrameTimeouts(whole=60)
+            Plan(**{**plan_defaults, **values}), progress, timeouts or FrameTimeouts(capture=60)
         )
 
     return run
@@ -134,23 +134,34 @@ def capture(tmp_path: Path) -> Capture:
 @pytest.mark.parametrize("steps", [1, 2, 5])
 @pytest.mark.parametrize("warmup", [0, 1, 2])
 def test_a_capture_holds_every_step(steps: int, warmup: int, tracekit: Any, tmp_path: Path) -> None:
-    own = ("--workload", "dots", "--workloads", tmp_path, "--output", tmp_path / "run")
-    ran = tracekit("capture", "--gputrace", *own, "--repeats", steps, "--warmup", warmup)
-    assert ran.code == 0, ran.err
+    workload_options = ("--workload", "dots", "--workloads", tmp_path, "--output", tmp_path / "run")
+    result = tracekit(
+        "capture", "--gputrace", *workload_options, "--repeats", steps, "--warmup", warmup
+    )
+    assert result.code == 0, result.err
     metadata = (Recording(tmp_path / "run").gputrace / "metadata").read_text()
     assert json.loads(metadata)["steps"] == steps
 
 
 @pytest.mark.processes
 def test_a_few_steps_are_captured_and_none_is_timed(tracekit: Any, tmp_path: Path) -> None:
-    own = ("--workload", "dots", "--workloads", tmp_path, "--repeats", "2", "--size", "7")
-    ran = tracekit("capture", "--gputrace", *own, "--output", tmp_path / "a run")
+    workload_options = (
+        "--workload",
+        "dots",
+        "--workloads",
+        tmp_path,
+        "--repeats",
+        "2",
+        "--size",
+        "7",
+    )
+    result = tracekit("capture", "--gputrace", *workload_options, "--output", tmp_path / "a run")
     recording = Recording(tmp_path / "a run")
-    assert (ran.code, ran.out) == (0, f"{recording.gputrace}\n")
-    assert f"open '{recording.gputrace}'" in ran.err
-    assert UNTIMED in " ".join(ran.err.split())
-    seen = json.loads((recording.gputrace / "metadata").read_text())
-    assert seen == {"steps": 2, "validation": False}
+    assert (result.code, result.out) == (0, f"{recording.gputrace}\n")
+    assert f"open '{recording.gputrace}'" in result.err
+    assert UNTIMED in " ".join(result.err.split())
+    frame_metadata = json.loads((recording.gputrace / "metadata").read_text())
+    assert frame_metadata == {"steps": 2, "validation": False}
     report, provenance = fold(recording.journal_file), recording.provenance()
     assert [phase.name for phase in report.phases] == ["prepare", "warm-up", "gputrace"]
     assert {step.phase for step in report.steps} == {"warm-up"}
@@ -162,10 +173,10 @@ def test_a_few_steps_are_captured_and_none_is_timed(tracekit: Any, tmp_path: Pat
     assert line[:2] == ("MTL_CAPTURE_ENABLED=1", sys.executable)
     assert line[-2:] == ("tracekit.workload.worker", str(recording.spec_file.resolve()))
     assert provenance.targets[0].pid == report.pid
-    for after in (pipeline.export, pipeline.analyze):
+    for stage in (pipeline.export, pipeline.analyze):
         with pytest.raises(RecordingError, match="nothing of it was timed") as caught:
-            after(recording)
-        assert f"tracekit open {recording.folder}" in caught.value.hint, after
+            stage(recording)
+        assert f"tracekit open {recording.folder}" in caught.value.hint, stage
     assert not recording.result_file.exists()
     assert not recording.report_file.exists()
 
@@ -199,7 +210,7 @@ def test_a_capture_that_is_late_or_interrupted_ends(
 ) -> None:
     mac("", "hang")
     with pytest.raises(ToolError, match=r"not done within 2 s"):
-        capture(FrameTimeouts(whole=2, leave=0.2))
+        capture(FrameTimeouts(capture=2, leave=0.2))
     until_gone(fold(Recording(tmp_path / "run").journal_file).pid)
 
     def impatient(text: str) -> None:
@@ -224,7 +235,7 @@ def test_a_capture_that_is_late_or_interrupted_ends(
 def test_what_makes_no_sense_with_a_capture_is_a_usage_error(
     capture: Capture, tmp_path: Path
 ) -> None:
-    for said, values in (
+    for error_words, values in (
         ("captures a workload", {"workload": None, "attach": 1}),
         ("Say what to record", {"workload": None}),
         ("so --recorder has no meaning", {"recorder": "host"}),
@@ -234,6 +245,6 @@ def test_what_makes_no_sense_with_a_capture_is_a_usage_error(
             {"templates": ("Blank",), "method": "attach", "counters": "on"},
         ),
     ):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=error_words):
             capture(**values)
     assert not (tmp_path / "run").exists()

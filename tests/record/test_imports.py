@@ -39,7 +39,7 @@ def exports(tmp_path: Path, toc_xml: Xml, intervals_xml: Xml) -> Path:
     return folder
 
 
-def imported(path: Path | list[Path], output: Path, **options: Any) -> Run:
+def import_run(path: Path | list[Path], output: Path, **options: Any) -> Run:
     [recording] = pipeline.import_(path if isinstance(path, list) else [path], output, **options)
     return Run(recording)
 
@@ -48,25 +48,31 @@ def starts(run: Run) -> list[int]:
     return run.tables["gpu_intervals"]["start"].tolist()
 
 
-def described(run: Run) -> dict[str, Any]:
+def describe_run(run: Run) -> dict[str, Any]:
     """Return what the provenance of an import says, but for how long it took."""
-    known = run.provenance
-    assert (known.recorder, known.counters) == ("import", "")
-    assert known.recorder_version == "Instruments 26.0 (17A5295f)"
-    assert (known.targets, known.templates) == ((Process(*OURS),), ("Metal System Trace",))
-    assert (known.end_reason, known.machine["model"]) == ("Target app exited", "MacBook Air")
-    assert known.stages["import"].state == "done"
+    provenance = run.provenance
+    assert (provenance.recorder, provenance.counters) == ("import", "")
+    assert provenance.recorder_version == "Instruments 26.0 (17A5295f)"
+    assert (provenance.targets, provenance.templates) == (
+        (Process(*OURS),),
+        ("Metal System Trace",),
+    )
+    assert (provenance.end_reason, provenance.machine["model"]) == (
+        "Target app exited",
+        "MacBook Air",
+    )
+    assert provenance.stages["import"].state == "done"
     files = {file.name for file in run.recording.exports.iterdir()}
-    return {"name": known.workload, "duration": known.duration, "files": files}
+    return {"name": provenance.workload, "duration": provenance.duration, "files": files}
 
 
 def test_a_toc_and_its_tables_become_a_run(exports: Path, tmp_path: Path) -> None:
-    run = imported(exports, tmp_path / "run")
+    run = import_run(exports, tmp_path / "run")
     files = {"metal-gpu-intervals.xml", "toc.xml"}
-    assert described(run) == {"name": "mine", "duration": 2.123889, "files": files}
+    assert describe_run(run) == {"name": "mine", "duration": 2.123889, "files": files}
     machine = {"model": "MacBook Air", "system": "macOS", "release": "26.3.1 (25D2128)"}
     assert run.provenance.machine == machine
-    values = {found.name: found.value for found in pipeline.analyze(run.recording).metrics}
+    values = {metric.name: metric.value for metric in pipeline.analyze(run.recording).metrics}
     assert values["gpu_interval_count"] == 3
     assert (values["gpu_busy"], values["gpu_span"]) == (35, 120)
 
@@ -74,20 +80,20 @@ def test_a_toc_and_its_tables_become_a_run(exports: Path, tmp_path: Path) -> Non
 def test_without_a_toc_the_target_is_named_or_the_only_process_or_nobody(
     tmp_path: Path, intervals_xml: Xml, subtests: pytest.Subtests
 ) -> None:
-    file, both = tmp_path / "mine.xml", [(0, 10, *OURS), (5, 5, *OTHER)]
-    for rows, target, found, said in (
-        (both, "420", (Process(*OTHER),), "without a TOC"),
-        (both, "WindowServer", (Process(*OTHER),), "without a TOC"),
-        (both[:1], None, (Process(*OURS),), "no other has rows"),
-        (both, None, (), "without a TOC"),
+    file, all_rows = tmp_path / "mine.xml", [(0, 10, *OURS), (5, 5, *OTHER)]
+    for rows, target, expected_targets, warning_words in (
+        (all_rows, "420", (Process(*OTHER),), "without a TOC"),
+        (all_rows, "WindowServer", (Process(*OTHER),), "without a TOC"),
+        (all_rows[:1], None, (Process(*OURS),), "no other has rows"),
+        (all_rows, None, (), "without a TOC"),
     ):
-        with subtests.test(target=target, found=found):
+        with subtests.test(target=target, found=expected_targets):
             file.write_text(intervals_xml(rows))
-            run = imported(file, tmp_path / f"run {target} {said}", target=target)
-            assert (run.provenance.targets, run.provenance.templates) == (found, ())
+            run = import_run(file, tmp_path / f"run {target} {warning_words}", target=target)
+            assert (run.provenance.targets, run.provenance.templates) == (expected_targets, ())
             warned = " ".join(run.provenance.warnings)
             assert "without a TOC" in warned
-            assert said in warned
+            assert warning_words in warned
     result = pipeline.analyze(Recording(tmp_path / "run None without a TOC"))
     [busy] = [metric for metric in result.metrics if metric.name == "gpu_busy"]
     assert (busy.value, "--target" in busy.reason) == (None, True)
@@ -100,12 +106,12 @@ def test_names_and_files_are_taken_as_they_are_meant(
     exports: Path, tmp_path: Path, toc_xml: Xml, intervals_xml: Xml, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UsageError, match="--target nobody names none") as error:
-        imported(exports, tmp_path / "run", target="nobody")
+        import_run(exports, tmp_path / "run", target="nobody")
     assert "WindowServer (420), python3 (4711)" in error.value.hint
     assert not (tmp_path / "run").exists(), "the same folder can be named in the next try"
     monkeypatch.chdir(exports)
     twice = [Path("mine_intervals.xml"), exports / "mine_intervals.xml", exports]
-    assert len(imported(twice, tmp_path / "run").tables["gpu_intervals"]) == 4
+    assert len(import_run(twice, tmp_path / "run").tables["gpu_intervals"]) == 4
     for kind in ("intervals", "toc"):  # "toc" inside of a word is part of a name
         (exports / f"mine_{kind}.xml").rename(exports / f"protocol_{kind}.xml")
     (exports / "other-toc.xml").write_text(toc_xml())
@@ -145,11 +151,14 @@ def test_several_recordings_in_one_folder_become_several_runs(
     runs = [Run(recording) for recording in pipeline.import_([exports])]
     assert [run.provenance.workload for run in runs] == ["mine_heavy", "mine"]
     assert [len(run.tables["gpu_intervals"]) for run in runs] == [1, 4]
-    run = imported(tmp_path / "mine.csv", tmp_path / "replayed")
-    known, [cells] = run.provenance, run.tables["replay_counters"].to_numpy().tolist()
-    assert (known.recorder, known.workload, known.counters) == ("import", "mine", "")
-    assert (known.stages["import"].state, "--target" in known.target_reason) == ("done", True)
-    assert "serialized replay" in known.warnings[0]
+    run = import_run(tmp_path / "mine.csv", tmp_path / "replayed")
+    provenance, [cells] = run.provenance, run.tables["replay_counters"].to_numpy().tolist()
+    assert (provenance.recorder, provenance.workload, provenance.counters) == ("import", "mine", "")
+    assert (provenance.stages["import"].state, "--target" in provenance.target_reason) == (
+        "done",
+        True,
+    )
+    assert "serialized replay" in provenance.warnings[0]
     assert cells[:7] == [1, 9, "CB", "Enc", "Calls", 5.0, ""]
     shutil.copytree(exports, tmp_path / "again")  # tables belong to the TOC beside them
     assert len(pipeline.import_([exports, tmp_path / "again"])) == 4
@@ -159,8 +168,8 @@ def test_of_an_export_that_was_cut_no_number_is_made(exports: Path, tmp_path: Pa
     table = exports / "mine_intervals.xml"
     text = table.read_text()
     table.write_text(text[: text.rindex("<row>") + 40])
-    result = pipeline.analyze(imported(exports, tmp_path / "run").recording)
-    [count] = [found for found in result.metrics if found.name == "gpu_interval_count"]
+    result = pipeline.analyze(import_run(exports, tmp_path / "run").recording)
+    [count] = [metric for metric in result.metrics if metric.name == "gpu_interval_count"]
     assert count.value is None
     assert "rows of the table gpu_intervals are missing" in count.reason
     errors = [finding.rule for finding in result.findings if finding.severity == "error"]
@@ -175,21 +184,21 @@ def independent(toc: Path, intervals: Path) -> tuple[int, int]:
     events: list[tuple[int, int]] = []
     count = 0
 
-    def whole(element: ET.Element) -> ET.Element:
+    def resolve_element(element: ET.Element) -> ET.Element:
         return defined[element.attrib["ref"]] if "ref" in element.attrib else element
 
     for row in ET.parse(intervals).iter("row"):
         defined |= {cell.attrib["id"]: cell for cell in row.iter() if "id" in cell.attrib}
-        cells = [whole(cell) for cell in row]
+        cells = [resolve_element(cell) for cell in row]
         owner = cells[10].find("pid")
-        if owner is not None and whole(owner).text == process.attrib["pid"]:
+        if owner is not None and resolve_element(owner).text == process.attrib["pid"]:
             start, length = int(cells[0].text or ""), int(cells[1].text or "")
             events += [(start, 1), (start + length, -1)]
             count += 1
-    busy, running, last = 0, 0, 0
+    busy, running, previous_time = 0, 0, 0
     for time, step in sorted(events):
-        busy += time - last if running else 0
-        running, last = running + step, time
+        busy += time - previous_time if running else 0
+        running, previous_time = running + step, time
     return busy, count
 
 
@@ -198,9 +207,9 @@ def independent(toc: Path, intervals: Path) -> tuple[int, int]:
 def test_real_numbers_are_those_of_another_count(name: str, corpus: Path, tmp_path: Path) -> None:
     folder = next(corpus.glob("*steinmarder/src/re/apple/results/tranche1_20260330_204856"))
     toc = folder / f"{name}_toc.xml"
-    run = imported([toc, *sorted(folder.glob(f"xctrace_{name}_*.xml"))], tmp_path / "run")
+    run = import_run([toc, *sorted(folder.glob(f"xctrace_{name}_*.xml"))], tmp_path / "run")
     result = pipeline.analyze(run.recording)
-    values = {found.name: found.value for found in result.metrics}
+    values = {metric.name: metric.value for metric in result.metrics}
     busy, count = independent(toc, folder / f"xctrace_{name}_metal-gpu-intervals.xml")
     assert (values["gpu_busy"], values["gpu_interval_count"]) == (busy, count)
     intervals = run.tables["gpu_intervals"]
@@ -221,13 +230,13 @@ def bundle(tmp_path: Path) -> Path:
 
 
 def test_a_bundle_becomes_a_run_that_reads_it_where_it_is(bundle: Path, tmp_path: Path) -> None:
-    run = imported(bundle, tmp_path / "run")
+    run = import_run(bundle, tmp_path / "run")
     files = {"direct.json", "toc.xml"}
-    assert described(run) == {"name": "mine", "duration": 0.891228, "files": files}
+    assert describe_run(run) == {"name": "mine", "duration": 0.891228, "files": files}
     assert run.recording.bundle.resolve() == bundle
     assert direct(run.recording.exports) == Direct("../recording.trace")
     with pytest.raises(UsageError, match=r"mine has no run 2\.") as raised:
-        imported(bundle, tmp_path / "other", run=2)
+        import_run(bundle, tmp_path / "other", run=2)
     assert raised.value.hint.startswith("It has run 1 (python3 4711, ")
     assert not (tmp_path / "other").exists()
 
@@ -238,21 +247,21 @@ def test_an_unknown_document_and_missing_stores_are_said(tmp_path: Path) -> None
     document = (path / "form.template").read_bytes()
     (path / "form.template").write_bytes(document.replace(b"_execname", b"_filename"))
     shutil.rmtree(path / "corespace/run1/core/stores/indexed-store-0")
-    run = imported(path, tmp_path / "run")
+    run = import_run(path, tmp_path / "run")
     lacks, store = "lacks 2 processes of the recording", "indexed-store-0 is missing"
     assert any(lacks in text for text in run.provenance.warnings)
-    [said] = [text for text in run.provenance.warnings if "left out" in text]
-    assert said.startswith("tick (store 0) of run 1 is left out: ")
+    [warning] = [text for text in run.provenance.warnings if "left out" in text]
+    assert warning.startswith("tick (store 0) of run 1 is left out: ")
     assert set(run.tables["gpu_intervals"].process) == {"python3", "WindowServer"}
     assert starts(run) == STARTS
     assert any(store in text for text in run.tables.warnings)
     result = pipeline.analyze(run.recording)
-    [found] = [finding for finding in result.findings if finding.rule == "capture-truncated"]
-    assert store in found.message
+    [truncation] = [finding for finding in result.findings if finding.rule == "capture-truncated"]
+    assert store in truncation.message
     # without a document
     names = [Named(*OURS)]
     path = write_bundle(tmp_path / "y.trace", TABLES, with_document=False, names=names)
-    text = " ".join(imported(path, tmp_path / "other").provenance.warnings)
+    text = " ".join(import_run(path, tmp_path / "other").provenance.warnings)
     assert "form.template" in text
     assert "not verified for its build of Instruments, which it does not name" in text
 
@@ -263,8 +272,8 @@ def test_a_packed_bundle_is_unpacked_into_the_run(bundle: Path, tmp_path: Path) 
     with zipfile.ZipFile(archive, "w") as file:
         for path in bundle.rglob("*"):
             file.write(path, f"{bundle.name}/{path.relative_to(bundle).as_posix()}")
-    for name, given in (("file", archive), ("folder", archive.parent)):
-        run = imported(given, tmp_path / name)
+    for name, source in (("file", archive), ("folder", archive.parent)):
+        run = import_run(source, tmp_path / name)
         assert not run.recording.bundle.is_symlink(), name
         assert (run.provenance.workload, starts(run)) == ("Mine", STARTS), name
     (tmp_path / "file").rename(tmp_path / "elsewhere")
@@ -277,10 +286,10 @@ def test_what_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "x.trace").mkdir()
     (tmp_path / "y.zip").write_bytes(b"PK")
     with pytest.raises(UnknownBundleError, match=r"x\.trace|recording\.trace") as error:
-        imported(tmp_path / "x.trace", tmp_path / "run")
+        import_run(tmp_path / "x.trace", tmp_path / "run")
     assert "xctrace export" in error.value.hint
     with pytest.raises(InputError, match="no zip file"):
-        imported(tmp_path / "y.zip", tmp_path / "run")
+        import_run(tmp_path / "y.zip", tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -289,45 +298,55 @@ def test_an_xctrace_exports_what_is_not_known(scenario: Scenario, tmp_path: Path
     folder = tmp_path / "x.trace"
     record = ["xcrun", "xctrace", "record", "--template", "Metal System Trace", "--output", folder]
     subprocess.run([*record, "--launch", "--", "/usr/bin/true"], check=True, capture_output=True)
-    run = imported(folder, tmp_path / "run")
-    said = run.provenance.warnings
-    assert any("Its tables were exported by xctrace." in text for text in said)
+    run = import_run(folder, tmp_path / "run")
+    warnings = run.provenance.warnings
+    assert any("Its tables were exported by xctrace." in text for text in warnings)
     assert (run.recording.exports / "metal-gpu-intervals.xml").exists()
     assert direct(run.recording.exports) is None
 
 
 def test_of_several_runs_the_last_is_imported_unless_another_is_named(tmp_path: Path) -> None:
-    noted = {1: "Recording was cut", 2: "Buffers were full"}
+    end_notes = {1: "Recording was cut", 2: "Buffers were full"}
     runs = {
         number: Recorded(
             [intervals((number, 10, who))], Encoder(), RunInfo(pid=4711 + number),
             issues=[Issue(words)],
         )
-        for (number, words), who in zip(noted.items(), (PYTHON, SERVER), strict=True)
+        for (number, words), who in zip(end_notes.items(), (PYTHON, SERVER), strict=True)
     }  # fmt: skip
     write_runs(tmp_path / "x.trace", runs)
     for number, chosen in ((2, None), (1, 1)):
-        run = imported(tmp_path / "x.trace", tmp_path / f"run-{number}", run=chosen)
+        run = import_run(tmp_path / "x.trace", tmp_path / f"run-{number}", run=chosen)
         assert [target.pid for target in run.provenance.targets] == [4711 + number]
         assert run.provenance.run == number
         assert starts(run) == [number]
-        said = " ".join(run.provenance.warnings)
-        assert [words in said for words in noted.values()] == [number == 1, number == 2], number
-        assert ("x has 2 runs: run 1 (python3 4712, 2026-03-30" in said) is (chosen is None)
-        assert ("Run 2, the last one, is read; --run chooses another." in said) is (chosen is None)
+        warning_text = " ".join(run.provenance.warnings)
+        assert [words in warning_text for words in end_notes.values()] == [
+            number == 1,
+            number == 2,
+        ], number
+        assert ("x has 2 runs: run 1 (python3 4712, 2026-03-30" in warning_text) is (chosen is None)
+        assert ("Run 2, the last one, is read; --run chooses another." in warning_text) is (
+            chosen is None
+        )
     with pytest.raises(UsageError, match="--target WindowServer names none"):
-        imported(tmp_path / "x.trace", tmp_path / "another", target="WindowServer", run=1)
-    known = [run_and_targets(run.recording, number) for number in (None, 1, 2)]
-    assert known == [(at, frozenset({4711 + at})) for at in (1, 1, 2)]
+        import_run(tmp_path / "x.trace", tmp_path / "another", target="WindowServer", run=1)
+    runs_and_targets = [run_and_targets(run.recording, number) for number in (None, 1, 2)]
+    assert runs_and_targets == [
+        (run_number, frozenset({4711 + run_number})) for run_number in (1, 1, 2)
+    ]
     outcome = (run.recording.result_file, run.recording.report_file)
     for file in outcome:
         file.touch()
     choose_run(run.recording, 1)
     assert all(file.exists() for file in outcome), "it was about this run already"
     choose_run(run.recording, 2)
-    now = Run(run.recording)
-    assert ([target.pid for target in now.provenance.targets], starts(now)) == ([4713], [2])
-    assert (now.provenance.run, now.provenance.workload) == (2, "x")
+    reimported_run = Run(run.recording)
+    assert (
+        [target.pid for target in reimported_run.provenance.targets],
+        starts(reimported_run),
+    ) == ([4713], [2])
+    assert (reimported_run.provenance.run, reimported_run.provenance.workload) == (2, "x")
     assert not any(file.exists() for file in outcome)
     with pytest.raises(UsageError, match="run 3"):
         choose_run(run.recording, 3)

@@ -38,8 +38,8 @@ def test_tests_are_called_as_llama_bench_calls_them() -> None:
         "[" * 100 + "\n": [],
     }
     for output, names in cases.items():
-        found = [name for name in read_llama_bench(output) if name.endswith("_per_second")]
-        assert found == [f"{name}_tokens_per_second" for name in names], output
+        speed_names = [name for name in read_llama_bench(output) if name.endswith("_per_second")]
+        assert speed_names == [f"{name}_tokens_per_second" for name in names], output
 
 
 def test_a_test_has_its_mean_its_samples_and_their_deviation() -> None:
@@ -97,5 +97,9 @@ def speed(value: float, deviation: float) -> Measured:
 )
 def test_tables_are_read_with_their_deviations(output: str, tests: dict[str, Measured]) -> None:
     results = read_llama_bench(output)
-    speeds = {name: each for name, each in results.items() if name.endswith("_per_second")}
-    assert speeds == {f"{name}_tokens_per_second": each for name, each in tests.items()}
+    speeds = {
+        name: measurement for name, measurement in results.items() if name.endswith("_per_second")
+    }
+    assert speeds == {
+        f"{name}_tokens_per_second": measurement for name, measurement in tests.items()
+    }

@@ -14,7 +14,7 @@ from tracekit import pipeline
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.host.recorder import HostRecorder
-from tracekit.record.observe import request_for, unheeded
+from tracekit.record.observe import find_ignored_options, request_for
 from tracekit.record.recorder import (
     Attach,
     ProgramLaunch,
@@ -23,7 +23,7 @@ from tracekit.record.recorder import (
     journal_of,
     quiet,
 )
-from tracekit.record.xctrace.exporting import only
+from tracekit.record.xctrace.exporting import choose_only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Xctrace
 from tracekit.workload.plan import Plan
@@ -32,7 +32,7 @@ from tracekit.workload.workload import load
 from worker_naps import naps_that
 
 HOST = HostRecorder()
-XCTRACE = XctraceRecorder(Xctrace("/X/xctrace"), only())
+XCTRACE = XctraceRecorder(Xctrace("/X/xctrace"), choose_only())
 
 
 def test_a_workload_is_launched_or_waits_until_it_is_attached_to(
@@ -50,8 +50,8 @@ def test_a_workload_is_launched_or_waits_until_it_is_attached_to(
             request, spec = request_for(plan, recording, recorder), Spec.load(recording.spec_file)
             assert request.time_limit == limit
             assert journal_of(request.target) == recording.journal_file.resolve()
-            said, attach = "".join(unheeded(plan, recorder)), method == "attach"
-            assert said.startswith("--method attach was not followed") is (host and attach)
+            warning_text, attach = "".join(find_ignored_options(plan, recorder)), method == "attach"
+            assert warning_text.startswith("--method attach was not followed") is (host and attach)
             waits = attach and not host
             assert (spec.lifeline, spec.measure_overhead, spec.reference) == (waits, host, host)
             assert isinstance(request.target, Warmed) is waits
@@ -104,10 +104,10 @@ def test_a_programs_output_and_a_monitor_are_read(
     assert -60e9 < powers["time"].min() < powers["time"].max() < 60e9, "on the recording's time"
     assert json.loads(recording.output_file.read_text()) == TESTS
     result = pipeline.analyze(recording)
-    known = {found.name: found for found in (*result.metrics, *result.results)}
+    values_by_name = {metric.name: metric for metric in (*result.metrics, *result.results)}
     names = ("pp512_tokens_per_second", "tg128_tokens_per_second_stddev", "gpu_clock_p50")
-    assert [known[name].value for name in names] == [711.25, 0.5, 1.398e9]
-    heat = known["thermal_pressure_worst"].reason
+    assert [values_by_name[name].value for name in names] == [711.25, 0.5, 1.398e9]
+    heat = values_by_name["thermal_pressure_worst"].reason
     assert heat.startswith("macmon, which was read, does not tell thermal_pressure")
 
 
@@ -116,6 +116,6 @@ def test_a_programs_output_and_a_monitor_are_read(
 def test_a_monitor_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
     plan = Plan(command=("true",), recorder="host", output=tmp_path / "run", telemetry="ioreg")
     recording = pipeline.record(plan)
-    samples, told = recording.provenance().warnings
+    samples, gpu_warning = recording.provenance().warnings
     assert "sample" in samples
-    assert told.startswith("ioreg tells of GPUs on macOS only;")
+    assert gpu_warning.startswith("ioreg tells of GPUs on macOS only;")

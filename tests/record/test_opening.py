@@ -30,7 +30,7 @@ def make(tmp_path: Path) -> Make:
     return folder
 
 
-def nothing(argv: tuple[str, ...], timeout: float) -> Completed:
+def refuse_to_run(argv: tuple[str, ...], timeout: float) -> Completed:
     pytest.fail(f"{argv} was run within {timeout}")
 
 
@@ -48,7 +48,7 @@ def test_the_page_is_opened_unless_something_else_is_named_and_can_be(
     *, there: list[str], what: Any, system: str, opened: str, opener: str, warned: str, make: Make
 ) -> None:
     recording = make(*there)
-    got = opening(recording, what, system=system, run=nothing)
+    got = opening(recording, what, system=system, run=refuse_to_run)
     assert got.argv[0].startswith(opener)
     assert got.argv[1:] == (str((recording.folder / opened).resolve()),)
     assert "".join(got.warnings).startswith(warned)
@@ -60,13 +60,13 @@ def test_the_page_is_opened_unless_something_else_is_named_and_can_be(
     [
         ("page", False, "`tracekit report"),
         ("trace", False, "open the page"),
-        *((what, True, "It was pruned: the bundle") for what in ("trace", "gputrace")),
+        *((kind, True, "It was pruned: the bundle") for kind in ("trace", "gputrace")),
         ("gputrace", False, "capture --gputrace"),
     ],
 )
 def test_what_is_not_there_has_a_hint(what: Any, pruned: bool, hint: str, make: Make) -> None:
     with pytest.raises(RecordingError, match="has no ") as caught:
-        opening(make("result.json", pruned=pruned), what, system="darwin", run=nothing)
+        opening(make("result.json", pruned=pruned), what, system="darwin", run=refuse_to_run)
     assert hint in caught.value.hint
 
 
@@ -87,20 +87,20 @@ def test_a_bundle_opens_in_the_instruments_that_recorded_it_else_the_selected_el
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     recording = make("recording.trace")
     bundle = str(recording.bundle.resolve())
-    got = opening(recording, "trace", system="darwin", run=nothing)
+    got = opening(recording, "trace", system="darwin", run=refuse_to_run)
     assert got.argv == ("open", "-a", "Instruments", bundle)
     with pytest.raises(ToolError, match="runs on macOS only") as caught:
-        opening(recording, "trace", system="linux", run=nothing)
+        opening(recording, "trace", system="linux", run=refuse_to_run)
     assert "to a Mac" in caught.value.hint
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "xcrun").touch(0o755)
-    for lines, app, asked in (
-        (((), (beta, "record")), in_beta, nothing),
+    for lines, app, command_run in (
+        (((), (beta, "record")), in_beta, refuse_to_run),
         ((), in_selected, run),
         ((("/gone/Developer/xctrace", "record"),), in_selected, run),
     ):
         recording.save_provenance(Provenance(command_lines=lines))
-        got = opening(recording, "trace", system="darwin", run=asked)
+        got = opening(recording, "trace", system="darwin", run=command_run)
         assert got.argv == ("open", "-a", app, bundle), lines
 
 
@@ -109,10 +109,10 @@ def test_a_page_is_opened_by_a_browser_and_all_else_by_its_command(
 ) -> None:
     opened = list[str]()
     monkeypatch.setattr("webbrowser.open", opened.append)
-    page = opening(make("report.html"), system="linux", run=nothing)
+    page = opening(make("report.html"), system="linux", run=refuse_to_run)
     with pytest.raises(ToolError, match="No browser could be started"):
-        perform(page, nothing)
+        perform(page, refuse_to_run)
     assert opened == [page.path.as_uri()]
-    perform(replace(page, what="trace"), lambda argv, _: Completed(argv, 0, ""))
+    perform(replace(page, kind="trace"), lambda argv, _: Completed(argv, 0, ""))
     with pytest.raises(ToolError):
-        perform(replace(page, what="trace"), lambda argv, _: Completed(argv, 1, ""))
+        perform(replace(page, kind="trace"), lambda argv, _: Completed(argv, 1, ""))

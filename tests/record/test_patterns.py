@@ -116,8 +116,8 @@ FRAMES = "frame took 16 ms\nframe took 1,018.5 ms\nframe took 17 ms\n"
 )
 def test_a_users_pattern_has_a_unit_and_a_direction(words: str, result: Measured | None) -> None:
     text = "frame took 16 ms\n" if words.startswith("used") else FRAMES
-    (found,) = read_lines(text, [parse_pattern(words)]).values() or (None,)
-    assert found == result
+    (measurement,) = read_lines(text, [parse_pattern(words)]).values() or (None,)
+    assert measurement == result
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from command_line import run, said
+from command_line import join_stderr, run
 
 Xml = Callable[..., str]
 EXACT = (
@@ -23,17 +23,17 @@ OURS = (4711, "python3")
 
 
 def output_of(capsys: Any, *arguments: str | Path) -> str:
-    assert run(*arguments) == 0, said(capsys.readouterr())
+    assert run(*arguments) == 0, join_stderr(capsys.readouterr())
     return capsys.readouterr().out
 
 
-def refused(capsys: Any, folder: Path, name: str, content: bytes) -> str:
+def refuse_import(capsys: Any, folder: Path, name: str, content: bytes) -> str:
     """Return the words in which an import of a file of this content is refused."""
     (folder / name).write_bytes(content)
     output = folder / f"of-{name}"
     assert run("import", folder / name, "--output", output) == 3
     assert not output.exists()
-    return said(capsys.readouterr())
+    return join_stderr(capsys.readouterr())
 
 
 def test_counters_with_all_digits_go_from_import_to_a_page(tmp_path: Path, capsys: Any) -> None:
@@ -78,7 +78,7 @@ def test_counters_that_are_no_text_of_xcode_are_refused_by_name(
         ("head.csv", f"{EXACT},GPU Time\n".encode(), "no encoder"),
     ):
         with subtests.test(name):
-            assert words in refused(capsys, tmp_path, name, content)
+            assert words in refuse_import(capsys, tmp_path, name, content)
 
 
 @pytest.mark.parametrize("name", ["gpu.txt", "gpu", "gpu.XML", "export of gpu.xml.download"])

@@ -75,7 +75,7 @@ def kill(recording: Recording) -> Iterator[Kill]:
             (recording.folder / "pid").write_text(str(process.pid))
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def killed(code: str, policy: StopPolicy, timeout: float) -> str:
+    def kill_tracekit(code: str, policy: StopPolicy, timeout: float) -> str:
         tracekit = os.fork()
         if not tracekit:
             try:
@@ -92,7 +92,7 @@ def kill(recording: Recording) -> Iterator[Kill]:
         until_gone(pids[-1])
         return message().replace(str(pids[-1]), "PID")
 
-    yield killed
+    yield kill_tracekit
     for pid in filter(psutil.pid_exists, pids):
         os.kill(pid, signal.SIGKILL)
 
@@ -110,18 +110,18 @@ def test_a_program_is_what_it_would_be_without_a_guardian(recording: Recording) 
     with Supervisor(recording.folder) as supervisor:
         argv = (sys.executable, "-I", "-S", "-c", PRELUDE + code)
         child = supervisor.start(argv, StopPolicy(), env=env, stdout=pipe, stderr=pipe)
-        seen = json.loads(child.process.communicate()[0])
+        child_facts = json.loads(child.process.communicate()[0])
         supervisor.forget(child.pid)
         for program, error in (("/nowhere/at/all", errno.ENOENT), ("/etc", errno.EISDIR)):
             with pytest.raises(OSError, match=program) as caught:
                 start(supervisor, program)
             assert (caught.value.errno, caught.value.filename) == (error, program)
-    assert env.items() <= seen[0].items()
-    assert "LC_CTYPE" not in seen[0]
-    assert seen[1]
+    assert env.items() <= child_facts[0].items()
+    assert "LC_CTYPE" not in child_facts[0]
+    assert child_facts[1]
     # What this process ignores, as a shell's background job does SIGQUIT, its children ignore too.
     ignored = Path("/proc/self/status").read_text().split("SigIgn:")[1].split()[0]
-    assert seen[2] == ignored
+    assert child_facts[2] == ignored
     assert recording.provenance().stages["record"].state == "running"  # the guardian says nothing
 
 
@@ -143,8 +143,8 @@ def test_what_saves_already_and_so_ends_by_itself_is_first_left_to_itself(
     (tmp_path / "sitecustomize.py").write_text(LATE_BOOT)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     code = f"say('ready'); time.sleep(1); open('{tmp_path}/saved', 'w')"
-    ended = kill(code, StopPolicy(STEEP, group=True), 30)
-    assert ended == f"{GONE} (xctrace: saving); process PID had ended"
+    end_message = kill(code, StopPolicy(STEEP, group=True), 30)
+    assert end_message == f"{GONE} (xctrace: saving); process PID had ended"
     state = recording.provenance().stages["record"].state
     assert (state, (tmp_path / "saved").exists()) == ("interrupted", True)
 
@@ -162,13 +162,15 @@ def stop(recording: Recording, code: str, policy: StopPolicy, timeout: float = 0
         started = psutil.Process(process.pid).children()
         marks.write("about", pid=worker.pid, start=start_of(worker.pid))
         watched = Watched(process.pid, start_of(process.pid), policy)
-        guardian, other = _Guardian(recording.folder), replace(watched, pid=worker.pid)
+        guardian, watched_worker = _Guardian(recording.folder), replace(watched, pid=worker.pid)
         doing = GuardianOrder(None, worker.pid, "saving", timeout, journal)
         try:
-            for order in (GuardianOrder(other), doing, GuardianOrder(watched, worker.pid)):
+            for order in (GuardianOrder(watched_worker), doing, GuardianOrder(watched, worker.pid)):
                 guardian.take(order)
-            known = {process.pid: watched}
-            assert guardian == _Guardian(recording.folder, known, "saving", timeout, journal)
+            watched_processes = {process.pid: watched}
+            assert guardian == _Guardian(
+                recording.folder, watched_processes, "saving", timeout, journal
+            )
             guardian.clean_up()
         finally:
             process.kill()
@@ -190,10 +192,10 @@ def test_signals_come_after_the_time_that_was_noted_until_one_helps(
         (DEAF + WAIT, STEEP, 0, "ended after SIGKILL"),
         (DEAF + WAIT, STEEP[:2], 0, "could not be ended"),
     ):
-        said = stop(recording, code, StopPolicy(signals, group=True), timeout)
-        assert said == f"{GONE} (saving); process PID {end}"
-    for left in (tmp_path / "left").read_text().split():
-        until_gone(int(left))
+        message = stop(recording, code, StopPolicy(signals, group=True), timeout)
+        assert message == f"{GONE} (saving); process PID {end}"
+    for leftover_pid in (tmp_path / "left").read_text().split():
+        until_gone(int(leftover_pid))
 
 
 @pytest.mark.processes
@@ -218,9 +220,9 @@ def test_a_guardian_that_dies_is_reported(tmp_path: Path, caplog: pytest.LogCapt
     with Supervisor(tmp_path) as supervisor:
         process = start(supervisor, "sleep", "60")
         until(guardians, "the guardian has its command line, which it has a moment after its start")
-        [own] = guardians()
-        own.kill()
-        until_gone(own.pid)
+        [guardian] = guardians()
+        guardian.kill()
+        until_gone(guardian.pid)
         process.kill()
         process.wait()
         supervisor.forget(process.pid)

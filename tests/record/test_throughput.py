@@ -50,9 +50,9 @@ def test_what_mlx_lm_says_at_its_end_is_read_and_results_have_units() -> None:
         AVERAGES: {},
     }
     for output, values in cases.items():
-        found = read_mlx_lm(output)
-        assert {name: found[name].value for name in values} == values, output
-        assert bool(found) is bool(values), output
+        results = read_mlx_lm(output)
+        assert {name: results[name].value for name in values} == values, output
+        assert bool(results) is bool(values), output
     assert read_mlx_lm(GENERATED) == {
         PROMPTS: Measured(950.195, "tokens/s", "higher"),
         "prompt_tokens": Measured(512.0, "count"),
@@ -77,13 +77,13 @@ TIMED = {
 
 
 def test_times_of_hyperfine_are_read_with_their_samples() -> None:
-    one = "Benchmark 1: ./main-old\n" + json.dumps({"results": [TIMED]}, indent=2) + "\n"
+    single_output = "Benchmark 1: ./main-old\n" + json.dumps({"results": [TIMED]}, indent=2) + "\n"
     time = Measured(0.25e9, "ns", "lower", samples=(0.24e9, 0.25e9, 0.26e9), deviation=0.01e9)
-    assert read_hyperfine(one) == {"command_time": time}
+    assert read_hyperfine(single_output) == {"command_time": time}
     single = {**TIMED, "stddev": None, "times": [0.25]}
     two = json.dumps({"results": [TIMED, single]})
-    once = Measured(0.25e9, "ns", "lower")
-    assert read_hyperfine(two) == {"command_1_time": time, "command_2_time": once}
+    single_time = Measured(0.25e9, "ns", "lower")
+    assert read_hyperfine(two) == {"command_1_time": time, "command_2_time": single_time}
     assert read_hyperfine('{"results": [{"mean": 0.25}]}') == {}
 
 
@@ -134,9 +134,9 @@ def test_an_output_is_kept_in_the_runs_folder(tmp_path: Path) -> None:
     recording = Recording(tmp_path)
     keep_output(recording, tmp_path / "missing.txt")
     assert not recording.output_file.exists()
-    for said in ("first\n", "second\n"):
-        printed = tmp_path / f"{said.strip()}.txt"
-        printed.write_text(said)
+    for output in ("first\n", "second\n"):
+        printed = tmp_path / f"{output.strip()}.txt"
+        printed.write_text(output)
         keep_output(recording, tmp_path / "missing.txt", printed)
         printed.unlink()
-        assert recording.output_file.read_text() == said
+        assert recording.output_file.read_text() == output

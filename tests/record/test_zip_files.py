@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bundle_writer import write_bundle
-from command_line import run, said
+from command_line import join_stderr, run
 from small_bundle import PYTHON, intervals
 
 ROWS = "gpu_intervals\t2\t"
@@ -28,17 +28,17 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
-def packed(
+def pack_bundle(
     path: Path,
     files: Mapping[str, bytes],
     *,
-    above: str = "x.trace/",
+    bundle_prefix: str = "x.trace/",
     method: int = zipfile.ZIP_DEFLATED,
     zip64: bool = False,
-    **others: bytes,
+    **other_files: bytes,
 ) -> Path:
     """Pack the files of a bundle below a folder, and others by the names that they have."""
-    members = {f"{above}{name}": content for name, content in files.items()} | others
+    members = {f"{bundle_prefix}{name}": content for name, content in files.items()} | other_files
     with zipfile.ZipFile(path, "w", method) as file:
         for name, content in members.items():
             with file.open(name, "w", force_zip64=zip64) as member:
@@ -46,33 +46,35 @@ def packed(
     return path
 
 
-def imported(archive: Path, output: Path, capsys: Any) -> tuple[int, str]:
+def import_archive(archive: Path, output: Path, capsys: Any) -> tuple[int, str]:
     """Return the exit code and the words of an import."""
     code = run("import", archive, "--output", output)
-    return code, said(capsys.readouterr())
+    return code, join_stderr(capsys.readouterr())
 
 
 @contextmanager
 def files_no_larger_than(size: int) -> Generator[None]:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    limits_before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits_before[1]))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits_before)
 
 
 def test_a_name_that_the_disk_does_not_take_leaves_nothing_and_is_not_for_want_of_room(
     files: Mapping[str, bytes], tmp_path: Path, capsys: Any
 ) -> None:
     output = tmp_path / "run"
-    archive = packed(tmp_path / "x.trace.zip", files, **{f"x.trace/{'n' * 300}": b""})
-    code, words = imported(archive, output, capsys)
+    archive = pack_bundle(tmp_path / "x.trace.zip", files, **{f"x.trace/{'n' * 300}": b""})
+    code, words = import_archive(archive, output, capsys)
     assert (code, output.exists()) == (3, False), words
     assert "File name too long" in words
     assert "Make room" not in words
     assert "Shorten the name" in words
-    assert imported(packed(archive, files), output, capsys)[0] == 0, "the same place again"
+    assert import_archive(pack_bundle(archive, files), output, capsys)[0] == 0, (
+        "the same place again"
+    )
     assert run("tables", output) == 0
     assert ROWS in capsys.readouterr().out
 
@@ -81,12 +83,12 @@ def test_a_file_for_which_there_is_no_room_leaves_nothing(
     files: Mapping[str, bytes], tmp_path: Path, capsys: Any
 ) -> None:
     output = tmp_path / "run"
-    archive = packed(tmp_path / "x.trace.zip", files, **{"x.trace/zzz": bytes(LARGE + 1)})
+    archive = pack_bundle(tmp_path / "x.trace.zip", files, **{"x.trace/zzz": bytes(LARGE + 1)})
     with files_no_larger_than(LARGE):
-        code, words = imported(archive, output, capsys)
+        code, words = import_archive(archive, output, capsys)
     assert (code, output.exists()) == (3, False), words
     assert "File too large. hint: Name a place on a file system that takes files of" in words
-    assert imported(archive, output, capsys)[0] == 0
+    assert import_archive(archive, output, capsys)[0] == 0
 
 
 def test_exports_for_which_there_is_no_room_leave_nothing(
@@ -95,18 +97,18 @@ def test_exports_for_which_there_is_no_room_leave_nothing(
     file, output = tmp_path / "gpu.xml", tmp_path / "run"
     file.write_text(intervals_xml([(0, 10, 4711, "python3")]) + " " * LARGE)
     with files_no_larger_than(LARGE):
-        code, words = imported(file, output, capsys)
+        code, words = import_archive(file, output, capsys)
     assert (code, output.exists()) == (3, False), words
-    assert imported(file, output, capsys)[0] == 0
+    assert import_archive(file, output, capsys)[0] == 0
 
 
 @pytest.mark.parametrize(
     "form",
     [
         {},
-        {"above": ""},
-        {"above": "a/b/x.trace/"},
-        {"above": "Aufnahme über.trace/"},
+        {"bundle_prefix": ""},
+        {"bundle_prefix": "a/b/x.trace/"},
+        {"bundle_prefix": "Aufnahme über.trace/"},
         {"method": zipfile.ZIP_STORED},
         {"method": zipfile.ZIP_BZIP2},
         {"method": zipfile.ZIP_LZMA},
@@ -122,7 +124,9 @@ def test_exports_for_which_there_is_no_room_leave_nothing(
 def test_a_bundle_is_unpacked_however_it_was_packed(
     files: Mapping[str, bytes], tmp_path: Path, capsys: Any, form: Mapping[str, Any]
 ) -> None:
-    code, words = imported(packed(tmp_path / "x.zip", files, **form), tmp_path / "run", capsys)
+    code, words = import_archive(
+        pack_bundle(tmp_path / "x.zip", files, **form), tmp_path / "run", capsys
+    )
     assert code == 0, words
     assert "beside the bundle" not in words
     assert run("tables", tmp_path / "run") == 0
@@ -133,7 +137,7 @@ def test_files_beside_the_bundle_are_counted_and_named(
     files: Mapping[str, bytes], tmp_path: Path, capsys: Any, subtests: pytest.Subtests
 ) -> None:
     many = {f"notes-{number}.txt": b"" for number in range(7)}
-    for name, others, words in (
+    for name, other_members, words in (
         (
             "one",
             {"README": b"", ".DS_Store": b""},
@@ -143,8 +147,8 @@ def test_files_beside_the_bundle_are_counted_and_named(
         ("rest", many, "notes-4.txt and 2 more."),
     ):
         with subtests.test(name):
-            archive = packed(tmp_path / f"{name}.zip", files, **others)
-            code, text = imported(archive, tmp_path / name, capsys)
+            archive = pack_bundle(tmp_path / f"{name}.zip", files, **other_members)
+            code, text = import_archive(archive, tmp_path / name, capsys)
             assert code == 0, text
             assert words in text
 
@@ -153,7 +157,7 @@ def test_a_zip_file_that_is_not_unpacked_says_why_and_leaves_nothing(
     files: Mapping[str, bytes], tmp_path: Path, capsys: Any, subtests: pytest.Subtests
 ) -> None:
     twice = {f"y.trace/{name}": content for name, content in files.items()}
-    for name, others, words in (
+    for name, other_members, words in (
         ("two", twice, "holds 2 bundles: x.trace, y.trace."),
         ("absolute", {"/etc/evil": b""}, "'/etc/evil' leads out of its folder."),
         ("above", {"x.trace/../../evil": b""}, "leads out of its folder."),
@@ -161,8 +165,8 @@ def test_a_zip_file_that_is_not_unpacked_says_why_and_leaves_nothing(
         ("both", {"x.trace/q": b"", "x.trace/q/r": b""}, "'q/r' is a file and a folder in it."),
     ):
         with subtests.test(name):
-            archive = packed(tmp_path / f"{name}.zip", files, **others)
-            code, text = imported(archive, tmp_path / name, capsys)
+            archive = pack_bundle(tmp_path / f"{name}.zip", files, **other_members)
+            code, text = import_archive(archive, tmp_path / name, capsys)
             assert (code, (tmp_path / name).exists()) == (3, False), text
             assert words in text
 
@@ -174,13 +178,13 @@ def test_links_within_the_bundle_are_refused_and_beside_it_left_out(
         ("x.trace/latest", 3, "is a link or a device."),
         ("latest", 0, "has 1 file beside the bundle, not read: latest."),
     ):
-        archive = packed(tmp_path / "x.zip", files)
+        archive = pack_bundle(tmp_path / "x.zip", files)
         link = zipfile.ZipInfo(name)
         link.external_attr = (stat.S_IFLNK | 0o777) << 16
         with zipfile.ZipFile(archive, "a") as file:
             file.writestr(link, "/etc")
-        ended, text = imported(archive, tmp_path / f"run-{code}", capsys)
-        assert ended == code, text
+        exit_code, text = import_archive(archive, tmp_path / f"run-{code}", capsys)
+        assert exit_code == code, text
         assert words in text, name
 
 
@@ -209,11 +213,11 @@ def test_names_in_another_encoding_are_read_or_refused(
         (_Unmarked, 0, "not read: über.txt."),
         (_Mismarked, 3, "is no zip file that can be read: 'utf-8' codec"),
     ):
-        archive = packed(tmp_path / "x.zip", files)
+        archive = pack_bundle(tmp_path / "x.zip", files)
         with zipfile.ZipFile(archive, "a") as file:
             file.writestr(kind("über.txt"), b"")
-        ended, text = imported(archive, tmp_path / f"run-{code}", capsys)
-        assert ended == code, text
+        exit_code, text = import_archive(archive, tmp_path / f"run-{code}", capsys)
+        assert exit_code == code, text
         assert words in text
 
 
@@ -221,15 +225,17 @@ def test_a_damaged_zip_file_is_refused_in_words_wherever_the_damage_is(
     files: Mapping[str, bytes], tmp_path: Path, capsys: Any, subtests: pytest.Subtests
 ) -> None:
     for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
-        content = packed(tmp_path / "x.zip", files, method=method).read_bytes()
+        content = pack_bundle(tmp_path / "x.zip", files, method=method).read_bytes()
         archive, output = tmp_path / "damaged.zip", tmp_path / "run"
-        cut = [content[: len(content) * part // 3] for part in range(3)]
+        cut_contents = [content[: len(content) * part // 3] for part in range(3)]
         places = range(len(content) // 90, len(content), len(content) // 6)
-        mixed = [content[:at] + b"\x55\xaa\x33" + content[at + 3 :] for at in places]
-        for number, damaged in enumerate([*cut, *mixed]):
+        mixed = [
+            content[:position] + b"\x55\xaa\x33" + content[position + 3 :] for position in places
+        ]
+        for number, damaged in enumerate([*cut_contents, *mixed]):
             with subtests.test(f"{method}, {number}"):
                 archive.write_bytes(damaged)
-                code, text = imported(archive, output, capsys)
+                code, text = import_archive(archive, output, capsys)
                 assert code in {0, 3}, text
                 assert output.exists() is (code == 0), text
                 if code == 0:
@@ -241,4 +247,4 @@ def test_a_run_without_tables_is_no_success(tmp_path: Path, toc_xml: Any, capsys
     assert run("import", tmp_path / "toc.xml", "--output", tmp_path / "run") == 0
     capsys.readouterr()
     assert run("tables", tmp_path / "run") == 4
-    assert "run has no tables." in said(capsys.readouterr())
+    assert "run has no tables." in join_stderr(capsys.readouterr())

@@ -11,8 +11,8 @@ from lxml import etree
 from tracekit.analysis.intervals import Window
 from tracekit.base.units import count, duration, size
 from tracekit.report import chart as charts
-from tracekit.report.chart import Chart, binary, dots, line, linear, svg, whole, words
-from tracekit.report.plots import Level, Placed, course, distribution, levels, roof, sampled
+from tracekit.report.chart import Chart, binary, dots, line, linear, make_integer_axis, svg, words
+from tracekit.report.plots import Level, Placed, course, distribution, levels, roof, sample_level
 
 MS = 1e6
 X = linear("time", 0, 10, lambda value: f"{value:g} s")
@@ -35,8 +35,8 @@ def spot(chart: Chart, label: str) -> tuple[float, float]:
 
 
 def dots_of(chart: Chart) -> list[tuple[float, float]]:
-    found = etree.fromstring(svg(chart)).iter("circle")
-    return [(float(circle.get("cx")), float(circle.get("cy"))) for circle in found]
+    circles = etree.fromstring(svg(chart)).iter("circle")
+    return [(float(circle.get("cx")), float(circle.get("cy"))) for circle in circles]
 
 
 @pytest.mark.parametrize(
@@ -61,38 +61,43 @@ def test_all_are_small_valid_described_and_coloured_by_the_page(chart: Chart) ->
 
 def test_a_label_stands_on_the_chart_beside_its_point() -> None:
     ground = drawn(dots([(5, 0)], "ink")).xpath("//circle")[-1]
-    for at, anchor in {(1, 50): None, (10, 50): "end", (5, 0): None, (5, 100): None}.items():
-        high = drawn(words(at, "paged")).xpath("//text")[-1]
-        low = drawn(words(at, "paged", under=True)).xpath("//text")[-1]
-        assert high.get("text-anchor") == anchor, at
-        assert 11 <= float(high.get("y")) <= float(low.get("y")) < float(ground.get("cy")), at
+    for point, anchor in {(1, 50): None, (10, 50): "end", (5, 0): None, (5, 100): None}.items():
+        upper_label = drawn(words(point, "paged")).xpath("//text")[-1]
+        lower_label = drawn(words(point, "paged", under=True)).xpath("//text")[-1]
+        assert upper_label.get("text-anchor") == anchor, point
+        assert (
+            11
+            <= float(upper_label.get("y"))
+            <= float(lower_label.get("y"))
+            < float(ground.get("cy"))
+        ), point
 
 
 def test_ticks_of_sizes_are_round_in_binary_units() -> None:
-    for high, ticks in (
+    for maximum, ticks in (
         (100 << 20, "0 B | 25 MiB | 50 MiB | 75 MiB | 100 MiB"),
         (700, "0 B | 200 B | 400 B | 600 B | 800 B"),
         (1024, "0 B | 256 B | 512 B | 768 B | 1 KiB"),
         (95 << 10, "0 B | 25 KiB | 50 KiB | 75 KiB | 100 KiB"),
         (3 << 39, "0 B | 512 GiB | 1 TiB | 1.50 TiB"),
     ):
-        axis = binary("", 0, high, size)
-        assert (axis.low, axis.high) == (axis.marks[0], axis.marks[-1]), ticks
-        assert axis.low <= high <= axis.high
+        axis = binary("", 0, maximum, size)
+        assert (axis.minimum, axis.maximum) == (axis.marks[0], axis.marks[-1]), ticks
+        assert axis.minimum <= maximum <= axis.maximum
         assert " | ".join(map(axis.words, axis.marks)) == ticks
 
 
 def test_axes_hold_their_numbers_and_draw_what_lies_outside_at_the_edge() -> None:
     axis = linear("time", 0, 7.3e6, duration)
-    assert (axis.marks[0], axis.low) == (0, 0)
-    assert axis.high == axis.marks[-1] >= 7.3e6
-    assert [axis.project(at, 0, 100) for at in (-1, axis.high / 2, 1e9)] == [0, 50, 100]
+    assert (axis.marks[0], axis.minimum) == (0, 0)
+    assert axis.maximum == axis.marks[-1] >= 7.3e6
+    assert [axis.project(number, 0, 100) for number in (-1, axis.maximum / 2, 1e9)] == [0, 50, 100]
     ends = charts.span("time", 130, 980, str)
-    assert (ends.low, ends.high) == (130, 980)
+    assert (ends.minimum, ends.maximum) == (130, 980)
     assert len(ends.marks) >= 3
     assert all(130 <= mark <= 980 for mark in ends.marks)
     decades = charts.logarithmic("flop/byte", 0.3, 70, "{:g}".format)
-    assert (decades.low, decades.high, decades.marks) == (0.1, 100, (0.1, 1, 10, 100))
+    assert (decades.minimum, decades.maximum, decades.marks) == (0.1, 100, (0.1, 1, 10, 100))
     ways = [decades.project(value, 0, 300) for value in (0.1, 1, 10, 100)]
     assert ways == pytest.approx([0, 100, 200, 300])
     narrow = charts.logarithmic("flop/byte", 2, 70, "{:g}".format)
@@ -103,36 +108,38 @@ def test_a_distribution_names_its_percentiles_and_what_its_last_bin_holds() -> N
     far = distribution("Step", np.append(np.linspace(1, 2, 999), 500) * MS)
     assert {"p50 1.50 ms", "p99 1.99 ms"} <= set(texts(far))
     assert far.summary.endswith("the longest 500 ms.")
-    assert far.x.high < 3 * MS
+    assert far.x.maximum < 3 * MS
     assert far.x.title == "time; the last bin holds all up to 500 ms"
     near = distribution("Step", np.linspace(1, 2, 1000) * MS)
-    assert (near.x.title, near.x.low, near.x.high) == ("time", MS, 2 * MS)
+    assert (near.x.title, near.x.minimum, near.x.maximum) == ("time", MS, 2 * MS)
     single = distribution("Step", np.array([MS]))
     assert all(mark == round(mark) for mark in single.y.marks)
 
 
 def test_a_level_holds_until_the_next_and_the_highest_of_a_part_is_kept() -> None:
     times, values = np.array([30, 60, 61, 120]), np.array([1.0, 9.0, 2.0, 5.0])
-    level = sampled("level", times, values, Window(0, 120))
+    level = sample_level("level", times, values, Window(0, 120))
     assert level.heights == [0.0] * 30 + [1.0] * 30 + [9.0] + [2.0] * 58 + [5.0]
-    assert sampled("level", times, values, Window(40, 60)).heights[-1] == 9
-    twice = sampled("level", np.array([30, 30]), np.array([9.0, 1.0]), Window(30, 60))
+    assert sample_level("level", times, values, Window(40, 60)).heights[-1] == 9
+    twice = sample_level("level", np.array([30, 30]), np.array([9.0, 1.0]), Window(30, 60))
     assert twice.heights == [9.0] + [1.0] * 119
-    assert sampled("level", times[:1], values[:1], Window(30, 30)).heights == [1.0] * 120
+    assert sample_level("level", times[:1], values[:1], Window(30, 30)).heights == [1.0] * 120
 
 
 def test_there_is_no_half_of_what_is_counted() -> None:
-    for high, ticks in {0: "0 | 1", 1: "0 | 1", 2: "0 | 1 | 2", 2.5e6: "0 | 500,000"}.items():
-        axis = course("Waiting", "Few.", Level("a", [0, MS], [high]), count, upward=whole).y
-        assert " | ".join(map(axis.words, axis.marks)).startswith(ticks), high
-        assert axis.high > high
+    for maximum, ticks in {0: "0 | 1", 1: "0 | 1", 2: "0 | 1 | 2", 2.5e6: "0 | 500,000"}.items():
+        axis = course(
+            "Waiting", "Few.", Level("a", [0, MS], [maximum]), count, upward=make_integer_axis
+        ).y
+        assert " | ".join(map(axis.words, axis.marks)).startswith(ticks), maximum
+        assert axis.maximum > maximum
 
 
 def test_a_level_goes_up_and_down_and_has_no_corner_where_it_stays() -> None:
     falls = Level("memory", [0, 25 * MS, 50 * MS, 75 * MS, 100 * MS], [1, 3, 3, 2])
     chart = levels("Memory", "Two.", [falls], "{:g}".format)
     corners = [(0, 1), (25, 1), (25, 3), (75, 3), (75, 2), (100, 2)]
-    expected = line([(at * MS, value) for at, value in corners], falls.color)
+    expected = line([(time * MS, value) for time, value in corners], falls.color)
     assert svg(chart) == svg(replace(chart, shapes=(expected, chart.shapes[-1])))
     two = levels("Memory", "Two.", [falls, LEVEL], size)
     assert svg(two).count("stroke-dasharray") == 1
@@ -160,5 +167,5 @@ def test_the_roof_of_memory_is_named_away_from_all_others(intensity: float) -> N
     arithmetic = next(text for text in texts(chart) if text.startswith("arithmetic "))
     assert spot(chart, memory)[1] - spot(chart, arithmetic)[1] > 11
     [(across, up)] = dots_of(chart)
-    left, height = spot(chart, memory)
-    assert abs(left - across) > 8 or abs(height - up) > 11
+    label_x, height = spot(chart, memory)
+    assert abs(label_x - across) > 8 or abs(height - up) > 11

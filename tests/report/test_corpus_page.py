@@ -28,19 +28,19 @@ def test_the_targets_work_and_the_others_are_told_apart(
         (tmp_path / export.name).symlink_to(export)
     [pid] = etree.parse(folder / f"{name}_toc.xml").xpath("//target/process/@pid")
     tables = Tables(tmp_path, frozenset({int(pid)}))
-    known = Given(tables, Provenance(targets=(Process(1, "any"),)))
-    line = timeline(bare().result, known)
+    given_tables = Given(tables, Provenance(targets=(Process(1, "any"),)))
+    line = timeline(bare().result, given_tables)
     table = tables["gpu_intervals"]
-    own, others = table[table["target"]], table[~table["target"]]
+    target_rows, other_rows = table[table["target"]], table[~table["target"]]
     device = [track for track in line.tracks if track.kind is Kind.DEVICE]
-    assert sum(track.starts.size for track in device) == len(own) > 0
-    assert busy(device[0].starts, device[0].ends) <= busy(*spans(own))
+    assert sum(track.starts.size for track in device) == len(target_rows) > 0
+    assert busy(device[0].starts, device[0].ends) <= busy(*spans(target_rows))
     foreign = [track for track in line.tracks if track.kind is Kind.OTHERS]
-    assert sum(track.starts.size for track in foreign) <= len(others)
+    assert sum(track.starts.size for track in foreign) <= len(other_rows)
     assert "WindowServer" in [track.name for track in foreign]
     [gaps] = [track for track in line.tracks if track.kind is Kind.IDLE]
-    loop = known["loop"]
-    busy_time = busy(*clip(*spans(own), loop.start, loop.end))
+    loop = given_tables["loop"]
+    busy_time = busy(*clip(*spans(target_rows), loop.start, loop.end))
     assert gaps.durations.sum() == loop.length - busy_time > 0
     page = render(bare().result, tables, redact=str)
     assert len(page.encode()) <= 250_000
@@ -51,11 +51,11 @@ def test_a_bundle_of_time_profiler_shows_where_samples_lie(corpus: Path, tmp_pat
     [bundle] = corpus.glob("*/_history_*/cpu_time_profiler.trace")
     [recording] = pipeline.import_([bundle], tmp_path / "run")
     result = pipeline.analyze(recording)
-    known = {metric.name: metric.value for metric in result.metrics}
-    assert known["cpu_time"] == 68_000_000
+    metric_values = {metric.name: metric.value for metric in result.metrics}
+    assert metric_values["cpu_time"] == 68_000_000
     life = 893_501_000 - 808_578_624  # it was launched late, as its life cycle tells
-    assert known["target_life"] == life
-    assert known["cpu_utilization"] == pytest.approx(68_000_000 / life)
+    assert metric_values["target_life"] == life
+    assert metric_values["cpu_utilization"] == pytest.approx(68_000_000 / life)
     page = pipeline.report(recording).read_text("utf-8")
     assert "95.6 % of their weight in main" in page
     assert "That is 80.1 % of the 84.9 ms of its life" in page
@@ -68,9 +68,9 @@ def test_a_page_of_real_counters_claims_no_rate_and_no_idle_time(
 ) -> None:
     [recording] = pipeline.import_([corpus / "xcode-counters"], tmp_path / "run")
     result = pipeline.analyze(recording)
-    known = {metric.name: metric.value for metric in result.metrics}
-    assert known["replay_occupancy"] == pytest.approx(0.1884, abs=1e-3)
-    assert known["idle_ratio"] is None
+    metric_values = {metric.name: metric.value for metric in result.metrics}
+    assert metric_values["replay_occupancy"] == pytest.approx(0.1884, abs=1e-3)
+    assert metric_values["idle_ratio"] is None
     page = pipeline.report(recording).read_text("utf-8")
     assert page.count("serialized replay at a fixed clock") >= 4
     assert 'id="bubbles"' not in page

@@ -41,21 +41,27 @@ class Damaged(dict[str, Any]):
 
 
 def gate_of(tables: Any, name: str) -> Gate:
-    found = {gate.table: gate for gate in gates(tables)}
-    assert set(found) == used_tables()
-    return found[name]
+    gates_by_table = {gate.table: gate for gate in gates(tables)}
+    assert set(gates_by_table) == used_tables()
+    return gates_by_table[name]
 
 
 def test_rows_are_the_targets_and_those_of_others_are_counted() -> None:
     two = [{"start": 1, "target": True, "clock": "host"}, {"start": 2, "target": False}]
     tables = frames(gpu_intervals=two)
-    own = of_target(tables, "gpu_intervals")
-    assert (own.frame["start"].tolist(), own.clock, own.absence) == ([1], "host", "")
+    target_rows = of_target(tables, "gpu_intervals")
+    assert (target_rows.frame["start"].tolist(), target_rows.clock, target_rows.absence) == (
+        [1],
+        "host",
+        "",
+    )
     tables["gpu_intervals"] = tables["gpu_intervals"].iloc[1:]
     absence = "none of the 1 rows of gpu_intervals belongs to the target"
     assert of_target(tables, "gpu_intervals").absence == absence
-    both = frame("gpu_intervals", [{"start": 1, "clock": "host"}, {"start": 2, "clock": "gpu"}])
-    assert rows({"gpu_intervals": both}, "gpu_intervals").clock == "gpu and host"
+    mixed_intervals = frame(
+        "gpu_intervals", [{"start": 1, "clock": "host"}, {"start": 2, "clock": "gpu"}]
+    )
+    assert rows({"gpu_intervals": mixed_intervals}, "gpu_intervals").clock == "gpu and host"
 
 
 def test_no_rows_no_rows_of_the_target_no_table_and_a_damaged_one_differ() -> None:
@@ -74,12 +80,12 @@ def test_no_rows_no_rows_of_the_target_no_table_and_a_damaged_one_differ() -> No
 
 
 def test_the_window_is_the_marked_one_else_that_of_the_targets_work() -> None:
-    ran = [{"start": 7, "duration": 5, "target": True}, {"start": 1, "duration": 90}]
+    intervals = [{"start": 7, "duration": 5, "target": True}, {"start": 1, "duration": 90}]
     phases = [
         {"name": "warm-up", "start": 0, "duration": 10},
         {"name": "steady", "start": 10, "duration": 20},
     ]
-    tables = frames(phases=phases, gpu_intervals=ran)
+    tables = frames(phases=phases, gpu_intervals=intervals)
     marked = marked_window(tables)
     assert marked == steady_or_busy_window(tables) == Window(10, 30, "the steady window")
     for less in ({}, {"phases": tables["phases"].iloc[:1]}):
@@ -117,15 +123,15 @@ def test_tables_and_metrics_of_the_analysis_come_from_the_first_recorded_one() -
 
 @given(st.text())
 def test_a_line_is_one_line_and_can_be_read_back_whatever_it_was(text: str) -> None:
-    shown = line(text)
-    assert shown.encode().decode() == shown
-    assert len(shown) <= LONGEST
-    assert "\n" not in shown
-    assert line(shown) == shown
+    clean_line = line(text)
+    assert clean_line.encode().decode() == clean_line
+    assert len(clean_line) <= LONGEST
+    assert "\n" not in clean_line
+    assert line(clean_line) == clean_line
 
 
 def test_words_are_made_fit_for_their_place() -> None:
-    for word, raw, said in (
+    for word, raw, expected_text in (
         (line, "  a \n\t b  ", "a b"),
         (line, "x" * LONGEST, "x" * LONGEST),
         (line, "x" * (LONGEST + 1), "x" * (LONGEST - 1) + "…"),
@@ -138,7 +144,7 @@ def test_words_are_made_fit_for_their_place() -> None:
         (sentence, "Why?", "Why?"),
         (sentence, "", ""),
     ):
-        assert word(raw) == said
+        assert word(raw) == expected_text
 
 
 def test_nested_values_become_lines() -> None:

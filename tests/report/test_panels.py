@@ -34,34 +34,34 @@ NOTHING = bare().result
 
 def test_latencies_of_the_steady_window_begin_in_it_and_before_its_end() -> None:
     rows = [
-        {"committed": at * MS, "commit_to_start": (at + 1) * MS, "target": at != 2}
-        for at in range(5)
+        {"committed": number * MS, "commit_to_start": (number + 1) * MS, "target": number != 2}
+        for number in range(5)
     ]
     phases = [{"name": "steady", "start": MS, "duration": 2 * MS}]
     tables = frames(command_buffers=rows, phases=phases)
     [(steady, *_)] = latencies.context(NOTHING, tables)["known"]
     assert (steady.name, steady.times.tolist()) == ("Commit to start", [2 * MS])
     del tables["phases"]
-    [(whole, _, percentiles)] = latencies.context(NOTHING, tables)["known"]
-    assert whole.times.size == 4
+    [(whole_run, _, percentiles)] = latencies.context(NOTHING, tables)["known"]
+    assert whole_run.times.size == 4
     assert percentiles == pytest.approx([3 * MS, 4.85 * MS, 4.97 * MS, 5 * MS])
 
 
 def test_each_variant_with_enough_steps_has_its_own_chart() -> None:
     rows = [
-        {"start": at, "duration": (at + 1) * MS, "phase": "steady", "variant": variant}
-        for at, variant in enumerate("a" * FEWEST + "b" * (FEWEST - 1))
+        {"start": start, "duration": (start + 1) * MS, "phase": "steady", "variant": variant}
+        for start, variant in enumerate("a" * FEWEST + "b" * (FEWEST - 1))
     ]
     context = latencies.context(NOTHING, frames(steps=rows))
-    assert [known.name for known, *_ in context["known"]] == ["Step of a", "Step of b"]
+    assert [latency.name for latency, *_ in context["known"]] == ["Step of a", "Step of b"]
     assert [chart.title for chart in context["charts"]] == ["Step of a"]
 
 
 def test_memory_grows_from_the_last_phase_that_is_known() -> None:
     def growth(**levels: int | None) -> int | None:
         rows = [
-            {"time": at, "phase": phase, "what": "resident", "bytes": level}
-            for at, (phase, level) in enumerate(levels.items())
+            {"time": time, "phase": phase, "what": "resident", "bytes": level}
+            for time, (phase, level) in enumerate(levels.items())
         ]
         [sort] = memory.context(NOTHING, frames(memory_profile=rows))["sorts"]
         return sort["growth"]
@@ -74,17 +74,19 @@ def test_memory_grows_from_the_last_phase_that_is_known() -> None:
 
 def test_what_is_not_known_for_one_reason_stands_together() -> None:
     rows = [
-        {"time": 0, "phase": phase, "what": what, "bytes": None, "reason": "No vmmap."}
+        {"time": 0, "phase": phase, "what": kind, "bytes": None, "reason": "No vmmap."}
         for phase in ("setup", "steady")
-        for what in ("resident", "footprint")
+        for kind in ("resident", "footprint")
     ]
     context = memory.context(NOTHING, frames(memory_profile=rows))
     assert context["reasons"] == [("Resident, Footprint (setup, steady)", "No vmmap.")]
 
 
 def test_memory_over_the_run_takes_a_few_samples() -> None:
-    own = {"target": True, "pid": 7}
-    samples = [{"time": at * 1_000, "memory": (at + 1) << 20} | own for at in range(8)]
+    common_cells = {"target": True, "pid": 7}
+    samples = [
+        {"time": number * 1_000, "memory": (number + 1) << 20} | common_cells for number in range(8)
+    ]
     context = memory.context(NOTHING, frames(process_samples=samples))
     assert context["chart"].summary.startswith("Resident from 1 MiB to")
     assert memory.context(NOTHING, frames(process_samples=samples[:7])) is None
@@ -95,7 +97,7 @@ MODEL |= {"flops": 2 * MS}
 
 
 def points_of(provenance: Provenance = M1, **model: Any) -> Any:
-    steps = [{"start": at * MS, "duration": MS, "phase": "steady"} for at in range(4)]
+    steps = [{"start": number * MS, "duration": MS, "phase": "steady"} for number in range(4)]
     tables = frames(step_models=[MODEL | model], steps=steps)
     return roofline.context(bare().having(provenance=provenance).result, tables)
 
@@ -123,8 +125,10 @@ def test_without_a_roof_it_says_why() -> None:
 
 def test_each_variant_has_its_own_median() -> None:
     steps = [
-        {"start": at * MS, "duration": length * MS, "phase": "steady", "variant": variant}
-        for at, (variant, length) in enumerate([("a", 1), ("b", 3), ("a", 1), ("b", 3), ("b", 9)])
+        {"start": number * MS, "duration": length * MS, "phase": "steady", "variant": variant}
+        for number, (variant, length) in enumerate(
+            [("a", 1), ("b", 3), ("a", 1), ("b", 3), ("b", 9)]
+        )
     ]
     models = [MODEL | {"variant": variant} for variant in "abc"]
     result = bare().having(provenance=M1).result
@@ -134,17 +138,17 @@ def test_each_variant_has_its_own_median() -> None:
 
 def read(*readings: tuple[int, float]) -> dict[str, pd.DataFrame]:
     rows = [
-        {"time": at, "name": "gpu_power", "value": value, "unit": "W", "source": "macmon"}
-        for at, value in readings
+        {"time": time, "name": "gpu_power", "value": value, "unit": "W", "source": "macmon"}
+        for time, value in readings
     ]
     return frames(gauges=rows)
 
 
 def test_readings_are_summed_up_in_the_steady_window_and_drawn_over_the_run() -> None:
-    tables = read(*((at, at % 2) for at in range(5000)))
+    tables = read(*((time, time % 2) for time in range(5000)))
     steady = [{"name": "steady", "start": 500, "duration": 499}]
     context = telemetry.context(NOTHING, tables | frames(phases=steady))
-    assert (context["levels"][0]["count"], context["charts"][0].x.high) == (500, 4999)
+    assert (context["levels"][0]["count"], context["charts"][0].x.maximum) == (500, 4999)
     [single] = telemetry.context(NOTHING, read((5, 0.0)))["levels"]
     assert single["numbers"] == ["0 W"] * 3
     assert telemetry.context(NOTHING, {}) is None
@@ -152,8 +156,8 @@ def test_readings_are_summed_up_in_the_steady_window_and_drawn_over_the_run() ->
 
 def test_levels_of_heat_are_whole() -> None:
     even = ((1.0, 1.0), "1 level throughout.", ["0", "1"])
-    high = ((0.0, 2.0), "Between 0 level and 2 level.", ["0", "1", "2"])
-    for values, summary, marks in (even, high):
+    uneven = ((0.0, 2.0), "Between 0 level and 2 level.", ["0", "1", "2"])
+    for values, summary, marks in (even, uneven):
         gauges = read(*enumerate(values))["gauges"].assign(name="thermal_pressure", unit="level")
         [chart] = telemetry.context(NOTHING, {"gauges": gauges})["charts"]
         assert chart.summary == summary, values
@@ -161,23 +165,25 @@ def test_levels_of_heat_are_whole() -> None:
 
 
 def test_a_rate_is_of_steps_that_are_alike_and_no_part_of_measuring() -> None:
-    rows = [{"start": 2 * at * MS, "duration": 2 * MS, "phase": "steady"} for at in range(40)]
+    rows = [
+        {"start": 2 * number * MS, "duration": 2 * MS, "phase": "steady"} for number in range(40)
+    ]
     steps = frame("steps", rows)
     context = throughput.context(NOTHING, {"steps": steps})
     assert [chart.title for chart in context["charts"]] == ["Steps/s"]
     assert [part["rate"] for part in context["parts"]] == ["500 steps/s"] * 3
-    for none in (steps.assign(phase="overhead"), steps.assign(variant=["a", "b"] * 20)):
-        context = throughput.context(NOTHING, {"steps": none})
-        assert (context["charts"], context["parts"]) == ([], []), none
+    for excluded_steps in (steps.assign(phase="overhead"), steps.assign(variant=["a", "b"] * 20)):
+        context = throughput.context(NOTHING, {"steps": excluded_steps})
+        assert (context["charts"], context["parts"]) == ([], []), excluded_steps
 
 
 def test_cycles_are_counted_and_no_time_is_made_of_them() -> None:
-    own = {"time": 1, "weight": 1_500, "stack": 0, "tid": 70}
+    common_cells = {"time": 1, "weight": 1_500, "stack": 0, "tid": 70}
     functions = pd.DataFrame({"stack": [0], "depth": [0], "function": ["main"]})
-    tables = frames(cycle_profile=[own | {"target": True}]) | {"profile_frames": functions}
+    tables = frames(cycle_profile=[common_cells | {"target": True}]) | {"profile_frames": functions}
     context = cpu_time.context(NOTHING, tables)
     assert (context["weight"], context["asleep"]) == ("1,500 cycles", "")
-    theirs = frames(cpu_profile=[own | {"target": False}])
+    theirs = frames(cpu_profile=[common_cells | {"target": False}])
     assert "belongs to the target" in cpu_time.context(NOTHING, theirs)["absence"]
 
 
@@ -224,8 +230,12 @@ def test_causes_stand_by_their_time_and_come_to_all_of_it(gaps: Any) -> None:
 
 
 def test_idle_time_without_unknown_causes_without_any_and_without_load(gaps: Any) -> None:
-    known = bubbles.context(NOTHING, gaps | {"gaps": gaps["gaps"].iloc[:3]})["causes"][-1]
-    assert (known["cause"], known["count"], known["share"]) == ("unattributed", 0, 0.0)
+    last_cause = bubbles.context(NOTHING, gaps | {"gaps": gaps["gaps"].iloc[:3]})["causes"][-1]
+    assert (last_cause["cause"], last_cause["count"], last_cause["share"]) == (
+        "unattributed",
+        0,
+        0.0,
+    )
     never = bubbles.context(NOTHING, gaps | {"gaps": gaps["gaps"].iloc[:0]})
     assert (never["absence"], never["idle"], never["causes"], never["parties"]) == ("", 0, [], [])
     unknown = bubbles.context(NOTHING, Given(host_run().tables, NOTHING.provenance))
@@ -233,15 +243,17 @@ def test_idle_time_without_unknown_causes_without_any_and_without_load(gaps: Any
 
 
 def test_rows_beyond_the_first_are_summed() -> None:
-    own = {"duration": 10, "channel": "Compute", "target": True}
-    many = [{"start": at, "label": f"k{at}"} | own for at in range(MOST_ROWS + 4)]
+    common_cells = {"duration": 10, "channel": "Compute", "target": True}
+    many = [
+        {"start": number, "label": f"k{number}"} | common_cells for number in range(MOST_ROWS + 4)
+    ]
     context = work.context(NOTHING, frames(gpu_intervals=many))
     assert (len(context["groups"]), context["rest"], context["rest_total"]) == (MOST_ROWS, 4, 40)
 
 
 def test_equal_totals_stand_by_name_and_rows_without_a_duration_do_not_count() -> None:
     rows: list[dict[str, Any]] = [{"start": 1}, {"start": 9, "duration": 0, "label": "k"}]
-    rows += [{"start": at, "duration": 5, "label": "ab"[at % 2]} for at in (5, 4, 7)]
+    rows += [{"start": start, "duration": 5, "label": "ab"[start % 2]} for start in (5, 4, 7)]
     table = frame("gpu_intervals", rows)
     groups = by_time(table, "channel", table["label"])
     columns = ("channel", "label", "count", "share", "first")
@@ -253,19 +265,21 @@ def test_equal_totals_stand_by_name_and_rows_without_a_duration_do_not_count() -
 
 
 def test_it_says_how_often_an_iteration_has_each_kernel() -> None:
-    made = Stock()
+    stock = Stock()
     for _ in range(20):
         for _ in range(3):
-            made.buffer([200, 50], names=("gemv", "rope"))
-        made.buffer([900], names=("softmax",))
-        made.wait()
-        made.spend(500)
-    result = made.analyzed()
-    context = work.context(result, Given(made.tables(), result.provenance))
+            stock.buffer([200, 50], names=("gemv", "rope"))
+        stock.buffer([900], names=("softmax",))
+        stock.wait()
+        stock.spend(500)
+    result = stock.analyze_tables()
+    context = work.context(result, Given(stock.tables(), result.provenance))
     assert context["unit"] == "iteration"
-    each = {group["label"].rpartition(":")[2]: group["each"] for group in context["groups"]}
-    assert each == pytest.approx({"gemv": 3, "rope": 3, "softmax": 1}, abs=0.1)
-    assert work.context(result, made.tables())["unit"] == ""
+    counts_by_kernel = {
+        group["label"].rpartition(":")[2]: group["each"] for group in context["groups"]
+    }
+    assert counts_by_kernel == pytest.approx({"gemv": 3, "rope": 3, "softmax": 1}, abs=0.1)
+    assert work.context(result, stock.tables())["unit"] == ""
 
 
 def test_a_server_that_was_never_busy_or_never_measured_says_so() -> None:
@@ -290,7 +304,7 @@ HOST = {"recorder": "host", "workload": "gemm"}
 
 
 def test_the_same_again_is_said_only_where_it_is_known() -> None:
-    for made, options in (
+    for provenance_fields, options in (
         (
             {**XCTRACE, "command": ("./probe", "a b"), "repeats": 3},
             "--recorder xctrace --template 'Metal System Trace' --repeats 3 -- ./probe 'a b'",
@@ -307,9 +321,9 @@ def test_the_same_again_is_said_only_where_it_is_known() -> None:
             "--workload gemm --recorder host --warmup 0 --workloads 'my own'",
         ),
     ):
-        result = bare().having(provenance=Provenance(**made)).result
+        result = bare().having(provenance=Provenance(**provenance_fields)).result
         command = f"tracekit capture {options}" if options else ""
-        assert reproduce.context(result, {})["command"] == command, made
+        assert reproduce.context(result, {})["command"] == command, provenance_fields
 
 
 IDLE = Finding("idle", Severity.WARNING, "The GPU was idle for 3.5 ms.", "", (), 5)
@@ -327,8 +341,13 @@ NOTE = Finding("cost", Severity.NOTE, "Recording cost 1 %.", "")
 
 
 def test_the_verdict_is_the_first_of_the_worst_findings() -> None:
-    known = {"p": Status.PASSED, "f": Status.FOUND, "a": Status.ABSTAINED, "x": Status.FAILED}
-    for findings, statuses, tone, said in (
+    statuses_by_letter = {
+        "p": Status.PASSED,
+        "f": Status.FOUND,
+        "a": Status.ABSTAINED,
+        "x": Status.FAILED,
+    }
+    for findings, statuses, tone, expected_text in (
         ((), "", "unclear", "Nothing was checked, so nothing can be said."),
         ((SHARED, IDLE, NOTE), "f", "error", f"Do not trust these numbers yet. {SHARED.message}"),
         ((IDLE,), "f", "warning", "The GPU was idle for 3.5 ms."),
@@ -341,26 +360,46 @@ def test_the_verdict_is_the_first_of_the_worst_findings() -> None:
         ((), "pax", "unclear", "No fault was found by 1 of 3 checks; 2 could not be made."),
         ((), "a", "unclear", "Nothing can be said: none of 1 check could be made."),
     ):
-        checks = tuple(RuleCheck(f"rule-{at}", known[letter]) for at, letter in enumerate(statuses))
-        found = verdict_of(bare().having(findings=findings, checks=checks).result)
-        assert (found.tone, f"{found.lead} {found.message}".strip()) == (tone, said)
+        checks = tuple(
+            RuleCheck(f"rule-{number}", statuses_by_letter[letter])
+            for number, letter in enumerate(statuses)
+        )
+        verdict = verdict_of(bare().having(findings=findings, checks=checks).result)
+        assert (verdict.tone, f"{verdict.lead} {verdict.message}".strip()) == (tone, expected_text)
 
 
-def known(name: str, value: float | None, unit: str = "ns", reason: str = "") -> Measurement:
+def make_measurement(
+    name: str, value: float | None, unit: str = "ns", reason: str = ""
+) -> Measurement:
     return Measurement(name, value, unit, Better.NEITHER, reason)
 
 
-def compared(*bounds: Measurement) -> tuple[Measurement, ...]:
-    first = (known("max_error_paged", 0.0002, ""), known("step_time_paged", 2 * MS))
-    speed = known("tokens_per_second_paged", 8_000, "tokens/s")
-    return (*first, speed, known("step_time_sdpa", 5 * MS), known("speedup", 2.5, "x"), *bounds)
+def make_comparison(*bounds: Measurement) -> tuple[Measurement, ...]:
+    first_measurements = (
+        make_measurement("max_error_paged", 0.0002, ""),
+        make_measurement("step_time_paged", 2 * MS),
+    )
+    speed = make_measurement("tokens_per_second_paged", 8_000, "tokens/s")
+    return (
+        *first_measurements,
+        speed,
+        make_measurement("step_time_sdpa", 5 * MS),
+        make_measurement("speedup", 2.5, "x"),
+        *bounds,
+    )
 
 
-def shown(run: Any) -> list[tuple[str, str, str]]:
-    return [(each["name"], each["value"], each["note"]) for each in headlines(run.result, {})]
+def list_headlines(run: Any) -> list[tuple[str, str, str]]:
+    return [
+        (headline["name"], headline["value"], headline["note"])
+        for headline in headlines(run.result, {})
+    ]
 
 
-USUAL = (known("step_rate", 400, "steps/s"), known("host_idle_ratio", 0.01, "ratio"))
+USUAL = (
+    make_measurement("step_rate", 400, "steps/s"),
+    make_measurement("host_idle_ratio", 0.01, "ratio"),
+)
 
 
 SURE = " with 95 % confidence"
@@ -381,8 +420,8 @@ def test_a_comparison_begins_with_its_speed_up_and_how_sure_it_is(
     low: float | None, high: float | None, note: str
 ) -> None:
     ends = {"speedup_low_95": low, "speedup_high_95": high}
-    bounds = [known(name, end, "x", "too few pairs") for name, end in ends.items()]
-    numbers = shown(bare().having(metrics=USUAL, results=compared(*bounds)))
+    bounds = [make_measurement(name, end, "x", "too few pairs") for name, end in ends.items()]
+    numbers = list_headlines(bare().having(metrics=USUAL, results=make_comparison(*bounds)))
     assert [f"{name} {value}" for name, value, _ in numbers] == [
         *("speedup 2.50 x", "step_time_paged 2 ms", "step_time_sdpa 5 ms", "host_idle_ratio 1.0 %")
     ]
@@ -390,40 +429,54 @@ def test_a_comparison_begins_with_its_speed_up_and_how_sure_it_is(
 
 
 def test_a_speed_up_without_bounds_or_value_is_not_left_out() -> None:
-    assert shown(bare().having(results=compared()))[0][2] == "paged over sdpa"
-    absent = known("speedup", None, "x", "there was no pair of steps")
-    [first, second] = headlines(bare().having(metrics=USUAL[:1], results=(absent,)).result, {})
-    assert (first["value"], first["known"], second["name"]) == ("not available", False, "step_rate")
-    assert first["source"] == "not available, because there was no pair of steps"
+    assert list_headlines(bare().having(results=make_comparison()))[0][2] == "paged over sdpa"
+    missing_speedup = make_measurement("speedup", None, "x", "there was no pair of steps")
+    [first_headline, second] = headlines(
+        bare().having(metrics=USUAL[:1], results=(missing_speedup,)).result, {}
+    )
+    assert (first_headline["value"], first_headline["known"], second["name"]) == (
+        "not available",
+        False,
+        "step_rate",
+    )
+    assert first_headline["source"] == "not available, because there was no pair of steps"
 
 
 def test_a_server_begins_with_its_latencies_and_a_program_with_what_it_printed() -> None:
     served = (
-        known("tokens_per_second", 326, "tokens/s"),
-        known("host_idle_ratio", 0.18, "ratio"),
-        known("ttft_p50", 26.5 * MS),
-        known("ttft_p99", 143 * MS),
-        known("tpot_p50", 8 * MS),
-        known("tpot_p99", None, reason="no request was completed."),
-        known("request_rate_served", 10, "requests/s"),
+        make_measurement("tokens_per_second", 326, "tokens/s"),
+        make_measurement("host_idle_ratio", 0.18, "ratio"),
+        make_measurement("ttft_p50", 26.5 * MS),
+        make_measurement("ttft_p99", 143 * MS),
+        make_measurement("tpot_p50", 8 * MS),
+        make_measurement("tpot_p99", None, reason="no request was completed."),
+        make_measurement("request_rate_served", 10, "requests/s"),
     )
-    assert shown(bare().having(metrics=served)) == [
+    assert list_headlines(bare().having(metrics=served)) == [
         ("ttft_p50", "26.5 ms", "99th percentile 143 ms"),
         ("tpot_p50", "8 ms", ""),
         ("tokens_per_second", "326 tokens/s", ""),
         ("request_rate_served", "10 requests/s", ""),
     ]
-    printed = (known("pp512_tokens_per_second", 711.25, "tokens/s"), known("load_time", 5))
-    names = [name for name, *_ in shown(bare().having(metrics=USUAL, results=printed))]
+    printed = (
+        make_measurement("pp512_tokens_per_second", 711.25, "tokens/s"),
+        make_measurement("load_time", 5),
+    )
+    names = [name for name, *_ in list_headlines(bare().having(metrics=USUAL, results=printed))]
     assert names == ["pp512_tokens_per_second", "host_idle_ratio", "step_rate"]
 
 
 def test_first_numbers_are_those_that_are_known_and_at_most_four() -> None:
-    whole, steady = known("gpu_idle_ratio", 0.3, "ratio"), known("idle_ratio", 0.1, "ratio")
-    assert [name for name, *_ in shown(bare().having(metrics=(whole, steady)))] == ["idle_ratio"]
-    unknown = tuple(known(f"m{at}", None, reason="no.") for at in range(9))
-    assert len(shown(bare().having(metrics=unknown))) == MOST_NUMBERS
-    [(name, *_)] = shown(bare().having(metrics=(*unknown, whole)))
+    run_ratio, steady = (
+        make_measurement("gpu_idle_ratio", 0.3, "ratio"),
+        make_measurement("idle_ratio", 0.1, "ratio"),
+    )
+    assert [name for name, *_ in list_headlines(bare().having(metrics=(run_ratio, steady)))] == [
+        "idle_ratio"
+    ]
+    unknown = tuple(make_measurement(f"m{number}", None, reason="no.") for number in range(9))
+    assert len(list_headlines(bare().having(metrics=unknown))) == MOST_NUMBERS
+    [(name, *_)] = list_headlines(bare().having(metrics=(*unknown, run_ratio)))
     assert name == "gpu_idle_ratio"
 
 
@@ -439,17 +492,19 @@ def test_how_the_marks_came_onto_the_traces_time_is_said() -> None:
 
 
 def test_a_counter_set_that_is_not_named_or_not_on_is_told_from_one_that_is() -> None:
-    xctrace, named = Provenance(recorder="xctrace"), paced_run().tables
-    off = {"settings": named["settings"].assign(setting="Counter Set: (null)")}
-    assert counter_set(Provenance(recorder="host"), named).startswith("none: the host recorder")
-    assert counter_set(xctrace, named) == "Performance Limiters; 120 samples of counters"
+    xctrace, named_tables = Provenance(recorder="xctrace"), paced_run().tables
+    off = {"settings": named_tables["settings"].assign(setting="Counter Set: (null)")}
+    assert counter_set(Provenance(recorder="host"), named_tables).startswith(
+        "none: the host recorder"
+    )
+    assert counter_set(xctrace, named_tables) == "Performance Limiters; 120 samples of counters"
     assert counter_set(xctrace, off) == "none is switched on; no samples of counters"
     assert counter_set(xctrace, {}).startswith("not known, because no table of contents")
 
 
 def test_what_a_warning_says_already_is_no_loss() -> None:
-    known = Capabilities(Identity(chip="Apple M1"), "2026-11-20T10:15:03+00:00")
-    provenance = Provenance(warnings=("It is cut.",), capabilities=known)
+    capabilities = Capabilities(Identity(chip="Apple M1"), "2026-11-20T10:15:03+00:00")
+    provenance = Provenance(warnings=("It is cut.",), capabilities=capabilities)
     context = health.context(paced_run().having(provenance=provenance).result, paced_run().tables)
-    assert (context["losses"], context["capabilities"]) == ([], known)
+    assert (context["losses"], context["capabilities"]) == ([], capabilities)
     assert health.context(paced_run().result, paced_run().tables)["losses"] == ["It is cut."]

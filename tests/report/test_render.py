@@ -17,7 +17,7 @@ from page_words import readable
 from report_runs import Run, bare, host_run, paced_run
 from tracekit.analysis.result import Better, Measurement, RuleCheck, Status
 from tracekit.analysis.rule import Evidence, Finding, Severity
-from tracekit.base.files import shipped
+from tracekit.base.files import find_shipped_folder
 from tracekit.base.recording import Overhead, Process, Provenance, Stage
 from tracekit.report import chart
 from tracekit.report.panels import PANELS
@@ -48,11 +48,13 @@ def test_a_page_links_its_panels_and_its_policy_allows_just_what_is_on_it(name: 
     run = getattr(report_runs, name)()
     page = page_of(run)
     root = html.document_fromstring(page)
-    shown = [panel.name for panel in PANELS if panel.context(run.result, run.tables) is not None]
-    assert root.xpath("//section/@id") == shown
+    panel_names = [
+        panel.name for panel in PANELS if panel.context(run.result, run.tables) is not None
+    ]
+    assert root.xpath("//section/@id") == panel_names
     assert root.xpath("//section/@aria-labelledby") == root.xpath("//h2/@id")
     links, ids = root.xpath("//a/@href"), root.xpath("//@id")
-    assert {f"#{name}" for name in shown} <= set(links) <= {f"#{name}" for name in ids}
+    assert {f"#{name}" for name in panel_names} <= set(links) <= {f"#{name}" for name in ids}
     assert len(ids) == len(set(ids))
     loads = ("src", "srcset", "action", "ping", "background", "style", "onclick", "onerror")
     assert not root.xpath(" | ".join(f"//@{name}" for name in loads))
@@ -76,7 +78,7 @@ def test_evidence_carries_its_window_for_the_timeline() -> None:
     assert "GPU times" not in root.text_content(), "a host recording is no GPU's"
 
 
-def spoiled(word: str) -> Any:
+def make_run_of_word(word: str) -> Any:
     row = {"start": 5, "duration": 5, "channel": word, "label": word, "process": word}
     provenance = Provenance(
         **dict.fromkeys(("workload", "created", "recorder"), word),
@@ -101,7 +103,7 @@ def spoiled(word: str) -> Any:
 
 
 def test_hostile_strings_change_neither_the_page_nor_its_reading() -> None:
-    page = render(*spoiled(HOSTILE), redact=str)
+    page = render(*make_run_of_word(HOSTILE), redact=str)
     root = html.document_fromstring(page)
     assert (len(root.xpath("//script")), root.xpath("//img")) == (2, [])
     assert not re.search("[\u0000-\u0008\u000b-\u001f\u2028\u202e]", page)
@@ -111,7 +113,7 @@ def test_hostile_strings_change_neither_the_page_nor_its_reading() -> None:
 
 def test_every_string_passes_the_redaction() -> None:
     secret = "xsecretx"
-    spoiled_run = spoiled(secret)
+    spoiled_run = make_run_of_word(secret)
     page = render(*spoiled_run, redact=lambda text: text.replace(secret, "█"))
     assert secret[:6] not in page.casefold()
     packed = re.search(r'id="timeline-data">([^<]+)<', page)
@@ -122,16 +124,16 @@ def test_every_string_passes_the_redaction() -> None:
 def test_a_page_with_ten_thousand_intervals_stays_small() -> None:
     rows = [
         {
-            "start": 7_000 * at + (at * at) % 977,
-            "duration": 4_000 + (at * 7919) % 2_500,
+            "start": 7_000 * number + (number * number) % 977,
+            "duration": 4_000 + (number * 7919) % 2_500,
             "channel": "Compute",
-            "label": f"kernel {(at * 31) % 40}",
+            "label": f"kernel {(number * 31) % 40}",
             "process": "probe",
-            "target": at % 5 > 0,
+            "target": number % 5 > 0,
             "clock": "gpu",
-            "start_latency": 20_000 + (at * 104_729) % 60_000,
+            "start_latency": 20_000 + (number * 104_729) % 60_000,
         }
-        for at in range(10_000)
+        for number in range(10_000)
     ]
     page = render(bare().result, frames(gpu_intervals=rows), redact=str)
     assert len(page.encode()) <= 250_000
@@ -148,7 +150,7 @@ def test_there_is_one_title_and_headings_go_down_step_by_step(root: Any) -> None
     levels = [int(element.tag[1]) for element in root.iter("h1", "h2", "h3", "h4")]
     assert levels.count(1) == 1
     assert levels[0] == 1
-    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert all(next_level - previous_level <= 1 for previous_level, next_level in pairwise(levels))
 
 
 def test_tables_can_be_reached_by_keys_and_their_cells_have_heads(root: Any) -> None:
@@ -191,8 +193,8 @@ def test_charts_have_words_beside_them_and_other_drawings_a_name_or_number(root:
 
 def test_keys_go_through_the_page_in_its_order_and_all_they_stop_at_has_a_name(root: Any) -> None:
     assert set(root.xpath("//@tabindex")) == {"0"}
-    first = root.xpath("//body//a | //body//input | //body//button")[0]
-    assert (first.get("class"), first.get("href")) == ("skip", "#main")
+    first_stop = root.xpath("//body//a | //body//input | //body//button")[0]
+    assert (first_stop.get("class"), first_stop.get("href")) == ("skip", "#main")
     assert root.xpath("//main[@id='main']")
     assert all(part.xpath("string(summary)").strip() for part in root.iter("details"))
     for field in root.iter("input"):
@@ -207,7 +209,7 @@ def test_markup_in_the_name_of_a_step_stays_text_in_tables_and_charts(root: Any)
     assert not root.xpath("//main//b[.='paged']")
 
 
-CSS = (shipped("templates") / "report" / "page.css").read_text()
+CSS = (find_shipped_folder("templates") / "report" / "page.css").read_text()
 PAIRS = dict(re.findall(r"--([a-z]+): light-dark\((#[0-9a-f]{6}, #[0-9a-f]{6})\)", CSS))
 GROUNDS = {"page", "card", "sunk", "line"}
 TEXTS = {"ink", "dim", "link", "error", "warning", "note", "good"}
@@ -216,21 +218,23 @@ TEXT, MARK = 4.5, 3.0
 
 
 def luminance(code: str) -> float:
-    channels = [int(code[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    channels = [int(code[position : position + 2], 16) / 255 for position in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def contrast(first: str, second: str) -> float:
+def contrast(first_color: str, second: str) -> float:
     """Return the contrast of two colours as WCAG 2.2 defines it."""
-    high, low = sorted((luminance(first), luminance(second)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
+    upper_luminance, lower_luminance = sorted(
+        (luminance(first_color), luminance(second)), reverse=True
+    )
+    return (upper_luminance + 0.05) / (lower_luminance + 0.05)
 
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 def test_text_can_be_read_and_marks_stand_out(theme: int) -> None:
-    def between(first: str, second: str) -> float:
-        return contrast(PAIRS[first].split(", ")[theme], PAIRS[second].split(", ")[theme])
+    def measure_contrast(first_name: str, second: str) -> float:
+        return contrast(PAIRS[first_name].split(", ")[theme], PAIRS[second].split(", ")[theme])
 
     assert {"device", "steps", "idle", "levels"} <= MARKS
     pairs = dict.fromkeys(product(TEXTS, ("page", "card", "sunk")), TEXT)
@@ -238,22 +242,24 @@ def test_text_can_be_read_and_marks_stand_out(theme: int) -> None:
     for mark in ("rect", "rect.idle", "rect.spread"):
         [rule] = re.findall(rf"(?m)^td\.bar {mark} \{{ fill: var\(--([a-z]+)\)", CSS)
         pairs[rule, "sunk"] = MARK
-    used = {
+    used_names = {
         name
         for pattern in ("chart.py", "plots.py", "panels/*.py")
         for file in Path(chart.__file__).parent.glob(pattern)
         for name in re.findall(r'"([a-z]+)"', file.read_text())
         if name in set(PAIRS) - GROUNDS
     }
-    pairs |= {(name, "card"): TEXT for name in used}
-    assert {pair for pair, least in pairs.items() if between(*pair) < least} == set()
+    pairs |= {(name, "card"): TEXT for name in used_names}
+    assert {
+        pair for pair, min_contrast in pairs.items() if measure_contrast(*pair) < min_contrast
+    } == set()
 
 
 def test_each_colour_is_said_once_and_who_wants_no_motion_gets_none() -> None:
     assert contrast("#ffffff", "#000000") == pytest.approx(21)
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
-    after = CSS[CSS.index("* {") :]
-    loose = set(re.findall(r"#[0-9a-fA-F]{3,8}\b(?![^{}]*\{)", after)) - {"#ffffff"}
+    css_rules = CSS[CSS.index("* {") :]
+    loose = set(re.findall(r"#[0-9a-fA-F]{3,8}\b(?![^{}]*\{)", css_rules)) - {"#ffffff"}
     assert loose == set()
     moving = re.findall(r"(?:transition|animation|scroll-behavior):[^;}]*", CSS)
     assert moving == ["scroll-behavior: smooth", "scroll-behavior: auto"]

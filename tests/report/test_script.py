@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.intervals import busy, clip
-from tracekit.base.files import shipped
+from tracekit.base.files import find_shipped_folder
 from tracekit.base.units import count, duration, moment, percent, quantity
 from tracekit.report.timeline.packing import pack
 from tracekit.report.timeline.track import Detail, Kind, Levels, Timeline, Track, track
@@ -18,7 +18,7 @@ from typed_rows import frame
 
 pytestmark = pytest.mark.browser
 
-SCRIPTS = shipped("templates") / "report" / "script"
+SCRIPTS = find_shipped_folder("templates") / "report" / "script"
 TIMES = [0, 1, 7, 999, 1_000, 1_234, 9_999, 99_950, 999_400, 999_600, 1_500_000, 45_600_000]
 LONG = [10**9, 2 * 10**9, 1_204_518_400, 59_999_999_999, 3_600 * 10**9, -1_500_000]
 
@@ -28,9 +28,9 @@ def script(browser: Any) -> Iterator[Any]:
     context = browser.new_context()
     page = context.new_page()
 
-    def run(names: str, expression: str, given: Any) -> Any:
+    def run(names: str, expression: str, argument: Any) -> Any:
         sources = "\n".join((SCRIPTS / name).read_text() for name in names.split())
-        return page.evaluate(f"async (given) => {{ {sources}\nreturn {expression}; }}", given)
+        return page.evaluate(f"async (given) => {{ {sources}\nreturn {expression}; }}", argument)
 
     yield run
     context.close()
@@ -56,13 +56,13 @@ def test_levels_are_worded_alike(script: Any) -> None:
     levels |= {"W": [0.75, 12.5, 4_000_000], "Hz": [1.398e9], "ns": [1_500]}
     levels |= {"count": [3, 12_345], "blocks": [7, 2_500_000]}
     pairs = [(value, unit) for unit, values in levels.items() for value in values]
-    said = script("words.js", "given.map((pair) => quantity(...pair))", pairs)
-    assert said == [quantity(*pair) for pair in pairs]
+    texts = script("words.js", "given.map((pair) => quantity(...pair))", pairs)
+    assert texts == [quantity(*pair) for pair in pairs]
 
 
 def test_details_and_levels_come_through(script: Any) -> None:
     times, zeros = np.array([0, 41, 250, 83_333], np.int64), np.zeros(4, np.int64)
-    counted = Track(
+    gpu_track = Track(
         *("GPU", Kind.DEVICE, times, zeros, zeros, ("k",), (4,)),
         details=(
             Detail("ns", "ns", np.array([-1, 0, 999, 45_678])),
@@ -77,17 +77,19 @@ def test_details_and_levels_come_through(script: Any) -> None:
         [...track.details[3].values].map((place) => texts[place - 1] ?? null),
         [...track.levels.values].map((level) => Number(level.toFixed(3))),
         extremes(track, 40, 260), extremes(track, 90_000, 95_000)])"""
-    found = script("words.js unpack.js", code, pack(Timeline(0, 10**5, (counted,)), str))
-    assert found[0] == [0, 1, 1000, 45_701]
-    assert found[1] == pytest.approx([0, 42, 209, 83_251], abs=1)
-    assert found[2] == [0, 4, 4, 2]
-    assert found[3] == ["k", None, "other", "k"]
-    assert found[4] == [2, 4, 3, 2]
-    assert found[5:] == [pytest.approx([3, 4], abs=1e-4), None]
+    unpacked_values = script(
+        "words.js unpack.js", code, pack(Timeline(0, 10**5, (gpu_track,)), str)
+    )
+    assert unpacked_values[0] == [0, 1, 1000, 45_701]
+    assert unpacked_values[1] == pytest.approx([0, 42, 209, 83_251], abs=1)
+    assert unpacked_values[2] == [0, 4, 4, 2]
+    assert unpacked_values[3] == ["k", None, "other", "k"]
+    assert unpacked_values[4] == [2, 4, 3, 2]
+    assert unpacked_values[5:] == [pytest.approx([3, 4], abs=1e-4), None]
 
 
 def test_a_tick_has_the_digits_its_step_needs(script: Any) -> None:
-    for at, step, words in (
+    for tick_time, step, words in (
         (0, 10**8, "0 ns"),
         (200 * 10**6, 10**8, "200 ms"),
         (1_200_000_000, 10**8, "1.2 s"),
@@ -95,7 +97,7 @@ def test_a_tick_has_the_digits_its_step_needs(script: Any) -> None:
         (5_000_000_100, 100, "5,000.0001 ms"),
         (1_500, 500, "1.5 µs"),
     ):
-        assert script("words.js", "moment(...given)", [at, step]) == words
+        assert script("words.js", "moment(...given)", [tick_time, step]) == words
 
 
 def test_sums_of_a_window_are_those_of_the_analysis(script: Any) -> None:
@@ -104,20 +106,20 @@ def test_sums_of_a_window_are_those_of_the_analysis(script: Any) -> None:
     durations = chance.choice([0, 1, 500, 30_000], 400).tolist()
     table = frame("gpu_intervals", [{"start": start} for start in starts])
     table["duration"] = pd.array(durations, "Int64")
-    made = track("GPU", Kind.DEVICE, "", table, table["label"], most=12)
+    gpu_track = track("GPU", Kind.DEVICE, "", table, table["label"], max_lanes=12)
     windows = np.sort(chance.integers(-(10**5), 12 * 10**5, (60, 2))).tolist()
-    found = script(
+    sums = script(
         "words.js unpack.js",
         """unpack(given.packed).then((data) => given.windows.map(([begin, end]) => {
             const [track] = data.tracks;
             const counts = track.lanes.map((lane) => cover(lane, begin, end).count);
             return [union(track, begin, end), counts.reduce((sum, count) => sum + count, 0)];
         }))""",
-        {"packed": pack(Timeline(0, 2 * 10**6, (made,)), str), "windows": windows},
+        {"packed": pack(Timeline(0, 2 * 10**6, (gpu_track,)), str), "windows": windows},
     )
-    for (begin, end), (time, number) in zip(windows, found, strict=True):
-        assert time == busy(*clip(made.starts, made.ends, begin, end)), begin
-        touching = (made.ends > begin) & (made.starts < end)
+    for (begin, end), (time, number) in zip(windows, sums, strict=True):
+        assert time == busy(*clip(gpu_track.starts, gpu_track.ends, begin, end)), begin
+        touching = (gpu_track.ends > begin) & (gpu_track.starts < end)
         assert number == int(np.count_nonzero(touching)), begin
 
 
@@ -130,9 +132,9 @@ def test_data_are_decoded_alike_in_browsers_that_lack_the_newest_decoder(script:
         if (kept) Uint8Array.fromBase64 = kept; else delete Uint8Array.fromBase64;
         return [[...newest], [...older]];
     })()"""
-    given = bytes(range(256))
-    newest, older = script("unpack.js", code, base64.b64encode(given).decode())
-    assert newest == older == list(given)
+    content = bytes(range(256))
+    newest, older = script("unpack.js", code, base64.b64encode(content).decode())
+    assert newest == older == list(content)
 
 
 def test_data_of_another_format_or_damaged_ones_are_refused(script: Any) -> None:

@@ -67,8 +67,8 @@ def cache(tmp_path: Path) -> Path:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let all files be an hour old, so that their stamps count."""
-    now = time.time_ns
-    monkeypatch.setattr(stamps.time, "time_ns", lambda: now() + HOUR)
+    real_clock = time.time_ns
+    monkeypatch.setattr(stamps.time, "time_ns", lambda: real_clock() + HOUR)
 
 
 @pytest.fixture
@@ -84,14 +84,14 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return files
 
 
-def kept(folder: Path) -> list[str]:
+def list_kept(folder: Path) -> list[str]:
     return sorted(file.name for file in folder.iterdir() if file.suffix == ".parquet")
 
 
-def taken(cache: Path, ref: TableRef, schema: str = "samples") -> Kept:
-    found = kept_or_read(cache, ref, schema)
-    assert isinstance(found, Kept)
-    return found
+def load_kept(cache: Path, ref: TableRef, schema: str = "samples") -> Kept:
+    loaded_table = kept_or_read(cache, ref, schema)
+    assert isinstance(loaded_table, Kept)
+    return loaded_table
 
 
 def change(table: Path, start: int) -> None:
@@ -101,76 +101,76 @@ def change(table: Path, start: int) -> None:
 def test_a_kept_table_is_the_one_that_is_read(table: Path, cache: Path) -> None:
     flat = read_flat(table)
     for _ in range(2):
-        found = taken(cache, table)
-        pd.testing.assert_frame_equal(found.part(), flat.frame)
-        assert found.names == flat.names
-        assert found.symbols.stacks.equals(flat.symbols.stacks)
-        assert found.symbols.frames.equals(flat.symbols.frames)
-    assert len(kept(cache)) == 3
+        loaded_table = load_kept(cache, table)
+        pd.testing.assert_frame_equal(loaded_table.part(), flat.frame)
+        assert loaded_table.names == flat.names
+        assert loaded_table.symbols.stacks.equals(flat.symbols.stacks)
+        assert loaded_table.symbols.frames.equals(flat.symbols.frames)
+    assert len(list_kept(cache)) == 3
 
 
 def test_only_the_columns_that_are_asked_for_are_loaded(table: Path, cache: Path) -> None:
-    for found in (taken(cache, table), read_flat(table)):
-        assert list(found.part({"id", "start", "absent"})) == ["start", "id"]
-        assert list(found.part(["process"])) == ["process"]  # and not process.pid
-        assert list(found.part([])) == []
-        assert found.part(["id"])["id"].tolist() == [2**64 - 1, 5]
+    for loaded_table in (load_kept(cache, table), read_flat(table)):
+        assert list(loaded_table.part({"id", "start", "absent"})) == ["start", "id"]
+        assert list(loaded_table.part(["process"])) == ["process"]  # and not process.pid
+        assert list(loaded_table.part([])) == []
+        assert loaded_table.part(["id"])["id"].tolist() == [2**64 - 1, 5]
 
 
 @pytest.mark.usefixtures("later")
 def test_an_export_is_hashed_only_where_its_stamp_differs(
     table: Path, cache: Path, hashed: list[str]
 ) -> None:
-    first = taken(cache, table)
+    first_load = load_kept(cache, table)
     assert hashed.count(table.name) == 1
     hashed.clear()
-    assert taken(cache, table).path == first.path
+    assert load_kept(cache, table).path == first_load.path
     assert hashed == []
     table.with_name("copy.xml").write_bytes(table.read_bytes())
     table.with_name("copy.xml").replace(table)  # another inode, the same content
     for expected in ([table.name], []):  # the new stamp is noted
-        assert taken(cache, table).path == first.path, expected
+        assert load_kept(cache, table).path == first_load.path, expected
         assert hashed == expected
         hashed.clear()
 
 
 @pytest.mark.usefixtures("later")
 def test_what_an_older_reader_kept_is_read_again(table: Path, cache: Path) -> None:
-    first = taken(cache, table).path
-    for file in [*cache.glob(f"{first.stem}*")]:
+    first_path = load_kept(cache, table).path
+    for file in [*cache.glob(f"{first_path.stem}*")]:
         name = file.name.replace(f".{READER_VERSION}.", f".{READER_VERSION - 1}.")
         file.rename(file.with_name(name))
-    assert taken(cache, table).path == first
+    assert load_kept(cache, table).path == first_path
 
 
 @pytest.mark.usefixtures("later")
 def test_a_changed_export_is_read_again_even_with_its_old_times(table: Path, cache: Path) -> None:
-    taken(cache, table)
-    before = table.stat()
+    load_kept(cache, table)
+    stat_before = table.stat()
     change(table, 8)
-    os.utime(table, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert taken(cache, table).part(["start"])["start"].iloc[0] == 8
+    os.utime(table, ns=(stat_before.st_atime_ns, stat_before.st_mtime_ns))
+    assert load_kept(cache, table).part(["start"])["start"].iloc[0] == 8
 
 
 def test_what_is_stale_is_dropped(table: Path, cache: Path, export: Export) -> None:
-    old = taken(cache, table).path
+    old = load_kept(cache, table).path
     kept_or_read(cache, export("n:uint32", schema="sample", name="other.xml"), "sample")
     older = cache / f"samples.{'0' * 32}.{READER_VERSION - 1}.parquet"
     older.write_bytes(b"of an old reader")
     mine = cache / "samples.mine.parquet"
     mine.write_bytes(b"of a user")
     change(table, 8)
-    new = taken(cache, table).path
+    new = load_kept(cache, table).path
     assert not any(file.exists() for file in (old, *symbol_files(old), older))
     assert all(file.exists() for file in (new, *symbol_files(new), mine))
-    assert len([name for name in kept(cache) if name.startswith("sample.")]) == 1
+    assert len([name for name in list_kept(cache) if name.startswith("sample.")]) == 1
     assert sorted(file.stem for file in cache.glob("*.json")) == sorted(
-        Path(name).stem for name in kept(cache) if len(name.split(".")) == 4
+        Path(name).stem for name in list_kept(cache) if len(name.split(".")) == 4
     )
 
 
 def test_a_table_whose_stacks_are_gone_or_others_is_made_again(table: Path, cache: Path) -> None:
-    opened = taken(cache, table)
+    opened = load_kept(cache, table)
     frames, stacks = symbol_files(opened.path)
     stacks.write_bytes(frames.read_bytes())
     with pytest.raises(InputError, match="is damaged"):
@@ -179,61 +179,61 @@ def test_a_table_whose_stacks_are_gone_or_others_is_made_again(table: Path, cach
         file.unlink()
         with pytest.raises(InputError, match="is damaged"):
             _ = opened.symbols
-        assert taken(cache, table).symbols.stacks["frames"].to_pylist() == [[0, 1]], file
+        assert load_kept(cache, table).symbols.stacks["frames"].to_pylist() == [[0, 1]], file
 
 
 def test_a_table_with_a_changed_byte_gives_no_wrong_value(table: Path, cache: Path) -> None:
-    frame, file = read_flat(table).frame, taken(cache, table).path
-    whole = file.read_bytes()
-    for place in range(0, len(whole), 150):
-        changed = bytearray(whole)
+    frame, file = read_flat(table).frame, load_kept(cache, table).path
+    whole_content = file.read_bytes()
+    for place in range(0, len(whole_content), 150):
+        changed = bytearray(whole_content)
         changed[place] ^= 0x55
         file.write_bytes(changed)
-        pd.testing.assert_frame_equal(taken(cache, table).part(), frame)
-        assert file.read_bytes() == whole, place
+        pd.testing.assert_frame_equal(load_kept(cache, table).part(), frame)
+        assert file.read_bytes() == whole_content, place
 
 
 def test_a_table_that_is_dropped_while_it_is_open_says_so(table: Path, cache: Path) -> None:
-    text, opened = table.read_text(), taken(cache, table)
+    text, opened = table.read_text(), load_kept(cache, table)
     change(table, 8)
-    assert taken(cache, table).part(["start"])["start"].tolist() == [8, pd.NA]
-    for what, ask in (
+    assert load_kept(cache, table).part(["start"])["start"].tolist() == [8, pd.NA]
+    for action, ask in (
         ("names", lambda: opened.names),
         ("part", opened.part),
         ("symbols", lambda: opened.symbols),
     ):
         with pytest.raises(InputError, match="is damaged") as refused:
             ask()
-        assert "remove the file" in refused.value.hint, what
+        assert "remove the file" in refused.value.hint, action
     table.write_text(text)
-    assert taken(cache, table).path == opened.path
+    assert load_kept(cache, table).path == opened.path
     assert opened.part(["start"])["start"].tolist() == [7, pd.NA]
 
 
 def test_two_at_once_both_read_whole_tables(table: Path, cache: Path) -> None:
     flat = read_flat(table)
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: taken(cache, table).part(), range(16)))
-    for frame in found:
+        frames = list(pool.map(lambda _: load_kept(cache, table).part(), range(16)))
+    for frame in frames:
         pd.testing.assert_frame_equal(frame, flat.frame)
-    assert len(kept(cache)) == 3
+    assert len(list_kept(cache)) == 3
     assert not list(cache.glob(".*"))
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(table: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    found = kept_or_read(tmp_path / "file", table, "samples")
-    assert isinstance(found, Flat)
-    assert len(found.frame) == 2
+    flat_table = kept_or_read(tmp_path / "file", table, "samples")
+    assert isinstance(flat_table, Flat)
+    assert len(flat_table.frame) == 2
 
 
 def test_what_the_reader_said_is_kept(table: Path, cache: Path) -> None:
     text = table.read_text().replace(">5</uint64>", ">five</uint64>")
     table.write_text(text.rpartition("</node>")[0])
-    said = read_flat(table).notes.losses
-    assert len(said) == 2
+    losses = read_flat(table).notes.losses
+    assert len(losses) == 2
     for _ in range(2):
-        assert taken(cache, table).notes.losses == said
+        assert load_kept(cache, table).notes.losses == losses
 
 
 def test_an_export_that_changes_meanwhile_is_not_kept(
@@ -242,16 +242,16 @@ def test_an_export_that_changes_meanwhile_is_not_kept(
     digest = caching.digest
 
     def overtaken(file: Path) -> str:
-        found = digest(file)
+        content_digest = digest(file)
         if file == table:
             change(table, 77)
-        return found
+        return content_digest
 
     monkeypatch.setattr(caching, "digest", overtaken)
-    found = kept_or_read(cache, table, "samples")
-    assert isinstance(found, Flat)
-    assert found.frame["start"].iloc[0] == 77
-    assert not [name for name in kept(cache) if name.count(".") == 3]
+    flat_table = kept_or_read(cache, table, "samples")
+    assert isinstance(flat_table, Flat)
+    assert flat_table.frame["start"].iloc[0] == 77
+    assert not [name for name in list_kept(cache) if name.count(".") == 3]
 
 
 def bundle_of(folder: Path, start: int = 0, process: Process = SERVER) -> Stored:
@@ -266,10 +266,10 @@ def test_a_table_of_a_bundle_is_kept_and_loaded_again(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gpu = bundle_of(tmp_path / "x.trace")
-    first = taken(cache, gpu, GPU)
+    first_load = load_kept(cache, gpu, GPU)
     monkeypatch.setattr(Stored, "digest", None)  # while its stamp lasts it is not hashed again
-    again = taken(cache, gpu, GPU)
-    assert again.path == first.path
+    again = load_kept(cache, gpu, GPU)
+    assert again.path == first_load.path
     pd.testing.assert_frame_equal(again.part(), read_flat(gpu).frame)
 
 
@@ -278,14 +278,14 @@ def test_what_was_kept_of_other_files_is_not_taken(
     tmp_path: Path, cache: Path, other: dict[str, Any]
 ) -> None:
     gpu = bundle_of(tmp_path / "x.trace")
-    before = taken(cache, gpu, GPU).part()
+    part_before = load_kept(cache, gpu, GPU).part()
     changed = bundle_of(tmp_path / "y.trace", **other)
     shutil.rmtree(gpu.bundle)
     changed.bundle.rename(gpu.bundle)
-    after = taken(cache, gpu, GPU).part()
-    assert not after.equals(before)
-    pd.testing.assert_frame_equal(after, read_flat(gpu).frame)
-    assert len(kept(cache)) == 1
+    part_after = load_kept(cache, gpu, GPU).part()
+    assert not part_after.equals(part_before)
+    pd.testing.assert_frame_equal(part_after, read_flat(gpu).frame)
+    assert len(list_kept(cache)) == 1
 
 
 @pytest.mark.parametrize("name", ["bulkstore", "bulkstore_descriptor", "schema.xml", "spec.plist"])
@@ -302,11 +302,11 @@ def test_symbols_that_come_or_grow_make_other_content(tmp_path: Path) -> None:
     gpu = bundle_of(tmp_path / "x.trace")
     symbols = gpu.bundle / "symbols/stores/one.symbolsarchive"
     symbols.parent.mkdir(parents=True, exist_ok=True)
-    found = [gpu.digest()]
+    digests = [gpu.digest()]
     for content in (b"", b"more"):
         symbols.write_bytes(content)
-        found.append(gpu.digest())
-    assert len({*found}) == 3
+        digests.append(gpu.digest())
+    assert len({*digests}) == 3
 
 
 def test_links_in_a_bundle_are_not_followed(tmp_path: Path) -> None:
@@ -327,9 +327,9 @@ def row(start: int, name: str) -> str:
 
 def remove_all(exports: Path, cache: Path) -> dict[str, str]:
     """Do what pruning does; return why which files stay."""
-    found, stays = to_put_away(exports, cache, AT)
-    note_put_away(exports, *found)
-    for export in found:
+    removable_exports, stays = to_put_away(exports, cache, AT)
+    note_put_away(exports, *removable_exports)
+    for export in removable_exports:
         (exports / export.name).unlink()
     return {path.name: reason for path, reason in stays.items()}
 
@@ -357,12 +357,12 @@ def test_a_table_of_a_removed_export_is_read_as_before(
     export: Export, tmp_path: Path, cache: Path
 ) -> None:
     file = export(COLUMNS, row(1, "a"), row(2, "b"), schema="samples")
-    before = Tables(tmp_path, cache=cache).flat("samples").part()
+    part_before = Tables(tmp_path, cache=cache).flat("samples").part()
     assert remove_all(tmp_path, cache) == {}
     assert not file.exists()
     tables = Tables(tmp_path, cache=cache)
     assert tables.schemas == ("samples",)
-    pd.testing.assert_frame_equal(tables.flat("samples").part(), before)
+    pd.testing.assert_frame_equal(tables.flat("samples").part(), part_before)
     assert [loss.flaw for loss in tables.losses] == [Flaw.NOTED]  # no table is made of it
 
 
@@ -388,20 +388,20 @@ def test_tables_that_cannot_be_told_apart_stay_exports(
 
 
 def test_damaged_and_strange_files_stay(export: Export, tmp_path: Path, cache: Path) -> None:
-    whole = export(COLUMNS, *[row(start, "a" * 50) for start in range(50)], schema="samples")
+    whole_export = export(COLUMNS, *[row(start, "a" * 50) for start in range(50)], schema="samples")
     source = export(COLUMNS, row(1, "a"), schema="flat", name="flat.xml")
     convert(source, source.with_suffix(".parquet"))
     source.unlink()
-    cut = tmp_path / "cut.xml"
-    cut.write_text(whole.read_text()[:3000].replace("samples", "others"))
+    cut_export = tmp_path / "cut.xml"
+    cut_export.write_text(whole_export.read_text()[:3000].replace("samples", "others"))
     (tmp_path / "page.xml").write_text("<html/>")
     (tmp_path / "toc.xml").write_text("<trace-toc/>")
     assert remove_all(tmp_path, cache) == {
         "cut.xml": "it is damaged, and rows are missing",
         "page.xml": "it is no export",
     }
-    left = {file.name for file in tmp_path.glob("*.*") if file.suffix != ".json"}
-    assert left == {"cut.xml", "flat.parquet", "page.xml", "toc.xml"}
+    remaining_names = {file.name for file in tmp_path.glob("*.*") if file.suffix != ".json"}
+    assert remaining_names == {"cut.xml", "flat.parquet", "page.xml", "toc.xml"}
 
 
 def test_what_is_all_that_is_left_is_never_dropped(
@@ -410,10 +410,10 @@ def test_what_is_all_that_is_left_is_never_dropped(
     """Another export of the schema that comes later has its own kept table beside it."""
     export(COLUMNS, row(1, "a"), schema="samples", name="a.xml")
     remove_all(tmp_path, cache)
-    [left] = kept(cache)
-    taken(cache, export(COLUMNS, row(2, "b"), schema="samples", name="b.xml"))
-    assert len(kept(cache)) == 2
-    assert left in kept(cache)
+    [remaining_name] = list_kept(cache)
+    load_kept(cache, export(COLUMNS, row(2, "b"), schema="samples", name="b.xml"))
+    assert len(list_kept(cache)) == 2
+    assert remaining_name in list_kept(cache)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "json"])

@@ -38,26 +38,26 @@ def test_the_file_holds_the_table(export: Export, tmp_path: Path, suffix: str) -
         "<brand-new>1</brand-new></row>",
         '<row><sentinel/><uint64>5</uint64><process ref="4"/><brand-new>2.5</brand-new></row>',
     )
-    out = tmp_path / "new" / f"out{suffix}"
-    done = convert(table, out)
+    output = tmp_path / "new" / f"out{suffix}"
+    done = convert(table, output)
     if suffix == ".csv":
-        assert out.read_text() == (
+        assert output.read_text() == (
             f"start,id,process,process.pid,load\n7,{2**64 - 1},App (7),7,1.0\n,5,App (7),7,2.5\n"
         )
     else:
         read = pd.read_feather if suffix == ".feather" else pd.read_parquet
-        pd.testing.assert_frame_equal(read(out), read_flat(table).frame)
-    assert (done.files, done.rows, done.notes.damage, done.notes.drift) == ((out,), 2, (), ())
-    assert [file.name for file in out.parent.iterdir()] == [out.name]
+        pd.testing.assert_frame_equal(read(output), read_flat(table).frame)
+    assert (done.files, done.rows, done.notes.damage, done.notes.drift) == ((output,), 2, (), ())
+    assert [file.name for file in output.parent.iterdir()] == [output.name]
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_stacks_stand_beside_the_table(export: Export, tmp_path: Path, suffix: str) -> None:
     path = export("stack:backtrace", STACK.format(1), "<row><sentinel/></row>", STACK.format(5))
-    out = tmp_path / f"out{suffix}"
-    done = convert(path, out)
-    frames, stacks = symbol_files(out)
-    assert done.files == (out, frames, stacks)
+    output = tmp_path / f"out{suffix}"
+    done = convert(path, output)
+    frames, stacks = symbol_files(output)
+    assert done.files == (output, frames, stacks)
     assert (frames.name, stacks.name) == ("out.frames.parquet", "out.stacks.parquet")
     flat = read_flat(path)
     assert list(flat.frame) == ["stack", "stack.stack"]
@@ -67,7 +67,7 @@ def test_stacks_stand_beside_the_table(export: Export, tmp_path: Path, suffix: s
     assert flat.symbols.frames["name"].to_pylist() == ["leaf", "main"] * 2
     assert flat.symbols.stacks["frames"].to_pylist() == [[0, 1], [2, 3]]
     if suffix == ".parquet":
-        pd.testing.assert_frame_equal(pd.read_parquet(out), flat.frame)
+        pd.testing.assert_frame_equal(pd.read_parquet(output), flat.frame)
 
 
 def test_the_table_of_contents_that_is_given_says_which_table_is_meant(
@@ -87,7 +87,7 @@ def names(folder: Path) -> list[str]:
 
 def test_of_several_runs_each_has_a_folder(tmp_path: Path) -> None:
     tables = {number: [ticks([number]), intervals((0, 10, PYTHON))] for number in (1, 3)}
-    runs = {number: Run(own, Encoder()) for number, own in tables.items()}
+    runs = {number: Run(run_tables, Encoder()) for number, run_tables in tables.items()}
     bundle = write_runs(tmp_path / "x.trace", runs)
     done = unbundle(bundle, tmp_path / "out", ".parquet", lambda _: None)
     assert [file.relative_to(tmp_path / "out").as_posix() for file in done] == [
@@ -103,12 +103,12 @@ def test_what_is_damaged_is_named_and_the_rest_written(tmp_path: Path) -> None:
     for number, name in enumerate(damaged):
         stores = bundle / "corespace/run1/core/stores"
         (stores / f"indexed-store-{number}" / name).write_bytes(b"nonsense")
-    told: list[str] = []
+    messages: list[str] = []
     with collecting() as ledger:
-        written = unbundle(bundle, tmp_path / "out", ".parquet", told.append)
+        written_files = unbundle(bundle, tmp_path / "out", ".parquet", messages.append)
     assert names(tmp_path / "out") == ["tick-3.parquet"]
-    assert written == (tmp_path / "out" / "tick-3.parquet",)
-    assert told == ["writing tick"] * 2
+    assert written_files == (tmp_path / "out" / "tick-3.parquet",)
+    assert messages == ["writing tick"] * 2
     for loss, name in zip(ledger.costs, ("spec.plist", "schema.xml", "bulkstore"), strict=True):
         assert name in loss.text
 
@@ -122,15 +122,15 @@ def test_a_schema_cannot_name_another_folder(tmp_path: Path) -> None:
 def test_tables_are_written_in_the_order_of_the_toc_and_what_was_not_checked_is_said(
     tmp_path: Path,
 ) -> None:
-    schemas, told = ("b", "a", "b"), list[str]()
+    schemas, messages = ("b", "a", "b"), list[str]()
     tables = [replace(ticks([1]), schema=name) for name in schemas]
     bundle = write_bundle(tmp_path / "x.trace", tables)
     (bundle / "corespace/run1/core/table-manager/tables.plist").unlink()
     with collecting() as ledger:
-        unbundle(bundle, tmp_path / "out", ".csv", told.append)
+        unbundle(bundle, tmp_path / "out", ".csv", messages.append)
     [loss] = ledger.losses
     assert "Whether tables of run 1 are missing could not be checked" in loss.text
-    assert told == [f"writing {schema}" for schema in schemas]
+    assert messages == [f"writing {schema}" for schema in schemas]
 
 
 LARGEST = str(2**64 - 1)
@@ -163,13 +163,13 @@ def piece(cells: dict[str, pa.Array]) -> Node:
     return Node("table", "", columns, len(next(iter(cells.values()))))
 
 
-def cut(node: Node, rows: int) -> Iterator[Node]:
+def split_node(node: Node, rows: int) -> Iterator[Node]:
     for begin in range(0, max(node.rows, 1), rows):
         columns = [replace(part, cells=part.cells.slice(begin, rows)) for part in node.columns]
         yield replace(node, columns=tuple(columns), rows=len(columns[0].cells))
 
 
-def streamed(path: Path, *tables: Sequence[Node]) -> Layout:
+def stream_tables(path: Path, *tables: Sequence[Node]) -> Layout:
     """Write the pieces of tables into a file, each after a new beginning; return the last."""
     with replacing(path) as file, ParquetStream(file) as stream:
         for pieces in tables:
@@ -192,9 +192,9 @@ def out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("case", ROWS)
 def test_a_streamed_table_is_the_one_from_memory(out: Path, case: str, rows: int) -> None:
     node = piece(dict.fromkeys(TYPES.split(), pa.array(ROWS[case], pa.string())))
-    whole = Layout(node)
-    frame = whole.frame(whole.take(node))
-    assert streamed(out, [*cut(node, rows)]).drift == whole.drift
+    whole_layout = Layout(node)
+    frame = whole_layout.frame(whole_layout.take(node))
+    assert stream_tables(out, [*split_node(node, rows)]).drift == whole_layout.drift
     pd.testing.assert_frame_equal(pd.read_parquet(out), frame)
 
 
@@ -208,7 +208,7 @@ NUMBERS = {
 
 
 def test_parts_are_row_groups_with_checksums(out: Path) -> None:
-    streamed(out, [*cut(piece(NUMBERS), 1)])
+    stream_tables(out, [*split_node(piece(NUMBERS), 1)])
     with pq.ParquetFile(out, page_checksum_verification=True) as file:
         assert [file.metadata.row_group(k).num_rows for k in range(2)] == [2, 1]
         assert file.read().num_rows == 3
@@ -226,10 +226,10 @@ def test_parts_are_row_groups_with_checksums(out: Path) -> None:
 def test_what_was_taken_before_a_new_beginning_leaves_no_trace(
     out: Path, tmp_path: Path, cells: dict[str, pa.Array]
 ) -> None:
-    after = piece({"uint64": pa.array(["7", "8"], pa.string())})
-    layout = streamed(out, [*cut(piece(cells), 1)], [after])
+    later_piece = piece({"uint64": pa.array(["7", "8"], pa.string())})
+    layout = stream_tables(out, [*split_node(piece(cells), 1)], [later_piece])
     assert (layout.drift, layout.raw.names) == ((), ["uint64"])
-    streamed(tmp_path / "alone.parquet", [after])
+    stream_tables(tmp_path / "alone.parquet", [later_piece])
     assert out.read_bytes() == (tmp_path / "alone.parquet").read_bytes()
 
 

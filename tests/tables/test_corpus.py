@@ -57,33 +57,33 @@ class Oracle:
         columns: dict[str, list[object]] = {}
         for place, column in enumerate(self.table.iter("col")):
             name, kind = column.findtext("mnemonic", ""), column.findtext("engineering-type", "")
-            beside: dict[str, Callable[[ET.Element], object]] = {"": self.value}
+            decoders: dict[str, Callable[[ET.Element], object]] = {"": self.value}
             if kind in STACK_TYPES:
-                beside[".stack"] = self.frames
+                decoders[".stack"] = self.frames
             if kind == "thread":
-                beside[".tid"] = lambda cell: int(self.inner(cell, "tid").text or "")
+                decoders[".tid"] = lambda cell: int(self.inner(cell, "tid").text or "")
             if kind in {"process", "thread"}:
-                beside[".pid"] = self.pid
-            cells = [self.resolved(row[place]) for row in self.rows]
+                decoders[".pid"] = self.pid
+            cells = [self.resolve(row[place]) for row in self.rows]
             assert {cell.tag for cell in cells} <= {kind, "sentinel"}
-            for suffix, decode in beside.items():
+            for suffix, decode in decoders.items():
                 columns[name + suffix] = [
                     None if cell.tag == "sentinel" else decode(cell) for cell in cells
                 ]
         return columns
 
-    def resolved(self, element: ET.Element) -> ET.Element:
+    def resolve(self, element: ET.Element) -> ET.Element:
         return self.ids[element.get("ref")] if element.get("ref") else element
 
     def inner(self, element: ET.Element, tag: str) -> ET.Element:
-        return next(self.resolved(part) for part in element if part.tag == tag)
+        return next(self.resolve(part) for part in element if part.tag == tag)
 
     def value(self, cell: ET.Element) -> object:
         """Return what a cell says; None of one that holds sentinels only, and no words."""
         if len(cell):
             if cell.get("fmt") is not None or all(part.tag == "sentinel" for part in cell):
                 return cell.get("fmt")
-            frames = [self.resolved(frame) for frame in cell.findall("frame")]
+            frames = [self.resolve(frame) for frame in cell.findall("frame")]
             return f"{frames[0].get('name')} ← ({len(frames) - 1} other frames)"
         if cell.tag in STRINGS:
             return cell.text or ""
@@ -97,14 +97,14 @@ class Oracle:
         return int(self.inner(owner, "pid").text or "")
 
     def frames(self, stack: ET.Element) -> list[tuple[str | None, int]]:
-        parts = [self.resolved(part) for part in stack]
+        parts = [self.resolve(part) for part in stack]
         if frames := [part for part in parts if part.tag == "frame"]:
             return [(frame.get("name"), int(frame.get("addr", ""), 16)) for frame in frames]
         if inner := [part for part in parts if part.tag == "backtrace"]:
             return self.frames(inner[0])
         texts = {part.tag: part.text or "" for part in parts}
-        rest = texts["text-addresses"].removesuffix(" 0").split()
-        return [(None, int(address)) for address in (texts["text-address"], *rest)]
+        return_addresses = texts["text-addresses"].removesuffix(" 0").split()
+        return [(None, int(address)) for address in (texts["text-address"], *return_addresses)]
 
 
 def columns_of(flat: Flat) -> dict[str, list[object]]:
@@ -129,9 +129,9 @@ def test_every_real_export_equals_the_oracle(corpus: Path) -> None:
     for path in exports(corpus):
         oracle = Oracle(path)
         expected = oracle.columns()
-        assert columns_of(read_flat(path, only="exact")) == expected, path
+        assert columns_of(read_flat(path, reader_name="exact")) == expected, path
         try:
-            assert columns_of(read_flat(path, only="fast")) == expected, path
+            assert columns_of(read_flat(path, reader_name="fast")) == expected, path
             fast += 1
         except IrregularError:
             assert "_metal-" not in path.name, path
@@ -147,35 +147,35 @@ def test_every_real_export_equals_the_oracle(corpus: Path) -> None:
 
 
 def test_every_real_export_of_a_known_schema_is_read_without_a_word(corpus: Path) -> None:
-    known = {
+    sources_by_schema = {
         source.schema: (table, source) for table in SCHEMAS.values() for source in table.sources
     }
-    found: set[str] = set()
+    seen_schemas: set[str] = set()
     for path in exports(corpus):
-        for name in known.keys() & identify(path).schemas:
-            schema, source = known[name]
+        for name in sources_by_schema.keys() & identify(path).schemas:
+            schema, source = sources_by_schema[name]
             table, remarks = normalize(read_table(path, name), schema, source, frozenset())
             assert remarks == [], (name, path)
             assert list(table) == [column.name for column in schema.columns], (path, name)
-            found.add(name)
-    assert len(found) >= 45
+            seen_schemas.add(name)
+    assert len(seen_schemas) >= 45
 
 
 def test_the_encoders_of_the_target_are_found_for_all_of_its_work(
     corpus: Path, tmp_path: Path
 ) -> None:
-    found = next(corpus.rglob("tranche1_20260330_204856"))
-    for path in found.glob("*gpu_baseline_*.xml"):
+    folder = next(corpus.rglob("tranche1_20260330_204856"))
+    for path in folder.glob("*gpu_baseline_*.xml"):
         (tmp_path / path.name).symlink_to(path)
-    target = read_toc(found / "gpu_baseline_toc.xml").runs[0].target
+    target = read_toc(folder / "gpu_baseline_toc.xml").runs[0].target
     assert target is not None
     tables = Tables(tmp_path, frozenset({target.pid}))
     jobs, intervals = tables["gpu_jobs"], tables["gpu_intervals"]
     assert jobs["start"].tolist() == intervals["start"].tolist()
     assert jobs["submission"].tolist() == intervals["submission"].tolist()
-    own = jobs[jobs["target"]]
-    assert len(own) == len(tables["encoders"]) == 1000
-    assert own["encoder_label"].notna().all()
+    target_jobs = jobs[jobs["target"]]
+    assert len(target_jobs) == len(tables["encoders"]) == 1000
+    assert target_jobs["encoder_label"].notna().all()
     assert jobs.loc[~jobs["target"], "encoder_kind"].isna().all()
     assert (jobs["completed"] >= jobs["start"] + jobs["duration"]).all()
     buffers = tables["command_buffers"]
@@ -204,22 +204,22 @@ def test_exports_that_are_written_from_bundles_are_read_as_the_real_ones(
     corpus: Path, tmp_path: Path
 ) -> None:
     folder = corpus / "Oichkatzelesfrettschen+steinmarder/_history_8227983"
-    same: set[str] = set()
+    same_exports: set[str] = set()
     for name in ("gpu_baseline", "cpu_time_profiler"):
         there = {path.stem.split(f"{name}_")[1] for path in folder.glob(f"xctrace_{name}_*.xml")}
         done = write_exports(Bundle(folder / f"{name}.trace"), tmp_path / name, there.__and__, str)
         assert done.warnings == (), name
-        others = [loss.text for loss in done.losses if loss.evidence is None]
-        lacking = "gpu_baseline.trace has no form.template"
-        assert all(lacking in text for text in others), (name, others)
+        loss_texts = [loss.text for loss in done.losses if loss.evidence is None]
+        missing_document = "gpu_baseline.trace has no form.template"
+        assert all(missing_document in text for text in loss_texts), (name, loss_texts)
         for ours in done.files[1:]:
             real = folder / f"xctrace_{name}_{ours.name}"
             real_text, text = (
                 re.sub(r"table\[\d+\]", "", path.read_text(), count=1) for path in (real, ours)
             )
-            same |= {ours.stem} if text == real_text else set()
+            same_exports |= {ours.stem} if text == real_text else set()
             table = f"{name} {ours.stem}"
             if table not in UNNAMED:
                 frame = read_flat(real).frame
                 pd.testing.assert_frame_equal(read_flat(ours).frame, frame, obj=table)
-    assert same >= SAME_BYTES
+    assert same_exports >= SAME_BYTES

@@ -9,17 +9,17 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.tables import derived
-from tracekit.tables.joins import made
+from tracekit.tables.joins import make_table
 from tracekit.tables.normalize import dtype_of
 from tracekit.tables.schema import ColumnKind
 from tracekit.tables.schemas import SCHEMAS
 from typed_rows import frame as typed
 
 
-def parsed(text: str) -> list[list[str]]:
-    between = "|" if "|" in text else None
+def parse_table(text: str) -> list[list[str]]:
+    separator = "|" if "|" in text else None
     lines = text.strip().splitlines()
-    return [[cell.strip() for cell in line.strip().split(between)] for line in lines]
+    return [[cell.strip() for cell in line.strip().split(separator)] for line in lines]
 
 
 def value(cell: str) -> Any:
@@ -32,16 +32,16 @@ def value(cell: str) -> Any:
 
 
 def literal(table: str, text: str) -> pd.DataFrame:
-    names, *rows = parsed(text)
+    names, *rows = parse_table(text)
     return typed(table, [dict(zip(names, map(value, row), strict=True)) for row in rows])
 
 
-def require(name: str, expected: str, *said: str, **tables: str) -> pd.DataFrame:
+def require(name: str, expected: str, *expected_warnings: str, **tables: str) -> pd.DataFrame:
     """Join tables; require just these rows in these columns, declared dtypes, these warnings."""
     schema = SCHEMAS[name]
     assert schema.join is not None
-    given = {table: literal(table, text) for table, text in tables.items()}
-    frame, warnings = made(schema, schema.join, given)
+    literal_tables = {table: literal(table, text) for table, text in tables.items()}
+    frame, warnings = make_table(schema, schema.join, literal_tables)
     declared = {
         column.name: "int64" if column.kind is ColumnKind.TIME else dtype_of(column.kind)
         for column in schema.columns
@@ -49,10 +49,12 @@ def require(name: str, expected: str, *said: str, **tables: str) -> pd.DataFrame
     assert list(frame)[: len(declared)] == list(declared)
     assert bool(schema.more) or len(declared) == len(frame.columns)
     assert frame[list(declared)].dtypes.map(str).to_dict() == declared
-    names, *rows = parsed(expected)
-    found = frame[names].astype(object).where(frame[names].notna(), "-").map(str)
-    assert found.to_numpy().tolist() == rows
-    assert [str(loss) for loss in warnings] == [f"{name}: {warning}" for warning in said]
+    names, *rows = parse_table(expected)
+    cells = frame[names].astype(object).where(frame[names].notna(), "-").map(str)
+    assert cells.to_numpy().tolist() == rows
+    assert [str(loss) for loss in warnings] == [
+        f"{name}: {warning}" for warning in expected_warnings
+    ]
     return frame
 
 
@@ -107,9 +109,9 @@ def test_what_is_said_twice_in_two_ways_is_left_null() -> None:
     commits = """time command_buffer committed process pid target clock
         9 1 50 App 7 True gpu
         9 1 60 App 7 True gpu"""
-    said = "1 command buffers have several rows in commits, and take none of them"
+    warning = "1 command buffers have several rows in commits, and take none of them"
     expected = "command_buffer committed\n1 -\n2 -\n3 -"
-    require("command_buffers", expected, said, gpu_intervals=BUFFERS, commits=commits)
+    require("command_buffers", expected, warning, gpu_intervals=BUFFERS, commits=commits)
 
 
 WORK = """
@@ -135,18 +137,18 @@ def test_labels_of_work_come_from_its_encoder_by_both_ids() -> None:
 
 def test_labels_of_objects_fill_what_the_encoders_do_not_say() -> None:
     labels = "time object label\n0 11 taken-not\n0 21 render\n0 2 frame\n1 2 frame\n0 1 other"
-    known = {"gpu_intervals": WORK, "object_labels": labels}
+    common_tables = {"gpu_intervals": WORK, "object_labels": labels}
     expected = """encoder_label command_buffer_label
         attention step
         gemm other
         render frame
         - -"""
-    require("gpu_jobs", expected, encoders=ENCODERS, **known)
-    require("gpu_jobs", "encoder_label\ntaken-not\n-\nrender\n-", **known)
+    require("gpu_jobs", expected, encoders=ENCODERS, **common_tables)
+    require("gpu_jobs", "encoder_label\ntaken-not\n-\nrender\n-", **common_tables)
 
 
 def test_an_encoder_is_one_or_none(subtests: pytest.Subtests) -> None:
-    for encoders, labels, said in (
+    for encoders, labels, warnings in (
         (f"{ENCODERS}\n5 2 1 12 gemm - -", "attention gemm - -", []),
         (
             f"{ENCODERS}\n5 2 1 12 softmax - -",
@@ -162,7 +164,7 @@ def test_an_encoder_is_one_or_none(subtests: pytest.Subtests) -> None:
     ):
         with subtests.test(encoders):
             expected = "\n".join(["encoder_label", *labels.split()])
-            require("gpu_jobs", expected, *said, gpu_intervals=WORK, encoders=encoders)
+            require("gpu_jobs", expected, *warnings, gpu_intervals=WORK, encoders=encoders)
 
 
 def test_the_way_of_a_command_buffer_is_laid_beside_its_work() -> None:
@@ -211,9 +213,9 @@ def test_a_sample_of_no_device_is_that_of_the_only_one(subtests: pytest.Subtests
     ):
         with subtests.test(infos):
             samples = f"{SAMPLES}1 60 1.0 - gpu"
-            given = {"gpu_counter_values": samples, "gpu_counter_infos": infos}
+            counter_tables = {"gpu_counter_values": samples, "gpu_counter_infos": infos}
             gpus = "time device accelerator\n0 M1 1848"
-            require("gpu_counters", f"counter device\n{name}", gpus=gpus, **given)
+            require("gpu_counters", f"counter device\n{name}", gpus=gpus, **counter_tables)
 
 
 def test_ids_without_one_name_stay_nameless_and_are_counted() -> None:
@@ -306,7 +308,7 @@ def test_a_stretch_finds_its_shader_by_what_both_tables_name() -> None:
 
 
 def test_an_instruction_belongs_to_one_shader(subtests: pytest.Subtests) -> None:
-    for more, counters, shaders, said in (
+    for more, counters, shaders, warnings in (
         ("", "99 100 199 200 299 300 - 0", "- 1 1 2 2 - - -", []),
         (
             "\n0 inlined 3 120 130 7 p Compute\n0 copy 4 100 110 7 p Compute",
@@ -321,7 +323,7 @@ def test_an_instruction_belongs_to_one_shader(subtests: pytest.Subtests) -> None
             require(
                 "shader_pc_runs",
                 "\n".join(["shader pid", *rows]),
-                *said,
+                *warnings,
                 shader_pc_intervals=stretches,
                 shaders=SHADERS + more,
             )
@@ -330,7 +332,7 @@ def test_an_instruction_belongs_to_one_shader(subtests: pytest.Subtests) -> None
 def test_a_begin_and_the_next_end_under_the_same_key_are_an_interval(
     subtests: pytest.Subtests,
 ) -> None:
-    for marks, expected, said in (
+    for marks, expected, warnings in (
         (
             ["10 Begin step 1 work 7 go", "12 Begin other 1 work 7 -", "15 Event step 1 work 7 -",
              "20 End step 1 work 7 done", "30 End other 1 work 7 -"],
@@ -361,7 +363,7 @@ def test_a_begin_and_the_next_end_under_the_same_key_are_an_interval(
                 "time event name identifier category pid message subsystem process target tid clock"
             )
             signposts = "\n".join([names, *(f"{mark} app App True 9 gpu" for mark in marks)])
-            require("signpost_intervals", expected, *said, signposts=signposts)
+            require("signpost_intervals", expected, *warnings, signposts=signposts)
 
 
 def test_only_the_target_s_signposts_of_the_agreed_kind_are_phases() -> None:

@@ -48,8 +48,8 @@ def damage(listed: Listed) -> Stored:
 
 
 def test_places_are_those_of_the_table_of_contents(exports: Path) -> None:
-    found = index(exports).tables["tick"]
-    assert {str(listed.place): dict(listed.attributes) for listed in found} == {
+    tick_tables = index(exports).tables["tick"]
+    assert {str(listed.place): dict(listed.attributes) for listed in tick_tables} == {
         "run 1 table 4": {},
         "run 1 table 1": {"frequency": "10"},
         "run 1 table 3": {"frequency": "1"},
@@ -78,22 +78,22 @@ def test_an_export_of_the_same_or_an_unknown_place_wins(
     (exports / "toc.xml").write_text(f"<trace-toc>{RUN}{second}</trace-toc>")
     xml = intervals_xml([(99, 1, 4711, "python3")]).replace("run[1]/data[1]/table[1]", place)
     (exports / "gpu.xml").write_text(xml)
-    first, *others = index(exports).tables[GPU]
-    assert first.ref == exports / "gpu.xml"
-    assert [listed.place.run for listed in others] == [1] * from_bundle
+    first_table, *other_tables = index(exports).tables[GPU]
+    assert first_table.ref == exports / "gpu.xml"
+    assert [listed.place.run for listed in other_tables] == [1] * from_bundle
     assert Tables(exports, frozenset())["gpu_intervals"]["start"].tolist() == [99]
     assert len(index(exports).tables["tick"]) == 3
 
 
 def test_a_note_that_cannot_be_read_is_an_error(tmp_path: Path, subtests: pytest.Subtests) -> None:
     assert direct(tmp_path) is None
-    for text, said in (
+    for text, message in (
         *((text, DIRECT_NOTE) for text in ("", "{", "[]", '{"schemas": []}', '{"bundle": 1}')),
         ('{"bundle": "x", "format": 99}', "format 99"),
     ):
         with subtests.test(text):
             (tmp_path / DIRECT_NOTE).write_text(text)
-            with pytest.raises(InputError, match=said):
+            with pytest.raises(InputError, match=message):
                 index(tmp_path)
 
 
@@ -106,11 +106,11 @@ def test_of_each_run_its_own_is_said_and_a_bundle_elsewhere_is_found_from_anywhe
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = RunInfo(instruments_version="")
-    first = Run([ticks([5])], info=old, issues=(Issue("a"), Issue("b")))
-    bundle = write_runs(tmp_path / "two.trace", {1: first, 3: Run([ticks([6])], issues=())})
+    first_run = Run([ticks([5])], info=old, issues=(Issue("a"), Issue("b")))
+    bundle = write_runs(tmp_path / "two.trace", {1: first_run, 3: Run([ticks([6])], issues=())})
     assert [len(losses_of_run(bundle, number)) for number in (1, 3)] == [3, 0]
-    said = [tables_of_bundle(bundle, Choice(run)).warnings for run in (1, 3)]
-    assert ["not verified" in " ".join(warnings) for warnings in said] == [True, False]
+    warnings_by_run = [tables_of_bundle(bundle, Choice(run)).warnings for run in (1, 3)]
+    assert ["not verified" in " ".join(warnings) for warnings in warnings_by_run] == [True, False]
     monkeypatch.chdir(tmp_path)
     leave_in_place(Path(bundle.name), tmp_path / "run" / "exports")
     monkeypatch.chdir(tmp_path / "run")
@@ -121,15 +121,15 @@ def test_a_bundle_that_is_gone_is_said(exports: Path) -> None:
     (exports.parent / "recording.trace").rename(exports.parent / "elsewhere")
     raw = Tables(exports)
     assert raw.schemas == ()
-    [said] = raw.warnings
-    assert said.startswith("Tables of recording.trace are not read: ")
-    assert stored_to_put_away(exports, exports.parent / "kept", "") == ([], said)
+    [warning] = raw.warnings
+    assert warning.startswith("Tables of recording.trace are not read: ")
+    assert stored_to_put_away(exports, exports.parent / "kept", "") == ([], warning)
     assert [loss.flaw for loss in raw.losses] == [Flaw.DAMAGED]
 
 
 def test_a_table_that_cannot_be_read_is_not_empty(exports: Path) -> None:
-    [whole] = index(exports).tables[GPU]
-    ref = damage(whole)
+    [whole_table] = index(exports).tables[GPU]
+    ref = damage(whole_table)
     [broken] = index(exports).tables[GPU]
     assert broken.unreadable
     assert broken.ref == ref
@@ -143,9 +143,9 @@ def test_of_several_the_one_that_can_be_read_is_taken_and_the_other_named(export
     damage(index(exports).tables["tick"][0])
     raw = Tables(exports)
     assert raw.flat("tick").part()["time"].tolist() == [7]
-    [said, _] = raw.warnings
-    assert said.startswith("tick (store 0) of run 1 is left out: ")
-    assert "is no XML" in said
+    [warning, _] = raw.warnings
+    assert warning.startswith("tick (store 0) of run 1 is left out: ")
+    assert "is no XML" in warning
 
 
 def test_a_table_that_cannot_be_read_counts_before_one_without_rows(tmp_path: Path) -> None:

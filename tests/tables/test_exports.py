@@ -16,8 +16,8 @@ from tracekit.tables.exports import (
     headers,
     identify,
     index,
-    meant,
     of_one_run,
+    select_run,
 )
 from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.place import OPEN, Choice, TablePlace
@@ -62,13 +62,13 @@ def test_a_folder_is_indexed_by_schema(export: Export, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("<trace-toc/>")
     (tmp_path / "other.xml").write_text("<html/>")
     (tmp_path / "folder.xml").mkdir()
-    found = index(tmp_path)
-    assert {name: [one.ref for one in listed] for name, listed in found.tables.items()} == {
+    export_index = index(tmp_path)
+    assert {name: [one.ref for one in listed] for name, listed in export_index.tables.items()} == {
         "one": [one, again],
         "two": [two],
     }
-    assert found.toc == read_toc(toc)
-    assert found.strange == (tmp_path / "other.xml",)
+    assert export_index.toc == read_toc(toc)
+    assert export_index.strange == (tmp_path / "other.xml",)
     (tmp_path / "copy.xml").write_text(TOC)
     assert index(tmp_path).toc is None  # of two, nobody knows which
 
@@ -107,14 +107,14 @@ def test_words_in_values_are_no_tags(document: Export, node: NodeMaker) -> None:
 def test_values_are_read_by_the_rules_of_xml_as_by_the_exact_reader(
     document: Export, node: NodeMaker, subtests: pytest.Subtests
 ) -> None:
-    for written, read in (
+    for source_text, read in (
         ("a&#x9b;b", "a\x9bb"),
         ("a&#155;b", "a\x9bb"),
         ("&amp;nbsp;&amp;lt;", "&nbsp;&lt;"),
         ("a\tb\nc&#9;d", "a b c\td"),
     ):
-        with subtests.test(written):
-            path = document(node("n:uint32", ROW, schema=written))
+        with subtests.test(source_text):
+            path = document(node("n:uint32", ROW, schema=source_text))
             assert [one.schema for one in headers(path)] == [read]
             assert [(one.schema, one.number) for one in ExactReader(path).pieces()] == [(read, 1)]
 
@@ -141,21 +141,21 @@ def test_it_does_not_matter_where_blocks_are_cut(
 
 
 def test_a_table_without_any_header_has_no_schema(document: Export) -> None:
-    bare = document(f"<node xpath='{xpath(7)}'>{ROW}</node>")
-    assert headers(bare) == [TableHeader("", xpath(7), 1, rows=True, inherited=True)]
+    bare_file = document(f"<node xpath='{xpath(7)}'>{ROW}</node>")
+    assert headers(bare_file) == [TableHeader("", xpath(7), 1, rows=True, inherited=True)]
 
 
 FOLDER = Path("exports")
 
 
-def listed(run: int | None, table: int | None = 1) -> Listed:
+def make_listed(run: int | None, table: int | None = 1) -> Listed:
     return Listed(Path(f"{run}-{table}.xml"), "tick", TablePlace(run, table), {}, rows=True)
 
 
 SEVERAL = ExportIndex(
-    {"tick": (listed(1), listed(2), listed(2, 2), listed(None, None))},
+    {"tick": (make_listed(1), make_listed(2), make_listed(2, 2), make_listed(None, None))},
     toc=Toc((TocRun(1, target=Process(7, "a")), TocRun(2), TocRun(3))),
-    lost=(
+    missing_losses=(
         Loss(Flaw.DAMAGED, "of one", run=1),
         Loss(Flaw.DAMAGED, "of two", run=2),
         Loss(Flaw.DAMAGED, "of all"),
@@ -164,47 +164,52 @@ SEVERAL = ExportIndex(
 
 
 def test_what_is_of_other_runs_or_places_is_left_out() -> None:
-    for choice, run, tables, lost in (
+    for choice, run, tables, loss_texts in (
         (Choice(1), 1, ["1-1", "None-None"], ["of one", "of all"]),
         (Choice(1, 1), 1, ["1-1"], ["of one", "of all"]),
         (OPEN, 2, ["2-1", "2-2", "None-None"], ["of two", "of all"]),
     ):
-        found, number, said = of_one_run(SEVERAL, FOLDER, choice)
+        selection, number, remarks = of_one_run(SEVERAL, FOLDER, choice)
         assert number == run, tables
-        assert [Path(str(table.ref)).stem for table in found.every] == tables
-        assert [loss.text for loss in found.lost] == lost, tables
+        assert [Path(str(table.ref)).stem for table in selection.all_tables] == tables
+        assert [loss.text for loss in selection.missing_losses] == loss_texts, tables
         assert [
             "exports has 3 runs" in text and "Run 2, the last one with tables, is read" in text
-            for text in said
+            for text in remarks
         ] == [True] * (choice == OPEN)
 
 
-BARE = ExportIndex({"tick": (listed(2), listed(5))})
+BARE = ExportIndex({"tick": (make_listed(2), make_listed(5))})
 TABLES = (TocTable(1, "tick"),)
 SECOND = ExportIndex(
-    {"tick": (listed(2),)}, toc=Toc((TocRun(1, tables=TABLES), TocRun(2, tables=TABLES)))
+    {"tick": (make_listed(2),)}, toc=Toc((TocRun(1, tables=TABLES), TocRun(2, tables=TABLES)))
 )
-NOWHERE = ExportIndex({"tick": (listed(None, None),)})
+NOWHERE = ExportIndex({"tick": (make_listed(None, None),)})
 
 
 def test_runs_are_known_by_exports_too_and_may_be_unknown() -> None:
     runs = [
-        of_one_run(found, FOLDER, choice)[1]
-        for found, choice in ((BARE, OPEN), (BARE, Choice(2)), (SECOND, OPEN), (NOWHERE, OPEN))
+        of_one_run(export_index, FOLDER, choice)[1]
+        for export_index, choice in (
+            (BARE, OPEN),
+            (BARE, Choice(2)),
+            (SECOND, OPEN),
+            (NOWHERE, OPEN),
+        )
     ]
     assert runs == [5, 2, 2, None]
-    assert meant(ExportIndex(), FOLDER, 3) == (None, ())
+    assert select_run(ExportIndex(), FOLDER, 3) == (None, ())
 
 
 def test_a_run_or_place_that_is_not_there_is_refused(subtests: pytest.Subtests) -> None:
-    for found, choice, error, said, hint in (
+    for export_index, choice, error, message, hint in (
         (SECOND, Choice(1), UsageError, r"exports has no export of run 1\.", "It has run 2."),
         (BARE, Choice(3), UsageError, "exports has no run 3", "It has run 2; run 5."),
         (NOWHERE, Choice(1), UsageError, "has no run 1: nothing says of which run", "Leave --run"),
         (BARE, Choice(2, 7), InputError, "exports has no table that is run 2, table 7", "--table"),
     ):
         with subtests.test(hint):
-            with pytest.raises(error, match=said) as raised:
-                of_one_run(found, FOLDER, choice)
+            with pytest.raises(error, match=message) as raised:
+                of_one_run(export_index, FOLDER, choice)
             assert isinstance(raised.value, UsageError | InputError)
             assert hint in raised.value.hint

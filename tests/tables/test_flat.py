@@ -83,7 +83,7 @@ def tables(node: NodeMaker, *schemas: str, rows: Sequence[int] = (1, 1)) -> list
 def test_of_several_tables_it_must_be_clear_which_is_meant(
     document: Export, node: NodeMaker, subtests: pytest.Subtests
 ) -> None:
-    for schemas, meant, said in (
+    for schemas, choice, message in (
         (("one", "two"), {}, "2 tables: one, run 1 table 4, with 1 row; two, run 1 table 11"),
         (("one", "two"), {"schema": "three"}, "no table three; it holds one, run 1 table 4"),
         (
@@ -94,10 +94,10 @@ def test_of_several_tables_it_must_be_clear_which_is_meant(
         (("info", "info"), {"table": 5}, "no table that is table 5; it holds info, run 1 table 4"),
         (("info", "info"), {"table": 4, "run": 2}, "no table that is run 2, table 4"),
     ):
-        with subtests.test(said):
+        with subtests.test(message):
             path = document(*tables(node, *schemas))
-            with pytest.raises(InputError, match=said) as caught:
-                read_table(path, **meant)
+            with pytest.raises(InputError, match=message) as caught:
+                read_table(path, **choice)
             assert "--table" in caught.value.hint
 
 
@@ -111,8 +111,8 @@ def test_a_table_is_chosen_by_its_schema_or_place(document: Export, node: NodeMa
 def test_a_table_without_a_header_is_the_one_that_the_contents_beside_it_name(
     document: Export, node: NodeMaker
 ) -> None:
-    one, two, again = tables(node, "one", "two", "one", rows=(1, 1, 1))
-    path = document(one, two, re.sub("<schema.*</schema>", "", again, flags=re.DOTALL))
+    first_table, two, again = tables(node, "one", "two", "one", rows=(1, 1, 1))
+    path = document(first_table, two, re.sub("<schema.*</schema>", "", again, flags=re.DOTALL))
     listed = tuple(TocTable(place, "one") for place in range(1, 19))
     path.with_name("toc.xml").write_text(toc_text(Toc((TocRun(1, tables=listed),))))
     assert read_table(path, "one", table=18)["n"].tolist() == [7]
@@ -121,12 +121,20 @@ def test_a_table_without_a_header_is_the_one_that_the_contents_beside_it_name(
 def test_the_only_table_with_rows_is_taken_and_empty_ones_beside_it_are_named(
     document: Export, node: NodeMaker
 ) -> None:
-    for rows, value, others in (((1, 0), 5, [11]), ((0, 1), 6, [4]), ((0, 1, 0), 6, [4, 18])):
+    for rows, value, empty_numbers in (
+        ((1, 0), 5, [11]),
+        ((0, 1), 6, [4]),
+        ((0, 1, 0), 6, [4, 18]),
+    ):
         path = document(*tables(node, *["info"] * len(rows), rows=rows))
         with pytest.warns(ExportWarning) as caught:
             frame = read_table(path)
-        said = "export.xml: of the tables of info, run 1 table {} has no rows and is left out."
-        assert [str(warning.message) for warning in caught] == [*map(said.format, others)], rows
+        warning_format = (
+            "export.xml: of the tables of info, run 1 table {} has no rows and is left out."
+        )
+        assert [str(warning.message) for warning in caught] == [
+            *map(warning_format.format, empty_numbers)
+        ], rows
         assert frame["n"].tolist() == [value], rows
     assert read_flat(document(*tables(node, "info", "info", rows=(0, 0)))).notes.losses == ()
 
@@ -155,9 +163,9 @@ def test_the_exact_reader_reads_what_the_fast_one_gives_up(
     assert f"read by {'FastReader' if plain else 'ExactReader'}" in caplog.text
     assert ("not read by the fast reader: " in caplog.text) is not plain
     readers: tuple[ReaderName, ...] = ("exact", "fast") if plain else ("exact",)
-    for only in readers:
-        pd.testing.assert_frame_equal(read_flat(path, only=only).frame, flat.frame)
+    for reader_name in readers:
+        pd.testing.assert_frame_equal(read_flat(path, reader_name=reader_name).frame, flat.frame)
     assert flat.frame["start"].tolist() == [7, 7]
     if not plain:
         with pytest.raises(IrregularError):
-            read_flat(path, only="fast")
+            read_flat(path, reader_name="fast")

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.joins import Joined, first_with_rows, made, match
+from tracekit.tables.joins import Joined, first_with_rows, make_table, match
 from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.schema import Column, ColumnKind, Schema
 from tracekit.tables.schemas import SCHEMAS
@@ -21,7 +21,7 @@ def ids(*values: int | None) -> pd.Series:
 
 
 def test_a_key_finds_one_row_and_what_did_not_match_is_said(subtests: pytest.Subtests) -> None:
-    for own, others, places, ambiguous, said in (
+    for own_keys, other_keys, places, ambiguous, remarks in (
         ((1, 2, 3), (3, 1), [1, -1, 0], 0, ()),
         ((1, 1, 1), (1,), [0, 0, 0], 0, ()),
         ((1, 2), (1, 1, 2), [-1, 2], 1, (SEVERAL.replace("2", "1"),)),
@@ -35,35 +35,35 @@ def test_a_key_finds_one_row_and_what_did_not_match_is_said(subtests: pytest.Sub
         ((None,), (1,), [-1], 0, ()),
         ((1, 2, None), (3,), [-1] * 3, 0, ("none of the 2 rows has its id in things",)),
     ):
-        with subtests.test(own=own, others=others):
-            found = match([ids(*own)], [ids(*others)])
-            assert found.places.tolist() == places
-            assert (found.ambiguous, found.there) == (ambiguous, len(others))
-            assert found.found == sum(place >= 0 for place in places)
-            assert found.said("rows", "things") == said
-            assert found.doubts("rows", "things") == (said if ambiguous else ())
+        with subtests.test(own=own_keys, others=other_keys):
+            matching = match([ids(*own_keys)], [ids(*other_keys)])
+            assert matching.places.tolist() == places
+            assert (matching.ambiguous, matching.there) == (ambiguous, len(other_keys))
+            assert matching.match_count == sum(place >= 0 for place in places)
+            assert matching.describe_mismatches("rows", "things") == remarks
+            assert matching.doubts("rows", "things") == (remarks if ambiguous else ())
 
 
 def test_a_key_of_two_columns_matches_only_as_a_whole() -> None:
-    own = [ids(1, 1, 2, None, 1), ids(7, 8, 7, 7, None)]
-    others = [ids(2, 1, 1, None), ids(7, 7, 9, 7)]
-    assert match(own, others).places.tolist() == [1, -1, 0, -1, -1]
+    own_keys = [ids(1, 1, 2, None, 1), ids(7, 8, 7, 7, None)]
+    other_keys = [ids(2, 1, 1, None), ids(7, 7, 9, 7)]
+    assert match(own_keys, other_keys).places.tolist() == [1, -1, 0, -1, -1]
 
 
 @pytest.mark.parametrize("several", [False, True])
 def test_many_keys_match_as_a_dictionary_does(several: bool) -> None:
     random = np.random.default_rng(4)
-    own = random.integers(0, 500, (2, 4_000)).astype("uint64")
-    other = random.integers(0, 500, (2, 3_000)).astype("uint64")
+    own_keys = random.integers(0, 500, (2, 4_000)).astype("uint64")
+    other_keys = random.integers(0, 500, (2, 3_000)).astype("uint64")
     if not several:
-        other = np.unique(other, axis=1)
+        other_keys = np.unique(other_keys, axis=1)
     table: dict[tuple[int, ...], list[int]] = {}
-    for place, key in enumerate(zip(*other.tolist(), strict=True)):
+    for place, key in enumerate(zip(*other_keys.tolist(), strict=True)):
         table.setdefault(key, []).append(place)
-    expected = [table.get(key, []) for key in zip(*own.tolist(), strict=True)]
-    found = match([*map(pd.Series, own)], [*map(pd.Series, other)])
-    assert found.places.tolist() == [rows[0] if len(rows) == 1 else -1 for rows in expected]
-    assert found.ambiguous == sum(len(rows) > 1 for rows in expected)
+    expected = [table.get(key, []) for key in zip(*own_keys.tolist(), strict=True)]
+    matching = match([*map(pd.Series, own_keys)], [*map(pd.Series, other_keys)])
+    assert matching.places.tolist() == [rows[0] if len(rows) == 1 else -1 for rows in expected]
+    assert matching.ambiguous == sum(len(rows) > 1 for rows in expected)
 
 
 def test_what_the_counterpart_has_is_taken_and_null_where_there_is_none() -> None:
@@ -74,9 +74,9 @@ def test_what_the_counterpart_has_is_taken_and_null_where_there_is_none() -> Non
         (pd.Series(pd.array([True, None], dtype="boolean")), [None, None, True], "boolean"),
         (pd.Series([True, False]), [False, None, True], "boolean"),
     ):
-        taken = match([ids(2, 3, 1)], [ids(1, 2)]).take(column)
-        assert [None if pd.isna(value) else value for value in taken] == expected
-        assert taken.dtype == dtype, expected
+        taken_values = match([ids(2, 3, 1)], [ids(1, 2)]).take(column)
+        assert [None if pd.isna(value) else value for value in taken_values] == expected
+        assert taken_values.dtype == dtype, expected
 
 
 class Shelf(Mapping[str, pd.DataFrame]):
@@ -101,7 +101,7 @@ def test_a_join_does_without_what_cannot_be_read_and_says_so() -> None:
     things = Schema(
         "things", "Things.", (), (start, Column("n", "", ColumnKind.INTEGER, "n"), clock)
     )
-    frame, losses = made(things, join, Shelf())
+    frame, losses = make_table(things, join, Shelf())
     assert frame["n"].isna().tolist() == [True, True]
     without = "things does without more: more.xml is no export."
     assert [*map(str, losses)] == [without, "things: it is so"]
@@ -117,14 +117,14 @@ def broken() -> tuple[pd.DataFrame, list[Loss]]:
 
 
 def test_the_first_way_that_gives_rows_counts() -> None:
-    for ways, count, name, said in (
+    for ways, count, name, messages in (
         ([rows(0, "none"), rows(2, "two"), rows(3, "three")], 2, "two", ["none", "two"]),
         ([rows(0, "none"), rows(0)], 0, "none", ["none"]),
         ([broken, rows(1)], 1, "", ["t: a.xml is no export."]),
         ([rows(0), broken], 0, "", ["t: a.xml is no export."]),
     ):
         frame, losses = first_with_rows("t", ways)
-        assert (len(frame), [*frame], [*map(str, losses)]) == (count, [name], said)
+        assert (len(frame), [*frame], [*map(str, losses)]) == (count, [name], messages)
 
 
 def test_a_way_that_fails_is_an_error_if_there_is_no_other() -> None:

@@ -38,9 +38,9 @@ def test_sql_ranks_kernels_whose_labels_all_differ(
         "select kernel, count(*) n, count(distinct label) labels, sum(duration) ns "
         "from gpu_intervals where target group by kernel order by ns desc"
     )
-    ran = tracekit("query", sql, "runs", "--format", "csv", "--output", "-")
-    assert ran.out.splitlines() == [
+    result = tracekit("query", sql, "runs", "--format", "csv", "--output", "-")
+    assert result.out.splitlines() == [
         "kernel,n,labels,ns",
         "Command Buffer 0:softmax,20,20,60000000",
         "Command Buffer 0:gemm,20,20,20000000",
-    ], ran.err
+    ], result.err

@@ -6,8 +6,8 @@ from tracekit.tables.losses import (
     Loss,
     Severity,
     collecting,
+    list_reported_losses,
     report,
-    reported,
     sentences,
 )
 
@@ -39,8 +39,8 @@ def test_losses_of_several_tables_become_one_sentence_where_the_first_stood() ->
 
 def test_losses_of_like_tables_of_several_bundles_are_alike() -> None:
     for loss in (KDEBUG, ELSEWHERE):
-        found = sentences([loss, OLD], bundles=False)
-        assert found == (f"kdebug: {INFERRED}: d.", "It is old."), loss
+        texts = sentences([loss, OLD], bundles=False)
+        assert texts == (f"kdebug: {INFERRED}: d.", "It is old."), loss
 
 
 def test_errors_are_damage_to_rows_and_names() -> None:
@@ -58,8 +58,8 @@ def test_a_ledger_tells_what_was_asked_for_from_what_lies_beside() -> None:
         report([CUT])
         report([CUT], read=False)
         assert (ledger.read, ledger.costs) == ((CUT, OLD, NAMELESS), (CUT, NAMELESS))
-        assert reported() == ("It is cut.", "It is old.", "It has no names.")
-    assert reported() == ()
+        assert list_reported_losses() == ("It is cut.", "It is old.", "It has no names.")
+    assert list_reported_losses() == ()
 
 
 def test_an_outer_ledger_does_not_get_what_an_inner_one_collects() -> None:

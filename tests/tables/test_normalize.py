@@ -25,7 +25,7 @@ def gpu(name: str, unused: str = "") -> SchemaSource:
 RAW = gpu("raw")
 
 
-def made(
+def normalize_columns(
     columns: Mapping[str, Any],
     *declared: Column,
     source: SchemaSource = RAW,
@@ -42,7 +42,7 @@ def made(
 
 
 def column_x(values: object, kind: ColumnKind) -> pd.Series:
-    return made({"x": values}, Column("x", "x", kind, "x"))[0]["x"]
+    return normalize_columns({"x": values}, Column("x", "x", kind, "x"))[0]["x"]
 
 
 def test_a_kind_gives_its_dtype() -> None:
@@ -104,32 +104,32 @@ def test_a_doubtful_column_that_is_something_else_costs_only_itself() -> None:
         Column("a", "a", ColumnKind.INTEGER, "a"),
         Column("b", "b", ColumnKind.IDENTIFIER, "b", doubtful=True),
     )
-    table, said = made({"a": [1], "b": ["0xff"]}, *columns)
+    table, remarks = normalize_columns({"a": [1], "b": ["0xff"]}, *columns)
     assert table["a"].tolist() == [1]
     assert table["b"].dtype == "UInt64"
     assert table["b"].isna().all()
-    assert said == ["The column b of raw holds what is no identifier, and is left null"]
-    table, said = made({"a": [1], "b": [7]}, *columns)
-    assert (table["b"].tolist(), said) == ([7], [])
+    assert remarks == ["The column b of raw holds what is no identifier, and is left null"]
+    table, remarks = normalize_columns({"a": [1], "b": [7]}, *columns)
+    assert (table["b"].tolist(), remarks) == ([7], [])
 
 
 def test_names_lose_the_pid_that_was_added_and_no_other() -> None:
-    named = {
+    process_names = {
         "process": pd.array(["App (7)", "App (8)", "B (2) (3)", None, "C (5)"], dtype="string")
     }
     pids = {"process.pid": pd.array([7, 9, 3, 4, None], dtype="Int64")}
-    table, _ = made(named | pids, PROCESS, PID)
+    table, _ = normalize_columns(process_names | pids, PROCESS, PID)
     assert table["process"].tolist() == ["App", "App (8)", "B (2)", pd.NA, "C (5)"]
     assert table["pid"].tolist() == [7, 9, 3, 4, pd.NA]
-    assert made(named | pids, PROCESS)[0]["process"].equals(table["process"])
-    table, _ = made(named, PROCESS)
+    assert normalize_columns(process_names | pids, PROCESS)[0]["process"].equals(table["process"])
+    table, _ = normalize_columns(process_names, PROCESS)
     assert table["process"].tolist()[:2] == ["App (7)", "App (8)"]
 
 
 def test_only_the_target_is_the_target() -> None:
     pids = pd.array([7, 420, None], dtype="Int64")
     for targets, expected in (("7 8", [True, False, False]), ("", [False, False, False])):
-        table, _ = made({"process.pid": pids}, TARGET, targets=targets)
+        table, _ = normalize_columns({"process.pid": pids}, TARGET, targets=targets)
         assert table["target"].dtype == "bool", targets
         assert table["target"].tolist() == expected
 
@@ -137,7 +137,7 @@ def test_only_the_target_is_the_target() -> None:
 def test_columns_too_many_and_too_few_are_named_and_what_is_lacking_is_null(
     subtests: pytest.Subtests,
 ) -> None:
-    for exported, clock, unused, said in (
+    for exported, clock, unused, expected_remarks in (
         ("start n pixel-width", "gpu", "", []),
         ("start n", "gpu", "", []),  # an older version's
         ("start x", "gpu", "", ["that tracekit does not know: x", "that the export lacks: n"]),
@@ -150,23 +150,23 @@ def test_columns_too_many_and_too_few_are_named_and_what_is_lacking_is_null(
             declared = (START, Column("n", "n", ColumnKind.INTEGER, "n"), width)
             source = SchemaSource("raw", clock, frozenset(unused.split()))
             loaded = {name: [5] for name in exported.split() if name != "x"}
-            table, remarks = made(loaded, *declared, source=source, exported=exported)
-            assert remarks == [f"raw: columns {words}" for words in said]
-            for name, own in (("n", "n"), ("width", "pixel-width")):
-                value = 5 if own in loaded else pd.NA
+            table, remarks = normalize_columns(loaded, *declared, source=source, exported=exported)
+            assert remarks == [f"raw: columns {words}" for words in expected_remarks]
+            for name, mnemonic in (("n", "n"), ("width", "pixel-width")):
+                value = 5 if mnemonic in loaded else pd.NA
                 assert table[name].tolist() == [value], (exported, name)
                 assert table[name].dtype == "Int64", (exported, name)
 
 
 def test_a_column_that_must_be_there_is_asked_for() -> None:
     with pytest.raises(InputError, match="The export of raw has no column duration, which says"):
-        made({"start": [1]}, START, DURATION)
+        normalize_columns({"start": [1]}, START, DURATION)
 
 
 def test_rows_without_a_time_are_left_out_and_counted() -> None:
     flat = {"start": pd.array([1, None, 3], dtype="Int64"), "n": [1, 2, 3]}
-    table, said = made(flat, START, Column("n", "n", ColumnKind.INTEGER, "n"))
+    table, remarks = normalize_columns(flat, START, Column("n", "n", ColumnKind.INTEGER, "n"))
     assert table["start"].dtype == "int64"
     assert table.to_dict("list") == {"start": [1, 3], "n": [1, 3]}
     assert table.index.tolist() == [0, 1]
-    assert said == ["raw: 1 rows without a time are left out"]
+    assert remarks == ["raw: 1 rows without a time are left out"]

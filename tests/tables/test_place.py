@@ -62,8 +62,8 @@ def test_a_choice_allows_what_it_does_not_rule_out() -> None:
 
 @pytest.mark.parametrize("part", ["modified", "changed"])
 def test_a_stamp_lasts_from_two_seconds_on(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 10_000_000_000
-    monkeypatch.setattr("tracekit.tables.place.time.time_ns", lambda: now)
-    old = replace(Stamp(1, 0, 0, 7), **{part: now - 2_000_000_000})
+    current_time = 10_000_000_000
+    monkeypatch.setattr("tracekit.tables.place.time.time_ns", lambda: current_time)
+    old = replace(Stamp(1, 0, 0, 7), **{part: current_time - 2_000_000_000})
     assert lasting(old) == old
-    assert lasting(replace(old, **{part: now - 1_999_999_999})) is None
+    assert lasting(replace(old, **{part: current_time - 1_999_999_999})) is None

@@ -29,8 +29,8 @@ Export = Callable[..., Path]
 def row(columns: str) -> str:
     numbers = count(1)
 
-    def element(tag: str, inside: str, fmt: str = "") -> str:
-        return f'<{tag} id="{next(numbers)}"{fmt and f" fmt={fmt!r}"}>{inside}</{tag}>'
+    def element(tag: str, content: str, fmt: str = "") -> str:
+        return f'<{tag} id="{next(numbers)}"{fmt and f" fmt={fmt!r}"}>{content}</{tag}>'
 
     def cell(engineering_type: str) -> str:
         frame = '<frame name="main" addr="0x10"/>'
@@ -84,12 +84,12 @@ def test_no_schema_of_an_export_is_read_by_two_tables() -> None:
 
 
 def test_where_a_table_comes_from_is_said_through_joins() -> None:
-    for table, said in (
+    for table, origin in (
         ("gpu_states", "metal-gpu-state-intervals"),
         ("gpu_jobs", "metal-gpu-intervals or host-intervals"),
         ("shader_runs", "metal-shader-profiler-intervals with metal-shader-profiler-shader-list"),
     ):
-        assert origins(SCHEMAS[table]) == said
+        assert origins(SCHEMAS[table]) == origin
 
 
 VALUES = "gpu-counter-value gpu-counter-info metal-gpu-info"
@@ -119,7 +119,7 @@ COMMON = 'common = "start | time | start | when it began"\n'
 
 
 def test_a_wrong_entry_is_named(subtests: pytest.Subtests) -> None:
-    for entry, said in (
+    for entry, message in (
         ('meaning = "m"', "missing required field `columns`"),
         ('sense = "m"\ncolumns = "start"', "unknown field `sense`"),
         ('meaning = "m"\ncolumns = "begin"', "things: 'begin' is no common column"),
@@ -129,5 +129,5 @@ def test_a_wrong_entry_is_named(subtests: pytest.Subtests) -> None:
         ('meaning = "m"\ncolumns = "start"\njoin = "no"', "things: .* has no attribute 'no'"),
         ('meaning = "m"\ncolumns = "start"\nsources = [{}]', "things: a source is either of"),
     ):
-        with subtests.test(entry), pytest.raises(ValueError, match=said):
+        with subtests.test(entry), pytest.raises(ValueError, match=message):
             read_schemas(f"{COMMON}[tables.things]\n{entry}\n")

@@ -26,8 +26,8 @@ def row(schema: str, texts: str) -> str:
         tag = column.split(":")[1]
         if text == "-":
             return "<sentinel/>"
-        inside = f"<pid>{text}</pid>" if tag == "process" else text
-        return f"<{tag} fmt='App ({text})'>{inside}</{tag}>"
+        content = f"<pid>{text}</pid>" if tag == "process" else text
+        return f"<{tag} fmt='App ({text})'>{content}</{tag}>"
 
     pairs = zip(COLUMNS[schema].split(), texts.split(), strict=True)
     return f"<row>{''.join(cell(*pair) for pair in pairs)}</row>"
@@ -78,7 +78,7 @@ def test_the_first_source_that_is_there_counts(both: Path) -> None:
 
 
 def test_a_missing_table_says_what_would_give_it(both: Path, subtests: pytest.Subtests) -> None:
-    for name, said, hint in (
+    for name, message, hint in (
         (
             "submissions",
             "no export of metal-application-command-buffer-submissions or host-submissions",
@@ -88,7 +88,7 @@ def test_a_missing_table_says_what_would_give_it(both: Path, subtests: pytest.Su
         ("zzz", "There is no table 'zzz'", "gpu_states"),
     ):
         with subtests.test(name):
-            with pytest.raises(MissingTableError, match=said) as caught:
+            with pytest.raises(MissingTableError, match=message) as caught:
                 Tables(both, frozenset())[name]
             assert hint in caught.value.hint
             assert isinstance(caught.value, TracekitError)
@@ -129,10 +129,10 @@ def test_readers_are_heard(states: Path, export: Export) -> None:
     empty = states.with_name("empty.xml")
     empty.touch()
     tables = Tables(states.parent, frozenset())
-    first = "empty.xml is empty."
-    assert tables.losses[0] == Loss(Flaw.DAMAGED, first)
+    empty_message = "empty.xml is empty."
+    assert tables.losses[0] == Loss(Flaw.DAMAGED, empty_message)
     unknown = "Exports that tracekit has no table for: odd"
-    assert [text.partition(";")[0] for text in tables.warnings] == [first, unknown]
+    assert [text.partition(";")[0] for text in tables.warnings] == [empty_message, unknown]
     assert tables.raw("odd")["n"].tolist() == ["x"]
     for _ in range(2):
         assert len(tables["gpu_states"]) == 1
@@ -189,8 +189,10 @@ def test_repeats_are_chosen_by_place_or_attributes(
     ]
     (tmp_path / "exports").mkdir()
     (tmp_path / "exports" / "toc.xml").write_text(TOC)
-    for number, inside in enumerate([nodes] if files == "one file" else [[each] for each in nodes]):
-        document(*inside, name=f"exports/info-{number}.xml")
+    for number, file_nodes in enumerate(
+        [nodes] if files == "one file" else [[table_node] for table_node in nodes]
+    ):
+        document(*file_nodes, name=f"exports/info-{number}.xml")
     for _ in range(2):
         tables = Tables(tmp_path / "exports", frozenset(), tmp_path / "kept" if kept else None)
         with pytest.raises(InputError, match="2 tables of gpu-counter-info") as caught:
@@ -221,7 +223,7 @@ def test_a_normalized_table_is_chosen_too(document: Export, node: Node, tmp_path
     (tmp_path / "toc.xml").write_text(toc_text(Toc(tuple(runs))))
     tables = Tables(tmp_path, frozenset(), only=Choice(1))
     assert tables.settings == (("GPU", "Set: 1"),)
-    places = [str(listed.place) for listed in tables.repeated("gpu_states")]
+    places = [str(listed.place) for listed in tables.list_choices("gpu_states")]
     assert places == ["run 1 table 1", "run 1 table 2"]
     with pytest.raises(InputError, match="2 tables of metal-gpu-state-intervals"):
         tables["gpu_states"]
@@ -230,9 +232,9 @@ def test_a_normalized_table_is_chosen_too(document: Export, node: Node, tmp_path
     with pytest.raises(InputError, match="that is run 2; it has run 1 table 1"):
         tables.chosen("gpu_states", run=2)
     assert Tables(tmp_path, frozenset())["gpu_states"]["start"].tolist() == [30]
-    assert tables.repeated("gpu_intervals") == ()
+    assert tables.list_choices("gpu_intervals") == ()
     with pytest.raises(MissingTableError):
-        tables.repeated("gpu_state")
+        tables.list_choices("gpu_state")
     with pytest.raises(MissingTableError):
         tables.chosen("gpu_intervals", run=1)
 
@@ -287,6 +289,6 @@ def test_a_program_s_own_signposts_are_its_phases_before_the_worker_s_marks(expo
     ):
         texts = f"200 5 - steady phases {subsystem} 1 7 - - - - - - - - - -"
         tables = Tables(write(export, "os-signpost-interval", texts), frozenset({pid}))
-        found = tables["phases"][["start", "clock"]].to_numpy().tolist()
-        assert found == [[start, clock]], (subsystem, pid)
+        phases = tables["phases"][["start", "clock"]].to_numpy().tolist()
+        assert phases == [[start, clock]], (subsystem, pid)
         assert tables.warnings == (), (subsystem, pid)

@@ -16,13 +16,13 @@ from tracekit.tables.toc import (
     TocRun,
     TocTable,
     WantedTable,
-    assumed,
-    listed,
-    own,
+    describe_runs,
+    explain_run_choice,
+    find_recorded_run,
+    find_run,
     read_toc,
-    required,
+    select_tables,
     toc_text,
-    wanted,
 )
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -37,8 +37,8 @@ def toc(tmp_path: Path, text: str | bytes) -> Path:
 
 def test_a_launched_process(tmp_path: Path) -> None:
     read = read_toc(toc(tmp_path, LAUNCHED))
-    found = msgspec.json.format(msgspec.json.encode(read)).decode()
-    assert found == (GOLDENS / "toc.json").read_text().strip()
+    encoded_toc = msgspec.json.format(msgspec.json.encode(read)).decode()
+    assert encoded_toc == (GOLDENS / "toc.json").read_text().strip()
     for private in ("--iters", "/opt/probe"):
         assert private not in repr(read)
 
@@ -85,14 +85,14 @@ def test_what_is_no_table_of_contents_is_refused(tmp_path: Path, subtests: pytes
 
 def test_tables_are_wanted_in_the_order_of_the_toc_and_repeats_are_numbered() -> None:
     run = TocRun(1, tables=tuple(map(TocTable, range(1, 7), "xbabcb")))
-    found = wanted(run, {"a", "b", "none"})
-    assert found == (
+    wanted_tables = select_tables(run, {"a", "b", "none"})
+    assert wanted_tables == (
         WantedTable("b", 1, "b.xml"),
         WantedTable("a", None, "a.xml"),
         WantedTable("b", 2, "b-2.xml"),
         WantedTable("b", 3, "b-3.xml"),
     )
-    assert [table.index for table in found] == [2, 3, 4, 6]
+    assert [table.index for table in wanted_tables] == [2, 3, 4, 6]
 
 
 RUNS = (
@@ -103,35 +103,35 @@ RUNS = (
 
 
 def test_the_last_run_is_meant_unless_another_is_named() -> None:
-    assert required(RUNS, None, "x.trace") is RUNS[2]
-    assert required(RUNS, 4, "x.trace") is RUNS[1]
+    assert find_run(RUNS, None, "x.trace") is RUNS[2]
+    assert find_run(RUNS, 4, "x.trace") is RUNS[1]
     with pytest.raises(UsageError, match=r"x\.trace has no run 2\.") as raised:
-        required(RUNS, 2, "x.trace")
+        find_run(RUNS, 2, "x.trace")
     there = "run 1 (a 7, 2026-03-30T20:49:19.103Z, 1.250 s); run 4 (7); run 5"
     assert raised.value.hint == f"It has {there}."
 
 
 def test_that_one_of_several_was_taken_is_said() -> None:
-    assert assumed(RUNS[:1], RUNS[0], "x.trace") == ()
+    assert explain_run_choice(RUNS[:1], RUNS[0], "x.trace") == ()
     there = "x.trace has 2 runs: run 4 (7); run 5."
-    for run, which in ((RUNS[2], "the last one"), (RUNS[1], "the last one with tables")):
-        said = f"{there} Run {run.number}, {which}, is read; --run chooses another."
-        assert assumed(RUNS[1:], run, "x.trace") == (said,)
+    for run, description in ((RUNS[2], "the last one"), (RUNS[1], "the last one with tables")):
+        message = f"{there} Run {run.number}, {description}, is read; --run chooses another."
+        assert explain_run_choice(RUNS[1:], run, "x.trace") == (message,)
 
 
 @pytest.mark.parametrize(("count", "end"), [(20, ["run 20"]), (21, ["run 20", "and 1 more"])])
 def test_no_more_runs_are_listed_than_one_reads(count: int, end: list[str]) -> None:
-    assert listed([*map(TocRun, range(1, count + 1))]).split("; ")[19:] == end
+    assert describe_runs([*map(TocRun, range(1, count + 1))]).split("; ")[19:] == end
 
 
 def test_a_recording_says_itself_which_run_it_is_about(tmp_path: Path) -> None:
     recording = Recording(tmp_path)
     recording.exports.mkdir()
     recording.toc_file.write_text(toc_text(Toc(RUNS)))
-    assert own(recording) == RUNS[2]
+    assert find_recorded_run(recording) == RUNS[2]
     for number, expected in ((4, RUNS[1]), (None, RUNS[2]), (9, RUNS[2])):
         recording.save_provenance(Provenance(run=number))
-        assert own(recording) == expected, number
+        assert find_recorded_run(recording) == expected, number
 
 
 LETTERS = st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn"])
@@ -148,7 +148,7 @@ def runs(number: int) -> st.SearchStrategy[TocRun]:
     process = st.builds(Process, st.integers(-1, 99_999), TEXTS)
     processes = st.lists(process, max_size=3, unique_by=lambda process: process.pid)
     tables = st.lists(st.tuples(SAID, attributes), max_size=4)
-    said = ("start_date", "end_date", "end_reason", "instruments_version", "template")
+    text_fields = ("start_date", "end_date", "end_reason", "instruments_version", "template")
     return st.builds(
         TocRun,
         number=st.just(number),
@@ -161,9 +161,11 @@ def runs(number: int) -> st.SearchStrategy[TocRun]:
         all_processes=st.booleans(),
         environment=st.lists(TEXTS, max_size=2).map(tuple),
         duration=st.none() | st.floats(allow_nan=False),
-        **dict.fromkeys((*said, "recording_mode", "time_limit"), WORDS),
+        **dict.fromkeys((*text_fields, "recording_mode", "time_limit"), WORDS),
         processes=processes.map(tuple),
-        tables=tables.map(lambda found: tuple(TocTable(n, *one) for n, one in enumerate(found, 1))),
+        tables=tables.map(
+            lambda drawn_tables: tuple(TocTable(n, *one) for n, one in enumerate(drawn_tables, 1))
+        ),
     ).flatmap(
         lambda run: st.fixed_dictionaries(
             {}, optional={one.pid: TEXTS for one in run.processes}

@@ -37,21 +37,24 @@ def texts(*cells: str | None) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(cells, pa.string())])
 
 
-def seen(
+def read_pieces(
     declared: str | None, *pieces: pa.ChunkedArray, foreign: str = ""
 ) -> tuple[pd.Series, str | None]:
     """Return a column that comes in pieces, and its drift; without a type, that of pids."""
-    about, types = ExportColumn("name", "name", declared or "process"), frozenset(foreign.split())
+    export_column, types = (
+        ExportColumn("name", "name", declared or "process"),
+        frozenset(foreign.split()),
+    )
     parts = [
-        ColumnCells(about, cells, types)
+        ColumnCells(export_column, cells, types)
         if declared
-        else ColumnCells(about, texts(*["x"] * len(cells)), pids=cells)
+        else ColumnCells(export_column, texts(*["x"] * len(cells)), pids=cells)
         for cells in pieces
     ]
     nodes = [Node("table", "", (part,), len(part.cells)) for part in parts]
-    found = Layout(nodes[0])
-    frame = found.frame(pa.concat_tables([found.take(node) for node in nodes]))
-    (drift,) = found.drift or (None,)
+    piece_layout = Layout(nodes[0])
+    frame = piece_layout.frame(pa.concat_tables([piece_layout.take(node) for node in nodes]))
+    (drift,) = piece_layout.drift or (None,)
     return frame["name" if declared else "name.pid"], drift
 
 
@@ -61,8 +64,11 @@ def test_pieces_say_of_a_column_what_the_whole_says(
     declared: str, cells: list[str | None], size: int
 ) -> None:
     pieces = [texts(*cells[k : k + size]) for k in range(0, len(cells), size)] or [texts()]
-    (whole, drift), (joined, also) = seen(declared, texts(*cells)), seen(declared, *pieces)
-    pd.testing.assert_series_equal(joined, whole)
+    (whole_column, drift), (joined, also) = (
+        read_pieces(declared, texts(*cells)),
+        read_pieces(declared, *pieces),
+    )
+    pd.testing.assert_series_equal(joined, whole_column)
     assert also == drift
 
 
@@ -78,18 +84,18 @@ def test_a_column_of_any_type_has_the_type_of_its_cells_while_that_is_one() -> N
         ),
         ("5", "string", "string", None),
     ):
-        found, said = seen("any", texts(cell), foreign=foreign)
-        assert (found.dtype, said) == (dtype, drift)
+        column, column_drift = read_pieces("any", texts(cell), foreign=foreign)
+        assert (column.dtype, column_drift) == (dtype, drift)
 
 
 def test_the_collector_is_afterwards_as_it_was_before() -> None:
-    for switch, before in ((gc.disable, False), (gc.enable, True)):
+    for switch, was_enabled in ((gc.disable, False), (gc.enable, True)):
         switch()
         with pytest.raises(ValueError, match="False"), without_collecting():
             raise ValueError(gc.isenabled())
-        found = gc.isenabled()
+        is_enabled = gc.isenabled()
         gc.enable()
-        assert found is before
+        assert is_enabled is was_enabled
 
 
 def test_numbers_of_a_reader_are_final() -> None:
@@ -100,8 +106,8 @@ def test_numbers_of_a_reader_are_final() -> None:
         (FLAG, pa.array([0, 3], pa.int64()), "bool"),
         (None, pa.array([7], pa.int64()), "int64"),
     ):
-        found, drift = seen(declared, pa.chunked_array([cells]))
-        assert (found.dtype, drift) == (dtype, None)
+        column, drift = read_pieces(declared, pa.chunked_array([cells]))
+        assert (column.dtype, drift) == (dtype, None)
 
 
 def test_a_type_gives_its_dtype_and_an_unknown_one_what_it_holds() -> None:
@@ -137,42 +143,45 @@ def test_a_type_gives_its_dtype_and_an_unknown_one_what_it_holds() -> None:
         ("brand-new", [], "string", []),
         ("brand-new", ["-1", str(2**63)], "string", ["-1", str(2**63)]),
     ):
-        found, drift = seen(declared, texts(*cells))
-        assert (found.dtype, drift) == (dtype, None), (declared, cells)
-        assert [None if pd.isna(value) else value for value in found] == expected, (declared, cells)
+        column, drift = read_pieces(declared, texts(*cells))
+        assert (column.dtype, drift) == (dtype, None), (declared, cells)
+        assert [None if pd.isna(value) else value for value in column] == expected, (
+            declared,
+            cells,
+        )
 
 
 @pytest.mark.parametrize("declared", [INTEGER, UNSIGNED, FLAG])
 def test_what_is_no_integer_is_text(declared: str) -> None:
     cells = ["", " 1", "1 ", "1\n", "+1", "0x1F", "1_000", "1,000", "1.0", "1e3", "٣", "--1", "-",
              "abc", str(2**64), str(-(2**63) - 1)]  # fmt: skip
-    assert [cell for cell in cells if seen(declared, texts("1", cell))[1] is None] == []
+    assert [cell for cell in cells if read_pieces(declared, texts("1", cell))[1] is None] == []
 
 
 def test_what_is_no_number_is_text() -> None:
     cells = ["", " 1.5", "1,5", "1.5%", ".5", "0x1p3", "1.5.5", "infinity"]
-    assert [cell for cell in cells if seen(NUMBER, texts(cell))[1] is None] == []
+    assert [cell for cell in cells if read_pieces(NUMBER, texts(cell))[1] is None] == []
 
 
-def part(name: str, kind: str = "string", **beside: pa.ChunkedArray) -> ColumnCells:
-    return ColumnCells(ExportColumn(name, name, kind), texts("1"), **beside)
+def part(name: str, kind: str = "string", **extra_cells: pa.ChunkedArray) -> ColumnCells:
+    return ColumnCells(ExportColumn(name, name, kind), texts("1"), **extra_cells)
 
 
 def layout(*parts: ColumnCells) -> pa.Table:
     piece = Node("table", "", parts, 1)
-    found = Layout(piece)
-    return found.converted(found.take(piece))
+    piece_layout = Layout(piece)
+    return piece_layout.convert_table(piece_layout.take(piece))
 
 
 def test_what_belongs_to_a_column_stands_beside_it() -> None:
     numbers = pa.chunked_array([pa.array([7], pa.int64())])
-    found = layout(
+    table = layout(
         part("stack", "backtrace", stacks=numbers),
         part("thread", "thread", tids=texts("8"), pids=texts("9")),
         part("process", "process", pids=numbers),
         part("at", "start-time"),
     )
-    assert dict(zip(found.column_names, map(str, found.schema.types), strict=True)) == {
+    assert dict(zip(table.column_names, map(str, table.schema.types), strict=True)) == {
         "stack": "string",
         "stack.stack": "int64",
         "thread": "string",
@@ -205,13 +214,13 @@ def bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(values, "MOST", ROWS * len(LETTERS))
 
 
-def exported(export: Export, rows: int, text: str, *more: str) -> Path:
-    first = f'<start-time id="1" fmt="1">1</start-time><string id="2" fmt="a">{text}</string>'
+def export_rows(export: Export, rows: int, text: str, *more: str) -> Path:
+    first_cells = f'<start-time id="1" fmt="1">1</start-time><string id="2" fmt="a">{text}</string>'
     again = ['<row><start-time ref="1"/><string ref="2"/></row>'] * (rows - 1)
-    return export("start:start-time text:string", f"<row>{first}</row>", *again, *more)
+    return export("start:start-time text:string", f"<row>{first_cells}</row>", *again, *more)
 
 
-def bundled(folder: Path, rows: int) -> Stored:
+def bundle_rows(folder: Path, rows: int) -> Stored:
     start = Col("start", "S", "XRStartTimeTypeID", TIME)
     columns = [start, Col("text", "T", "XRPrototypeStringTypeID")]
     table = Table("table", columns, [(1, LETTERS)] * rows)
@@ -224,16 +233,16 @@ def bundled(folder: Path, rows: int) -> Stored:
 def test_a_long_text_that_cells_repeat_is_refused_beyond_a_bound(
     export: Export, tmp_path: Path, only: ReaderName | None, rows: int
 ) -> None:
-    ref = exported(export, rows, LETTERS) if only else bundled(tmp_path, rows)
-    out = tmp_path / ("out.parquet" if only else "out.csv")
+    ref = export_rows(export, rows, LETTERS) if only else bundle_rows(tmp_path, rows)
+    output = tmp_path / ("out.parquet" if only else "out.csv")
     if rows == ROWS:
-        assert read_flat(ref, only=only).frame["text"].tolist() == [LETTERS] * rows
-        assert convert(ref, out).rows == rows
+        assert read_flat(ref, reader_name=only).frame["text"].tolist() == [LETTERS] * rows
+        assert convert(ref, output).rows == rows
         return
-    for read in (lambda: read_flat(ref, only=only), lambda: convert(ref, out)):
+    for read in (lambda: read_flat(ref, reader_name=only), lambda: convert(ref, output)):
         with pytest.raises(InputError, match="holds more text than is read of one table"):
             read()
-    assert not out.exists()
+    assert not output.exists()
 
 
 @pytest.mark.usefixtures("bound")
@@ -243,7 +252,7 @@ def test_short_texts_are_not_counted(export: Export) -> None:
     arrays = (short, long, long.dictionary_encode(), pa.array([1, 2]))
     sizes = [long_bytes(pa.chunked_array([array])) for array in arrays]
     assert sizes == [0, 2 * len(LETTERS), 2 * len(LETTERS), 0]
-    last = f'<row><start-time ref="1"/><string id="3" fmt="b">{LETTERS}</string></row>'
-    path = exported(export, 3 * ROWS, "x" * LONG, last)
-    for only in ("fast", "exact"):
-        assert len(read_flat(path, only=only).frame) == 3 * ROWS + 1
+    last_row = f'<row><start-time ref="1"/><string id="3" fmt="b">{LETTERS}</string></row>'
+    path = export_rows(export, 3 * ROWS, "x" * LONG, last_row)
+    for reader_name in ("fast", "exact"):
+        assert len(read_flat(path, reader_name=reader_name).frame) == 3 * ROWS + 1

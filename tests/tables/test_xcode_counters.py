@@ -146,8 +146,8 @@ def test_the_form_with_all_digits_is_read_with_its_tabs(tmp_path: Path) -> None:
 def test_rows_of_one_encoder_and_markers_are_remarked(tmp_path: Path) -> None:
     rows = ("0,0,0,7,CB,Enc,warm,1", "1,0,0,9,CB,Enc,,2")
     read = read_xcode_counters([exact_of(tmp_path, "GPU Time", *rows)])
-    several, markers = read.remarks
-    assert several.startswith("Each of the 2 rows of exact.csv is listed as an encoder")
+    encoder_remark, markers = read.remarks
+    assert encoder_remark.startswith("Each of the 2 rows of exact.csv is listed as an encoder")
     assert markers == "The markers of exact.csv, in 1 of 2 rows, are not kept."
 
 
@@ -211,11 +211,11 @@ def test_a_real_export_is_read_whole(corpus: Path) -> None:
 @pytest.mark.corpus
 def test_a_real_export_with_all_digits_is_read_whole(corpus: Path) -> None:
     read = read_xcode_counters([corpus / "Lazarus-931+MetalBench" / "relu.csv"])
-    known = cells(read.rows, 1)
-    assert (read.remarks, len(known)) == ((), 206)
-    assert known["Kernel Invocations"] == (65_536, "")
-    assert known["Kernel Occupancy"] == (0.7577, "ratio")
-    assert known["GPU Time"][1] == "ns"
+    counter_cells = cells(read.rows, 1)
+    assert (read.remarks, len(counter_cells)) == ((), 206)
+    assert counter_cells["Kernel Invocations"] == (65_536, "")
+    assert counter_cells["Kernel Occupancy"] == (0.7577, "ratio")
+    assert counter_cells["GPU Time"][1] == "ns"
     doubted = read.rows.dropna(subset=["suspect"])["counter"].tolist()
     assert doubted == [
         "Buffer L1 Bytes Read",

@@ -5,8 +5,8 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.ops.kernels import CallTraffic
-from tracekit.workload.calls import Order, Turns, Variant, compared, step_of
-from tracekit.workload.workload import Measured, Work, measured
+from tracekit.workload.calls import Order, Turns, Variant, compare_variants, step_of
+from tracekit.workload.workload import Measured, Work, normalize_results
 
 A = Variant("new", lambda: "a", Work(tokens=4, flops=7))
 B = Variant("old", lambda: "b", Work(tokens=9))
@@ -28,7 +28,7 @@ def test_a_step_says_what_its_call_does_and_makes_it_each_time() -> None:
     assert (step.results, calls) == ({"max_error": 0.5}, [])
     outs = [step.submit(), step.submit()]
     step.wait(outs)
-    assert [out.tolist() for out in outs] == [[1.0, 2.0], [2.0, 4.0]]
+    assert [output.tolist() for output in outs] == [[1.0, 2.0], [2.0, 4.0]]
 
 
 @pytest.mark.parametrize(("order", "made"), [("abba", "abbaabbaab"), ("abab", "ababababab")])
@@ -64,25 +64,32 @@ def test_what_is_said_of_literal_times() -> None:
     for number, (ours, theirs) in enumerate(zip(new, old, strict=True)):
         pair = [("new", ours * 1_000_000), ("old", theirs * 1_000_000)]
         timed += pair if number % 2 == 0 else pair[::-1]
-    said = measured(compared([*timed, ("new", 990_000_000)], A, B))
-    assert said["speedup"].value == pytest.approx((2 + 2.5) / 2)
-    assert (said["speedup_low_95"].value, said["speedup_high_95"].value) == (1.5, 4.0)
-    assert said["pairs"] == Measured(6, "count")
-    assert said["step_time_old"] == Measured(35_000_000, "ns", "lower")
-    assert said["tokens_per_second_old"].value == pytest.approx(9 * 6 / 0.230)
-    assert said["tokens_per_second_new"].value == pytest.approx(4 * 7 / 1.090)
-    assert [found.better for name, found in said.items() if "speedup" in name] == ["higher"] * 3
+    measurements = normalize_results(compare_variants([*timed, ("new", 990_000_000)], A, B))
+    assert measurements["speedup"].value == pytest.approx((2 + 2.5) / 2)
+    assert (measurements["speedup_low_95"].value, measurements["speedup_high_95"].value) == (
+        1.5,
+        4.0,
+    )
+    assert measurements["pairs"] == Measured(6, "count")
+    assert measurements["step_time_old"] == Measured(35_000_000, "ns", "lower")
+    assert measurements["tokens_per_second_old"].value == pytest.approx(9 * 6 / 0.230)
+    assert measurements["tokens_per_second_new"].value == pytest.approx(4 * 7 / 1.090)
+    assert [
+        measurement.better for name, measurement in measurements.items() if "speedup" in name
+    ] == ["higher"] * 3
 
 
 def test_too_few_pairs_have_no_interval_and_say_so() -> None:
-    said = measured(compared([("new", 10), ("old", 30), ("old", 30), ("new", 10)], A, B))
-    assert said["speedup"] == Measured(3.0, "x", "higher")
+    measurements = normalize_results(
+        compare_variants([("new", 10), ("old", 30), ("old", 30), ("new", 10)], A, B)
+    )
+    assert measurements["speedup"] == Measured(3.0, "x", "higher")
     for end in ("low", "high"):
-        why = "an interval needs 6 pairs of steps, and there were 2"
-        assert said[f"speedup_{end}_95"] == Measured(None, "x", "higher", why), end
-    said = measured(compared([("new", 5)], A, B))
-    assert said["speedup"] == Measured(None, "x", "higher", "there was no pair of steps")
-    assert said["step_time_old"].reason == "the steady phase had no step of old"
-    assert (said["tokens_per_second_old"].value, said["pairs"].value) == (None, 0)
-    without = compared([("new", 5), ("mute", 5)], A, Variant("mute", lambda: "", Work()))
+        reason = "an interval needs 6 pairs of steps, and there were 2"
+        assert measurements[f"speedup_{end}_95"] == Measured(None, "x", "higher", reason), end
+    measurements = normalize_results(compare_variants([("new", 5)], A, B))
+    assert measurements["speedup"] == Measured(None, "x", "higher", "there was no pair of steps")
+    assert measurements["step_time_old"].reason == "the steady phase had no step of old"
+    assert (measurements["tokens_per_second_old"].value, measurements["pairs"].value) == (None, 0)
+    without = compare_variants([("new", 5), ("mute", 5)], A, Variant("mute", lambda: "", Work()))
     assert "tokens_per_second_mute" not in without

@@ -85,7 +85,7 @@ def naps(seconds: float = 0.001, trick: str = "") -> Step:
 
 
 def test_what_is_said_comes_across() -> None:
-    for said in (
+    for message in (
         ChildRequest(prepare=Prepare("paged", Path("/own"), {"batch": 2, "kernel": None}, 7)),
         ChildRequest(steps=RunSteps(0.5, 9, 0.01)),
         ChildRequest(calibration=Calibrate("gpu", mlx=True)),
@@ -101,9 +101,9 @@ def test_what_is_said_comes_across() -> None:
         ),
         ChildAnswer(failed=Failed("it broke", "fix it", 2)),
     ):
-        line = line_of(said)
-        assert (line[-1:], line.count(b"\n"), len(json.loads(line))) == (b"\n", 1, 1), said
-        assert (request_of if isinstance(said, ChildRequest) else answer_of)(line) == said
+        line = line_of(message)
+        assert (line[-1:], line.count(b"\n"), len(json.loads(line))) == (b"\n", 1, 1), message
+        assert (request_of if isinstance(message, ChildRequest) else answer_of)(line) == message
 
 
 def test_what_is_no_request_is_refused(subtests: pytest.Subtests) -> None:
@@ -123,12 +123,12 @@ def test_what_is_no_answer_is_refused() -> None:
 
 def test_calibration_is_the_median_of_work_done_five_times_at_least() -> None:
     done: list[int] = []
-    found = calibrate(lambda: done.append(1), Calibrate(seconds=0.0, wake=0.0))
-    assert (found.times, len(done)) == (5, 6)
+    calibration = calibrate(lambda: done.append(1), Calibrate(seconds=0.0, wake=0.0))
+    assert (calibration.times, len(done)) == (5, 6)
     for mlx in (False, True):
-        found = calibrate(work_of(Calibrate(mlx=mlx)), Calibrate(seconds=0.02, wake=0.0))
-        assert found.times >= 5, mlx
-        assert 1e3 < found.nanoseconds < 1e8, mlx
+        calibration = calibrate(work_of(Calibrate(mlx=mlx)), Calibrate(seconds=0.02, wake=0.0))
+        assert calibration.times >= 5, mlx
+        assert 1e3 < calibration.nanoseconds < 1e8, mlx
 
 
 def test_a_device_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,14 +150,14 @@ def resident() -> Iterator[Resident]:
 
 
 def prepare(resident: Resident, workloads: Path, warmup: int = 2, **parameters: Any) -> Ready:
-    asked = Prepare("naps", workloads, {"seconds": 0.0, **parameters}, warmup)
-    return resident.answer(ChildRequest(prepare=asked)).ready
+    preparation = Prepare("naps", workloads, {"seconds": 0.0, **parameters}, warmup)
+    return resident.answer(ChildRequest(prepare=preparation)).ready
 
 
 def make_steps(
-    resident: Resident, seconds: float = 0.0, least: int = 5, wake: float = 0.0
+    resident: Resident, seconds: float = 0.0, min_steps: int = 5, wake: float = 0.0
 ) -> StepTimes:
-    return resident.answer(ChildRequest(steps=RunSteps(seconds, least, wake))).steps
+    return resident.answer(ChildRequest(steps=RunSteps(seconds, min_steps, wake))).steps
 
 
 def test_it_is_warm_once_it_is_ready(resident: Resident, workloads: Path) -> None:
@@ -171,15 +171,15 @@ def test_it_is_warm_once_it_is_ready(resident: Resident, workloads: Path) -> Non
 
 def test_steps_that_wait_for_load_stand_apart(resident: Resident, workloads: Path) -> None:
     prepare(resident, workloads, warmup=2, trick="idle")
-    turn = make_steps(resident, least=4)
+    turn = make_steps(resident, min_steps=4)
     assert (len(turn.times), turn.idle, turn.variants) == (2, 2, ())
     assert turn.tokens == 3 + 5
 
 
 def test_work_that_runs_out_is_said(resident: Resident, workloads: Path) -> None:
     prepare(resident, workloads, warmup=2, trick="exhausted")
-    first, second = make_steps(resident, seconds=1), make_steps(resident, seconds=1)
-    assert (len(first.times), first.exhausted) == (5, True)
+    first_turn, second = make_steps(resident, seconds=1), make_steps(resident, seconds=1)
+    assert (len(first_turn.times), first_turn.exhausted) == (5, True)
     assert second == StepTimes(exhausted=True)
 
 
@@ -195,18 +195,18 @@ def test_tokens_are_those_of_the_variant() -> None:
 
 def test_new_pipelines_prolong_a_warm_up_and_are_named(resident: Resident, workloads: Path) -> None:
     assert prepare(resident, workloads, trick="compile").steps == 4
-    assert make_steps(resident, least=16).specializations == ("kernel-20",)
+    assert make_steps(resident, min_steps=16).specializations == ("kernel-20",)
     assert make_steps(resident).specializations == ()
 
 
 def test_a_turn_has_its_fewest_steps_or_its_time(resident: Resident, workloads: Path) -> None:
     prepare(resident, workloads, seconds=0.002)
-    for least in (7, 6):  # each turn tells its own steps
-        turn = make_steps(resident, least=least)
-        assert turn == StepTimes(turn.times, 0, 3 * least, turn.length)
-        assert len(turn.times) == least
-        assert min(turn.times) >= 0.002e9, least
-        assert sum(turn.times) <= turn.length, least
+    for min_steps in (7, 6):  # each turn tells its own steps
+        turn = make_steps(resident, min_steps=min_steps)
+        assert turn == StepTimes(turn.times, 0, 3 * min_steps, turn.length)
+        assert len(turn.times) == min_steps
+        assert min(turn.times) >= 0.002e9, min_steps
+        assert sum(turn.times) <= turn.length, min_steps
     assert 0.045e9 < make_steps(resident, seconds=0.05).length < 0.5e9
 
 
@@ -236,8 +236,8 @@ class Line:
 
     def end(self) -> tuple[int, str]:
         """Close its input and wait; return its exit code and what it wrote to stderr."""
-        out, err = self.process.communicate(timeout=20)
-        assert out == b""
+        output, err = self.process.communicate(timeout=20)
+        assert output == b""
         return self.process.returncode, err.decode()
 
 

@@ -6,15 +6,15 @@ import pytest
 
 from tracekit.base.errors import RecordingError
 from tracekit.workload import journal as j
-from tracekit.workload.journal import Journal, Phase, StepMark, WorkloadReport, fold, unclosed
+from tracekit.workload.journal import Journal, Phase, StepMark, WorkloadReport, fold, mark_unclosed
 from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, Work
 
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
-    made = Journal(tmp_path / "workload.jsonl")
-    yield made
-    made.close()
+    new_journal = Journal(tmp_path / "workload.jsonl")
+    yield new_journal
+    new_journal.close()
 
 
 def test_marks_become_a_report(journal: Journal) -> None:
@@ -66,9 +66,9 @@ def test_an_open_phase_ends_with_its_last_step_and_not_before_it_began(journal: 
     journal.write("phase", name="steady", start=5)
     report = fold(journal.path)
     assert report.phases[-1] == Phase("steady", 5, 5)
-    report = unclosed(report, "It died.")
+    report = mark_unclosed(report, "It died.")
     assert (report.state, report.error) == ("failed", "It died.")
-    assert unclosed(report, "It is gone.").error == "It died."  # its own words stay
+    assert mark_unclosed(report, "It is gone.").error == "It died."  # its own words stay
 
 
 def test_marks_of_a_newer_worker_and_what_is_no_number_cost_nothing_else(journal: Journal) -> None:
@@ -84,13 +84,15 @@ def test_cut_anywhere_every_whole_line_counts(journal: Journal) -> None:
     for number in range(3):
         journal.write("step", phase="steady", start=number, submitted=number, completed=number)
     text = journal.path.read_bytes()
-    for cut in range(len(text) + 1):
-        journal.path.write_bytes(text[:cut])
+    for cut_position in range(len(text) + 1):
+        journal.path.write_bytes(text[:cut_position])
         report = fold(journal.path)
         # a line is whole without its newline too
-        whole = sum(text[:cut].count(b'"completed":%d}' % number) for number in range(3))
-        assert len(report.steps) == whole, cut
-        assert report.unreadable <= 1, cut
+        whole_lines = sum(
+            text[:cut_position].count(b'"completed":%d}' % number) for number in range(3)
+        )
+        assert len(report.steps) == whole_lines, cut_position
+        assert report.unreadable <= 1, cut_position
 
 
 def test_what_cannot_be_understood_is_counted(journal: Journal) -> None:

@@ -9,7 +9,14 @@ import pytest
 
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.recording import Provenance
-from tracekit.workload.plan import Plan, check, claimed, kept_unless_misused, require_place, seconds
+from tracekit.workload.plan import (
+    Plan,
+    check,
+    claim_folder,
+    kept_unless_misused,
+    require_place,
+    seconds,
+)
 
 
 def test_time_limits_are_read_with_their_units() -> None:
@@ -28,17 +35,17 @@ def test_a_run_is_named_after_what_is_recorded() -> None:
 
 def test_each_run_gets_a_new_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    made = {claimed(None, "paged", Provenance()).folder for _ in range(3)}
-    assert [folder.parts[:2] for folder in made] == [("bench", "traces")] * 3
-    assert all(folder.is_dir() for folder in made)
+    folders = {claim_folder(None, "paged", Provenance()).folder for _ in range(3)}
+    assert [folder.parts[:2] for folder in folders] == [("bench", "traces")] * 3
+    assert all(folder.is_dir() for folder in folders)
 
 
 def test_what_is_read_is_no_output_and_a_refused_run_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is read, so it is not written"):
-        claimed(tmp_path, "paged", Provenance(), [tmp_path / "other", tmp_path])
+        claim_folder(tmp_path, "paged", Provenance(), [tmp_path / "other", tmp_path])
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").touch()
-    recording = claimed(tmp_path / "run", "paged", Provenance())
+    recording = claim_folder(tmp_path / "run", "paged", Provenance())
     (recording.folder / "link").symlink_to(tmp_path / "mine")
     with pytest.raises(ToolError), kept_unless_misused(recording, ToolError):
         raise ToolError("No.")
@@ -47,21 +54,21 @@ def test_what_is_read_is_no_output_and_a_refused_run_leaves_nothing(tmp_path: Pa
 
 def test_a_claim_is_whole_from_its_first_moment(tmp_path: Path) -> None:
     """Nobody ever sees an empty `recording.json`, nor is what a killed claim left in the way."""
-    given = Provenance(created="2026-11-20T02:30:00.000+00:00", recorder="host")
+    provenance = Provenance(created="2026-11-20T02:30:00.000+00:00", recorder="host")
     (tmp_path / ".recording.json.unfinished-0a1b2c3d").write_bytes(b"{")
-    recording = claimed(tmp_path, "paged", given)
-    assert recording.provenance() == given
-    left = {".recording.json.unfinished-0a1b2c3d", "recording.json"}
-    assert {path.name for path in tmp_path.iterdir()} == left
+    recording = claim_folder(tmp_path, "paged", provenance)
+    assert recording.provenance() == provenance
+    remaining_names = {".recording.json.unfinished-0a1b2c3d", "recording.json"}
+    assert {path.name for path in tmp_path.iterdir()} == remaining_names
 
 
 def test_no_run_starts_in_a_folder_that_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
+    gone_folder = tmp_path / "gone"
+    gone_folder.mkdir()
+    monkeypatch.chdir(gone_folder)
+    gone_folder.rmdir()
     with pytest.raises(UsageError, match="is gone"):
         require_place(Plan(command=("ls",), output=tmp_path / "run"))
     assert not (tmp_path / "run").exists()
@@ -70,17 +77,17 @@ def test_no_run_starts_in_a_folder_that_is_gone(
 def test_an_empty_folder_and_a_new_one_are_taken_and_no_other(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for name in ("empty", "a/b"):
-        assert claimed(tmp_path / name, "paged", Provenance()).folder == tmp_path / name
+        assert claim_folder(tmp_path / name, "paged", Provenance()).folder == tmp_path / name
         with pytest.raises(UsageError, match=r"is a run|not an empty folder"):
-            claimed(tmp_path / name, "paged", Provenance())
+            claim_folder(tmp_path / name, "paged", Provenance())
     (tmp_path / "file").write_text("mine")
-    for name, said in (
+    for name, message in (
         ("", "not an empty folder"),
         ("file/run", "cannot be made"),
         ("x" * 300, "File name too long"),
     ):
-        with pytest.raises(UsageError, match=said):
-            claimed(tmp_path / name, "paged", Provenance())
+        with pytest.raises(UsageError, match=message):
+            claim_folder(tmp_path / name, "paged", Provenance())
     assert (tmp_path / "file").read_text() == "mine"
 
 
@@ -91,7 +98,7 @@ def test_of_two_who_claim_a_folder_at_once_one_gets_it(lent: bool, tmp_path: Pat
     def take(folder: Path) -> bool:
         barrier.wait()
         with suppress(UsageError):
-            return claimed(folder, "paged", Provenance()).folder == folder
+            return claim_folder(folder, "paged", Provenance()).folder == folder
         return False
 
     with ThreadPoolExecutor(2) as pool:
@@ -104,7 +111,7 @@ def test_of_two_who_claim_a_folder_at_once_one_gets_it(lent: bool, tmp_path: Pat
 
 def test_a_plan_that_cannot_be_followed_is_refused(subtests: pytest.Subtests) -> None:
     check(Plan(command=("ls",), repeats=1, warmup=0, time_limit=0.001))
-    for given, said in (
+    for options, message in (
         ({"command": ()}, "Say what to record"),
         ({"attach": 7}, "Say what to record"),
         ({"method": "attach"}, "--method attach is for workloads"),
@@ -119,7 +126,7 @@ def test_a_plan_that_cannot_be_followed_is_refused(subtests: pytest.Subtests) ->
         ({"method": "start"}, "--method cannot be 'start'."),
         ({"telemetry": "macmn"}, "--telemetry cannot be 'macmn'. Did you mean macmon?"),
     ):
-        with subtests.test(**given):
+        with subtests.test(**options):
             with pytest.raises(UsageError) as caught:
-                check(Plan(**{"command": ("ls",), **given}))
-            assert said in f"{caught.value.message} {caught.value.hint}"
+                check(Plan(**{"command": ("ls",), **options}))
+            assert message in f"{caught.value.message} {caught.value.hint}"

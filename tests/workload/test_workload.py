@@ -13,7 +13,7 @@ from tracekit.workload.workload import (
     find,
     folders,
     load,
-    measured,
+    normalize_results,
 )
 
 GEMM = '''
@@ -60,22 +60,22 @@ def gemm(tmp_path: Path) -> Workload:
 
 
 def test_a_file_is_a_workload_and_values_become_the_functions_own_types(gemm: Workload) -> None:
-    known = (gemm.name, gemm.summary, gemm.file.name)
-    assert known == ("gemm-chain", "Multiply matrices.", "gemm_chain.py")
-    given = {
+    workload_facts = (gemm.name, gemm.summary, gemm.file.name)
+    assert workload_facts == ("gemm-chain", "Multiply matrices.", "gemm_chain.py")
+    given_values = {
         "rows": "4", "scale": 2, "dtype": "float16", "order": "column", "ragged": "true",
         "weights": "w.npy", "rest": {"anything": 1},
     }  # fmt: skip
-    assert list(gemm.parameters) == list(given)
-    bound = gemm.bind(given)
-    own = {"rows": 4, "scale": 2.0, "ragged": True, "weights": Path("w.npy")}
-    assert bound == given | own
+    assert list(gemm.parameters) == list(given_values)
+    bound = gemm.bind(given_values)
+    converted_values = {"rows": 4, "scale": 2.0, "ragged": True, "weights": Path("w.npy")}
+    assert bound == given_values | converted_values
     assert type(bound["order"]).__name__ == "Order"
     assert isinstance(bound["scale"], float)
 
 
 def test_a_bad_value_is_one_sentence(gemm: Workload, subtests: pytest.Subtests) -> None:
-    for given, sentence, hint in (
+    for given_values, sentence, hint in (
         ({}, "needs --rows", ""),
         ({"rows": 1, "row": 2}, "no parameter 'row'", "mean rows"),
         ({"rows": 1, "zzz": 2}, "no parameter 'zzz'", "It has: rows"),
@@ -86,9 +86,9 @@ def test_a_bad_value_is_one_sentence(gemm: Workload, subtests: pytest.Subtests) 
         ({"rows": 1, "dtype": "int8"}, "--dtype cannot be 'int8'", ""),
         ({"rows": 1, "order": "z"}, "--order cannot be 'z'", ""),
     ):
-        with subtests.test(**given):
+        with subtests.test(**given_values):
             with pytest.raises(UsageError) as caught:
-                gemm.bind(given)
+                gemm.bind(given_values)
             assert sentence in caught.value.message
             assert hint in caught.value.hint
 
@@ -121,9 +121,9 @@ def test_a_users_folder_is_searched_first_and_a_broken_file_hides_no_other(
     (tmp_path / "broken.py").write_text("import a_workload_of_nobody\n")
     (tmp_path / "paged.py").write_text(GEMM.replace("gemm_chain", "paged"))
     assert find("paged", tmp_path).file == tmp_path / "paged.py"
-    found = {workload.name: workload.file for workload in all_workloads(tmp_path)}
-    assert found["paged"] == tmp_path / "paged.py"
-    assert "sdpa" in found
+    files_by_name = {workload.name: workload.file for workload in all_workloads(tmp_path)}
+    assert files_by_name["paged"] == tmp_path / "paged.py"
+    assert "sdpa" in files_by_name
     assert "broken.py" in caplog.text
     assert folders(tmp_path)[0] == tmp_path
 
@@ -134,10 +134,10 @@ def test_a_missing_workload_names_those_that_are_there(gemm: Workload) -> None:
     assert caught.value.hint.startswith("There are: bubbles, churn, command, flash, gemm-chain, ")
     assert "paged-vs-sdpa" in caught.value.hint
     assert caught.value.hint.endswith("`--workloads DIR` adds a folder of your own.")
-    for name, meant in (("page", "paged"), ("rmsnorm", "rmsnorm-linear")):
+    for name, suggestion in (("page", "paged"), ("rmsnorm", "rmsnorm-linear")):
         with pytest.raises(UsageError) as caught:
             find(name)
-        assert caught.value.hint == f"Did you mean {meant}?"
+        assert caught.value.hint == f"Did you mean {suggestion}?"
 
 
 def test_a_step_says_in_numbers_what_it_does(subtests: pytest.Subtests) -> None:
@@ -159,8 +159,8 @@ def test_a_step_that_says_little_reports_nothing_and_never_runs_out() -> None:
     step = Step(int, lambda _: None, "cpu", bytes_read=2**63 - 1)
     step.begin()
     assert (step.exhausted(), dict(step.finish()), step.tell) == (False, {}, None)
-    given = {"error": 0.5, "ttft": Measured(3, "ns", "lower"), "rate": float("inf")}
-    assert measured(given) == {
+    results = {"error": 0.5, "ttft": Measured(3, "ns", "lower"), "rate": float("inf")}
+    assert normalize_results(results) == {
         "error": Measured(0.5),
         "ttft": Measured(3, "ns", "lower"),
         "rate": Measured(None, reason="it is inf"),
@@ -169,19 +169,21 @@ def test_a_step_that_says_little_reports_nothing_and_never_runs_out() -> None:
 
 def test_a_bound_holds_for_a_value_and_not_for_none(gemm: Workload) -> None:
     gemm.file.write_text(GEMM.replace("rows: Annotated[int,", "rows: Annotated[int | None,"))
-    several = load(gemm.file)
-    assert [several.bind({"rows": rows})["rows"] for rows in (None, 1, 9)] == [None, 1, 9]
+    workload = load(gemm.file)
+    assert [workload.bind({"rows": rows})["rows"] for rows in (None, 1, 9)] == [None, 1, 9]
     with pytest.raises(UsageError, match="--rows must be at least 1; it is 0"):
-        several.bind({"rows": 0})
+        workload.bind({"rows": 0})
 
 
 def test_shapes_are_chosen_by_the_same_words_wherever_attention_decodes() -> None:
-    first, *others = (find(name).parameters for name in ("paged", "sdpa", "paged-vs-sdpa"))
+    first_map, *parameter_maps = (
+        find(name).parameters for name in ("paged", "sdpa", "paged-vs-sdpa")
+    )
     shape = "batch q_heads kv_heads head_dim block_size max_blocks active_blocks dtype ragged seed"
     for name in shape.split():
-        for other in others:
-            assert other[name].annotation == first[name].annotation, name
-            assert other[name].default == first[name].default, name
+        for parameter_map in parameter_maps:
+            assert parameter_map[name].annotation == first_map[name].annotation, name
+            assert parameter_map[name].default == first_map[name].default, name
     for name, kind in vars(parameters).items():
         if get_origin(kind) is Annotated:
             words = get_args(kind)[1].help

@@ -9,12 +9,12 @@ import mlx.core as mx
 import pytest
 
 from prepared_steps import DECODE
-from prepared_steps import prepared as prepare
-from small_kernels import emulated
+from prepared_steps import prepare_step as prepare
+from small_kernels import needs_emulation
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.tolerances import BOUNDS
 from tracekit.lab.msl.emulation import emulation
-from tracekit.workload.workload import Step, measured
+from tracekit.workload.workload import Step, normalize_results
 
 PREFILL = {"batch": 2, "seq": 24, "q_heads": 4, "kv_heads": 2, "head_dim": 16}
 ROW, OUT = 2 * 2 * 64 * 2, 2 * 4 * 64 * 2  # K and V of a token, 2 heads of 64 halves; a result
@@ -27,15 +27,15 @@ cached = partial(prepare, "kv-cache", batch=2, q_heads=4, kv_heads=2, prompt=32)
 
 
 def results(step: Step) -> dict[str, float | None]:
-    return {name: found.value for name, found in measured(step.results).items()}
+    return {name: result.value for name, result in normalize_results(step.results).items()}
 
 
 def run(step: Step, steps: int) -> list[str]:
-    said = []
+    variants = []
     for _ in range(steps):
         step.wait(step.submit())
-        said.append(step.tell().variant)
-    return said
+        variants.append(step.tell().variant)
+    return variants
 
 
 @pytest.mark.parametrize("dtype", BOUNDS)
@@ -43,9 +43,9 @@ def run(step: Step, steps: int) -> list[str]:
 def test_it_steps_and_knows_its_error(name: str, shape: tuple[int, ...], dtype: str) -> None:
     for ragged in (False, True):
         step = prepare(name, **DECODE, dtype=dtype, ragged=ragged)
-        out = step.submit()
-        step.wait(out)
-        assert (out.shape, out.dtype) == (shape, getattr(mx, dtype)), ragged
+        output = step.submit()
+        step.wait(output)
+        assert (output.shape, output.dtype) == (shape, getattr(mx, dtype)), ragged
         assert 0 < results(step)["max_error"] <= BOUNDS[dtype], ragged
 
 
@@ -61,7 +61,7 @@ def test_without_metal_nothing_is_claimed_of_dispatches_or_kernels() -> None:
     step = paged()
     assert (step.backend, step.dispatches) == ("cpu", None)
     assert step.bytes_read == step.bytes_unique
-    assert "no Metal" in measured(step.results)["specializations"].reason
+    assert "no Metal" in normalize_results(step.results)["specializations"].reason
     for make in (paged, versus):
         with pytest.raises(ToolError, match="MLX cannot run a Metal kernel here"):
             make(kernel="grouped")
@@ -74,17 +74,17 @@ def test_ragged_lengths_are_drawn_by_the_seed_alike_for_all() -> None:
     assert sdpa(ragged=True, seed=1).flops == ragged[0]
 
 
-@emulated
+@needs_emulation
 def test_specializations_are_made_before_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tracekit.ops.BLOCK_SIZES", ())
     with emulation():
         step = paged(kernel="grouped", block_size=16, max_blocks=4, dtype="float32")
-        made = step.specializations()
+        specializations = step.specializations()
         step.wait(step.submit())
-        assert step.specializations() == made
+        assert step.specializations() == specializations
         again = paged(kernel="barriers", dtype="float32")
     assert results(step)["specializations"] == 3  # two tiles, and the merge
-    assert sum("paged_decode__float_64_16" in name for name in made) >= 2
+    assert sum("paged_decode__float_64_16" in name for name in specializations) >= 2
     assert step.dispatches == 1
     # 2 q heads share a row of K and V, which this kernel loads once for both, and the other twice
     assert step.bytes_read == step.bytes_unique
@@ -120,16 +120,16 @@ def test_padding_is_said() -> None:
 @pytest.mark.parametrize("ragged", [False, True])
 def test_paged_and_its_rival_agree_before_they_are_timed(against: str, ragged: bool) -> None:
     step = versus(against=against, ragged=ragged, dtype="float32")
-    known = results(step)
-    assert 0 < known["max_error_paged"] < 1e-5
-    assert 0 < known[f"max_error_{against}"] < 1e-5
-    assert known["max_difference"] < 1e-5
+    result_values = results(step)
+    assert 0 < result_values["max_error_paged"] < 1e-5
+    assert 0 < result_values[f"max_error_{against}"] < 1e-5
+    assert result_values["max_difference"] < 1e-5
     assert run(step, 5) == ["paged", against, against, "paged", "paged"]
 
 
 def test_variants_say_what_each_of_them_does() -> None:
     flops, dense, scores = 4 * 4 * 64 * 32, 32 * ROW + OUT, 4 * 2 * 4 * 16
-    for against, read, written in (
+    for against, read, written_bytes in (
         ("sdpa", dense, OUT),
         ("gather-sdpa", dense + 32 * ROW + 4 * 4, OUT + 32 * ROW),
         ("naive", dense + scores, OUT + scores),
@@ -137,10 +137,10 @@ def test_variants_say_what_each_of_them_does() -> None:
         ours, theirs = versus(against=against).variants.values()
         assert (ours.tokens, ours.flops) == (theirs.tokens, theirs.flops) == (2, flops), against
         assert ours.bytes_unique == dense + 2 * (2 * 4 + 4), against
-        assert (theirs.bytes_unique, theirs.bytes_written) == (read, written)
+        assert (theirs.bytes_unique, theirs.bytes_written) == (read, written_bytes)
 
 
-@emulated
+@needs_emulation
 def test_a_kernel_is_compared_in_place_of_mlx_ops() -> None:
     with emulation() as log:
         step = versus(kernel="grouped", dtype="float32", order="abab")
@@ -156,10 +156,12 @@ def test_the_speed_up_is_that_of_pairs_of_the_steady_phase_alone(make: Any) -> N
     run(step, 9)
     step.begin()
     run(step, 13)
-    said = measured(step.finish())
-    assert said["pairs"].value == 6
-    low, middle, high = (said[f"speedup{end}"].value for end in ("_low_95", "", "_high_95"))
-    assert 0 < low <= middle <= high
+    measurements = normalize_results(step.finish())
+    assert measurements["pairs"].value == 6
+    lower_bound, middle, upper_bound = (
+        measurements[f"speedup{end}"].value for end in ("_low_95", "", "_high_95")
+    )
+    assert 0 < lower_bound <= middle <= upper_bound
 
 
 @pytest.mark.parametrize(
@@ -185,24 +187,26 @@ def test_a_wrong_result_is_not_measured(
 @pytest.mark.parametrize(("causal", "layout"), [(True, "BHSD"), (False, "BHSD"), (True, "BSHD")])
 def test_flash_and_naive_agree_and_the_scores_are_spared(causal: bool, layout: str) -> None:
     step = flash(causal=causal, layout=layout, dtype="float32")
-    known = results(step)
-    assert 0 < known["max_error_flash"] < 1e-5
-    assert 0 < known["max_error_naive"] < 1e-5
+    result_values = results(step)
+    assert 0 < result_values["max_error_flash"] < 1e-5
+    assert 0 < result_values["max_error_naive"] < 1e-5
     assert run(step, 4) == ["flash", "naive", "naive", "flash"]
     fast, naive = step.variants["flash"], step.variants["naive"]
-    assert known["scores"] == naive.bytes_written - fast.bytes_written == 4 * 2 * 4 * 24 * 24
-    assert known["scores"] == naive.bytes_read - fast.bytes_read
+    assert (
+        result_values["scores"] == naive.bytes_written - fast.bytes_written == 4 * 2 * 4 * 24 * 24
+    )
+    assert result_values["scores"] == naive.bytes_read - fast.bytes_read
     # 24 queries see 1, 2 … 24 keys
-    seen = 24 * 25 // 2 if causal else 24 * 24
-    assert fast.flops == naive.flops == 4 * 4 * 16 * 2 * seen
+    seen_keys = 24 * 25 // 2 if causal else 24 * 24
+    assert fast.flops == naive.flops == 4 * 4 * 16 * 2 * seen_keys
     assert fast.tokens == 48
 
 
 def test_naive_attention_really_holds_its_scores() -> None:
-    known = results(flash(seq=128, kv_heads=4))
-    assert known["peak_memory_naive"] >= known["scores"]
+    result_values = results(flash(seq=128, kv_heads=4))
+    assert result_values["peak_memory_naive"] >= result_values["scores"]
     if not mx.metal.is_available():
-        assert known["fused"] == 0
+        assert result_values["fused"] == 0
 
 
 @on_cpu
@@ -222,8 +226,8 @@ def test_without_metal_the_fused_norm_is_not_said_to_have_run() -> None:
 @pytest.mark.processes
 @pytest.mark.parametrize("dtype", BOUNDS)
 def test_both_norms_know_their_error(dtype: str) -> None:
-    known = results(norm(dtype=dtype))
-    errors = [value for name, value in known.items() if name.startswith("max_error")]
+    result_values = results(norm(dtype=dtype))
+    errors = [value for name, value in result_values.items() if name.startswith("max_error")]
     assert len(errors) == 2
     assert all(0 < error < BOUNDS[dtype] for error in errors)
 

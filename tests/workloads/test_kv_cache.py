@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from prepared_steps import prepared
+from prepared_steps import prepare_step
 from tracekit.base.tolerances import BOUNDS
 from tracekit.workload.workload import Step
 
@@ -12,7 +12,7 @@ SMALL = {
     "batch": 2, "q_heads": 4, "kv_heads": 2, "head_dim": 64, "prompt": 9, "max_tokens": 40,
     "grow_step": 8, "window": 12, "block_size": 4, "dtype": "float32",
 }  # fmt: skip
-prepare = partial(prepared, "kv-cache", **SMALL)
+prepare = partial(prepare_step, "kv-cache", **SMALL)
 TOKEN = 2 * 2 * 2 * 64 * 4  # K and V, sequences, heads, elements, bytes
 
 
@@ -34,9 +34,9 @@ def test_it_steps_until_it_is_full_and_knows_its_errors(kind: str, dtype: str) -
     assert not step.exhausted()
     run(step, 1)
     assert step.exhausted()
-    found = step.finish()
-    assert 0 < found["error_at_end"] <= BOUNDS[dtype]
-    assert "no step was left to measure" in found["step_extra_memory"].reason
+    results = step.finish()
+    assert 0 < results["error_at_end"] <= BOUNDS[dtype]
+    assert "no step was left to measure" in results["step_extra_memory"].reason
 
 
 def test_levels_say_what_each_kind_holds() -> None:
@@ -46,8 +46,12 @@ def test_levels_say_what_each_kind_holds() -> None:
     growing = {"tokens_held": 2 * 20, "bytes_held": 24 * TOKEN, "bytes_copied": 16 * TOKEN}
     assert run(step, 10) == growing
     for kind, tokens in (("sliding", 12), ("paged", 20)):
-        held = {"tokens_held": 2 * tokens, "bytes_held": tokens * TOKEN, "bytes_copied": 0}
-        assert run(prepare(kind=kind), 10) == held
+        expected_levels = {
+            "tokens_held": 2 * tokens,
+            "bytes_held": tokens * TOKEN,
+            "bytes_copied": 0,
+        }
+        assert run(prepare(kind=kind), 10) == expected_levels
 
 
 def test_a_full_window_has_a_model_and_a_growing_context_none() -> None:
@@ -64,9 +68,9 @@ def test_what_the_steps_read_is_summed() -> None:
     rate = step.finish()["kv_rate"]  # without a steady step nothing is claimed
     assert (rate.value, "full before" in rate.reason) == (None, True)
     run(step, 3)
-    found = step.finish()
-    assert found["kv_read"].value == (11 + 12 + 12) * TOKEN  # the window has 12
-    assert found["kv_rate"].value > 0
+    results = step.finish()
+    assert results["kv_read"].value == (11 + 12 + 12) * TOKEN  # the window has 12
+    assert results["kv_rate"].value > 0
 
 
 @pytest.mark.parametrize("kind", ["growing", "sliding"])

@@ -34,7 +34,7 @@ _VALUES = frozenset(
 _NAMES = frozenset({("gpu-performance-state-intervals", "gpu-performance-state")})
 
 
-def doubted(finding: Finding, uncompared: AbstractSet[tuple[str, str]]) -> Finding:
+def add_doubts(finding: Finding, uncompared: AbstractSet[tuple[str, str]]) -> Finding:
     """Return the finding; one that rests on values that are not surely read says which, as a fact.
 
     Such values are those of GPU counters, and the names of the GPU's performance states.
@@ -44,7 +44,7 @@ def doubted(finding: Finding, uncompared: AbstractSet[tuple[str, str]]) -> Findi
         unsure.append("values of the counters")
     # Many rules look at performance states as well; evidence tells that they are what shows it.
     if uncompared & _NAMES and any(
-        seen.table == "gpu_performance_states" for seen in finding.evidence
+        evidence.table == "gpu_performance_states" for evidence in finding.evidence
     ):
         unsure.append("names of performance states")
     if not unsure:
@@ -69,34 +69,36 @@ def analyze(
         raise UsageError(
             f"There is no rule {unknown[0]!r}.", hint=f"There are: {', '.join(RULES)}."
         )
-    known = Given(tables, provenance, used=used_tables() | {"results"})
-    judged = [judge(rule, known, settings.get(name, {})) for name, rule in RULES.items()]
-    kind = program_kind(known)
-    uncompared = tables.uncompared if isinstance(tables, Tables) else frozenset[tuple[str, str]]()
+    given_tables = Given(tables, provenance, used_tables=used_tables() | {"results"})
+    judged = [judge(rule, given_tables, settings.get(name, {})) for name, rule in RULES.items()]
+    kind = program_kind(given_tables)
+    uncompared = (
+        tables.uncompared_columns if isinstance(tables, Tables) else frozenset[tuple[str, str]]()
+    )
     findings = [
-        put_into_words(doubted(put_advice(finding, kind), uncompared))
-        for _, found in judged
-        for finding in found
+        put_into_words(add_doubts(put_advice(finding, kind), uncompared))
+        for _, rule_findings in judged
+        for finding in rule_findings
     ]
     tokens = None
     with suppress(Unavailable):
-        tokens = int(inject(steady_tokens, known))
+        tokens = int(inject(steady_tokens, given_tables))
     if crowd := explain_crowd(crowd_of(tables, provenance)):
         provenance = replace(provenance, warnings=(*provenance.warnings, crowd))
     return Result(
         provenance,
-        metrics=tuple(measure(metric, known) for metric in METRICS.values()),
-        results=results_of(known),
-        findings=tuple(completed(rank_findings(findings), tokens)),
+        metrics=tuple(measure(metric, given_tables) for metric in METRICS.values()),
+        results=results_of(given_tables),
+        findings=tuple(complete_findings(rank_findings(findings), tokens)),
         checks=tuple(check for check, _ in judged),
-        losses=rows_of(known.disbelieved),
+        losses=rows_of(given_tables.belief_losses),
     )
 
 
-def program_kind(known: Mapping[str, Any]) -> ProgramKind:
+def program_kind(tables: Mapping[str, Any]) -> ProgramKind:
     """Return which kind of program the target is; unknown where its tables cannot be read."""
     with suppress(KeyError, TracekitError):
-        return known["program"].kind
+        return tables["program"].kind
     return ProgramKind.UNKNOWN
 
 
@@ -134,7 +136,7 @@ def _samples(cell: object) -> tuple[float, ...]:
     return ()
 
 
-def completed(findings: Iterable[Finding], tokens: int | None) -> list[Finding]:
+def complete_findings(findings: Iterable[Finding], tokens: int | None) -> list[Finding]:
     """Return the findings, `within` only rules that found something, with savings per token."""
     findings = list(findings)
     there = {finding.rule for finding in findings if finding.saving}
@@ -172,7 +174,7 @@ def judge(
 ) -> tuple[RuleCheck, list[Finding]]:
     """Return how the rule ended and what it found, not yet in words."""
     try:
-        found: list[Finding] = list(inject(rule.judge, tables, settings))
+        raw_findings: list[Finding] = list(inject(rule.judge, tables, settings))
     except Unavailable as reason:
         return RuleCheck(rule.name, Status.ABSTAINED, str(reason)), []
     except UsageError:
@@ -180,5 +182,5 @@ def judge(
     except Exception as error:
         log.exception("The rule %s broke; the others are not affected.", rule.name)
         return RuleCheck(rule.name, Status.FAILED, f"the rule broke: {error!r}"), []
-    findings = [replace(finding, rule=rule.name) for finding in found]
+    findings = [replace(finding, rule=rule.name) for finding in raw_findings]
     return RuleCheck(rule.name, Status.FOUND if findings else Status.PASSED), findings

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import IntervalSet, Times, Window, clip, spans
 from tracekit.analysis.scope import Device
-from tracekit.analysis.work_names import unnamed
+from tracekit.analysis.work_names import is_unnamed
 
 BLIT = "blit"
 """What a channel of copies and fills has in its name, in small letters."""
@@ -49,14 +49,18 @@ def channels_table(gpu: Device, loop: Window) -> pd.DataFrame:
             for channel, name in enumerate(names)
         }
         covered = {
-            name: IntervalSet.of(*clip(starts[at], ends[at], loop.start, loop.end))
-            for name, at in members.items()
-            if at.size
+            name: IntervalSet.from_spans(
+                *clip(starts[positions], ends[positions], loop.start, loop.end)
+            )
+            for name, positions in members.items()
+            if positions.size
         }
-        every = _length(IntervalSet.union_of(list(covered.values())))
+        total_time = _length(IntervalSet.union_of(list(covered.values())))
         for name, times in covered.items():
-            beside = [others for other, others in covered.items() if other != name]
-            alone = every - _length(IntervalSet.union_of(beside))
+            other_channels = [
+                other_times for other_name, other_times in covered.items() if other_name != name
+            ]
+            alone = total_time - _length(IntervalSet.union_of(other_channels))
             lengths = (ends - starts)[members[name]]
             rows.append(
                 {
@@ -65,8 +69,8 @@ def channels_table(gpu: Device, loop: Window) -> pd.DataFrame:
                     "pieces": lengths.size,
                     "time": _length(times),
                     "alone": alone,
-                    "share": _length(times) / max(1, every),
-                    "alone_share": alone / max(1, every),
+                    "share": _length(times) / max(1, total_time),
+                    "alone_share": alone / max(1, total_time),
                     "length": int(np.median(lengths)),
                     "alike": is_alike(lengths),
                     "bytes": _bytes_of(work, members[name]),
@@ -92,9 +96,9 @@ def work_groups_table(gpu: Device, loop: Window, iterations: pd.DataFrame | None
     places = _places(starts, iterations)
     count = 0 if iterations is None else len(iterations)
     nameless = len(kernels)
-    known = np.array([*(not unnamed(kernel) for kernel in kernels), True])
+    has_name = np.array([*(not is_unnamed(kernel) for kernel in kernels), True])
     kernel = codes.loc[work.index].to_numpy()
-    kernel = np.where(known[kernel], kernel, nameless)
+    kernel = np.where(has_name[kernel], kernel, nameless)
     group = channels * (nameless + 1) + kernel
     rows: list[dict[str, object]] = []
     for number in np.unique(group).tolist():
@@ -120,16 +124,16 @@ def work_groups_table(gpu: Device, loop: Window, iterations: pd.DataFrame | None
 
 def is_alike(lengths: Times) -> bool:
     """Tell whether nearly all lengths are equal."""
-    low, high = np.quantile(lengths, _ENDS)
-    return bool(high - low <= ALIKE * np.median(lengths))
+    lower_quantile, upper_quantile = np.quantile(lengths, _ENDS)
+    return bool(upper_quantile - lower_quantile <= ALIKE * np.median(lengths))
 
 
 def _of_loop(gpu: Device, loop: Window) -> tuple[pd.DataFrame, NDArray[np.intp], list[str]]:
     """Return the target's work that overlaps the loop, the channel of each row, and their names."""
     starts, ends = gpu.spans
-    inside = (ends > loop.start) & (starts < loop.end)
-    work = gpu.own[[name for name in _READ if name in gpu.own]]
-    work = work if inside.all() else work[inside]
+    in_loop = (ends > loop.start) & (starts < loop.end)
+    work = gpu.target_intervals[[name for name in _READ if name in gpu.target_intervals]]
+    work = work if in_loop.all() else work[in_loop]
     return work, *_codes(work, "channel", "not stated")
 
 

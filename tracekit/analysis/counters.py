@@ -103,14 +103,14 @@ _OTHERS = {
 
 def meaning(counter: str) -> Meaning | None:
     """Return what a counter is, by the name that the trace gives it; None if it is not known."""
-    return _MEANINGS.get(_plain(counter))
+    return _MEANINGS.get(_normalize_name(counter))
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return " ".join(name.casefold().split())
 
 
-def _declared() -> dict[str, Meaning]:
+def _build_meanings() -> dict[str, Meaning]:
     table = dict(_OTHERS)
     for group, units in _UNITS.items():
         for names in (unit.split(" = ") for unit in units.split(", ")):
@@ -119,10 +119,10 @@ def _declared() -> dict[str, Meaning]:
                 table[f"{name} Utilization"] = Meaning(CounterKind.UTILIZATION, group, names[0])
     for stage, names in _OCCUPANCIES.items():
         table |= {name: Meaning(CounterKind.OCCUPANCY, Group.THREADS, stage) for name in names}
-    return {_plain(name): known for name, known in table.items()}
+    return {_normalize_name(name): counter_meaning for name, counter_meaning in table.items()}
 
 
-_MEANINGS = _declared()
+_MEANINGS = _build_meanings()
 
 
 HOW_TO_GET = (
@@ -151,19 +151,19 @@ def counter_samples(gpu_counters: pd.DataFrame | None, gpu: Device, loop: Loop) 
     Columns are start, duration, counter (a category), value, percentage, and `weight`: the ns of
     the sample in which the target's work ran; 1 for a sample without length.
     """
-    samples = loop.rows(_recorded(gpu_counters))
+    samples = loop.rows(_require_samples(gpu_counters))
     samples = samples[np.isfinite(samples["value"])]
     starts, ends = spans(samples)
     lengths = np.maximum(ends - starts, 1)
-    weights = IntervalSet.of(*gpu.spans).within(starts, starts + lengths)
+    weights = IntervalSet.from_spans(*gpu.spans).measure_within(starts, starts + lengths)
     chosen = weights >= LEAST_COVERED * lengths
     if not chosen.any():
         raise Unavailable(
             f"none of the {len(samples):,} counter samples in {loop.name} lies in work of the "
             f"target: counters are sampled too rarely for work this short, or with gaps."
         )
-    others = IntervalSet.of(*spans(gpu.others))
-    alone = chosen & (others.within(starts, starts + lengths) <= CONTENTION * lengths)
+    other_work = IntervalSet.from_spans(*spans(gpu.other_intervals))
+    alone = chosen & (other_work.measure_within(starts, starts + lengths) <= CONTENTION * lengths)
     if alone.sum() < LEAST_OWN * chosen.sum():
         raise Unavailable(
             f"counters are device-wide, and other processes used the GPU in "
@@ -186,8 +186,8 @@ def counter_means(counter_samples: pd.DataFrame) -> pd.DataFrame:
     columns = ["counter", "kind", "group", "unit", "samples", "mean", "share"]
     table = pd.DataFrame([row for row in means if row], columns=columns)
     if table.empty:
-        most = by_counter.size().nlargest(5)
-        there = ", ".join(f"{name} ({count:,})" for name, count in most.items())
+        largest_counts = by_counter.size().nlargest(5)
+        there = ", ".join(f"{name} ({count:,})" for name, count in largest_counts.items())
         raise Unavailable(
             f"no counter that is known here has {FEWEST} samples with values that make sense in "
             f"the target's work. There are samples of counters such as {there}. "
@@ -200,10 +200,14 @@ def extremes(
     counter_samples: pd.DataFrame, counter: str, *, lowest: bool = False
 ) -> tuple[Evidence, ...]:
     """Return the samples in which a counter was highest, or lowest, with its value as a note."""
-    own = counter_samples[counter_samples["counter"] == counter]
-    ordered = own.sort_values(["value", "start"], ascending=[lowest, True], kind="stable")[:_SHOWN]
+    counter_rows = counter_samples[counter_samples["counter"] == counter]
+    ordered = counter_rows.sort_values(["value", "start"], ascending=[lowest, True], kind="stable")[
+        :_SHOWN
+    ]
     starts, ends = spans(ordered)
-    ratio = bool(own["percentage"].fillna(value=True).all())  # only bandwidths are GB/s instead
+    ratio = bool(
+        counter_rows["percentage"].fillna(value=True).all()
+    )  # only bandwidths are GB/s instead
     return tuple(
         Evidence(
             "gpu_counters",
@@ -215,16 +219,16 @@ def extremes(
     )
 
 
-def _recorded(counters: pd.DataFrame | None) -> pd.DataFrame:
+def _require_samples(counters: pd.DataFrame | None) -> pd.DataFrame:
     if counters is None or counters.empty:
         raise Unavailable(f"the recording has no counter samples. {HOW_TO_GET}")
     flags = counters["percentage"] if "percentage" in counters else pd.Series(pd.NA, counters.index)
-    named = counters["counter"].astype("category")
-    if list(named.cat.categories) == [RAY_TRACING]:
+    counter_names = counters["counter"].astype("category")
+    if list(counter_names.cat.categories) == [RAY_TRACING]:
         raise Unavailable(f"only {RAY_TRACING} was recorded, which is no compute. {HOW_TO_GET}")
     values = counters["value"].to_numpy(dtype=np.float64, na_value=np.nan)
-    table = counters.assign(counter=named, value=values, percentage=flags.astype("boolean"))
-    return table.loc[named.notna(), _COLUMNS]
+    table = counters.assign(counter=counter_names, value=values, percentage=flags.astype("boolean"))
+    return table.loc[counter_names.notna(), _COLUMNS]
 
 
 def _mean_of(name: str, samples: pd.DataFrame) -> tuple[object, ...]:
@@ -274,20 +278,23 @@ class Pressure:
 
     arithmetic: Load | None
     memory: Load | None
-    other: Load | None
+    other_units: Load | None
     recorded: tuple[str, ...]
 
-    def both(self) -> tuple[Load, Load]:
+    def require_loads(self) -> tuple[Load, Load]:
         """Return the loads of arithmetic and of memory; raise Unavailable without one of them."""
         if self.arithmetic is None or self.memory is None:
-            lacking = "arithmetic" if self.arithmetic is None else "memory"
-            raise Unavailable(_lacks(f"limiter or utilization of {lacking}", self.recorded))
+            missing_group = "arithmetic" if self.arithmetic is None else "memory"
+            raise Unavailable(_lacks(f"limiter or utilization of {missing_group}", self.recorded))
         return self.arithmetic, self.memory
 
-    def dominated(self, margin: float) -> bool:
+    def has_other_bottleneck(self, margin: float) -> bool:
         """Tell whether another unit than arithmetic and memory stands out by the margin."""
         rivals = [load.share for load in (self.arithmetic, self.memory) if load is not None]
-        return self.other is not None and self.other.share >= max(rivals, default=0.0) + margin
+        return (
+            self.other_units is not None
+            and self.other_units.share >= max(rivals, default=0.0) + margin
+        )
 
 
 def pressure(counter_means: pd.DataFrame, machine: Machine) -> Pressure:
@@ -296,7 +303,7 @@ def pressure(counter_means: pd.DataFrame, machine: Machine) -> Pressure:
     return Pressure(
         arithmetic=highest(counter_means, _LOADS, (Group.ARITHMETIC,)),
         memory=max((load for load in loads if load), key=lambda load: load.share, default=None),
-        other=highest(counter_means, (CounterKind.LIMITER,), OTHERS),
+        other_units=highest(counter_means, (CounterKind.LIMITER,), OTHERS),
         recorded=tuple(counter_means["counter"]),
     )
 
@@ -305,11 +312,11 @@ def highest(
     counter_means: pd.DataFrame, kinds: Collection[CounterKind], groups: Collection[Group]
 ) -> Load | None:
     """Return the counter with the highest share of these kinds and groups; None without any."""
-    asked = counter_means["kind"].isin(list(kinds)) & counter_means["group"].isin(list(groups))
-    found = counter_means[asked & counter_means["share"].notna()]
-    if found.empty:
+    matches = counter_means["kind"].isin(list(kinds)) & counter_means["group"].isin(list(groups))
+    counter_rows = counter_means[matches & counter_means["share"].notna()]
+    if counter_rows.empty:
         return None
-    row = found.iloc[int(found["share"].to_numpy().argmax())]
+    row = counter_rows.iloc[int(counter_rows["share"].to_numpy().argmax())]
     return Load(str(row["counter"]), float(row["share"]), Group(row["group"]))
 
 
@@ -319,31 +326,33 @@ def bandwidth(counter_means: pd.DataFrame, machine: Machine) -> Load | None:
     M1 counts percent. M3 and later count GB/s (one source says GiB/s, 7 % more), which needs the
     chip's bandwidth. None where either is not known.
     """
-    own = counter_means[counter_means["kind"] == CounterKind.BANDWIDTH]
-    both = own[own["unit"] == "both"]
-    rows = both if not both.empty else own
+    bandwidth_rows = counter_means[counter_means["kind"] == CounterKind.BANDWIDTH]
+    combined_rows = bandwidth_rows[bandwidth_rows["unit"] == "both"]
+    rows = combined_rows if not combined_rows.empty else bandwidth_rows
     if rows.empty:
         return None
     name = " + ".join(rows["counter"])
     if rows["share"].notna().all():
         return Load(name, min(float(rows["share"].sum()), 1.0), Group.MEMORY)
     try:
-        most = chip_of(machine).bandwidth.value
+        peak_bandwidth = chip_of(machine).bandwidth.value
     except Unavailable:
         return None
-    share = None if most is None else float(rows["mean"].sum()) * 1e9 / most
+    share = None if peak_bandwidth is None else float(rows["mean"].sum()) * 1e9 / peak_bandwidth
     return None if share is None else Load(name, min(share, 1.0), Group.MEMORY)
 
 
 def mean_of(counter_means: pd.DataFrame, kind: CounterKind, unit: str) -> "pd.Series":
     """Return the row of one unit's counter; raise Unavailable where it was not recorded."""
-    found = counter_means[(counter_means["kind"] == kind) & (counter_means["unit"] == unit)]
-    if found.empty:
-        what = f"{kind} of {unit}" + (" in a stated unit" if kind is CounterKind.BANDWIDTH else "")
-        raise Unavailable(_lacks(what, tuple(counter_means["counter"])))
-    return found.iloc[0]
+    counter_rows = counter_means[(counter_means["kind"] == kind) & (counter_means["unit"] == unit)]
+    if counter_rows.empty:
+        description = f"{kind} of {unit}" + (
+            " in a stated unit" if kind is CounterKind.BANDWIDTH else ""
+        )
+        raise Unavailable(_lacks(description, tuple(counter_means["counter"])))
+    return counter_rows.iloc[0]
 
 
-def _lacks(what: str, recorded: tuple[str, ...]) -> str:
+def _lacks(description: str, recorded: tuple[str, ...]) -> str:
     there = ", ".join(recorded[:5])
-    return f"no {what} was recorded, only: {there}. {HOW_TO_GET}"
+    return f"no {description} was recorded, only: {there}. {HOW_TO_GET}"

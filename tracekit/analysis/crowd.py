@@ -21,11 +21,11 @@ def crowd_of(tables: Mapping[str, pd.DataFrame], provenance: Provenance) -> Crow
     window = steady_window(phases, samples.assign(start=samples["time"], duration=0))
     if window is None or not isinstance(cores, int) or "machine" not in samples:
         return None
-    inside = samples[samples["time"].between(window.start, window.end)]
-    used, own = inside["machine"].median(), inside["cpu"].median()
-    if pd.isna(used) or pd.isna(own):
+    window_samples = samples[samples["time"].between(window.start, window.end)]
+    used_cores, own_cores = window_samples["machine"].median(), window_samples["cpu"].median()
+    if pd.isna(used_cores) or pd.isna(own_cores):
         return None  # no sample fell into the window, or the system gave none
-    return Crowd(max(0.0, float(used - own)), float(used), cores)
+    return Crowd(max(0.0, float(used_cores - own_cores)), float(used_cores), cores)
 
 
 def explain_crowd(crowd: Crowd | None) -> str:

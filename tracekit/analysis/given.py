@@ -48,7 +48,7 @@ from tracekit.analysis.physics.laws import Breach
 from tracekit.analysis.profile import PROFILES, frames_table
 from tracekit.analysis.program import program_of
 from tracekit.analysis.queueing import bursts_table, thread_names
-from tracekit.analysis.residency import wired
+from tracekit.analysis.residency import measure_residency
 from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.savings.estimate import savings_of
 from tracekit.analysis.savings.readings import schedules_of
@@ -71,7 +71,7 @@ OF_MARKS = frozenset(
 _LATEST = "memory_profile"
 
 
-def damaged(name: str, tables: _Recorded) -> str:
+def describe_damage(name: str, tables: _Recorded) -> str:
     """Say in a sentence that an export which the table is made of is damaged; "" if none is.
 
     Only what was read is known: the table is read for it.
@@ -87,7 +87,7 @@ def damaged(name: str, tables: _Recorded) -> str:
     return f"rows of the table {name} are missing: {'; '.join(texts)}." if texts else ""
 
 
-def gone(name: str, tables: _Recorded) -> str:
+def describe_missing_rows(name: str, tables: _Recorded) -> str:
     """Say in a sentence which rows of a workload's own table are gone; "" if nothing tells.
 
     A workload writes all of its tables together, whether it has anything to say in them or not.
@@ -95,11 +95,13 @@ def gone(name: str, tables: _Recorded) -> str:
     if name not in OF_MARKS:
         return ""
     frame = _frame(tables, name)
-    together = not _bare(_frame(tables, "steps")) and _frame(tables, _LATEST) is not None
-    if frame is None and together:
+    wrote_all_tables = (
+        not _is_empty(_frame(tables, "steps")) and _frame(tables, _LATEST) is not None
+    )
+    if frame is None and wrote_all_tables:
         return f"the recording has no table {name}, which a workload always writes with its steps."
     witness, words = _WITNESSES.get(name, ("", ""))
-    if witness and _bare(frame) and not _bare(_frame(tables, witness)):
+    if witness and _is_empty(frame) and not _is_empty(_frame(tables, witness)):
         return f"the table {name} has no rows, although {words}."
     check = {"steps": _steps, "spans": _spans}.get(name)
     return check(frame, tables) if check else ""
@@ -113,29 +115,29 @@ _WITNESSES = {
 
 def _steps(frame: pd.DataFrame | None, tables: _Recorded) -> str:
     phases = _frame(tables, "phases")
-    if not _bare(frame) or phases is None:
+    if not _is_empty(frame) or phases is None:
         return ""
     marked = (phases["name"] == "steady") & (phases["clock"] == "host")
-    lost = "the table steps has no rows, although the workload came to its steady phase."
-    return lost if marked.any() else ""
+    message = "the table steps has no rows, although the workload came to its steady phase."
+    return message if marked.any() else ""
 
 
 def _spans(frame: pd.DataFrame | None, tables: _Recorded) -> str:
     """Look for the spans of reference work and of steps without load."""
-    known = frozenset[str]() if frame is None else frozenset(frame["name"].dropna())
+    span_names = frozenset[str]() if frame is None else frozenset(frame["name"].dropna())
     gauges, steps = _frame(tables, "gauges"), _frame(tables, "steps")
-    if REFERENCE not in known and gauges is not None:
+    if REFERENCE not in span_names and gauges is not None:
         by_worker = gauges["source"].fillna("").str.startswith(OWN_REFERENCE)
         if ((gauges["name"] == REFERENCE) & by_worker).any():
             return f"{_NO_SPANS} the reference work that the worker did between steps."
     waited = steps is not None and "variant" in steps and (steps["variant"] == IDLE).any()
-    return f"{_NO_SPANS} the steps without load." if IDLE not in known and waited else ""
+    return f"{_NO_SPANS} the steps without load." if IDLE not in span_names and waited else ""
 
 
 _NO_SPANS = "time that is no work of the workload cannot be left out: the table spans lacks"
 
 
-def _bare(frame: pd.DataFrame | None) -> bool:
+def _is_empty(frame: pd.DataFrame | None) -> bool:
     return frame is None or frame.empty
 
 
@@ -146,12 +148,14 @@ def _frame(tables: _Recorded, name: str) -> pd.DataFrame | None:
         return None
 
 
-def losses_of_used(tables: Tables, used: Iterable[str], more: Iterable[Loss] = ()) -> pd.DataFrame:
+def losses_of_used(
+    tables: Tables, table_names: Iterable[str], more: Iterable[Loss] = ()
+) -> pd.DataFrame:
     """Return the table `losses` of the used tables, of those that were read before, and `more`.
 
     Tables that are used and were not read yet are read for it.
     """
-    for name in sorted(used):
+    for name in sorted(table_names):
         with suppress(KeyError, TracekitError):  # which is a loss then
             _ = tables[name]
     return losses_table((*tables.losses, *more))
@@ -206,7 +210,7 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "schedules": schedules_of,
     "savings": savings_of,
     "growth": growth_of,
-    "residency": wired,
+    "residency": measure_residency,
     "request_rises": request_rises,
     "room": room_of,
     "habits": habits_of,
@@ -237,17 +241,17 @@ class Given(Mapping[str, Any]):
         self,
         tables: Mapping[str, pd.DataFrame],
         provenance: Provenance,
-        used: Collection[str] = (),
+        used_tables: Collection[str] = (),
         *,
         part: bool = False,
     ) -> None:
-        """Take the tables; `losses` speaks of those that are `used` and of all others read.
+        """Take the tables; `losses` speaks of those that are `used_tables` and of all others read.
 
         In a `part` of a recording no table is missed that another one speaks of.
         """
         self._tables = tables
         self._part = part
-        self._used = used
+        self._used = used_tables
         self._made: dict[str, Any] = {
             "provenance": provenance,
             "targets": provenance.targets,
@@ -255,7 +259,7 @@ class Given(Mapping[str, Any]):
         }
         self._lost: dict[str, str] = {}
         recorded = round((provenance.duration or 0) * 1e9)
-        self._belief = Belief(self._recorded, recorded or None, self._created)
+        self._belief = Belief(self._find_recorded_table, recorded or None, self._find_creation_time)
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
@@ -263,10 +267,10 @@ class Given(Mapping[str, Any]):
                 self._made[name] = self._make(name)
             except (Unavailable, TracekitError) as reason:
                 self._made[name] = reason
-        found = self._made[name]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        value = self._made[name]
+        if isinstance(value, Exception):
+            raise value
+        return value
 
     def __contains__(self, name: object) -> bool:
         """Tell whether the recording has something of that name, though it may be damaged."""
@@ -289,7 +293,7 @@ class Given(Mapping[str, Any]):
 
     def _of_exports(self, name: str, tables: Tables) -> pd.DataFrame:
         if name == LOSSES:
-            return losses_of_used(tables, self._used, self.disbelieved)
+            return losses_of_used(tables, self._used, self.belief_losses)
         if name == "settings":
             return settings_table(tables)
         if name == "launches":
@@ -299,10 +303,10 @@ class Given(Mapping[str, Any]):
             raise KeyError(name)
         return frames_table(tables.symbols(PROFILES[sampled]))
 
-    def _recorded(self, name: str) -> pd.DataFrame | None:
+    def _find_recorded_table(self, name: str) -> pd.DataFrame | None:
         return _frame(self._tables, name)
 
-    def _created(self) -> int | None:
+    def _find_creation_time(self) -> int | None:
         with suppress(KeyError, Unavailable, TracekitError):
             return self["lifetime"].created
         return None
@@ -317,7 +321,7 @@ class Given(Mapping[str, Any]):
         return self._belief.breaches(names or JUDGED)
 
     @property
-    def disbelieved(self) -> tuple[Loss, ...]:
+    def belief_losses(self) -> tuple[Loss, ...]:
         """What is not believed of the tables that are used, and of those examined before."""
         self._belief.breaches(name for name in JUDGED if name in self._used)
         return self._belief.losses()
@@ -327,8 +331,10 @@ class Given(Mapping[str, Any]):
         if name in GIVEN or self._part:
             return ""
         if name not in self._lost:
-            why = damaged(name, self._tables) or gone(name, self._tables)
-            self._lost[name] = why or self._belief.doubt(name)
+            reason = describe_damage(name, self._tables) or describe_missing_rows(
+                name, self._tables
+            )
+            self._lost[name] = reason or self._belief.doubt(name)
         return self._lost[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -341,7 +347,7 @@ class Given(Mapping[str, Any]):
 @lru_cache(maxsize=512)
 def recorded_tables(function: Callable[..., object]) -> frozenset[str]:
     """Return the names of the recording's tables that the function makes use of, derived or not."""
-    found: set[str] = set()
+    table_names: set[str] = set()
     for name in asked_tables(function):
-        found |= recorded_tables(DERIVED[name]) if name in DERIVED else {name}
-    return frozenset(found - {*GIVEN_BY_PROVENANCE, *_OF_EXPORTS, *_OF_BELIEF})
+        table_names |= recorded_tables(DERIVED[name]) if name in DERIVED else {name}
+    return frozenset(table_names - {*GIVEN_BY_PROVENANCE, *_OF_EXPORTS, *_OF_BELIEF})

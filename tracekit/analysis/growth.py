@@ -52,16 +52,16 @@ class Rise:
         return self.line.is_steady
 
     @property
-    def first(self) -> float:
+    def first_value(self) -> float:
         """The value at the beginning: by the line where it is even."""
-        return self.line.first if self.is_even else self.parts[0]
+        return self.line.first_value if self.is_even else self.parts[0]
 
     @property
-    def last(self) -> float:
+    def last_value(self) -> float:
         """The value at the end."""
-        return self.line.last if self.is_even else self.parts[-1]
+        return self.line.last_value if self.is_even else self.parts[-1]
 
-    def is_over(self, least: float) -> bool:
+    def is_over(self, minimum_rise: float) -> bool:
         """Tell whether it rises by more than so long (ns), and surely so.
 
         Sure is what the lower end of the slope's 95 % interval gives as well; a rise that is not
@@ -71,11 +71,11 @@ class Rise:
         if self.jumps:
             return False
         if self.is_even:
-            return min(line.rise, line.rise * line.lower / line.slope) > least
+            return min(line.rise, line.rise * line.lower / line.slope) > minimum_rise
         pairs = combinations(range(len(self.parts)), 2)
         balance = sum(int(np.sign(self.parts[b] - self.parts[a])) for a, b in pairs)
         grown = self.parts[-1] - self.parts[0]
-        return grown > max(least, _CLEAR * self.noise) and balance >= _RISING
+        return grown > max(minimum_rise, _CLEAR * self.noise) and balance >= _RISING
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +109,13 @@ class Growth:
         line = self.memory
         if line is None or line.slope <= 0 or line.lower <= 0:
             return False
-        return line.rise > max(_MEMORY, _MEMORY_SHARE * line.first)
+        return line.rise > max(_MEMORY, _MEMORY_SHARE * line.first_value)
 
     @property
     def has_same_pieces(self) -> bool:
         """Whether the last iterations have as many pieces of device work as the first ones."""
-        first, last = self.pieces
-        return abs(last - first) <= _SAME * max(first, last)
+        first_pieces, last_pieces = self.pieces
+        return abs(last_pieces - first_pieces) <= _SAME * max(first_pieces, last_pieces)
 
     def device_rises(self, limit: float) -> bool:
         """Tell whether device time rises by more than this share, and neither clock nor others do.
@@ -123,13 +123,13 @@ class Growth:
         Where the clock falls or other processes use the GPU more, the same work takes longer.
         """
         rise = self.device
-        return rise is not None and rise.is_over(limit * rise.first) and not self.disturbed
+        return rise is not None and rise.is_over(limit * rise.first_value) and not self.disturbed
 
     def idle_rises(self, limit: float) -> bool:
         """Tell whether idle time rises by more than this share of a whole iteration at first."""
         if self.idle is None or self.device is None:
             return False
-        return self.idle.is_over(limit * (self.device.first + self.idle.first))
+        return self.idle.is_over(limit * (self.device.first_value + self.idle.first_value))
 
     def is_joint(self, limit: float) -> bool:
         """Tell whether device time and memory rise together."""
@@ -155,12 +155,12 @@ def growth_of(
     if len(rows) < FEWEST:
         raise Unavailable(f"the loop has {len(rows):,} iterations; a trend takes {FEWEST}.")
     starts, ends = bounds(rows)
-    known = "work" in rows and bool(rows["work"].notna().any())
-    worked = _numbers(rows["work"]) if known else _within(gpu, starts, ends)
-    pieces = _parts(_numbers(rows["pieces"])) if known else (0.0,) * _PARTS
+    has_work = "work" in rows and bool(rows["work"].notna().any())
+    worked = _numbers(rows["work"]) if has_work else _measure_work(gpu, starts, ends)
+    pieces = _parts(_numbers(rows["pieces"])) if has_work else (0.0,) * _PARTS
     window = Window(int(starts[0]), int(ends[-1]), "the loop")
     level = _level(allocated_sizes, process_samples, targets, ends - 1)
-    number, larger = _allocated(resource_allocations, starts, ends)
+    number, larger = _count_allocations(resource_allocations, starts, ends)
     return Growth(
         number=len(rows),
         worked=worked,
@@ -171,7 +171,7 @@ def growth_of(
         allocations=number,
         larger=larger,
         pieces=(pieces[0], pieces[-1]),
-        disturbed=_disturbed(gpu, gpu_performance_states, window),
+        disturbed=_is_disturbed(gpu, gpu_performance_states, window),
         clock_known=share_below_best(gpu_performance_states, window) is not None,
         window=window,
     )
@@ -181,17 +181,17 @@ def _numbers(column: pd.Series) -> Numbers:
     return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), np.float64)
 
 
-def _within(gpu: Device, starts: Times, ends: Times) -> Numbers:
-    return IntervalSet.of(*gpu.spans).within(starts, ends).astype(np.float64)
+def _measure_work(gpu: Device, starts: Times, ends: Times) -> Numbers:
+    return IntervalSet.from_spans(*gpu.spans).measure_within(starts, ends).astype(np.float64)
 
 
 def _rise(values: Numbers) -> Rise | None:
     line = fit_trend(values)
     if line is None:
         return None
-    known = values[np.isfinite(values)]
-    noise = _SIGMA * float(np.median(np.abs(np.diff(known)))) / np.sqrt(2)
-    return Rise(line, _parts(values), noise, find_border(known) is not None)
+    finite_values = values[np.isfinite(values)]
+    noise = _SIGMA * float(np.median(np.abs(np.diff(finite_values)))) / np.sqrt(2)
+    return Rise(line, _parts(values), noise, find_border(finite_values) is not None)
 
 
 def _parts(values: Numbers) -> tuple[float, ...]:
@@ -208,10 +208,12 @@ def _level(
 ) -> tuple[str, Numbers] | None:
     """Return the level of memory at each moment, of all the target's processes, and its table."""
     try:
-        every = levels(allocated_sizes, process_samples, targets)
+        all_levels = levels(allocated_sizes, process_samples, targets)
     except Unavailable:
         return None
-    return every[0].table, np.sum([_level_at(each, moments) for each in every], axis=0)
+    return all_levels[0].table, np.sum(
+        [_level_at(process_levels, moments) for process_levels in all_levels], axis=0
+    )
 
 
 def _level_at(level: MemoryLevels, moments: Times) -> Numbers:
@@ -221,29 +223,31 @@ def _level_at(level: MemoryLevels, moments: Times) -> Numbers:
     return np.where(place >= 0, sizes[np.maximum(place, 0)], np.nan).astype(np.float64)
 
 
-def _allocated(
+def _count_allocations(
     resource_allocations: pd.DataFrame | None, starts: Times, ends: Times
 ) -> tuple[float, bool]:
     """Return how many resources an iteration allocates, and whether they become larger."""
     if resource_allocations is None:
         return 0.0, False
-    own = resource_allocations[resource_allocations["target"]]
-    own = own[own["event"].fillna("") == ALLOCATION].dropna(subset=["size"])
-    times = own["time"].to_numpy(dtype=np.int64)
+    allocations = resource_allocations[resource_allocations["target"]]
+    allocations = allocations[allocations["event"].fillna("") == ALLOCATION].dropna(subset=["size"])
+    times = allocations["time"].to_numpy(dtype=np.int64)
     place = np.searchsorted(starts, times, side="right") - 1
-    inside = (place >= 0) & (times < ends[np.maximum(place, 0)])
-    sizes = own["size"].to_numpy(dtype=np.float64)[inside]
-    numbers = np.bincount(place[inside], minlength=starts.size)
-    sums = np.bincount(place[inside], weights=sizes, minlength=starts.size)
+    in_iteration = (place >= 0) & (times < ends[np.maximum(place, 0)])
+    sizes = allocations["size"].to_numpy(dtype=np.float64)[in_iteration]
+    numbers = np.bincount(place[in_iteration], minlength=starts.size)
+    sums = np.bincount(place[in_iteration], weights=sizes, minlength=starts.size)
     with np.errstate(invalid="ignore"):
         line = fit_trend(np.where(numbers > 0, sums / np.maximum(numbers, 1), np.nan))
     return float(np.median(numbers)), line is not None and line.lower > 0 and line.is_steady
 
 
-def _disturbed(gpu: Device, states: pd.DataFrame | None, window: Window) -> bool:
+def _is_disturbed(gpu: Device, states: pd.DataFrame | None, window: Window) -> bool:
     """Tell whether the last quarter ran at a lower clock, or beside others, more than the first."""
     quarter = window.length // 4
-    first = Window(window.start, window.start + quarter)
-    last = Window(window.end - quarter, window.end)
-    early, late = (disturbed_share(gpu.others, states, side) for side in (first, last))
+    first_quarter = Window(window.start, window.start + quarter)
+    last_quarter = Window(window.end - quarter, window.end)
+    early, late = (
+        disturbed_share(gpu.other_intervals, states, side) for side in (first_quarter, last_quarter)
+    )
     return late > early + MORE_DISTURBED

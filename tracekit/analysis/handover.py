@@ -40,32 +40,32 @@ def handover_of(device: Device, steps: pd.DataFrame | None, spans: pd.DataFrame 
     """Return what is known of it; raise Unavailable where work and preparation are not divided."""
     if not device.on_the_host or steps is None or "submitted" not in steps:
         return Handover()
-    judged = _judged(steps)
-    whole = int(judged["duration"].sum())
-    if whole == 0:
+    judged = _select_working_steps(steps)
+    total_time = int(judged["duration"].sum())
+    if total_time == 0:
         return Handover()
-    on_a_cpu = bool(device.own["channel"].fillna("").str.startswith("CPU").any())
-    unsure = int(_unsure(judged, spans, on_a_cpu=on_a_cpu).sum()) / whole
+    on_a_cpu = bool(device.target_intervals["channel"].fillna("").str.startswith("CPU").any())
+    unsure = int(_unsure(judged, spans, on_a_cpu=on_a_cpu).sum()) / total_time
     if unsure > _UNSURE:
         raise Unavailable(
             f"the step waits inside `submit`, or works there: in {percent(unsure)} of its time "
             "nothing tells its work from its preparation. Let `submit` hand the work over, and "
             "`wait` block until it is complete."
         )
-    left = int((judged["duration"] - judged["submitted"]).sum())
-    awake = _spent(judged, "wait_cpu")
-    if on_a_cpu and awake is not None and left > _UNSURE * whole:
-        busy = int(awake.sum()) / left
+    remaining_time = int((judged["duration"] - judged["submitted"]).sum())
+    awake = _read_cpu_times(judged, "wait_cpu")
+    if on_a_cpu and awake is not None and remaining_time > _UNSURE * total_time:
+        busy = int(awake.sum()) / remaining_time
         if busy < _ASLEEP:
             raise Unavailable(
                 "the step waits for something that its process does not do: while it waited, all "
                 f"of its threads together computed for {percent(busy)} of the time."
             )
-    caller = _spent(judged, "submit_cpu")
-    return Handover() if caller is None else Handover(int(caller.sum()) / whole)
+    caller = _read_cpu_times(judged, "submit_cpu")
+    return Handover() if caller is None else Handover(int(caller.sum()) / total_time)
 
 
-def _judged(steps: pd.DataFrame) -> pd.DataFrame:
+def _select_working_steps(steps: pd.DataFrame) -> pd.DataFrame:
     """Return the steps of the steady phase, or all where there are none, that had work to do."""
     worked = steps
     if "variant" in steps:
@@ -83,30 +83,35 @@ def _unsure(steps: pd.DataFrame, spans: pd.DataFrame | None, *, on_a_cpu: bool) 
     """
     start = steps["start"].to_numpy(dtype=np.int64)
     submitted = steps["submitted"].to_numpy(dtype=np.int64)
-    whole = steps["duration"].to_numpy(dtype=np.int64)
-    host = _told(spans, start, start + submitted)
-    undivided = whole - submitted < LEFT * (whole - host)
-    caller, others = _spent(steps, "submit_cpu"), _spent(steps, "submit_other_cpu")
-    if caller is None or others is None:
+    durations = steps["duration"].to_numpy(dtype=np.int64)
+    host = _measure_span_time(spans, start, start + submitted)
+    undivided = durations - submitted < LEFT * (durations - host)
+    caller, other_threads = (
+        _read_cpu_times(steps, "submit_cpu"),
+        _read_cpu_times(steps, "submit_other_cpu"),
+    )
+    if caller is None or other_threads is None:
         return np.where(undivided, submitted - host, 0)
     held_up = np.maximum(submitted - caller, 0)
     if on_a_cpu:
-        worked = np.minimum(np.minimum(others, held_up), submitted - host)
+        worked = np.minimum(np.minimum(other_threads, held_up), submitted - host)
         return np.where(undivided, submitted - host - worked, 0)
     return np.where(undivided, submitted - host, np.maximum(held_up - host, 0))
 
 
-def _told(spans: pd.DataFrame | None, starts: Times, handed: Times) -> Nanoseconds:
+def _measure_span_time(spans: pd.DataFrame | None, starts: Times, handed: Times) -> Nanoseconds:
     """Return how much of each `submit` lies in spans that end before it does; steps in order."""
     if spans is None or not starts.size:
         return np.zeros_like(starts)
-    begun, ended = bounds(spans[~spans["name"].isin([IDLE, REFERENCE])])
-    place = np.searchsorted(starts, begun, side="right") - 1
-    inside = (place >= 0) & (ended <= handed[np.maximum(place, 0)])
-    return IntervalSet.of(begun[inside], ended[inside]).within(starts, handed)
+    span_starts, span_ends = bounds(spans[~spans["name"].isin([IDLE, REFERENCE])])
+    place = np.searchsorted(starts, span_starts, side="right") - 1
+    in_submit = (place >= 0) & (span_ends <= handed[np.maximum(place, 0)])
+    return IntervalSet.from_spans(span_starts[in_submit], span_ends[in_submit]).measure_within(
+        starts, handed
+    )
 
 
-def _spent(steps: pd.DataFrame, column: str) -> Nanoseconds | None:
+def _read_cpu_times(steps: pd.DataFrame, column: str) -> Nanoseconds | None:
     """Return a column of CPU times; None where a step has none, as in older recordings."""
     if column not in steps or steps[column].isna().any():
         return None

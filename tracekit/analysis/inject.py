@@ -49,10 +49,10 @@ def inject(
     """
     arguments: dict[str, Any] = {}
     judges_damage = LOSSES in asked_tables(function)
-    lost: Callable[[str], str] = getattr(tables, "lost", lambda _: "")  # what `Given` knows
+    explain_loss: Callable[[str], str] = getattr(tables, "lost", lambda _: "")  # what `Given` knows
     for name, parameter in _tables(function):
-        if not judges_damage and (why := lost(name)):
-            raise Unavailable(why)
+        if not judges_damage and (reason := explain_loss(name)):
+            raise Unavailable(reason)
         arguments[name] = None
         optional = type(None) in get_args(parameter.annotation)
         try:
@@ -68,14 +68,16 @@ def inject(
         except TracekitError as unreadable:
             if not (judges_damage and optional):
                 raise Unavailable(str(unreadable)) from unreadable
-    return function(**arguments, **_known(function, settings or {}))
+    return function(**arguments, **_check_settings(function, settings or {}))
 
 
-def _known(function: Callable[..., Any], settings: Mapping[str, Any]) -> Mapping[str, Any]:
+def _check_settings(function: Callable[..., Any], settings: Mapping[str, Any]) -> Mapping[str, Any]:
     unknown = sorted(set(settings) - set(thresholds(function)))
     if unknown:
-        known = ", ".join(thresholds(function)) or "none"
-        raise UsageError(f"There is no threshold {unknown[0]!r}.", hint=f"There are: {known}.")
+        threshold_names = ", ".join(thresholds(function)) or "none"
+        raise UsageError(
+            f"There is no threshold {unknown[0]!r}.", hint=f"There are: {threshold_names}."
+        )
     return settings
 
 

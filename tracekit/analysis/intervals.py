@@ -29,9 +29,9 @@ class Window:
         """Nanoseconds between start and end."""
         return max(0, self.end - self.start)
 
-    def rows(self, frame: pd.DataFrame, at: str = "start") -> pd.DataFrame:
-        """Return the rows of a table that begin in the window, by the column `at`."""
-        return frame[(frame[at] >= self.start) & (frame[at] < self.end)]
+    def rows(self, frame: pd.DataFrame, column: str = "start") -> pd.DataFrame:
+        """Return the rows of a table that begin in the window, by the column `column`."""
+        return frame[(frame[column] >= self.start) & (frame[column] < self.end)]
 
 
 def spans(frame: pd.DataFrame) -> tuple[Times, Times]:
@@ -41,9 +41,11 @@ def spans(frame: pd.DataFrame) -> tuple[Times, Times]:
     return starts, starts + durations
 
 
-def in_order(frame: pd.DataFrame, at: str = "start") -> pd.DataFrame:
+def in_order(frame: pd.DataFrame, column: str = "start") -> pd.DataFrame:
     """Return a table's rows in the order of a column of times."""
-    return frame if frame[at].is_monotonic_increasing else frame.sort_values(at, kind="stable")
+    return (
+        frame if frame[column].is_monotonic_increasing else frame.sort_values(column, kind="stable")
+    )
 
 
 def union(starts: Times, ends: Times) -> tuple[Times, Times]:
@@ -58,19 +60,19 @@ def union(starts: Times, ends: Times) -> tuple[Times, Times]:
         return starts.copy(), ends.copy()
     # Nothing runs on into the k-th start just if k intervals have ended before it, and these
     # are the k that started before it. So starts and ends need not know of each other.
-    starts, ends = ordered(starts), ordered(ends)
+    starts, ends = sort_times(starts), sort_times(ends)
     apart = starts[1:] > ends[:-1]
     return starts[np.concatenate(([True], apart))], ends[np.concatenate((apart, [True]))]
 
 
-def ordered(times: Times) -> Times:
+def sort_times(times: Times) -> Times:
     """Return the times in order: mostly they are, and a look takes a tenth of a sort's time."""
     return times if (times[1:] >= times[:-1]).all() else np.sort(times)
 
 
 def distinct(times: Times) -> Times:
     """Return the times in order, each once; np.unique takes several times as long."""
-    times = ordered(times)
+    times = sort_times(times)
     return times[np.append(np.array([True]), times[1:] != times[:-1])[: times.size]]
 
 
@@ -80,33 +82,33 @@ def busy(starts: Times, ends: Times) -> int:
     return int((ends - starts).sum())
 
 
-def lanes_of(starts: Times, ends: Times, most: int | None = None) -> Times:
+def lanes_of(starts: Times, ends: Times, lane_limit: int | None = None) -> Times:
     """Return the lane of each interval, from 0: the lowest that is free when it starts.
 
-    They are ordered by start. One that finds none of `most` lanes free gets the lane -1.
+    They are ordered by start. One that finds none of `lane_limit` lanes free gets the lane -1.
     """
     if not (starts[1:] < np.maximum.accumulate(ends)[:-1]).any():
         return np.zeros(starts.size, np.int64)
-    taken: list[tuple[int, int]] = []
-    free: list[int] = []
-    found: list[int] = []
+    busy_lanes: list[tuple[int, int]] = []
+    free_lanes: list[int] = []
+    lanes: list[int] = []
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        while taken and taken[0][0] <= start:
-            heapq.heappush(free, heapq.heappop(taken)[1])
-        if not free and len(taken) == most:
-            found.append(-1)
+        while busy_lanes and busy_lanes[0][0] <= start:
+            heapq.heappush(free_lanes, heapq.heappop(busy_lanes)[1])
+        if not free_lanes and len(busy_lanes) == lane_limit:
+            lanes.append(-1)
             continue
-        lane = heapq.heappop(free) if free else len(taken)
-        heapq.heappush(taken, (end, lane))
-        found.append(lane)
-    return np.array(found, np.int64)
+        lane = heapq.heappop(free_lanes) if free_lanes else len(busy_lanes)
+        heapq.heappush(busy_lanes, (end, lane))
+        lanes.append(lane)
+    return np.array(lanes, np.int64)
 
 
 def clip(starts: Times, ends: Times, begin: int, end: int) -> tuple[Times, Times]:
     """Return the parts of the intervals that lie in [begin, end)."""
     starts, ends = np.maximum(starts, begin), np.minimum(ends, end)
-    inside = ends > starts
-    return (starts, ends) if inside.all() else (starts[inside], ends[inside])
+    is_inside = ends > starts
+    return (starts, ends) if is_inside.all() else (starts[is_inside], ends[is_inside])
 
 
 def gaps(starts: Times, ends: Times, begin: int, end: int) -> tuple[Times, Times]:
@@ -114,22 +116,22 @@ def gaps(starts: Times, ends: Times, begin: int, end: int) -> tuple[Times, Times
     if end <= begin:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     starts, ends = union(*clip(starts, ends, begin, end))
-    left = np.concatenate((np.array([begin], np.int64), ends))
+    left_edges = np.concatenate((np.array([begin], np.int64), ends))
     right = np.concatenate((starts, np.array([end], np.int64)))
-    real = right > left
-    return left[real], right[real]
+    real = right > left_edges
+    return left_edges[real], right[real]
 
 
 def idle_before(starts: Times, ends: Times) -> Times:
     """Return for how long nothing ran right before each interval; they are ordered by start."""
-    before = np.maximum.accumulate(np.concatenate((starts[:1], ends[:-1])))
-    return np.maximum(starts - before, 0)
+    latest_ends = np.maximum.accumulate(np.concatenate((starts[:1], ends[:-1])))
+    return np.maximum(starts - latest_ends, 0)
 
 
 def overlap(starts: Times, ends: Times, other_starts: Times, other_ends: Times) -> int:
     """Return the nanoseconds that both sets of intervals cover."""
-    together = busy(np.concatenate((starts, other_starts)), np.concatenate((ends, other_ends)))
-    return busy(starts, ends) + busy(other_starts, other_ends) - together
+    union_time = busy(np.concatenate((starts, other_starts)), np.concatenate((ends, other_ends)))
+    return busy(starts, ends) + busy(other_starts, other_ends) - union_time
 
 
 def marked_window(phases: pd.DataFrame | None) -> Window | None:
@@ -168,7 +170,7 @@ class IntervalSet:
     ends: Times
 
     @classmethod
-    def of(cls, starts: Times, ends: Times) -> Self:
+    def from_spans(cls, starts: Times, ends: Times) -> Self:
         """Return what the intervals, given in any order, cover together."""
         return cls(*union(starts, ends))
 
@@ -182,15 +184,15 @@ class IntervalSet:
         """Return what several sets cover together."""
         if not sets:
             return cls.empty()
-        starts = np.concatenate([each.starts for each in sets])
-        return cls.of(starts, np.concatenate([each.ends for each in sets]))
+        starts = np.concatenate([intervals.starts for intervals in sets])
+        return cls.from_spans(starts, np.concatenate([intervals.ends for intervals in sets]))
 
-    def without(self, other: "IntervalSet") -> "IntervalSet":
+    def without(self, other_set: "IntervalSet") -> "IntervalSet":
         """Return what this set covers and the other does not."""
-        bounds = distinct(np.concatenate((self.bounds, other.bounds)))
+        bounds = distinct(np.concatenate((self.bounds, other_set.bounds)))
         starts = bounds[:-1]
-        kept = self.contains(starts) & ~other.contains(starts)
-        return IntervalSet.of(starts[kept], bounds[1:][kept])
+        is_kept = self.contains(starts) & ~other_set.contains(starts)
+        return IntervalSet.from_spans(starts[is_kept], bounds[1:][is_kept])
 
     @property
     def bounds(self) -> Times:
@@ -205,40 +207,40 @@ class IntervalSet:
 
     def interval_start(self, moments: Times) -> Times:
         """Return for each moment the start of the interval that contains it, or NEVER."""
-        begun = self._begun(moments)
-        starts, ends = (np.append(NEVER, times)[begun] for times in (self.starts, self.ends))
+        begun_counts = self._count_begun(moments)
+        starts, ends = (np.append(NEVER, times)[begun_counts] for times in (self.starts, self.ends))
         return np.where(ends > moments, starts, NEVER)
 
     def next_start(self, moments: Times) -> Times:
         """Return for each moment when the next interval begins; FOREVER where none does."""
-        return np.append(self.starts, FOREVER)[self._begun(moments)]
+        return np.append(self.starts, FOREVER)[self._count_begun(moments)]
 
-    def within(self, begins: Times, ends: Times) -> Times:
+    def measure_within(self, begins: Times, ends: Times) -> Times:
         """Return how many ns of each window [begin, end) are covered."""
         return self._until(ends) - self._until(begins)
 
     def _until(self, moments: Times) -> Times:
         sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(self.ends - self.starts)))
-        last = self._latest(self.ends, moments)
-        return sums[self._begun(moments)] - np.maximum(last, moments) + moments
+        last_ends = self._latest(self.ends, moments)
+        return sums[self._count_begun(moments)] - np.maximum(last_ends, moments) + moments
 
     def _latest(self, times: Times, moments: Times) -> Times:
         """Return for each moment the time of the last interval that has begun, or NEVER."""
         if not times.size:
             return np.full(moments.shape, NEVER)
-        begun = self._begun(moments)
-        return np.where(begun > 0, times[begun - 1], NEVER)
+        begun_counts = self._count_begun(moments)
+        return np.where(begun_counts > 0, times[begun_counts - 1], NEVER)
 
-    def _begun(self, moments: Times) -> NDArray[np.intp]:
+    def _count_begun(self, moments: Times) -> NDArray[np.intp]:
         """Return for each moment how many intervals have begun by then.
 
         Where few intervals meet many ordered moments, it is quicker to look the intervals up among
         the moments, and to count.
         """
-        few = self.starts.size < moments.size / _MANY_MOMENTS
-        if few and bool((moments[1:] >= moments[:-1]).all()):
-            first = np.searchsorted(moments, self.starts, side="left")
-            return np.cumsum(np.bincount(first, minlength=moments.size + 1))[: moments.size]
+        has_few_intervals = self.starts.size < moments.size / _MANY_MOMENTS
+        if has_few_intervals and bool((moments[1:] >= moments[:-1]).all()):
+            first_moments = np.searchsorted(moments, self.starts, side="left")
+            return np.cumsum(np.bincount(first_moments, minlength=moments.size + 1))[: moments.size]
         return np.searchsorted(self.starts, moments, side="right")
 
 
@@ -269,7 +271,7 @@ class EqualRuns:
     order: NDArray[np.intp] | None = None
 
     @classmethod
-    def of(cls, keys: Ids) -> Self:
+    def from_keys(cls, keys: Ids) -> Self:
         """Group rows by their keys; those whose keys ascend already take no sort."""
         order = None
         if (keys[1:] < keys[:-1]).any():
@@ -284,7 +286,7 @@ class EqualRuns:
         return np.diff(np.append(self.heads, self.number))
 
     @property
-    def first(self) -> NDArray[np.intp]:
+    def first_rows(self) -> NDArray[np.intp]:
         """The place of the first row of each group."""
         return self.heads if self.order is None else self.order[self.heads]
 
@@ -310,32 +312,34 @@ class Groups:
 
 def grouped(codes: Integers, values: Integers, percents: Sequence[float]) -> Groups:
     """Group values by their codes (0 or more), with the percentiles that numpy would return."""
-    codes, values = _ordered(codes, values)
+    codes, values = _sort_by_code(codes, values)
     starts = np.flatnonzero(np.concatenate((codes[:1] >= 0, codes[1:] != codes[:-1])))
     counts = np.diff(np.append(starts, codes.size))
     totals = np.add.reduceat(values, starts) if starts.size else values
     shares = np.asarray(percents, np.float64) / 100
     ranks = (counts - 1)[:, np.newaxis] * shares
-    below = np.floor(ranks).astype(np.int64)
-    lower = values[starts[:, np.newaxis] + below]
+    lower_ranks = np.floor(ranks).astype(np.int64)
+    lower = values[starts[:, np.newaxis] + lower_ranks]
     upper = values[starts[:, np.newaxis] + np.ceil(ranks).astype(np.int64)]
-    return Groups(codes[starts], counts, totals, _between(lower, upper, ranks - below))
+    return Groups(codes[starts], counts, totals, _interpolate(lower, upper, ranks - lower_ranks))
 
 
-def _ordered(codes: Integers, values: Integers) -> tuple[Integers, Integers]:
+def _sort_by_code(codes: Integers, values: Integers) -> tuple[Integers, Integers]:
     """Order by code and then by value: one sort of both in one number, where they fit."""
     if codes.size == 0:
         return codes, values
-    least = int(values.min())
-    bits = (int(values.max()) - least).bit_length()
+    minimum = int(values.min())
+    bits = (int(values.max()) - minimum).bit_length()
     if bits + int(codes.max()).bit_length() > _BITS:
         order = np.lexsort((values, codes))
         return codes[order], values[order]
-    both = np.sort((codes << bits) | (values - least))
-    return both >> bits, (both & ((1 << bits) - 1)) + least
+    packed_keys = np.sort((codes << bits) | (values - minimum))
+    return packed_keys >> bits, (packed_keys & ((1 << bits) - 1)) + minimum
 
 
-def _between(lower: Integers, upper: Integers, share: NDArray[np.float64]) -> NDArray[np.float64]:
+def _interpolate(
+    lower: Integers, upper: Integers, share: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Interpolate as numpy does, from the nearer of both sides."""
     apart = upper - lower
     near_lower, near_upper = lower + apart * share, upper - apart * (1 - share)

@@ -62,11 +62,11 @@ def structure_of(
     if phase is not None:
         timeline = phase.rows(timeline.assign(begins=begins_of(timeline)), "begins")
     if signpost_intervals is not None:
-        found = _signposts(signpost_intervals, timeline)
-        if found is not None:
-            return Structure(add_work(make_iterations(*found, "signposts"), timeline))
-    asked = _host(compiler_activity, driver_events, cpu_profile)
-    pauses = _unasked(timeline, asked)
+        signposts = _signposts(signpost_intervals, timeline)
+        if signposts is not None:
+            return Structure(add_work(make_iterations(*signposts, "signposts"), timeline))
+    host_work = _host(compiler_activity, driver_events, cpu_profile)
+    pauses = _find_pauses(timeline, host_work)
     return find_structure(timeline, pauses)
 
 
@@ -88,24 +88,28 @@ def iterations_table(structure: Structure) -> pd.DataFrame:
 
 def quiet_limit(starts: Times) -> float:
     """Return how long a pause between marked steps is out of all proportion to them; ns."""
-    usual = float(np.median(np.diff(starts))) if starts.size > 1 else 0.0
-    return max(QUIET, _MANY_STEPS * usual)
+    usual_period = float(np.median(np.diff(starts))) if starts.size > 1 else 0.0
+    return max(QUIET, _MANY_STEPS * usual_period)
 
 
 def _host(
     activity: pd.DataFrame | None, events: pd.DataFrame | None, samples: pd.DataFrame | None
 ) -> IntervalSet:
     """Return when the host is seen at work for the target beside its encoding."""
-    seen = [] if activity is None else [spans(activity)]
+    work_spans = [] if activity is None else [spans(activity)]
     if events is not None:
-        seen.append(spans(wirings(events)))
+        work_spans.append(spans(wirings(events)))
     if samples is not None:
-        own = samples[samples["target"]]
-        times = own["time"].to_numpy(dtype=np.int64)
-        seen.append((times, times + own["weight"].fillna(0).to_numpy(dtype=np.int64)))
-    if not seen:
+        target_samples = samples[samples["target"]]
+        times = target_samples["time"].to_numpy(dtype=np.int64)
+        work_spans.append(
+            (times, times + target_samples["weight"].fillna(0).to_numpy(dtype=np.int64))
+        )
+    if not work_spans:
         return IntervalSet.empty()
-    return IntervalSet.of(*(np.concatenate(each) for each in zip(*seen, strict=True)))
+    return IntervalSet.from_spans(
+        *(np.concatenate(arrays) for arrays in zip(*work_spans, strict=True))
+    )
 
 
 def pauses_table(
@@ -128,21 +132,21 @@ def pauses_table(
         marked = True
     if marked or timeline is None:
         return pd.DataFrame({"start": np.empty(0, np.int64), "duration": np.empty(0, np.int64)})
-    asked = _host(compiler_activity, driver_events, cpu_profile)
-    starts, ends = _unasked(timeline, asked)
+    host_work = _host(compiler_activity, driver_events, cpu_profile)
+    starts, ends = _find_pauses(timeline, host_work)
     return pd.DataFrame({"start": starts, "duration": ends - starts})
 
 
-def _unasked(timeline: pd.DataFrame, asked: IntervalSet) -> tuple[Times, Times]:
+def _find_pauses(timeline: pd.DataFrame, host_work: IntervalSet) -> tuple[Times, Times]:
     """Return when the device had been reported done and was not asked for a quarter of a second."""
-    none = np.empty(0, np.int64)
+    no_times = np.empty(0, np.int64)
     if timeline.empty:
-        return none, none
+        return no_times, no_times
     begins = begins_of(timeline)[1:]
     starts = timeline["started"].to_numpy(dtype=np.int64)
     done = reported_ends(timeline, starts, np.append(starts[1:], FOREVER))[:-1]
     quiet = begins - done > QUIET
-    quiet &= asked.within(done, np.maximum(begins, done)) < _ACTIVE * (begins - done)
+    quiet &= host_work.measure_within(done, np.maximum(begins, done)) < _ACTIVE * (begins - done)
     return done[quiet], begins[quiet]
 
 
@@ -169,7 +173,7 @@ class Loop(Window):
     paced: str = ""
 
 
-def _named(iterations: pd.DataFrame) -> str:
+def _name_loop(iterations: pd.DataFrame) -> str:
     """Return what the loop is called, which says where it is not sure to be one."""
     name = f"{len(iterations):,} iterations"
     unsure = "share" in iterations and float(iterations["share"].iloc[0]) < _SURE
@@ -195,33 +199,35 @@ def loop_of(
         raise Unavailable("the workload did not come to its steady phase.")
     if marked is None and iterations is None:
         raise Unavailable("which part is the loop is not known, as its command buffers are not.")
-    window = marked or steady_window(None, device.own)
+    window = marked or steady_window(None, device.target_intervals)
     assert window is not None
-    found = Loop(window.start, window.end, window.name)
+    loop = Loop(window.start, window.end, window.name)
     if marked is None and iterations is not None and not iterations.empty:
         starts, ends = spans(iterations)
         start, end, paced = int(starts.min()), int(ends.max()), ""
         if timeline is not None:
             shows = count_presents(commits, present_requests, start, end) >= len(starts) // 2
             paced = find_pace(starts, timeline, _host(None, None, cpu_profile), shows=shows)
-        found = Loop(start, end, _named(iterations), paced)
-    if found.length == 0:
-        raise Unavailable(f"{found.name} has no length.")
-    return found
+        loop = Loop(start, end, _name_loop(iterations), paced)
+    if loop.length == 0:
+        raise Unavailable(f"{loop.name} has no length.")
+    return loop
 
 
 def _signposts(signposts: pd.DataFrame, timeline: pd.DataFrame) -> tuple[Times, Times] | None:
     """Return the intervals of the name that holds most device work, or lasts longest."""
-    own = signposts[signposts["target"] & signposts["duration"].notna()]
-    own = own[(own["subsystem"] != PHASES[0]).fillna(value=True)]
-    best, most = None, 0
-    for _, rows in own.groupby(["subsystem", "category", "name"], dropna=False):
+    target_signposts = signposts[signposts["target"] & signposts["duration"].notna()]
+    target_signposts = target_signposts[
+        (target_signposts["subsystem"] != PHASES[0]).fillna(value=True)
+    ]
+    best, most_work_time = None, 0
+    for _, rows in target_signposts.groupby(["subsystem", "category", "name"], dropna=False):
         starts, ends = spans(rows.sort_values("start", kind="stable"))
         if starts.size < FEWEST or (starts[1:] < ends[:-1]).any():
             continue
         # Work that is queued ahead runs after its iteration: what is judged is the whole row.
-        whole = (timeline["started"] >= starts[0]) & (timeline["started"] <= ends[-1])
-        held = int(timeline["busy"][whole].sum())
-        if held >= OF_WORK * int(timeline["busy"].sum()) and held > most:
-            best, most = (starts, ends), held
+        in_series = (timeline["started"] >= starts[0]) & (timeline["started"] <= ends[-1])
+        work_time = int(timeline["busy"][in_series].sum())
+        if work_time >= OF_WORK * int(timeline["busy"].sum()) and work_time > most_work_time:
+            best, most_work_time = (starts, ends), work_time
     return best

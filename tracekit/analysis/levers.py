@@ -132,12 +132,12 @@ class Mechanism(StrEnum):
 class Setting:
     """A variable, function or option that exists in a program.
 
-    `of` is the kind of program that has it, or "metal", "macos" or "tracekit"; `source` is where
+    `owner` is the kind of program that has it, or "metal", "macos" or "tracekit"; `source` is where
     that is written.
     """
 
     name: str
-    of: str
+    owner: str
     source: str
 
 
@@ -181,13 +181,13 @@ def settings() -> tuple[Setting, ...]:
 
 def settings_in(words: str) -> tuple[Setting, ...]:
     """Return the settings that words name; one inside of a longer one does not count."""
-    named: list[Setting] = []
-    rest = words
+    named_settings: list[Setting] = []
+    remaining_words = words
     for setting in settings():
-        if setting.name in rest:
-            named.append(setting)
-            rest = rest.replace(setting.name, " ")
-    return tuple(named)
+        if setting.name in remaining_words:
+            named_settings.append(setting)
+            remaining_words = remaining_words.replace(setting.name, " ")
+    return tuple(named_settings)
 
 
 @cache
@@ -198,7 +198,7 @@ def levers() -> Mapping[tuple[Mechanism, ProgramKind | None], Lever]:
         ValueError: The file names a mechanism or a kind of program that there is none of.
         KeyError: A row lacks its words or its sources, or a mechanism its title or formula.
     """
-    made: dict[tuple[Mechanism, ProgramKind | None], Lever] = {}
+    all_levers: dict[tuple[Mechanism, ProgramKind | None], Lever] = {}
     for key, rows in _file().items():
         if key == _SETTINGS:
             continue
@@ -218,8 +218,8 @@ def levers() -> Mapping[tuple[Mechanism, ProgramKind | None], Lever]:
                 sources,
                 settings_in(words),
             )
-            made[mechanism, kind] = lever
-    return made
+            all_levers[mechanism, kind] = lever
+    return all_levers
 
 
 def lever_of(mechanism: Mechanism | str, kind: ProgramKind = ProgramKind.UNKNOWN) -> Lever:

@@ -40,15 +40,19 @@ def lifetime_of(
     recorded = round((provenance.duration or 0) * 1e9)
     if recorded <= 0:
         raise Unavailable("how long was recorded is not known.")
-    return Lifetime(_created(life_cycles, targets, recorded), recorded)
+    return Lifetime(_find_creation_time(life_cycles, targets, recorded), recorded)
 
 
-def _created(life_cycles: pd.DataFrame | None, targets: Targets, recorded: int) -> int | None:
+def _find_creation_time(
+    life_cycles: pd.DataFrame | None, targets: Targets, recorded: int
+) -> int | None:
     """Return when the first target had been created; None unless all are told."""
     if life_cycles is None or not targets:
         return None
-    own = own_rows(life_cycles)
-    rows = own[(own["period"] == CREATION).fillna(value=False) & own["duration"].notna()]
+    target_rows = own_rows(life_cycles)
+    rows = target_rows[
+        (target_rows["period"] == CREATION).fillna(value=False) & target_rows["duration"].notna()
+    ]
     if not {target.pid for target in targets} <= set(rows["pid"].dropna()):
         return None
     created = int((rows["start"] + rows["duration"]).min())

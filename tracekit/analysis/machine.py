@@ -41,14 +41,14 @@ def readings(gauges: pd.DataFrame) -> pd.DataFrame:
     return gauges[~of_the_run.fillna(value=False).astype(bool)]
 
 
-def monitored(gauges: pd.DataFrame | None, name: str) -> pd.DataFrame:
+def read_monitor(gauges: pd.DataFrame | None, name: str) -> pd.DataFrame:
     """Return what a monitor reported of one name; the workload's own gauges are no monitor's."""
     who = "no monitor was read"
     if gauges is not None:
         read = readings(gauges)
-        own = read[read["name"] == name]
-        if not own.empty:
-            return own
+        named_readings = read[read["name"] == name]
+        if not named_readings.empty:
+            return named_readings
         sources = ", ".join(sorted({str(source) for source in read["source"].dropna()}))
         who = f"{sources}, which was read, does not tell {name}" if sources else who
     raise Unavailable(f"{who}; {_HELP[name]}: see `tracekit capture --telemetry`.")
@@ -84,27 +84,27 @@ def below_best(states: pd.DataFrame | None, window: Window) -> Below:
     if states is None:
         raise Unavailable("no performance states were recorded.")
     starts, ends = spans(states)
-    inside = states[(ends > window.start) & (starts < window.end) & (ends > starts)]
-    if inside.empty:
+    window_states = states[(ends > window.start) & (starts < window.end) & (ends > starts)]
+    if window_states.empty:
         raise Unavailable(f"no performance state of the GPU is noted in {window.name}.")
-    names = inside["state"].fillna("no name").astype(str)
+    names = window_states["state"].fillna("no name").astype(str)
     ranks = names.str.lower().map(_RANKS)
     if ranks.isna().any():
         strange = ", ".join(sorted(set(names[ranks.isna()])))
-        known = ", ".join(_RANKS)
+        known_ranks = ", ".join(_RANKS)
         raise Unavailable(
             f"the GPU was in performance states whose rank is not known: {strange} "
-            f"(known are {known})."
+            f"(known are {known_ranks})."
         )
-    low = inside[ranks < _BEST]
+    lower_states = window_states[ranks < _BEST]
     lasted = {
         str(name): busy(*clip(*spans(rows), window.start, window.end))
-        for name, rows in low.groupby(names[ranks < _BEST])
+        for name, rows in lower_states.groupby(names[ranks < _BEST])
     }
-    awake = busy(*clip(*spans(inside), window.start, window.end))
-    high = inside[ranks == _BEST]["start"].to_numpy(dtype=np.int64)
-    best = (int(high.min()), int(high.max())) if high.size else None
-    return Below(awake, *clip(*spans(low), window.start, window.end), lasted, best)
+    awake = busy(*clip(*spans(window_states), window.start, window.end))
+    best_starts = window_states[ranks == _BEST]["start"].to_numpy(dtype=np.int64)
+    best = (int(best_starts.min()), int(best_starts.max())) if best_starts.size else None
+    return Below(awake, *clip(*spans(lower_states), window.start, window.end), lasted, best)
 
 
 _HELD = "induced gpu performance state"
@@ -155,7 +155,7 @@ def clock(gauges: pd.DataFrame | None, window: Window, active: float) -> Clock:
 
     Where a monitor does not tell how active the GPU was, all its readings count.
     """
-    read = monitored(gauges, "gpu_clock")
+    read = read_monitor(gauges, "gpu_clock")
     assert gauges is not None
     active_at = gauges[gauges["name"] == "gpu_active"]
     busy_at = read.merge(
@@ -166,14 +166,14 @@ def clock(gauges: pd.DataFrame | None, window: Window, active: float) -> Clock:
     )
     awake = busy_at[busy_at["value_on"].fillna(1.0).astype(float) >= active]
     awake = awake[awake["value"].astype(float) > 0].sort_values("time", kind="stable")
-    inside = awake[awake["time"].between(window.start, window.end)]
-    if len(inside) < _LEAST_SAMPLES:
+    window_readings = awake[awake["time"].between(window.start, window.end)]
+    if len(window_readings) < _LEAST_SAMPLES:
         raise Unavailable(
-            f"{len(inside)} readings of the GPU's clock at work lie in {window.name}; "
+            f"{len(window_readings)} readings of the GPU's clock at work lie in {window.name}; "
             f"it takes {_LEAST_SAMPLES}."
         )
-    hertz = inside["value"].to_numpy(dtype=np.float64)
-    times = inside["time"].to_numpy(dtype=np.int64)
+    hertz = window_readings["value"].to_numpy(dtype=np.float64)
+    times = window_readings["time"].to_numpy(dtype=np.int64)
     return Clock(times, hertz, float(awake["value"].astype(float).max()))
 
 
@@ -189,7 +189,7 @@ def share_below_best(states: pd.DataFrame | None, window: Window) -> float | Non
         return None
 
 
-def disturbed_share(others: pd.DataFrame, states: pd.DataFrame | None, window: Window) -> float:
+def disturbed_share(other_work: pd.DataFrame, states: pd.DataFrame | None, window: Window) -> float:
     """Return the share of a window at a lower clock, or with others on the GPU: the greater."""
-    shared = busy(*clip(*spans(others), window.start, window.end)) / max(1, window.length)
+    shared = busy(*clip(*spans(other_work), window.start, window.end)) / max(1, window.length)
     return max(shared, share_below_best(states, window) or 0.0)

@@ -34,11 +34,11 @@ class RequestRises:
 
     `starts` and `ends` bound the requests; `floors` are the lowest levels (bytes) before the first
     and behind each; `early` is the part of what a typical request leaves that is there after a
-    quarter of its time. `table` and `what` say which level it is.
+    quarter of its time. `table` and `level_name` say which level it is.
     """
 
     table: str
-    what: str
+    level_name: str
     starts: Times
     ends: Times
     floors: Sizes
@@ -103,7 +103,7 @@ def request_rises(
     shares = (early - floors[:-1])[rises > 0] / rises[rises > 0]
     share = float(np.median(shares)) if shares.size else 0.0
     level = processes[0]
-    return RequestRises(level.table, level.what, starts, ends, floors, share)
+    return RequestRises(level.table, level.description, starts, ends, floors, share)
 
 
 def level_at(level: MemoryLevels, time: int) -> int:
@@ -130,14 +130,15 @@ _MUCH = 1 << 30  # bytes
 class Room:
     """The target's memory of the GPU against what the machine can hold; bytes, None: not known.
 
-    `first` and `most` are the level at the beginning of the loop and the highest in it; `wired` is
-    the highest level of memory that was wired for the GPU, of all processes together; `limit` is
-    the working set that the device recommends or, where that is set lower, the wired limit;
-    `machine` is the machine's memory; `swapped` is what the system wrote out meanwhile.
+    `initial_level` and `highest_level` are the level at the beginning of the loop and the highest
+    in it; `wired` is the highest level of memory that was wired for the GPU, of all processes
+    together; `limit` is the working set that the device recommends or, where that is set lower, the
+    wired limit; `machine` is the machine's memory; `swapped` is what the system wrote out
+    meanwhile.
     """
 
-    first: int | None = None
-    most: int | None = None
+    initial_level: int | None = None
+    highest_level: int | None = None
     limit: int | None = None
     machine: int | None = None
     swapped: int = 0
@@ -146,7 +147,11 @@ class Room:
     @property
     def grown(self) -> int:
         """Bytes by which the highest level is above that at the loop's beginning."""
-        return 0 if self.first is None or self.most is None else self.most - self.first
+        return (
+            0
+            if self.initial_level is None or self.highest_level is None
+            else self.highest_level - self.initial_level
+        )
 
     @property
     def outgrown(self) -> bool | None:
@@ -157,15 +162,15 @@ class Room:
         loop began, is a model that lost its place. Between them, and where levels are not known, it
         is not known.
         """
-        if self.most is None:
+        if self.highest_level is None:
             return True if self.swapped >= _MUCH else None
-        if self.machine is not None and self.most >= _FULL * self.machine:
+        if self.machine is not None and self.highest_level >= _FULL * self.machine:
             return True
-        if self.swapped >= _WRITTEN_OUT * self.most:
+        if self.swapped >= _WRITTEN_OUT * self.highest_level:
             return True
-        if not self._may_be_short(self.most):
+        if not self._may_be_short(self.highest_level):
             return False
-        return True if self.grown >= _GROWN * self.most else None
+        return True if self.grown >= _GROWN * self.highest_level else None
 
     def _may_be_short(self, level: int) -> bool:
         """Tell whether memory may be short at a level: near the limit, or if that is not known."""
@@ -196,7 +201,7 @@ def room_of(
     limit = min(limits) if limits else None
     wired = None
     if wired_memory is not None and wired_memory["size"].notna().any():
-        wired = _highest(_wired(wired_memory), loop)
+        wired = _highest(_read_wired_levels(wired_memory), loop)
     return Room(
         sum(at_first) if processes else None,
         sum(at_most) if processes else None,
@@ -207,7 +212,7 @@ def room_of(
     )
 
 
-def _wired(wired_memory: pd.DataFrame) -> MemoryLevels:
+def _read_wired_levels(wired_memory: pd.DataFrame) -> MemoryLevels:
     rows = wired_memory.dropna(subset=["size"])
     sizes = rows["size"].to_numpy(dtype=np.int64)
     return MemoryLevels("wired_memory", "wired memory", *spans(rows), sizes)

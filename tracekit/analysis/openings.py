@@ -30,11 +30,11 @@ def find_openings(work: Times, request: Times) -> Flags:
     openings = np.zeros(work.size, bool)
     places = np.flatnonzero(np.diff(request, prepend=-1))
     parts = np.split(np.arange(work.size), places[1:])
-    usual = float(np.median([np.median(work[_later(part)]) for part in parts]))
+    usual_work = float(np.median([np.median(work[_later(part)]) for part in parts]))
     for part in parts:
-        long = work[part] > _LONGER * usual
-        first = int(np.argmin(long)) if not long.all() else 0
-        openings[part[:first]] = True
+        long = work[part] > _LONGER * usual_work
+        opening_count = int(np.argmin(long)) if not long.all() else 0
+        openings[part[:opening_count]] = True
     return openings
 
 
@@ -42,17 +42,17 @@ def _later(part: Times) -> Times:
     return part[part.size // _LATER_HALF :]
 
 
-def opens_alike(before: int, work: Times, request: Times, openings: Flags) -> bool:
+def opens_alike(earlier_work: int, work: Times, request: Times, openings: Flags) -> bool:
     """Tell whether device work (ns) before the first iteration opens the first request.
 
     So it is where most other requests are opened by about as much, and this one is not yet.
     """
     number = int(request[-1]) + 1
-    if number == 1 or openings[request == 0].any() or not before:
+    if number == 1 or openings[request == 0].any() or not earlier_work:
         return False
     sums = np.bincount(request[openings], weights=work[openings], minlength=number)[1:]
     opened = sums[sums > 0]
     if opened.size < _MOSTLY * (number - 1):
         return False
-    usual = float(np.median(opened))
-    return usual / _NEAR <= before <= usual * _NEAR
+    usual_work = float(np.median(opened))
+    return usual_work / _NEAR <= earlier_work <= usual_work * _NEAR

@@ -33,14 +33,14 @@ def count_presents(
     """Return how often the target presented something to a display in the window."""
     times = [np.empty(0, np.int64)]
     if commits is not None and "presents" in commits:
-        shown = commits["presents"].fillna(value=False).astype(bool) & commits["target"]
-        times.append(commits.loc[shown, "time"].to_numpy(dtype=np.int64))
+        is_presenting = commits["presents"].fillna(value=False).astype(bool) & commits["target"]
+        times.append(commits.loc[is_presenting, "time"].to_numpy(dtype=np.int64))
     if presents is not None:
         times.append(presents.loc[presents["target"], "time"].to_numpy(dtype=np.int64))
-    return max(int(((each >= start) & (each < end)).sum()) for each in times)
+    return max(int(((moments >= start) & (moments < end)).sum()) for moments in times)
 
 
-def find_pace(starts: Times, timeline: pd.DataFrame, asked: IntervalSet, *, shows: bool) -> str:
+def find_pace(starts: Times, timeline: pd.DataFrame, host_work: IntervalSet, *, shows: bool) -> str:
     """Say by what iterations are paced from outside: by a display, a timer, whoever asks.
 
     All of this has to hold: iterations have as many command buffers each, all of them committed
@@ -57,40 +57,40 @@ def find_pace(starts: Times, timeline: pd.DataFrame, asked: IntervalSet, *, show
     bounds = np.searchsorted(timeline["started"].to_numpy(dtype=np.int64), starts)
     reported = np.minimum(reported_ends(timeline, starts[:-1], starts[1:]), starts[1:])
     beats = _usual_beats(timeline, starts, bounds, reported)
-    seen = asked.within(reported, starts[1:]).sum()
-    if seen > _MOSTLY * (starts[1:] - reported).sum() or not beats.is_free:
+    host_time = host_work.measure_within(reported, starts[1:]).sum()
+    if host_time > _MOSTLY * (starts[1:] - reported).sum() or not beats.is_free:
         return ""
-    regular = _is_regular(np.diff(bounds)) and _keeps_a_grid(starts, beats.usual)
+    regular = _is_regular(np.diff(bounds)) and _keeps_a_grid(starts, beats.usual_period)
     if not regular or not _commits_at_once(timeline, bounds) or not beats.is_even:
         return ""
-    return f"by a {'display' if shows else 'clock'}, every {duration(beats.usual)}"
+    return f"by a {'display' if shows else 'clock'}, every {duration(beats.usual_period)}"
 
 
 @dataclass(frozen=True, eq=False)
 class _PacedBeats:
-    """The periods of a loop that are near the `usual` one, with their work and rest; ns."""
+    """The periods of a loop that are near the `usual_period` one, with their work and rest; ns."""
 
-    usual: float
+    usual_period: float
     periods: Times
     work: Times
-    rest: Times
+    rest_times: Times
 
     @property
     def is_free(self) -> bool:
         """Whether a part of each period is left over."""
         enough = self.periods.size >= FEWEST
-        return enough and float(np.median(self.rest)) >= _FREE * self.usual
+        return enough and float(np.median(self.rest_times)) >= _FREE * self.usual_period
 
     @property
     def is_even(self) -> bool:
         """Whether the periods are a display's or a timer's, and nothing of the work's length."""
-        known = _has_a_displays_rate(self.usual)
-        if not known and not _has_a_timers_rate(self.usual):
+        is_display_rate = _has_a_displays_rate(self.usual_period)
+        if not is_display_rate and not _has_a_timers_rate(self.usual_period):
             return False
-        if float(self.periods.std()) > _EVEN * self.usual:
+        if float(self.periods.std()) > _EVEN * self.usual_period:
             return False
-        alike = float(self.work.std()) <= _ALIKE * self.usual
-        return _falls(self.work, self.rest) or (known and alike)
+        is_work_even = float(self.work.std()) <= _ALIKE * self.usual_period
+        return _falls(self.work, self.rest_times) or (is_display_rate and is_work_even)
 
 
 def _usual_beats(
@@ -99,16 +99,16 @@ def _usual_beats(
     sums = np.concatenate(([0], np.cumsum(timeline["busy"].to_numpy(dtype=np.int64))))
     work = np.diff(sums[bounds])
     periods = np.diff(starts)
-    usual = float(np.median(periods))
-    away = np.abs(periods - usual)
-    near = away <= _OUTSIDE * max(float(np.median(away)), _EVEN * usual)
-    return _PacedBeats(usual, periods[near], work[near], (starts[1:] - reported)[near])
+    usual_period = float(np.median(periods))
+    deviations = np.abs(periods - usual_period)
+    near = deviations <= _OUTSIDE * max(float(np.median(deviations)), _EVEN * usual_period)
+    return _PacedBeats(usual_period, periods[near], work[near], (starts[1:] - reported)[near])
 
 
 def _is_regular(counts: Times) -> bool:
     """Tell whether nearly all iterations have the same number of command buffers."""
-    usual = np.bincount(counts).max()
-    return bool(usual >= _MOSTLY_ALIKE * counts.size)
+    mode_count = np.bincount(counts).max()
+    return bool(mode_count >= _MOSTLY_ALIKE * counts.size)
 
 
 def _commits_at_once(timeline: pd.DataFrame, bounds: Times) -> bool:
@@ -121,13 +121,13 @@ def _commits_at_once(timeline: pd.DataFrame, bounds: Times) -> bool:
     return bool((np.diff(sums[bounds]) == 0).mean() >= _MOSTLY_ALIKE)
 
 
-def _keeps_a_grid(starts: Times, usual: float) -> bool:
+def _keeps_a_grid(starts: Times, usual_period: float) -> bool:
     """Tell whether the starts lie on a grid; a start that skips some of its lines may.
 
     The distance from the line of best fit is compared with that of a random walk of as many steps
     with the same spread, whose variance about its line is a fifteenth of its steps' together.
     """
-    lines = np.concatenate(([0], np.cumsum(np.round(np.diff(starts) / usual))))
+    lines = np.concatenate(([0], np.cumsum(np.round(np.diff(starts) / usual_period))))
     slope, level = np.polyfit(lines, starts - starts[0], 1)
     residual = float((starts - starts[0] - slope * lines - level).std())
     steps = np.diff(starts) - slope * np.diff(lines)
@@ -146,9 +146,9 @@ def _has_a_timers_rate(period: float) -> bool:
     return milliseconds > _MOSTLY and abs(milliseconds - round(milliseconds)) <= _NEAR_A_TIMER
 
 
-def _falls(work: Times, rest: Times) -> bool:
+def _falls(work: Times, rest_times: Times) -> bool:
     """Tell whether the rest falls one for one as the work grows."""
-    x, y = work - work.mean(), rest - rest.mean()
+    x, y = work - work.mean(), rest_times - rest_times.mean()
     squares = float((x * x).sum())
     if squares == 0:
         return False

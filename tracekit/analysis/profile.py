@@ -26,7 +26,9 @@ def frames_table(symbols: Symbols) -> pd.DataFrame:
     a binary that is not known is "".
     """
     frames = symbols.frames.to_pandas()
-    address = frames["address"].map(lambda at: f"0x{int(at):x}", na_action="ignore")
+    address = frames["address"].map(
+        lambda raw_address: f"0x{int(raw_address):x}", na_action="ignore"
+    )
     binary = frames["binary"].fillna("")
     unnamed = (binary + " ").where(binary != "", "") + address.fillna("(no address)")
     names = frames["name"].fillna(unnamed).to_numpy(dtype=object)
@@ -51,18 +53,20 @@ def functions(samples: pd.DataFrame, frames: pd.DataFrame) -> pd.DataFrame:
     total. Samples without a stack belong to no function.
     """
     by_stack = _by_stack(samples)
-    held = frames[frames["stack"].isin(by_stack.index)]
-    innermost = held[held["depth"] == 0].set_index("stack")["function"]
-    own = by_stack["weight"].groupby(innermost).sum()
-    once = held.drop_duplicates(["stack", "function"])
-    weights, numbers = (once["stack"].map(by_stack[name]) for name in ("weight", "samples"))
+    sampled_frames = frames[frames["stack"].isin(by_stack.index)]
+    innermost = sampled_frames[sampled_frames["depth"] == 0].set_index("stack")["function"]
+    self_weights = by_stack["weight"].groupby(innermost).sum()
+    distinct_frames = sampled_frames.drop_duplicates(["stack", "function"])
+    weights, numbers = (
+        distinct_frames["stack"].map(by_stack[name]) for name in ("weight", "samples")
+    )
     table = pd.DataFrame(
         {
-            "total": weights.groupby(once["function"]).sum(),
-            "samples": numbers.groupby(once["function"]).sum(),
+            "total": weights.groupby(distinct_frames["function"]).sum(),
+            "samples": numbers.groupby(distinct_frames["function"]).sum(),
         }
     )
-    table["own"] = own.reindex(table.index).fillna(0).astype(np.int64)
+    table["own"] = self_weights.reindex(table.index).fillna(0).astype(np.int64)
     ordered = table.rename_axis("function").reset_index()
     return ordered.sort_values(
         ["own", "total", "function"], ascending=[False, False, True], ignore_index=True
@@ -70,9 +74,9 @@ def functions(samples: pd.DataFrame, frames: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_stack(samples: pd.DataFrame) -> pd.DataFrame:
-    known = samples.dropna(subset=["stack"])
-    weight = known["weight"].fillna(0).astype(np.int64)
-    grouped = weight.groupby(known["stack"].astype(np.int64))
+    stack_samples = samples.dropna(subset=["stack"])
+    weight = stack_samples["weight"].fillna(0).astype(np.int64)
+    grouped = weight.groupby(stack_samples["stack"].astype(np.int64))
     return pd.DataFrame({"weight": grouped.sum(), "samples": grouped.size()})
 
 
@@ -87,33 +91,37 @@ class Block:
 
 
 def flame(
-    samples: pd.DataFrame, frames: pd.DataFrame, *, least: float = 0.002, deepest: int = 80
+    samples: pd.DataFrame, frames: pd.DataFrame, *, least_share: float = 0.002, deepest: int = 80
 ) -> list[Block]:
     """Return the blocks of a flame graph: stacks with equal callers are merged, by name.
 
-    Blocks of less than a share `least` of all weight are left out, and so is what they call; the
-    `deepest` outermost frames of a stack are shown.
+    Blocks of less than a share `least_share` of all weight are left out, and so is what they call;
+    the `deepest` outermost frames of a stack are shown.
     """
     weights = _by_stack(samples)["weight"].to_dict()
-    held = frames[frames["stack"].isin(weights)].sort_values(["stack", "depth"], kind="stable")
+    sampled_frames = frames[frames["stack"].isin(weights)].sort_values(
+        ["stack", "depth"], kind="stable"
+    )
     paths: dict[tuple[str, ...], int] = {}
-    for stack, names in held.groupby("stack", sort=False)["function"]:
+    for stack, names in sampled_frames.groupby("stack", sort=False)["function"]:
         outermost_first = tuple(reversed(names.tolist()))[:deepest]
         paths[outermost_first] = paths.get(outermost_first, 0) + weights[int(stack)]  # pyright: ignore[reportArgumentType]
     entire = sum(paths.values())
-    return list(_blocks(sorted(paths.items()), 0, 0, least * entire))
+    return list(_blocks(sorted(paths.items()), 0, 0, least_share * entire))
 
 
 def _blocks(
-    paths: list[tuple[tuple[str, ...], int]], depth: int, start: int, least: float
+    paths: list[tuple[tuple[str, ...], int]], depth: int, start: int, least_weight: float
 ) -> Iterator[Block]:
     """Yield the blocks of sorted paths that are equal above `depth`."""
-    for name, same in groupby(paths, key=lambda row: row[0][depth : depth + 1]):
-        own = list(same)
-        weight = sum(weight for _, weight in own)
-        if name and weight >= least:  # what has no name here are samples in the caller itself
+    for name, group in groupby(paths, key=lambda row: row[0][depth : depth + 1]):
+        members = list(group)
+        weight = sum(weight for _, weight in members)
+        if (
+            name and weight >= least_weight
+        ):  # what has no name here are samples in the caller itself
             yield Block(name[0], depth, start, weight)
-            yield from _blocks(own, depth + 1, start, least)
+            yield from _blocks(members, depth + 1, start, least_weight)
         start += weight
 
 

@@ -32,7 +32,7 @@ import pandas as pd
 
 from tracekit.analysis.levers import ProgramKind
 from tracekit.analysis.scope import Device, Targets
-from tracekit.analysis.work_names import unnamed
+from tracekit.analysis.work_names import is_unnamed
 from tracekit.base import Provenance, percent
 
 
@@ -123,7 +123,7 @@ class _Kernels:
 
     product: re.Pattern[str]
     chore: re.Pattern[str]
-    every: re.Pattern[str]
+    any_kernel: re.Pattern[str]
 
 
 _OF_MLX = _Kernels(
@@ -205,18 +205,20 @@ def program_of(
     )
     for signs in filter(None, tiers):
         narrowed = {kind: words[kind] for kind in signs if kind in words}
-        told = narrowed if len(signs) > 1 else signs
-        if len(told) == 1:
-            kind, sign = next(iter(told.items()))
+        deciding_signs = narrowed if len(signs) > 1 else signs
+        if len(deciding_signs) == 1:
+            kind, sign = next(iter(deciding_signs.items()))
             return Recognition(kind, (sign,))
-        return Recognition(ProgramKind.UNKNOWN, tuple(signs.values()), _several(signs))
+        return Recognition(
+            ProgramKind.UNKNOWN, tuple(signs.values()), _describe_disagreement(signs)
+        )
     on_the_host = device is not None and device.on_the_host
     return _by_channels(channels, presents, on_the_host=on_the_host)
 
 
-def _several(signs: _Signs) -> str:
-    named = " and ".join(f"“{sign.word}” ({sign.place})" for sign in signs.values())
-    return f"which kind of program the target is, is not known, because signs disagree: {named}."
+def _describe_disagreement(signs: _Signs) -> str:
+    listing = " and ".join(f"“{sign.word}” ({sign.place})" for sign in signs.values())
+    return f"which kind of program the target is, is not known, because signs disagree: {listing}."
 
 
 def _only_alone(signs: _Signs) -> _Signs:
@@ -231,17 +233,17 @@ def _by_kernels(shaders: pd.DataFrame | None, device: Device | None) -> _Signs:
     """Look at the names of shaders and at the labels of the target's work."""
     names = set[str]()
     if shaders is not None:
-        own = shaders[shaders["target"].astype(bool)]
-        names |= {str(name) for name in own["name"].dropna()}
-    if device is not None and "label" in device.own:
+        target_shaders = shaders[shaders["target"].astype(bool)]
+        names |= {str(name) for name in target_shaders["name"].dropna()}
+    if device is not None and "label" in device.target_intervals:
         labels = {part.strip() for label in device.families[1] for part in label.split(":")}
-        names |= {label for label in labels if label and not unnamed(label)}
+        names |= {label for label in labels if label and not is_unnamed(label)}
     ordered = sorted(names)
-    found = {kind: _kernels_of(kernels, ordered) for kind, kernels in _KERNELS.items()}
-    found[ProgramKind.PYTORCH] = [name for name in ordered if _OF_PYTORCH.search(name)]
+    kernel_names = {kind: _kernels_of(kernels, ordered) for kind, kernels in _KERNELS.items()}
+    kernel_names[ProgramKind.PYTORCH] = [name for name in ordered if _OF_PYTORCH.search(name)]
     return {
         kind: Sign(", ".join(words[:_ENOUGH]), "names of kernels")
-        for kind, words in found.items()
+        for kind, words in kernel_names.items()
         if len(words) >= _ENOUGH
     }
 
@@ -251,7 +253,7 @@ _ENOUGH = 2  # kernels that tell a kind
 
 def _kernels_of(kernels: _Kernels, names: Sequence[str]) -> list[str]:
     """Return a product and a chore of the project; none where a name is not one of its own."""
-    if not all(map(kernels.every.search, names)):
+    if not all(map(kernels.any_kernel.search, names)):
         return []
     product = _match(kernels.product, names)
     chore = _match(kernels.chore, [name for name in names if name != product])
@@ -273,39 +275,43 @@ class _SampledFrames:
     @cached_property
     def signs(self) -> dict[bool, dict[ProgramKind, Sign]]:
         """The kinds that frames show, by whether only stacks count that reach Metal."""
-        shown: dict[bool, dict[ProgramKind, Sign]] = {True: {}, False: {}}
+        all_signs: dict[bool, dict[ProgramKind, Sign]] = {True: {}, False: {}}
         for program in LIBRARIES:
-            names = self.binaries.where(_told(self.binaries, LIBRARIES[program]))
-            names = names.fillna(self.functions.where(_told(self.functions, FUNCTIONS[program])))
-            for only, place in ((True, _SUBMITTING), (False, _SAMPLED)):
-                words = (names[self.submits] if only else names).dropna()
+            names = self.binaries.where(_find_matches(self.binaries, LIBRARIES[program]))
+            names = names.fillna(
+                self.functions.where(_find_matches(self.functions, FUNCTIONS[program]))
+            )
+            for must_submit, place in ((True, _SUBMITTING), (False, _SAMPLED)):
+                words = (names[self.submits] if must_submit else names).dropna()
                 if not words.empty:
-                    shown[only][program] = Sign(str(words.iloc[0]), place)
-        return shown
+                    all_signs[must_submit][program] = Sign(str(words.iloc[0]), place)
+        return all_signs
 
 
 _SUBMITTING = "sampled stacks that reach Metal"
 _SAMPLED = "sampled stacks"
 
 
-def _told(words: pd.Series, pattern: re.Pattern[str]) -> pd.Series:
+def _find_matches(words: pd.Series, pattern: re.Pattern[str]) -> pd.Series:
     """Tell which words the pattern finds; each distinct word is looked at once."""
     codes, distinct = pd.factorize(words)
-    found = np.array([bool(pattern.search(word)) for word in distinct], dtype=bool)
-    return pd.Series(found[codes], index=words.index, dtype=bool)
+    is_match = np.array([bool(pattern.search(word)) for word in distinct], dtype=bool)
+    return pd.Series(is_match[codes], index=words.index, dtype=bool)
 
 
 def _frames_of(samples: pd.DataFrame | None, frames: pd.DataFrame | None) -> _SampledFrames:
     """Return the frames of the target's samples; none where they were not recorded."""
     if samples is None or frames is None or "binary" not in frames:
-        none = pd.Series([], dtype=object)
-        return _SampledFrames(none, none, pd.Series([], dtype=bool))
-    own = samples.loc[samples["target"].astype(bool), "stack"].dropna().unique()
-    held = frames[frames["stack"].isin(own)]
-    functions = held["function"].astype(str)
-    binaries = held["binary"].fillna("").astype(str).str.rpartition("/")[2]
-    reaches = _told(binaries, _TO_METAL) | _told(functions, _USES_METAL)
-    return _SampledFrames(functions, binaries, reaches.groupby(held["stack"]).transform("any"))
+        no_names = pd.Series([], dtype=object)
+        return _SampledFrames(no_names, no_names, pd.Series([], dtype=bool))
+    target_stacks = samples.loc[samples["target"].astype(bool), "stack"].dropna().unique()
+    target_frames = frames[frames["stack"].isin(target_stacks)]
+    functions = target_frames["function"].astype(str)
+    binaries = target_frames["binary"].fillna("").astype(str).str.rpartition("/")[2]
+    reaches = _find_matches(binaries, _TO_METAL) | _find_matches(functions, _USES_METAL)
+    return _SampledFrames(
+        functions, binaries, reaches.groupby(target_frames["stack"]).transform("any")
+    )
 
 
 def _by_words(
@@ -316,9 +322,9 @@ def _by_words(
     names = [target.name for target in targets if target.name]
     lines = [provenance.command]
     if launches is not None:
-        own = launches[launches["pid"].isin(pids)]
-        names += [PurePosixPath(path).name for path in own["path"].dropna()]
-        lines += [tuple(line.split()) for line in own["arguments"].dropna()]
+        target_launches = launches[launches["pid"].isin(pids)]
+        names += [PurePosixPath(path).name for path in target_launches["path"].dropna()]
+        lines += [tuple(line.split()) for line in target_launches["arguments"].dropna()]
     signs = _look_for(PROCESSES, names, "name of the process")
     if any(map(_WRAPPERS.search, names)):
         words = [word for line in lines for word in _run_by(line)]
@@ -338,24 +344,28 @@ def _run_by(line: Sequence[str]) -> list[str]:
     """Return what a command line runs: its module, its first file, its engine."""
     modules = [word for flag, word in pairwise(line) if flag == "-m"]
     files = [PurePosixPath(word).name for word in line if not word.startswith("-")]
-    others = [name for name in files if not _STARTERS.search(name)]
+    run_files = [name for name in files if not _STARTERS.search(name)]
     engines = [word for word in line if word.endswith("-engine")]
-    return [*modules, *others[:1], *engines]
+    return [*modules, *run_files[:1], *engines]
 
 
 def _by_loads(library_loads: pd.DataFrame | None) -> dict[ProgramKind, Sign]:
     if library_loads is None:
         return {}
-    own = library_loads.loc[library_loads["target"].astype(bool), "path"].dropna().unique()
-    names = [PurePosixPath(str(path)).name for path in own]
+    target_paths = library_loads.loc[library_loads["target"].astype(bool), "path"].dropna().unique()
+    names = [PurePosixPath(str(path)).name for path in target_paths]
     return _look_for(LIBRARIES, names, "loaded libraries")
 
 
 def _channels(device: Device | None) -> dict[str, int]:
     """Return the device time of each channel of the target, in ns, by its name in small letters."""
-    if device is None or "channel" not in device.own:
+    if device is None or "channel" not in device.target_intervals:
         return {}
-    sums = device.own["duration"].groupby(device.own["channel"], observed=True).sum()
+    sums = (
+        device.target_intervals["duration"]
+        .groupby(device.target_intervals["channel"], observed=True)
+        .sum()
+    )
     return {str(name).lower(): int(time) for name, time in sums.items()}
 
 
@@ -373,12 +383,12 @@ def _by_channels(channels: Mapping[str, int], presents: int, *, on_the_host: boo
     place = "channels of the device"
     drawn = _drawn(channels)
     drawing = Sign(f"{percent(drawn)} vertex and fragment", place)
-    shown = (Sign(f"{presents:,} presents", "presented drawables"),) if presents else ()
+    present_signs = (Sign(f"{presents:,} presents", "presented drawables"),) if presents else ()
     if drawn >= _MOST or (presents and drawn >= _SOME):
-        return Recognition(ProgramKind.GRAPHICS, (drawing, *shown))
+        return Recognition(ProgramKind.GRAPHICS, (drawing, *present_signs))
     if not presents and channels.keys() <= _COMPUTES:
         return Recognition(ProgramKind.COMPUTE, (Sign(", ".join(sorted(channels)), place),))
-    return Recognition(ProgramKind.UNKNOWN, (drawing, *shown), _MIXED)
+    return Recognition(ProgramKind.UNKNOWN, (drawing, *present_signs), _MIXED)
 
 
 _NO_WORK = (

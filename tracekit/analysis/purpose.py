@@ -19,28 +19,30 @@ def _compare_variants(metrics: dict[str, Measurement]) -> str:
     if len(names) != 2 or not speed:  # noqa: PLR2004  two variants
         return ""
     subject, baseline = names
-    low, high = _value(metrics, "speedup_low_95"), _value(metrics, "speedup_high_95")
+    lower_bound, upper_bound = _value(metrics, "speedup_low_95"), _value(metrics, "speedup_high_95")
     if speed < 1:
         # Told of the one that is faster, so that the number says how much.
         subject, baseline = baseline, subject
         speed = 1 / speed
-        low, high = (None if not end else 1 / end for end in (high, low))
+        lower_bound, upper_bound = (
+            None if not end else 1 / end for end in (upper_bound, lower_bound)
+        )
     words = f"{speed:.2f} times as fast as {baseline}"
-    if not low or not high:
+    if not lower_bound or not upper_bound:
         return f"{subject} is {words}; there are too few pairs of steps for an interval."
-    between = f"{low:.2f} to {high:.2f} with 95 % confidence"
-    if low <= 1:
-        open_ = f"Which of {subject} and {baseline} is faster is unclear"
-        return f"{open_}: {subject} is {words} ({between})."
-    return f"{subject} is {words} ({between})."
+    interval = f"{lower_bound:.2f} to {upper_bound:.2f} with 95 % confidence"
+    if lower_bound <= 1:
+        unclear_verdict = f"Which of {subject} and {baseline} is faster is unclear"
+        return f"{unclear_verdict}: {subject} is {words} ({interval})."
+    return f"{subject} is {words} ({interval})."
 
 
 def _serve(metrics: dict[str, Measurement]) -> str:
     """Give the latencies of a server and its goodput; empty where it served nothing."""
-    first = _value(metrics, "ttft_p50")
-    if first is None:
+    first_token_time = _value(metrics, "ttft_p50")
+    if first_token_time is None:
         return ""
-    parts = [f"First token after {quantity(first, 'ns')}{_worst(metrics, 'ttft_p99')}"]
+    parts = [f"First token after {quantity(first_token_time, 'ns')}{_worst(metrics, 'ttft_p99')}"]
     later = _value(metrics, "tpot_p50")
     if later is not None:
         parts.append(f"{quantity(later, 'ns')} for each further one{_worst(metrics, 'tpot_p99')}")

@@ -56,10 +56,10 @@ def bursts_table(timeline: pd.DataFrame) -> pd.DataFrame:
     Columns: `device`, `thread` (its id), `committed`, `started`, `ended` (ns), `busy` (ns of device
     work), `buffers`, `waits` (whether the thread waits for one burst before it begins the next).
     """
-    known = timeline[timeline["committed"].notna() & timeline["thread"].notna()]
-    if known.empty:
+    known_rows = timeline[timeline["committed"].notna() & timeline["thread"].notna()]
+    if known_rows.empty:
         raise Unavailable("which threads committed the target's command buffers is not known.")
-    tables = [_bursts(rows) for _, rows in known.groupby(["device", "thread"], sort=True)]
+    tables = [_bursts(rows) for _, rows in known_rows.groupby(["device", "thread"], sort=True)]
     return pd.concat(tables, ignore_index=True).sort_values("committed", ignore_index=True)
 
 
@@ -76,8 +76,8 @@ def _bursts(rows: pd.DataFrame) -> pd.DataFrame:
     bursts = rows.groupby(np.cumsum(begins)).agg(
         {"device": "first", "thread": "first", **ways, "known": "size"}
     )
-    named = bursts.rename(columns={"known": "buffers"}).assign(waits=waits)
-    return named.astype(dict.fromkeys(ways, "int64"))
+    table = bursts.rename(columns={"known": "buffers"}).assign(waits=waits)
+    return table.astype(dict.fromkeys(ways, "int64"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class Behind:
     """Bursts of one thread that waited behind another thread's work; ns.
 
     `starts` and `ends` bound these bursts from their commit on, `waits` is how long the work of
-    `blocker` ran in each. Of `bursts` in all the others typically started `usual` after their
+    `blocker` ran in each. Of `bursts` in all the others typically started `usual_delay` after their
     commit; a burst typically takes `length`. `grouped` tells whether bursts have several command
     buffers.
     """
@@ -94,7 +94,7 @@ class Behind:
     blocker: int
     bursts: int
     length: int
-    usual: int
+    usual_delay: int
     starts: Times
     ends: Times
     waits: Times
@@ -118,17 +118,17 @@ def waits_behind(bursts: pd.DataFrame, timeline: pd.DataFrame, loop: Window) -> 
     own. A thread that keeps several bursts in flight waits for no single one of them; there the
     blocker's bursts have to be long themselves.
     """
-    inside = bursts[(bursts["committed"] >= loop.start) & (bursts["committed"] < loop.end)]
-    for device, rows in inside.groupby("device", sort=True):
+    loop_bursts = bursts[(bursts["committed"] >= loop.start) & (bursts["committed"] < loop.end)]
+    for device, rows in loop_bursts.groupby("device", sort=True):
         busy = rows.groupby("thread")["busy"].sum().sort_values(ascending=False)
         threads = [int(thread) for thread in busy.index[:_MOST_THREADS]]
         buffers = timeline[(timeline["device"] == device) & timeline["committed"].notna()]
         for thread, blocker in permutations(threads, 2):
             waiting = _ThreadBursts.from_table(rows[rows["thread"] == thread])
             blocking = _ThreadBursts.from_table(rows[rows["thread"] == blocker])
-            ahead = buffers[(buffers["thread"] == blocker).fillna(value=False)]
-            others = np.sort(_times(buffers[buffers["thread"] != thread], "committed"))
-            behind = _behind(waiting, blocking, ahead, others)
+            blocker_buffers = buffers[(buffers["thread"] == blocker).fillna(value=False)]
+            other_commits = np.sort(_times(buffers[buffers["thread"] != thread], "committed"))
+            behind = _behind(waiting, blocking, blocker_buffers, other_commits)
             if behind is not None:
                 yield behind
 
@@ -170,17 +170,22 @@ class _ThreadBursts:
 
 
 def _behind(
-    waiting: _ThreadBursts, blocking: _ThreadBursts, ahead: pd.DataFrame, others: Times
+    waiting: _ThreadBursts,
+    blocking: _ThreadBursts,
+    blocker_buffers: pd.DataFrame,
+    other_commits: Times,
 ) -> Behind | None:
     """Return the bursts that waited, where the two threads share a queue.
 
-    `ahead` are the command buffers of the blocking thread, `others` the commits of all threads but
-    the waiting one.
+    `blocker_buffers` are the command buffers of the blocking thread, `other_commits` the commits of
+    all threads but the waiting one.
     """
     if waiting.number < FEWEST or blocking.number < _FEWEST_AHEAD:
         return None
-    ran = IntervalSet.of(_times(ahead, "started"), _times(ahead, "ended"))
-    covered = ran.within(waiting.committed, waiting.ended)
+    blocker_work = IntervalSet.from_spans(
+        _times(blocker_buffers, "started"), _times(blocker_buffers, "ended")
+    )
+    covered = blocker_work.measure_within(waiting.committed, waiting.ended)
     late = waiting.ended - waiting.committed - waiting.busy
     chosen = (covered >= waiting.length) & (covered >= _MOSTLY * late)
     if chosen.sum() < _FEWEST_AHEAD:
@@ -188,18 +193,18 @@ def _behind(
     soon = _AT_ONCE * waiting.period
     if (
         not _is_short_beside(waiting, blocking, float(np.median(covered[chosen])))
-        or _overtakes(waiting, ahead)
+        or _overtakes(waiting, blocker_buffers)
         or _follows(blocking.committed, waiting.committed, soon)
-        or _follows(waiting.committed[chosen], others, min(_SOON, soon))
+        or _follows(waiting.committed[chosen], other_commits, min(_SOON, soon))
     ):
         return None
-    free = (waiting.started - waiting.committed)[~chosen]
+    unblocked_delays = (waiting.started - waiting.committed)[~chosen]
     return Behind(
         waiting.thread,
         blocking.thread,
         waiting.number,
         waiting.length,
-        int(np.median(free)) if free.size else 0,
+        int(np.median(unblocked_delays)) if unblocked_delays.size else 0,
         waiting.committed[chosen],
         waiting.ended[chosen],
         covered[chosen],
@@ -220,25 +225,27 @@ def _times(frame: pd.DataFrame, name: str) -> Times:
     return frame[name].to_numpy(dtype=np.int64)
 
 
-def _overtakes(waiting: _ThreadBursts, ahead: pd.DataFrame) -> bool:
+def _overtakes(waiting: _ThreadBursts, blocker_buffers: pd.DataFrame) -> bool:
     """Tell whether bursts start before work of the other ends that was committed before them."""
-    order = np.argsort(_times(ahead, "committed"), kind="stable")
-    committed = _times(ahead, "committed")[order]
-    ends = np.maximum.accumulate(_times(ahead, "ended")[order])
-    last = np.append(NEVER, ends)[np.searchsorted(committed, waiting.committed)]
-    had_to_wait = last > waiting.committed
-    early = (waiting.started < last) & had_to_wait
+    order = np.argsort(_times(blocker_buffers, "committed"), kind="stable")
+    committed = _times(blocker_buffers, "committed")[order]
+    ends = np.maximum.accumulate(_times(blocker_buffers, "ended")[order])
+    latest_ends = np.append(NEVER, ends)[np.searchsorted(committed, waiting.committed)]
+    had_to_wait = latest_ends > waiting.committed
+    early = (waiting.started < latest_ends) & had_to_wait
     return bool(early.sum() > _RARELY * had_to_wait.sum())
 
 
-def _follows(times: Times, others: Times, soon: float) -> bool:
+def _follows(times: Times, other_times: Times, soon: float) -> bool:
     """Tell whether nearly all moments come so soon behind one of the others, which are ordered.
 
     So it is where several threads, or a pool of them, hand over parts of one stream of work;
     threads with work of their own follow each other so soon by chance alone.
     """
-    before = np.searchsorted(others, times, side="right") - 1
-    lag = np.where(before < 0, FOREVER, times - others[np.maximum(before, 0)])
+    previous_places = np.searchsorted(other_times, times, side="right") - 1
+    lag = np.where(
+        previous_places < 0, FOREVER, times - other_times[np.maximum(previous_places, 0)]
+    )
     return bool((lag <= soon).mean() >= _NEARLY_ALL)
 
 

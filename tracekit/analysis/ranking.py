@@ -42,37 +42,47 @@ def rank_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _rank(finding: Finding) -> tuple[int, bool, float]:
     """Return the place: by severity; what ends a run stands before what slows it; by the saving."""
-    return _RANKS[finding.severity], not lost(finding, "urgent"), -(finding.saving or 0)
+    return _RANKS[finding.severity], not get_fact_time(finding, "urgent"), -(finding.saving or 0)
 
 
 def _without_details(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings without those of which another one is the reason, or says more."""
-    levers = {each.lever for each in findings}
-    rules = {each.rule for each in findings}
+    levers = {finding.lever for finding in findings}
+    rules = {finding.rule for finding in findings}
     explained: set[str] = set()
     if Mechanism.MEMORY_BY_SHAPE in levers:
         explained |= _BY_SHAPE
     if rules & _SAY_MORE:
         explained.add(_DOMINANT)
-    return [each for each in findings if each.rule not in explained]
+    return [finding for finding in findings if finding.rule not in explained]
 
 
 def merge_parts(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings, those that explain the time of `bubbles` made one with it."""
-    whole = next((each for each in findings if each.rule == _WHOLE), None)
-    if whole is None:
+    idle_finding = next((finding for finding in findings if finding.rule == _WHOLE), None)
+    if idle_finding is None:
         return list(findings)
-    parts = [each for each in findings if each.within == _WHOLE]
-    same = [part for part in parts if part.lever == whole.lever]
-    same += [part for part in parts if _says_no_more(part) and part not in same]
-    named = {whole.also, *_named_by(whole.lever), *_named_by(whole.also)}
-    same += [part for part in parts if part.lever in named and part not in same]
-    same += [each for each in findings if each.lever in _FOLLOW_IDLE_TIME]
-    same += [each for each in findings if _is_delay_alone(each, whole)]
-    if lost(whole, "idle_by_lever") >= _ALL * lost(whole, "idle"):
-        same += [part for part in parts if part not in same]
-    kept = [each for each in findings if each is not whole and each not in same]
-    return [_merge(whole, same), *kept]
+    parts = [finding for finding in findings if finding.within == _WHOLE]
+    merged_parts = [part for part in parts if part.lever == idle_finding.lever]
+    merged_parts += [part for part in parts if _says_no_more(part) and part not in merged_parts]
+    named_levers = {
+        idle_finding.also,
+        *_named_by(idle_finding.lever),
+        *_named_by(idle_finding.also),
+    }
+    merged_parts += [
+        part for part in parts if part.lever in named_levers and part not in merged_parts
+    ]
+    merged_parts += [finding for finding in findings if finding.lever in _FOLLOW_IDLE_TIME]
+    merged_parts += [finding for finding in findings if _is_delay_alone(finding, idle_finding)]
+    if get_fact_time(idle_finding, "idle_by_lever") >= _ALL * get_fact_time(idle_finding, "idle"):
+        merged_parts += [part for part in parts if part not in merged_parts]
+    kept_findings = [
+        finding
+        for finding in findings
+        if finding is not idle_finding and finding not in merged_parts
+    ]
+    return [_merge(idle_finding, merged_parts), *kept_findings]
 
 
 def _named_by(lever: str) -> set[Mechanism]:
@@ -80,59 +90,63 @@ def _named_by(lever: str) -> set[Mechanism]:
     return NAMED_BY.get(Mechanism(lever), set()) if lever in set(Mechanism) else set()
 
 
-def _is_delay_alone(finding: Finding, whole: Finding) -> bool:
+def _is_delay_alone(finding: Finding, idle_finding: Finding) -> bool:
     """Tell whether other processes only delayed the target: that is idle time, and nothing else."""
-    if finding.lever != Mechanism.OTHER_PROCESS or whole.lever != finding.lever:
+    if finding.lever != Mechanism.OTHER_PROCESS or idle_finding.lever != finding.lever:
         return False
-    return finding is not whole and lost(finding, "delay") > 0 and not lost(finding, "shared")
+    return (
+        finding is not idle_finding
+        and get_fact_time(finding, "delay") > 0
+        and not get_fact_time(finding, "shared")
+    )
 
 
 def _says_no_more(part: Finding) -> bool:
     return part.lever in _VAGUE and part.severity is Severity.WARNING
 
 
-def lost(finding: Finding, name: str) -> float:
+def get_fact_time(finding: Finding, name: str) -> float:
     """Return a time that a finding is about, in ns; 0 where it does not have it."""
     times = (fact.value for fact in finding.facts if fact.name == name)
     return next((time for time in times if isinstance(time, (int, float))), 0)
 
 
-def _merge(whole: Finding, parts: Sequence[Finding]) -> Finding:
+def _merge(idle_finding: Finding, parts: Sequence[Finding]) -> Finding:
     """Return the whole with the sentence of the part that has its lever, and all as effects."""
     effects = tuple(part.rule for part in parts)
-    first = next((part for part in parts if part.lever == whole.lever), None)
-    if first is None:
-        return replace(whole, effects=effects)
+    lever_part = next((part for part in parts if part.lever == idle_finding.lever), None)
+    if lever_part is None:
+        return replace(idle_finding, effects=effects)
     # What is won is what the lever wins that is advised.
     won = {"saving_least", "saving_most"}
-    own = tuple(fact for fact in whole.facts if fact.name not in won)
-    known = {fact.name for fact in own}
-    facts = tuple(fact for fact in first.facts if fact.name not in known)
+    kept_facts = tuple(fact for fact in idle_finding.facts if fact.name not in won)
+    fact_names = {fact.name for fact in kept_facts}
+    facts = tuple(fact for fact in lever_part.facts if fact.name not in fact_names)
     # The frame says already which tables are missing.
-    reason = put_into_words(_with_fact(first, Fact("lacking", ""))).message
-    explained = _with_fact(whole, Fact("reason", reason))
-    if any(fact.name == "meanwhile" for fact in first.facts):
+    reason = put_into_words(_with_fact(lever_part, Fact("lacking", ""))).message
+    explained = _with_fact(idle_finding, Fact("reason", reason))
+    if any(fact.name == "meanwhile" for fact in lever_part.facts):
         explained = _with_fact(explained, Fact("meanwhile", ""))
     return replace(
-        whole,
+        idle_finding,
         message=put_into_words(explained).message,
-        facts=(*own, *facts),
-        saving=first.saving,
+        facts=(*kept_facts, *facts),
+        saving=lever_part.saving,
         effects=effects,
     )
 
 
 def _with_fact(finding: Finding, changed: Fact) -> Finding:
     """Return the finding with a fact in the place of the one of that name."""
-    others = (fact for fact in finding.facts if fact.name != changed.name)
-    return replace(finding, facts=(*others, changed))
+    other_facts = (fact for fact in finding.facts if fact.name != changed.name)
+    return replace(finding, facts=(*other_facts, changed))
 
 
 def _advise_once(findings: Iterable[Finding]) -> Iterable[Finding]:
     """Yield the findings; the advice on a lever that stands above already is left out."""
-    given: set[str] = set()
+    advised_levers: set[str] = set()
     for finding in findings:
         lever = finding.lever or finding.advice
-        again = lever in given
-        given.add(lever)
+        again = lever in advised_levers
+        advised_levers.add(lever)
         yield replace(finding, advice="") if again else finding

@@ -39,8 +39,8 @@ class Structure:
         """The groups of a round in order, those alike in a row together: number and time (ns)."""
         rows: list[list[int]] = []
         for work in self.profile:
-            usual = float(np.median(rows[-1])) if rows else np.inf
-            if abs(work - usual) <= _ALIKE * max(work, usual) < np.inf:
+            usual_work = float(np.median(rows[-1])) if rows else np.inf
+            if abs(work - usual_work) <= _ALIKE * max(work, usual_work) < np.inf:
                 rows[-1].append(work)
             else:
                 rows.append([work])
@@ -51,8 +51,8 @@ def find_structure(timeline: pd.DataFrame, pauses: tuple[Times, Times]) -> Struc
     """Return what repeats in a row of command buffers, between pauses in which nobody asked."""
     repeats = repeating(timeline)
     if repeats is None:
-        none = np.empty(0, np.int64)
-        return Structure(add_work(make_iterations(none, none, "structure"), timeline))
+        no_times = np.empty(0, np.int64)
+        return Structure(add_work(make_iterations(no_times, no_times, "structure"), timeline))
     starts = repeats.starts
     ends = repeats.ends.copy()
     reported = reported_ends(timeline, starts, ends)
@@ -64,10 +64,10 @@ def find_structure(timeline: pd.DataFrame, pauses: tuple[Times, Times]) -> Struc
     table = table.assign(groups=repeats.groups)
     if repeats.groups > 1:
         return Structure(table, repeats.profile, len(repeats))
-    return _in_rounds(_opened(table, timeline, pauses))
+    return _in_rounds(_mark_openings(table, timeline, pauses))
 
 
-def _opened(
+def _mark_openings(
     table: pd.DataFrame, timeline: pd.DataFrame, pauses: tuple[Times, Times]
 ) -> pd.DataFrame:
     """Return the iterations, those that open a request marked, that of the first one among them."""
@@ -75,15 +75,17 @@ def _opened(
     request = table["request"].to_numpy(dtype=np.int64)
     openings = find_openings(work, request)
     table = table.assign(phase=pd.array(np.where(openings, OPENING, STEADY), dtype="string"))
-    first = int(table["start"].iloc[0])
+    first_start = int(table["start"].iloc[0])
     begins = begins_of(timeline)
-    asked = int(pauses[1][pauses[1] <= first].max(initial=0))
-    early = (begins < first) & (begins >= asked)
-    before = int(timeline.loc[early, "busy"].sum())
-    if not opens_alike(before, work, request, openings):
+    request_start = int(pauses[1][pauses[1] <= first_start].max(initial=0))
+    early = (begins < first_start) & (begins >= request_start)
+    earlier_work = int(timeline.loc[early, "busy"].sum())
+    if not opens_alike(earlier_work, work, request, openings):
         return table
     start = int(begins[early].min())
-    row = add_work(make_iterations(np.array([start]), np.array([first]), "structure"), timeline)
+    row = add_work(
+        make_iterations(np.array([start]), np.array([first_start]), "structure"), timeline
+    )
     phase = pd.array([OPENING], dtype="string")
     row = row.assign(phase=phase, share=table["share"].iloc[0])
     return pd.concat([row, table], ignore_index=True)
@@ -101,7 +103,7 @@ def _in_rounds(table: pd.DataFrame) -> Structure:
     alone = Structure(table, profile, row.times)
     if row.times < FEWEST:
         return alone
-    return replace(alone, iterations=_merged(table, members, row.length))
+    return replace(alone, iterations=_merge_rounds(table, members, row.length))
 
 
 def find_length(steady: pd.DataFrame) -> Round | None:
@@ -113,10 +115,10 @@ def find_length(steady: pd.DataFrame) -> Round | None:
     if len(steady) < 2 * LEAST or steady["work"].isna().any():
         return None
     starts, ends = spans(steady)
-    ended, work, pieces, request = (
+    work_ends, work, pieces, request = (
         steady[name].to_numpy(dtype=np.int64) for name in ("ended", "work", "pieces", "request")
     )
-    pauses = np.maximum(starts - np.concatenate((starts[:1], ended[:-1])), 0)
+    pauses = np.maximum(starts - np.concatenate((starts[:1], work_ends[:-1])), 0)
     by_work = find_round(GroupRow(pieces, work, pauses, request))
     busy_always = work.sum() >= _NEVER_IDLE * (ends - starts).sum()
     if by_work is not None or not busy_always:
@@ -125,48 +127,50 @@ def find_length(steady: pd.DataFrame) -> Round | None:
     return find_round(GroupRow(pieces, times, np.roll(times, 1), request))
 
 
-def _merged(table: pd.DataFrame, members: pd.DataFrame, length: int) -> pd.DataFrame:
+def _merge_rounds(table: pd.DataFrame, members: pd.DataFrame, length: int) -> pd.DataFrame:
     """Return the iterations with each round of the members as one, and the openings."""
     rounds = members.groupby(np.arange(len(members)) // length)
-    first, last = rounds.first(), rounds.last()
+    first_rows, last_rows = rounds.first(), rounds.last()
     sums = rounds[["work", "pieces"]].sum()
-    starts = first["start"].to_numpy(dtype=np.int64)
-    ends = (last["start"] + last["duration"]).to_numpy(dtype=np.int64)
-    made = first.assign(
+    starts = first_rows["start"].to_numpy(dtype=np.int64)
+    ends = (last_rows["start"] + last_rows["duration"]).to_numpy(dtype=np.int64)
+    merged_rounds = first_rows.assign(
         duration=pd.array(ends - starts, dtype="Int64"),
         work=sums["work"],
         pieces=sums["pieces"],
-        ended=last["ended"],
+        ended=last_rows["ended"],
         groups=length,
     )
-    inside = table["start"].between(starts[0], ends[-1])
-    others = table[(table["phase"] != STEADY) & inside]
-    return pd.concat([made, others]).sort_values("start", kind="stable", ignore_index=True)
+    in_span = table["start"].between(starts[0], ends[-1])
+    openings = table[(table["phase"] != STEADY) & in_span]
+    return pd.concat([merged_rounds, openings]).sort_values(
+        "start", kind="stable", ignore_index=True
+    )
 
 
 def add_work(table: pd.DataFrame, timeline: pd.DataFrame | None) -> pd.DataFrame:
     """Add the device work of the command buffers that were begun in each iteration."""
-    nothing = _filled(None, len(table), "Int64")
+    empty_column = _make_column(None, len(table), "Int64")
     if timeline is None or table.empty:
-        return table.assign(work=nothing, pieces=nothing, ended=nothing)
+        return table.assign(work=empty_column, pieces=empty_column, ended=empty_column)
     starts, ends = spans(table)
     order = np.argsort(starts, kind="stable")
     begins = begins_of(timeline)
     place = np.searchsorted(starts[order], begins, side="right") - 1
-    inside = (place >= 0) & (begins < ends[order][np.maximum(place, 0)])
-    groups = EqualRuns.of(order[place[inside]])
+    in_iteration = (place >= 0) & (begins < ends[order][np.maximum(place, 0)])
+    groups = EqualRuns.from_keys(order[place[in_iteration]])
     unknown = np.ones(len(table), np.bool_)
     unknown[groups.keys] = False
-    made: dict[str, pd.arrays.IntegerArray] = {}
+    new_columns: dict[str, pd.arrays.IntegerArray] = {}
     for name, column, way in (
         ("work", "busy", np.add),
         ("pieces", "intervals", np.add),
         ("ended", "ended", np.maximum),
     ):
         values = np.zeros(len(table), np.int64)
-        values[groups.keys] = groups.reduce(way, timeline[column].to_numpy(np.int64)[inside])
-        made[name] = pd.arrays.IntegerArray(values, unknown)
-    return table.assign(**made)
+        values[groups.keys] = groups.reduce(way, timeline[column].to_numpy(np.int64)[in_iteration])
+        new_columns[name] = pd.arrays.IntegerArray(values, unknown)
+    return table.assign(**new_columns)
 
 
 def add_time(table: pd.DataFrame, gpu: Device | None) -> pd.DataFrame:
@@ -175,19 +179,19 @@ def add_time(table: pd.DataFrame, gpu: Device | None) -> pd.DataFrame:
     A program's marks may lie a little beside the trace's times: what a step encoded tells less than
     what ran meanwhile. When the work of a step ended is not known.
     """
-    nothing = _filled(None, len(table), "Int64")
+    empty_column = _make_column(None, len(table), "Int64")
     if gpu is None or table.empty:
-        return table.assign(work=nothing, pieces=nothing, ended=nothing)
+        return table.assign(work=empty_column, pieces=empty_column, ended=empty_column)
     starts, ends = spans(table)
     order = np.sort(starts)
     behind = np.searchsorted(order, starts, side="right")
     until = np.where(behind < order.size, order[np.minimum(behind, order.size - 1)], ends)
-    work = IntervalSet.of(*gpu.spans).within(starts, until)
-    begun = np.sort(gpu.spans[0])
-    pieces = np.searchsorted(begun, until) - np.searchsorted(begun, starts)
-    made = {"work": work, "pieces": pieces}
-    typed = {name: pd.array(values, dtype="Int64") for name, values in made.items()}
-    return table.assign(**typed, ended=nothing)
+    work = IntervalSet.from_spans(*gpu.spans).measure_within(starts, until)
+    piece_starts = np.sort(gpu.spans[0])
+    pieces = np.searchsorted(piece_starts, until) - np.searchsorted(piece_starts, starts)
+    new_columns = {"work": work, "pieces": pieces}
+    typed = {name: pd.array(values, dtype="Int64") for name, values in new_columns.items()}
+    return table.assign(**typed, ended=empty_column)
 
 
 def make_iterations(starts: Times, ends: Times, source: str) -> pd.DataFrame:
@@ -196,10 +200,10 @@ def make_iterations(starts: Times, ends: Times, source: str) -> pd.DataFrame:
         {
             "start": starts,
             "duration": pd.array(ends - starts, dtype="Int64"),
-            "phase": _filled(STEADY, starts.size, "string"),
-            "variant": _filled(None, starts.size, "string"),
-            "tokens": _filled(None, starts.size, "Int64"),
-            "source": _filled(source, starts.size, "string"),
+            "phase": _make_column(STEADY, starts.size, "string"),
+            "variant": _make_column(None, starts.size, "string"),
+            "tokens": _make_column(None, starts.size, "Int64"),
+            "source": _make_column(source, starts.size, "string"),
             "request": np.zeros(starts.size, np.int64),
             "groups": np.ones(starts.size, np.int64),
             "share": np.ones(starts.size),
@@ -207,6 +211,6 @@ def make_iterations(starts: Times, ends: Times, source: str) -> pd.DataFrame:
     )
 
 
-def _filled(value: str | None, number: int, dtype: str) -> pd.api.extensions.ExtensionArray:
+def _make_column(value: str | None, number: int, dtype: str) -> pd.api.extensions.ExtensionArray:
     """Return a column of one value: a list of a hundred thousand takes long to be typed."""
     return pd.Series(value, index=range(number), dtype=dtype).array

@@ -49,10 +49,12 @@ def encoders(replay_counters: pd.DataFrame) -> pd.DataFrame:
     uses = {
         unit.unit: str(name) for name, unit in known.items() if unit.kind is CounterKind.UTILIZATION
     }
-    held = values[list(limiters.values())].rename(columns={n: u for u, n in limiters.items()})
-    some = held.notna().any(axis=1)
-    table["limiter"] = held[some].idxmax(axis=1).reindex(table.index)
-    table["limited"] = held.max(axis=1)
+    limiter_shares = values[list(limiters.values())].rename(
+        columns={n: u for u, n in limiters.items()}
+    )
+    some = limiter_shares.notna().any(axis=1)
+    table["limiter"] = limiter_shares[some].idxmax(axis=1).reindex(table.index)
+    table["limited"] = limiter_shares.max(axis=1)
     table["used"] = float("nan")
     for unit, name in uses.items():
         table["used"] = table["used"].mask(table["limiter"] == unit, values[name])
@@ -68,12 +70,16 @@ def is_timed(replay_counters: pd.DataFrame) -> bool:
     sound = replay_counters[replay_counters["suspect"].isna()]
     times = sound[(sound["counter"] == GPU_TIME) & (sound["unit"] == "ns")]
     costs = sound["counter"] == COST
-    every = times["place"].nunique() == replay_counters["place"].nunique()
-    return bool(every and not costs.any() and times["value"].sum() > 0)
+    all_timed = times["place"].nunique() == replay_counters["place"].nunique()
+    return bool(all_timed and not costs.any() and times["value"].sum() > 0)
 
 
-def weighted(table: pd.DataFrame, column: str) -> float | None:
+def average_by_cost(table: pd.DataFrame, column: str) -> float | None:
     """Return the mean of a column over encoders, weighted by their cost; None without costs."""
-    known = table.dropna(subset=["cost", column])
-    entire = known["cost"].sum()
-    return float((known["cost"] * known[column]).sum() / entire) if entire > 0 else None
+    complete_rows = table.dropna(subset=["cost", column])
+    entire = complete_rows["cost"].sum()
+    return (
+        float((complete_rows["cost"] * complete_rows[column]).sum() / entire)
+        if entire > 0
+        else None
+    )

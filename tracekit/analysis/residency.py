@@ -32,7 +32,7 @@ class Wired:
 
     `starts` and `ends` are those of wiring, overlaps joined; `sizes` and `allocated` the bytes that
     were wired and allocated in each part, None where not known; `parts` tells in which there was
-    wiring at all, and `often` in how many iterations, of how many; None without any.
+    wiring at all, and `iteration_counts` in how many iterations, of how many; None without any.
     """
 
     starts: Times
@@ -40,7 +40,7 @@ class Wired:
     sizes: NDArray[np.int64] | None
     allocated: NDArray[np.int64] | None
     parts: NDArray[np.bool_]
-    often: tuple[int, int] | None
+    iteration_counts: tuple[int, int] | None
 
     @property
     def habit(self) -> bool:
@@ -48,7 +48,7 @@ class Wired:
         return int(self.parts.sum()) >= _MOST
 
     @property
-    def lost(self) -> bool | None:
+    def has_lost_residency(self) -> bool | None:
         """Whether it had been wired before: None where that is not known."""
         if not self.habit:
             return False
@@ -58,7 +58,7 @@ class Wired:
         return int(again.sum()) >= _MOST
 
 
-def wired(
+def measure_residency(
     loop: Loop,
     driver_events: pd.DataFrame,
     wired_memory: pd.DataFrame | None,
@@ -67,28 +67,28 @@ def wired(
     iterations: pd.DataFrame | None,
 ) -> Wired:
     """Return what the driver wired for the target in the loop."""
-    own = loop.rows(wirings(driver_events))
-    at, _ = spans(own)
+    target_wirings = loop.rows(wirings(driver_events))
+    starts, _ = spans(target_wirings)
     sizes = None
-    if "label" in own and len(own):
-        found = own["label"].astype("string").str.extract(_SIZE, flags=re.IGNORECASE)
-        if found[0].notna().any():
-            units = found[1].map(_UNITS).to_numpy(dtype=np.float64, na_value=0)
-            bytes_ = found[0].astype("Float64").to_numpy(dtype=np.float64, na_value=0) * units
-            sizes = _by_part(at, bytes_.astype(np.int64), loop)
+    if "label" in target_wirings and len(target_wirings):
+        matches = target_wirings["label"].astype("string").str.extract(_SIZE, flags=re.IGNORECASE)
+        if matches[0].notna().any():
+            units = matches[1].map(_UNITS).to_numpy(dtype=np.float64, na_value=0)
+            bytes_ = matches[0].astype("Float64").to_numpy(dtype=np.float64, na_value=0) * units
+            sizes = _by_part(starts, bytes_.astype(np.int64), loop)
     if sizes is None and wired_memory is not None and len(wired_memory):
         sizes = _rises(wired_memory, loop)
-    often = None
+    iteration_counts = None
     if iterations is not None and not iterations.empty:
         begins = np.sort(spans(iterations)[0])
-        places = np.searchsorted(begins, at, side="right") - 1
-        often = np.unique(places[places >= 0]).size, begins.size
+        places = np.searchsorted(begins, starts, side="right") - 1
+        iteration_counts = np.unique(places[places >= 0]).size, begins.size
     return Wired(
-        *union(*clip(*spans(own), loop.start, loop.end)),
+        *union(*clip(*spans(target_wirings), loop.start, loop.end)),
         sizes,
-        _allocated(resource_allocations, allocated_sizes, loop),
-        np.bincount(_part(at, loop), minlength=PARTS) > 0,
-        often,
+        _measure_allocations(resource_allocations, allocated_sizes, loop),
+        np.bincount(_part(starts, loop), minlength=PARTS) > 0,
+        iteration_counts,
     )
 
 
@@ -103,9 +103,9 @@ def _part(times: Times, window: Window) -> Times:
 
 
 def _by_part(times: Times, values: NDArray[np.int64], window: Window) -> NDArray[np.int64]:
-    found = np.zeros(PARTS, np.int64)
-    np.add.at(found, _part(times, window), values)
-    return found
+    sums = np.zeros(PARTS, np.int64)
+    np.add.at(sums, _part(times, window), values)
+    return sums
 
 
 def _rises(levels: pd.DataFrame, window: Window) -> NDArray[np.int64]:
@@ -114,19 +114,19 @@ def _rises(levels: pd.DataFrame, window: Window) -> NDArray[np.int64]:
     starts = ordered["start"].to_numpy(dtype=np.int64)
     rises = np.maximum(np.diff(ordered["size"].to_numpy(dtype=np.int64), prepend=0), 0)
     rises[:1] = 0
-    inside = (starts >= window.start) & (starts < window.end)
-    return _by_part(starts[inside], rises[inside], window)
+    in_window = (starts >= window.start) & (starts < window.end)
+    return _by_part(starts[in_window], rises[in_window], window)
 
 
-def _allocated(
+def _measure_allocations(
     resources: pd.DataFrame | None, levels: pd.DataFrame | None, window: Window
 ) -> NDArray[np.int64] | None:
     """Return the bytes that the target allocated in each part, by rows or by its level's rises."""
     if resources is not None:
         try:
-            own = allocations(resources, window)
+            target_rows = allocations(resources, window)
         except Unavailable:
             return None
-        sizes = own["size"].to_numpy(dtype=np.int64, na_value=0)
-        return _by_part(own["time"].to_numpy(dtype=np.int64), sizes, window)
+        sizes = target_rows["size"].to_numpy(dtype=np.int64, na_value=0)
+        return _by_part(target_rows["time"].to_numpy(dtype=np.int64), sizes, window)
     return None if levels is None else _rises(levels[levels["target"]], window)

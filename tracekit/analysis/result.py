@@ -152,39 +152,39 @@ def numbers(result: Result) -> dict[str, str]:
     Shares of idle time that count the warm-up too stand only where that of the steady window,
     which findings speak of, is not known.
     """
-    every = (*result.metrics, *result.results)
-    known = {
+    measurements = (*result.metrics, *result.results)
+    texts = {
         number.name: quantity(number.value, number.unit)
-        for number in every
+        for number in measurements
         if number.value is not None
     }
-    known |= {
+    texts |= {
         number.name: unavailable(number.reason) for number in result.results if number.value is None
     }
-    if "idle_ratio" in known:
-        known = {name: value for name, value in known.items() if name not in _OF_THE_SPAN}
-    first = (*_FIRST, *(number.name for number in result.results))
-    return {name: known[name] for name in first if name in known} or known
+    if "idle_ratio" in texts:
+        texts = {name: value for name, value in texts.items() if name not in _OF_THE_SPAN}
+    preferred_names = (*_FIRST, *(number.name for number in result.results))
+    return {name: texts[name] for name in preferred_names if name in texts} or texts
 
 
-def worth(finding: Finding) -> str:
+def describe_saving(finding: Finding) -> str:
     """Say what fixing it could save, and which other finding counts that too."""
     if not finding.saving:
         return ""
-    each = finding.saving_per_token
-    per_token = f", {duration(each)} per token" if each is not None else ""
-    counted = f"; {finding.within} counts that too" if finding.within else ""
-    return f" Could save {saving_range(finding)}{per_token}{counted}."
+    saving_per_token = finding.saving_per_token
+    per_token = f", {duration(saving_per_token)} per token" if saving_per_token is not None else ""
+    overlap_note = f"; {finding.within} counts that too" if finding.within else ""
+    return f" Could save {saving_range(finding)}{per_token}{overlap_note}."
 
 
 def saving_range(finding: Finding) -> str:
     """Say how much could be saved: from the least to the most, or up to what was estimated."""
     facts = {fact.name: fact.value for fact in finding.facts}
-    least, most = facts.get("saving_least"), facts.get("saving_most")
-    if isinstance(least, int) and isinstance(most, int) and least:
-        low, high = duration(least), duration(most)
-        return low if low == high else f"{low} to {high}"
-    return f"up to {duration(most if isinstance(most, int) else finding.saving or 0)}"
+    minimum, maximum = facts.get("saving_least"), facts.get("saving_most")
+    if isinstance(minimum, int) and isinstance(maximum, int) and minimum:
+        lower_text, upper_text = duration(minimum), duration(maximum)
+        return lower_text if lower_text == upper_text else f"{lower_text} to {upper_text}"
+    return f"up to {duration(maximum if isinstance(maximum, int) else finding.saving or 0)}"
 
 
 def silence(result: Result) -> str:
@@ -201,19 +201,21 @@ def redact_result(result: Result, redact: Redaction) -> Result:
         result,
         provenance=redact_provenance(result.provenance, redact),
         metrics=tuple(replace(metric, reason=redact(metric.reason)) for metric in result.metrics),
-        findings=tuple(_redacted(finding, redact) for finding in result.findings),
+        findings=tuple(_redact_finding(finding, redact) for finding in result.findings),
         checks=tuple(replace(check, reason=redact(check.reason)) for check in result.checks),
         losses=tuple(replace(loss, text=redact(loss.text)) for loss in result.losses),
     )
 
 
-def _redacted(finding: Finding, redact: Redaction) -> Finding:
+def _redact_finding(finding: Finding, redact: Redaction) -> Finding:
     return replace(
         finding,
         message=redact(finding.message),
         advice=redact(finding.advice),
         facts=tuple(_redacted_fact(fact, redact) for fact in finding.facts),
-        evidence=tuple(replace(seen, note=redact(seen.note)) for seen in finding.evidence),
+        evidence=tuple(
+            replace(evidence, note=redact(evidence.note)) for evidence in finding.evidence
+        ),
     )
 
 

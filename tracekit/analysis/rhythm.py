@@ -70,7 +70,7 @@ class Beats:
     @property
     def variation_of_rest(self) -> float:
         """How much the time beside device work differs, over the median beat."""
-        return _vary(self.rest, self.times)
+        return _vary(self.rest_times, self.times)
 
     @property
     def variation_of_work(self) -> float:
@@ -83,9 +83,9 @@ class Beats:
 
         They do something else; the others do the same, though it may take longer.
         """
-        usual = float(np.median(self.pieces))
+        median_pieces = float(np.median(self.pieces))
         with np.errstate(invalid="ignore"):
-            return np.abs(self.pieces - usual) > _OTHER * usual
+            return np.abs(self.pieces - median_pieces) > _OTHER * median_pieces
 
     @property
     def certain(self) -> float:
@@ -101,7 +101,7 @@ class Beats:
         return bool(np.isfinite(self.work).all() and np.median(self.work) > 0)
 
     @property
-    def rest(self) -> NDArray[np.float64]:
+    def rest_times(self) -> NDArray[np.float64]:
         """How long each beat was beside its own device work, in ns, at least 0; all of it without.
 
         Where work is not known, it counts as none.
@@ -132,14 +132,14 @@ def beats(
     steady = in_order(steady_steps(steps))
     follows, starts, ends = _by_device(steady) or _by_starts(steps, steady)
     ends = _until_reference(starts, ends, annotations)
-    work, pieces = (_known(steady, name) for name in ("work", "pieces"))
-    found: list[Beats] = []
-    for name, own in _by_variant(steady):
-        chosen = follows & own
+    work, pieces = (_read_column(steady, name) for name in ("work", "pieces"))
+    rows: list[Beats] = []
+    for name, of_variant in _by_variant(steady):
+        chosen = follows & of_variant
         if chosen.any():
-            known = work[chosen], pieces[chosen]
-            found.append(Beats(name, starts[chosen], ends[chosen], *known))
-    return tuple(_long_enough(tuple(found)))
+            chosen_work = work[chosen], pieces[chosen]
+            rows.append(Beats(name, starts[chosen], ends[chosen], *chosen_work))
+    return tuple(_long_enough(tuple(rows)))
 
 
 def _by_variant(steady: pd.DataFrame) -> list[tuple[str, NDArray[np.bool_]]]:
@@ -150,7 +150,7 @@ def _by_variant(steady: pd.DataFrame) -> list[tuple[str, NDArray[np.bool_]]]:
     return [(str(name), codes == code) for code, name in enumerate(names)]
 
 
-def _known(steady: pd.DataFrame, name: str) -> NDArray[np.float64]:
+def _read_column(steady: pd.DataFrame, name: str) -> NDArray[np.float64]:
     """Return a column as numbers, NaN where it or a value of it is not known."""
     if name not in steady:
         return np.full(len(steady), np.nan)
@@ -168,22 +168,22 @@ def _by_device(steady: pd.DataFrame) -> _Beaten | None:
     unmarked = "ended" in steady and not (steady["source"] == "steps").any()
     if not unmarked or steady["ended"].isna().any():
         return None
-    ended = steady["ended"].to_numpy(dtype=np.int64)
-    if ended.size < FEWEST or (np.diff(ended) <= 0).any():
+    device_ends = steady["ended"].to_numpy(dtype=np.int64)
+    if device_ends.size < FEWEST or (np.diff(device_ends) <= 0).any():
         return None
     starts, ends = bounds(steady)
     near = 0 if (steady["source"] == "structure").all() else quiet_limit(starts)
     follows = np.append(False, starts[1:] - ends[:-1] <= near)
-    return follows, np.roll(ended, 1), ended
+    return follows, np.roll(device_ends, 1), device_ends
 
 
 def _by_starts(steps: pd.DataFrame, steady: pd.DataFrame) -> _Beaten:
     """Return which steps have another one right behind them, and their beats by the starts."""
     starts = bounds(steady)[0]
-    return _followed(steps, steady), starts, np.roll(starts, -1)
+    return _find_followed(steps, steady), starts, np.roll(starts, -1)
 
 
-def _followed(steps: pd.DataFrame, steady: pd.DataFrame) -> NDArray[np.bool_]:
+def _find_followed(steps: pd.DataFrame, steady: pd.DataFrame) -> NDArray[np.bool_]:
     """Tell which of the steady steps have another one right behind them, without a pause."""
     starts, ends = bounds(steady)
     places = np.sort(bounds(steps)[0]).searchsorted(starts)
@@ -196,17 +196,17 @@ def _followed(steps: pd.DataFrame, steady: pd.DataFrame) -> NDArray[np.bool_]:
 
 def _until_reference(starts: Times, ends: Times, annotations: pd.DataFrame | None) -> Times:
     """End beats where reference work begins in them: it is done just before the next step."""
-    begun = np.append(np.sort(reference_work(annotations)[0]), np.iinfo(np.int64).max)
-    return np.minimum(ends, begun[begun.searchsorted(starts)])
+    reference_starts = np.append(np.sort(reference_work(annotations)[0]), np.iinfo(np.int64).max)
+    return np.minimum(ends, reference_starts[reference_starts.searchsorted(starts)])
 
 
-def _long_enough(found: tuple[Beats, ...]) -> list[Beats]:
-    many = [row for row in found if row.starts.size >= FEWEST and np.median(row.times) > 0]
+def _long_enough(rows: tuple[Beats, ...]) -> list[Beats]:
+    many = [row for row in rows if row.starts.size >= FEWEST and np.median(row.times) > 0]
     if not many:
-        most = max((row.starts.size for row in found), default=0)
+        longest_row = max((row.starts.size for row in rows), default=0)
         raise Unavailable(
             f"a rhythm takes {FEWEST} steady steps in a row, each with another one behind it; "
-            f"the longest row has {most:,}."
+            f"the longest row has {longest_row:,}."
         )
     return many
 
@@ -231,9 +231,9 @@ def period(chosen: NDArray[np.bool_]) -> int | None:
     apart = np.diff(np.flatnonzero(chosen))
     if apart.size + 1 < _FEWEST_SPIKES:
         return None
-    usual = int(np.median(apart))
-    near = np.abs(apart - usual) <= max(0, usual // 10)
-    return usual if usual > 1 and near.mean() >= _REGULAR else None
+    median_distance = int(np.median(apart))
+    near = np.abs(apart - median_distance) <= max(0, median_distance // 10)
+    return median_distance if median_distance > 1 and near.mean() >= _REGULAR else None
 
 
 BESIDE = "other processes used the GPU"
@@ -249,9 +249,9 @@ COMPILED = "shaders were compiled"
 
 @dataclass(frozen=True)
 class Happening:
-    """Stretches of time that may explain a slow step, `what` they are in words."""
+    """Stretches of time that may explain a slow step, `description` they are in words."""
 
-    what: str
+    description: str
     when: IntervalSet
 
 
@@ -272,7 +272,7 @@ class Happenings:
     gaps: pd.DataFrame | None
 
     @cached_property
-    def listed(self) -> tuple[Happening, ...]:
+    def ranked_happenings(self) -> tuple[Happening, ...]:
         """All kinds of happenings that there are, the most telling one first.
 
         A compile says more than a span of the workload, and that more than an idle device. Idle
@@ -297,9 +297,9 @@ class Happenings:
                 groups = frame.groupby(column, sort=True)
                 listed += [_happening(words.format(value), rows) for value, rows in groups]
         listed += _idle_by_cause(self.gaps)
-        if self.gpu_intervals is not None and _divided(self.gpu_intervals, self.handover):
+        if self.gpu_intervals is not None and _has_work_times(self.gpu_intervals, self.handover):
             listed += _of_the_target(self.gpu_intervals)
-        return tuple(each for each in listed if each.when.starts.size)
+        return tuple(happening for happening in listed if happening.when.starts.size)
 
 
 def happenings(
@@ -334,32 +334,39 @@ def _of_the_host(
         compiled.append(spans[spans["name"] == COMPILE])
     if not compiled:
         return []
-    every = pd.concat(part[["start", "duration"]] for part in compiled)
-    return [_happening(COMPILED, every)]
+    compilations = pd.concat(part[["start", "duration"]] for part in compiled)
+    return [_happening(COMPILED, compilations)]
 
 
 def _of_others(gpu_intervals: pd.DataFrame | None) -> list[Happening]:
     """Return when other processes used the target's channels."""
     if gpu_intervals is None:
         return []
-    others = gpu_intervals[~gpu_intervals["target"]]
+    other_intervals = gpu_intervals[~gpu_intervals["target"]]
     if "channel" in gpu_intervals:
         channels = gpu_intervals.loc[gpu_intervals["target"], "channel"].unique()
-        others = others[others["channel"].isin(channels)]
-    return [_happening(BESIDE, others)]
+        other_intervals = other_intervals[other_intervals["channel"].isin(channels)]
+    return [_happening(BESIDE, other_intervals)]
 
 
 def _of_the_target(gpu_intervals: pd.DataFrame) -> list[Happening]:
     """Return when the device had no work of the target, and when it had."""
-    own = _happening(LONGER_WORK, gpu_intervals.loc[gpu_intervals["target"], ["start", "duration"]])
-    ran = own.when
-    if not ran.starts.size:
+    target_work = _happening(
+        LONGER_WORK, gpu_intervals.loc[gpu_intervals["target"], ["start", "duration"]]
+    )
+    work_intervals = target_work.when
+    if not work_intervals.starts.size:
         return []
-    idle = gaps_between(ran.starts, ran.ends, int(ran.starts[0]), int(ran.ends[-1]))
-    return [Happening(WITHOUT_WORK, IntervalSet(*idle)), own]
+    idle = gaps_between(
+        work_intervals.starts,
+        work_intervals.ends,
+        int(work_intervals.starts[0]),
+        int(work_intervals.ends[-1]),
+    )
+    return [Happening(WITHOUT_WORK, IntervalSet(*idle)), target_work]
 
 
-def _divided(gpu_intervals: pd.DataFrame, handover: Handover | None) -> bool:
+def _has_work_times(gpu_intervals: pd.DataFrame, handover: Handover | None) -> bool:
     """Tell whether intervals are times of work; by a host's clock that is not always known."""
     by_a_host = "clock" in gpu_intervals and (gpu_intervals["clock"] == "host").any()
     return handover is not None or not by_a_host
@@ -373,8 +380,8 @@ def _idle_by_cause(gaps: pd.DataFrame | None) -> list[Happening]:
     return [_happening(words[str(cause)], rows) for cause, rows in groups]
 
 
-def _happening(what: str, rows: pd.DataFrame) -> Happening:
-    return Happening(what, IntervalSet.of(*bounds(rows)))
+def _happening(description: str, rows: pd.DataFrame) -> Happening:
+    return Happening(description, IntervalSet.from_spans(*bounds(rows)))
 
 
 UNEXPLAINED = ""
@@ -412,12 +419,12 @@ class Explanation:
     @property
     def mechanism(self) -> Mechanism:
         """The mechanism behind the cause that most steps have."""
-        usual, _ = Counter(self.causes).most_common(1)[0]
-        named = (name for words, name in _MECHANISMS.items() if usual.startswith(words))
-        return next(named, Mechanism.SPIKES_UNEXPLAINED)
+        common_cause, _ = Counter(self.causes).most_common(1)[0]
+        mechanisms = (name for words, name in _MECHANISMS.items() if common_cause.startswith(words))
+        return next(mechanisms, Mechanism.SPIKES_UNEXPLAINED)
 
     @property
-    def listed(self) -> str:
+    def cause_words(self) -> str:
         """The causes in words, the commonest first, each with its number; "" without any."""
         counts = Counter(cause for cause in self.causes if cause != UNEXPLAINED)
         if len(counts) == 1 and len(self.causes) == counts.total():
@@ -425,19 +432,19 @@ class Explanation:
         return ", ".join(f"{cause} ({number:,})" for cause, number in counts.most_common(_LISTED))
 
     @property
-    def unexplained(self) -> int:
+    def unexplained_count(self) -> int:
         """How many steps nothing that was recorded explains."""
         return self.causes.count(UNEXPLAINED)
 
     @property
-    def waited(self) -> bool:
+    def is_mostly_idle(self) -> bool:
         """Whether the device was idle for most of the time."""
         return bool(self.idle.sum() > _MOST * self.excess.sum())
 
     @property
-    def within(self) -> str:
+    def enclosing_rule(self) -> str:
         """Name the rule that counts most of the time too: bubbles, where the device was idle."""
-        return "bubbles" if self.waited else ""
+        return "bubbles" if self.is_mostly_idle else ""
 
 
 def explain(
@@ -452,28 +459,32 @@ def explain(
     times, needed = beats.times[slow], _MOST * excess[slow]
     causes = np.full(times.size, UNEXPLAINED, dtype=object)
     compiled, idle = np.zeros(times.size), np.zeros(times.size)
-    for happening in happenings.listed:
-        what = happening.what
-        covered = happening.when.within(beats.starts, beats.ends)
+    for happening in happenings.ranked_happenings:
+        description = happening.description
+        covered = happening.when.measure_within(beats.starts, beats.ends)
         beyond = covered[slow] - np.median(covered[~slow])
-        if what.startswith(_STATES):
-            usual = covered[~slow].sum() / max(1, beats.times[~slow].sum())
-            beyond = covered[slow] - usual * times
-        if what == COMPILED:
+        if description.startswith(_STATES):
+            usual_share = covered[~slow].sum() / max(1, beats.times[~slow].sum())
+            beyond = covered[slow] - usual_share * times
+        if description == COMPILED:
             compiled = np.clip(beyond, 0, excess[slow])
-        if what == WITHOUT_WORK:
+        if description == WITHOUT_WORK:
             idle = np.clip(beyond, 0, excess[slow])
-        causes[(causes == UNEXPLAINED) & (beyond >= needed)] = what
+        causes[(causes == UNEXPLAINED) & (beyond >= needed)] = description
     return Explanation(tuple(causes), excess[slow], compiled, np.clip(idle - compiled, 0, None))
 
 
-def beside_others(beats: Beats, far: NDArray[np.bool_], others: pd.DataFrame) -> NDArray[np.bool_]:
+def beside_others(
+    beats: Beats, far: NDArray[np.bool_], other_intervals: pd.DataFrame
+) -> NDArray[np.bool_]:
     """Tell of which beats that are far longer the device ran for other processes meanwhile.
 
     On whatever channel: all channels share the cores, so that the same work takes longer beside
     another's. It counts where it lasted for half of what the device worked longer.
     """
-    shared = IntervalSet.of(*bounds(others)).within(beats.starts, beats.ends)
+    shared = IntervalSet.from_spans(*bounds(other_intervals)).measure_within(
+        beats.starts, beats.ends
+    )
     beyond = shared - np.median(shared[~far])
     longer = beats.work - np.median(beats.work[~far])
     return far & (beyond >= _MOST * longer)
@@ -481,8 +492,12 @@ def beside_others(beats: Beats, far: NDArray[np.bool_], others: pd.DataFrame) ->
 
 def facts_of_spread(values: Times | NDArray[np.float64]) -> tuple[Fact, ...]:
     """Return the fifth, the fiftieth and the ninety-fifth percentile of times, in ns."""
-    low, middle, high = np.percentile(values, (5, 50, 95)).tolist()
-    return Fact("low", low, "ns"), Fact("middle", middle, "ns"), Fact("high", high, "ns")
+    low_percentile, middle, high_percentile = np.percentile(values, (5, 50, 95)).tolist()
+    return (
+        Fact("low", low_percentile, "ns"),
+        Fact("middle", middle, "ns"),
+        Fact("high", high_percentile, "ns"),
+    )
 
 
 _ENDS = (0.05, 0.95)  # quantiles: what lies beyond must not pull the modes apart on its own
@@ -538,16 +553,16 @@ def modes(times: Times) -> Modes:
     return Modes(slow, fast_time, slow_time, changes, (slow_time - fast_time) / wider)
 
 
-def best_split(values: NDArray[np.float64], least: int = 1) -> int:
+def best_split(values: NDArray[np.float64], smallest_part: int = 1) -> int:
     """Return after how many values a row falls in two parts most alike in themselves.
 
     The split is the one of least squares, as that of k-means for two clusters in one dimension,
-    found exactly; each part has the `least` number of values or more.
+    found exactly; each part has the `smallest_part` number of values or more.
     """
-    places = np.arange(least, values.size - least + 1)
+    places = np.arange(smallest_part, values.size - smallest_part + 1)
     sums = np.cumsum(values)
-    left, right = sums[places - 1], sums[-1] - sums[places - 1]
-    return int(places[np.argmax(left**2 / places + right**2 / (values.size - places))])
+    left_sum, right = sums[places - 1], sums[-1] - sums[places - 1]
+    return int(places[np.argmax(left_sum**2 / places + right**2 / (values.size - places))])
 
 
 def spread(times: NDArray[np.float64] | Times) -> float:
@@ -567,9 +582,11 @@ def find_border(times: NDArray[np.float64]) -> int | None:
         return None
     border = best_split(times, _SIDE)
     sides = times[:border], times[border:]
-    low, high = (float(np.median(side)) for side in sides)
+    lower_level, upper_level = (float(np.median(side)) for side in sides)
     near = np.median(times[border : border + _NEAR]) - np.median(times[border - _NEAR : border])
-    middle = (low + high) / 2
+    middle = (lower_level + upper_level) / 2
     near *= times[border - 1] < middle < times[border]
-    clear = high - low > _CLEAR * max(map(spread, sides)) and near > _AT_ONCE * (high - low)
-    return border if high > low and clear else None
+    clear = upper_level - lower_level > _CLEAR * max(map(spread, sides)) and near > _AT_ONCE * (
+        upper_level - lower_level
+    )
+    return border if upper_level > lower_level and clear else None

@@ -57,24 +57,24 @@ class GroupRow:
     pauses: Times
     request: Times
 
-    def are_alike(self, some: Times, others: Times) -> Flags:
+    def are_alike(self, some: Times, other_places: Times) -> Flags:
         """Tell for each pair of groups, by their places, whether they are alike."""
-        before, behind = self.size[some], self.size[others]
-        same = np.abs(before - behind) <= _WITHIN * np.maximum(before, behind)
-        same &= self.pieces[some] == self.pieces[others]
-        return same & (self.request[some] == self.request[others])
+        sizes_before, behind = self.size[some], self.size[other_places]
+        matches = np.abs(sizes_before - behind) <= _WITHIN * np.maximum(sizes_before, behind)
+        matches &= self.pieces[some] == self.pieces[other_places]
+        return matches & (self.request[some] == self.request[other_places])
 
-    def alike(self, apart: int) -> Flags:
+    def find_alike(self, apart: int) -> Flags:
         """Tell for each group whether the one so many behind it is alike."""
         places = np.arange(self.size.size - apart)
         return self.are_alike(places, places + apart)
 
     def coarse(self) -> "GroupRow":
         """Return the groups by three sizes only: usual, far larger, far smaller."""
-        usual = float(np.median(self.size))
-        spread = _SIGMA * float(np.median(np.abs(self.size - usual)))
-        large = self.size > max(_FAR * usual, usual + _CLEAR * spread)
-        small = self.size < min(usual / _FAR, usual - _CLEAR * spread)
+        median_size = float(np.median(self.size))
+        spread = _SIGMA * float(np.median(np.abs(self.size - median_size)))
+        large = self.size > max(_FAR * median_size, median_size + _CLEAR * spread)
+        small = self.size < min(median_size / _FAR, median_size - _CLEAR * spread)
         sizes = np.where(large, _LARGE, np.where(small, _SMALL, _USUAL)).astype(np.int64)
         return replace(self, size=sizes)
 
@@ -89,7 +89,7 @@ def find_round(groups: GroupRow) -> Round | None:
 
 def _find(groups: GroupRow) -> Round | None:
     number = groups.size.size
-    changes = np.flatnonzero(~groups.alike(1) & (np.diff(groups.request) == 0)) + 1
+    changes = np.flatnonzero(~groups.find_alike(1) & (np.diff(groups.request) == 0)) + 1
     if number < 2 * LEAST or changes.size < 2 * (LEAST - 1):
         return None
     length = _length(groups, changes[:_SAMPLE])
@@ -103,34 +103,38 @@ def _find(groups: GroupRow) -> Round | None:
 def _length(groups: GroupRow, changes: Times) -> int | None:
     """Return the shortest distance at which most changes come again, and clearly so."""
     number = groups.size.size
-    most = min(_MOST, number // LEAST)
-    if most <= 1:
+    maximum_length = min(_MOST, number // LEAST)
+    if maximum_length <= 1:
         return None
     apart = changes[np.newaxis, :] - changes[:, np.newaxis]
-    at_places = np.bincount(apart[(apart > 1) & (apart <= most)], minlength=most + 1)[2:]
-    every = np.arange(2, most + 1)
-    last = min(number, int(changes[-1]) + 1)
-    inside = np.searchsorted(changes, last - every)
-    likely = every[at_places >= _AGAIN * np.maximum(inside, 1)]
-    some = np.unique(np.linspace(2, most, _LOOKED_AT).astype(np.int64))
-    usual = np.array([_again(groups, changes, apart) for apart in some.tolist()])
-    least = max(_AGAIN, float(np.quantile(usual, _LOWER)) + _CLEARER)
+    at_places = np.bincount(
+        apart[(apart > 1) & (apart <= maximum_length)], minlength=maximum_length + 1
+    )[2:]
+    distances = np.arange(2, maximum_length + 1)
+    sample_end = min(number, int(changes[-1]) + 1)
+    change_counts = np.searchsorted(changes, sample_end - distances)
+    likely = distances[at_places >= _AGAIN * np.maximum(change_counts, 1)]
+    some = np.unique(np.linspace(2, maximum_length, _LOOKED_AT).astype(np.int64))
+    chance_shares = np.array([_again(groups, changes, apart) for apart in some.tolist()])
+    minimum_share = max(_AGAIN, float(np.quantile(chance_shares, _LOWER)) + _CLEARER)
     for length in likely[:_CANDIDATES].tolist():
-        if _again(groups, changes, length) >= least:
+        if _again(groups, changes, length) >= minimum_share:
             return length
     return None
 
 
 def _again(groups: GroupRow, changes: Times, apart: int) -> float:
     """Return the share of the changes that come again so many groups later."""
-    inside = changes[changes + apart < groups.size.size]
-    inside = inside[groups.request[inside - 1] == groups.request[inside + apart]]
-    if inside.size < _CHANGES * (LEAST - 1):
+    compared_changes = changes[changes + apart < groups.size.size]
+    compared_changes = compared_changes[
+        groups.request[compared_changes - 1] == groups.request[compared_changes + apart]
+    ]
+    if compared_changes.size < _CHANGES * (LEAST - 1):
         return 0.0
-    same = groups.are_alike(inside - 1, inside - 1 + apart)
-    same &= groups.are_alike(inside, inside + apart)
-    same &= ~groups.are_alike(inside - 1 + apart, inside + apart)
-    return float(same.mean())
+    matches = groups.are_alike(compared_changes - 1, compared_changes - 1 + apart)
+    matches &= groups.are_alike(compared_changes, compared_changes + apart)
+    matches &= ~groups.are_alike(compared_changes - 1 + apart, compared_changes + apart)
+    return float(matches.mean())
 
 
 def find_begin(groups: GroupRow, length: int) -> int:
@@ -139,12 +143,12 @@ def find_begin(groups: GroupRow, length: int) -> int:
     A round begins with the longest pause where one stands out, else with its longest row of groups
     that are alike.
     """
-    whole = groups.size.size // length * length
-    pauses = np.median(groups.pauses[:whole].reshape(-1, length), axis=0)
+    trimmed_size = groups.size.size // length * length
+    pauses = np.median(groups.pauses[:trimmed_size].reshape(-1, length), axis=0)
     ordered = np.sort(pauses)
     if ordered[-1] > _STANDS_OUT * max(1.0, float(ordered[-2])):
         return int(np.argmax(pauses))
-    changes = np.flatnonzero(~groups.alike(1)) + 1
+    changes = np.flatnonzero(~groups.find_alike(1)) + 1
     places = np.bincount(changes % length, minlength=length)
     common = np.flatnonzero(places >= max(1.0, _AGAIN * float(places.max())))
     if not common.size:

@@ -98,9 +98,9 @@ class Finding:
 
     def fact(self, name: str) -> float | int | str | bool | None:
         """Return the value of a fact; raises KeyError where the finding does not have it."""
-        for each in self.facts:
-            if each.name == name:
-                return each.value
+        for fact in self.facts:
+            if fact.name == name:
+                return fact.value
         raise KeyError(name)
 
 
@@ -171,8 +171,8 @@ def moments(
     table: str, times: Iterable[int], notes: Iterable[str] = repeat("")
 ) -> tuple[Evidence, ...]:
     """Return the first of the moments, at most twenty, with what is to say of each."""
-    shown = islice(zip(times, notes, strict=False), _SHOWN)
-    return tuple(Evidence(table, int(at), int(at), note) for at, note in shown)
+    noted_times = islice(zip(times, notes, strict=False), _SHOWN)
+    return tuple(Evidence(table, int(time), int(time), note) for time, note in noted_times)
 
 
 HEADS = ("What it looks for", "Why it matters", "What to do", "When it abstains")
@@ -203,10 +203,10 @@ class Rule:
         """The four heads of the docstring with their texts; raises ValueError without one."""
         docstring, advice = self._source
         parts = re.split(rf"^({'|'.join(HEADS)}):\s*", docstring, flags=re.MULTILINE)
-        said = {"What to do": advice, **dict(zip(parts[1::2], parts[2::2], strict=True))}
-        if lacking := [head for head in HEADS if not said.get(head, "").strip()]:
-            raise ValueError(f"the rule {self.name} does not say: {', '.join(lacking)}")
-        return {head: " ".join(said[head].split()) for head in HEADS}
+        texts = {"What to do": advice, **dict(zip(parts[1::2], parts[2::2], strict=True))}
+        if missing_heads := [head for head in HEADS if not texts.get(head, "").strip()]:
+            raise ValueError(f"the rule {self.name} does not say: {', '.join(missing_heads)}")
+        return {head: " ".join(texts[head].split()) for head in HEADS}
 
     @property
     def _function(self) -> str:

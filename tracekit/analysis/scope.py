@@ -26,17 +26,17 @@ def of_target(frame: pd.DataFrame, targets: Targets) -> pd.DataFrame:
         raise Unavailable("the table has no rows, of any process.")
     if not targets:
         raise Unavailable(UNKNOWN)
-    own = own_rows(frame)
-    if own.empty:
-        raise Unavailable(f"none of the {len(frame):,} rows belongs to {named(targets)}.")
-    return own
+    target_rows = own_rows(frame)
+    if target_rows.empty:
+        raise Unavailable(f"none of the {len(frame):,} rows belongs to {name_targets(targets)}.")
+    return target_rows
 
 
 class Recorded(pd.DataFrame):
     """A table of the recording that nobody changes: its target's rows are picked once."""
 
     @cached_property
-    def own(self) -> pd.DataFrame:
+    def target_rows(self) -> pd.DataFrame:
         """The rows that belong to the target; to pick all of a long table takes long."""
         chosen = self["target"].astype(bool)
         return pd.DataFrame(self) if chosen.all() else self[chosen]
@@ -45,7 +45,7 @@ class Recorded(pd.DataFrame):
 def own_rows(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that belong to the target."""
     if isinstance(frame, Recorded):
-        return frame.own.copy(deep=False)
+        return frame.target_rows.copy(deep=False)
     return frame[frame["target"].astype(bool)]
 
 
@@ -55,7 +55,7 @@ def owners(frame: pd.DataFrame) -> pd.Series:
     return names + " (" + frame["pid"].astype("string").fillna("no pid") + ")"
 
 
-def named(targets: Targets) -> str:
+def name_targets(targets: Targets) -> str:
     """Return the target in words, such as "python3 (4711)"."""
     return ", ".join(
         f"{target.name} ({target.pid})" if target.name else f"pid {target.pid}"
@@ -65,18 +65,18 @@ def named(targets: Targets) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Device:
-    """What the device did: the intervals of all processes, and the target's `own`."""
+    """What the device did: the intervals of all processes, and the target's `target_intervals`."""
 
     intervals: pd.DataFrame
-    own: pd.DataFrame
+    target_intervals: pd.DataFrame
 
     @cached_property
     def spans(self) -> tuple[Times, Times]:
         """When the target's intervals start and end."""
-        return spans(self.own)
+        return spans(self.target_intervals)
 
     @cached_property
-    def others(self) -> pd.DataFrame:
+    def other_intervals(self) -> pd.DataFrame:
         """The intervals of other processes."""
         return self.intervals[~self.intervals["target"].astype(bool)]
 
@@ -88,18 +88,18 @@ class Device:
     @cached_property
     def families(self) -> tuple[pd.Series, tuple[str, ...]]:
         """The code of each label of the target's work, and the families that codes stand for."""
-        if "kernel" not in self.own:
-            return families(self.own["label"])
-        codes, names = pd.factorize(self.own["kernel"].fillna(""))
-        return pd.Series(codes, self.own.index, dtype="int64"), tuple(map(str, names))
+        if "kernel" not in self.target_intervals:
+            return families(self.target_intervals["label"])
+        codes, names = pd.factorize(self.target_intervals["kernel"].fillna(""))
+        return pd.Series(codes, self.target_intervals.index, dtype="int64"), tuple(map(str, names))
 
-    def within(self, window: Window) -> tuple[Times, Times]:
+    def clip_to_window(self, window: Window) -> tuple[Times, Times]:
         """Return the parts of the target's intervals that lie in a window."""
         return clip(*self.spans, window.start, window.end)
 
-    def ran(self, window: Window) -> int:
+    def measure_work(self, window: Window) -> int:
         """Return for how long work of the target ran in a window, in ns."""
-        return busy(*self.within(window))
+        return busy(*self.clip_to_window(window))
 
 
 def device_of(gpu_intervals: pd.DataFrame, targets: Targets) -> Device:
@@ -177,12 +177,12 @@ def steady_tokens(steps: pd.DataFrame) -> int:
     return tokens
 
 
-def require_seen(steady: pd.DataFrame, own: pd.DataFrame) -> None:
+def require_seen(steady: pd.DataFrame, target_intervals: pd.DataFrame) -> None:
     """Raise Unavailable where device work of the target is missing in steady steps.
 
     What the device did for the steps that were recorded must not be set against all of them.
     """
-    unseen = IntervalSet.of(*spans(own)).within(*spans(steady)) == 0
+    unseen = IntervalSet.from_spans(*spans(target_intervals)).measure_within(*spans(steady)) == 0
     if unseen.mean() > _UNSEEN:
         raise Unavailable(
             f"{percent(float(unseen.mean()))} of the steady steps have no interval of the target: "

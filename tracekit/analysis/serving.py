@@ -23,16 +23,16 @@ BUSY = 0.8
 """Share of the slots that must be taken for a tick to begin or end the steady part."""
 
 
-def offered(requests: pd.DataFrame) -> pd.DataFrame:
+def require_requests(requests: pd.DataFrame) -> pd.DataFrame:
     """Return the requests that were to arrive in the run; raise Unavailable if there are none."""
     if requests.empty:
         raise Unavailable("the workload serves no requests.")
     return requests
 
 
-def completed(requests: pd.DataFrame) -> pd.DataFrame:
+def select_completed(requests: pd.DataFrame) -> pd.DataFrame:
     """Return the requests that got all their tokens; raise Unavailable if there are none."""
-    done = offered(requests)
+    done = require_requests(requests)
     done = done[done["state"] == "completed"]
     if done.empty:
         raise Unavailable("no request was completed.")
@@ -41,25 +41,25 @@ def completed(requests: pd.DataFrame) -> pd.DataFrame:
 
 def first_token_times(requests: pd.DataFrame) -> Values:
     """Return for each request that got a token how long the first one took, in ns (TTFT)."""
-    known = offered(requests)["first_token"].dropna()
-    if known.empty:
+    first_tokens = require_requests(requests)["first_token"].dropna()
+    if first_tokens.empty:
         raise Unavailable("no request got a token.")
-    return known.to_numpy(dtype=np.float64)
+    return first_tokens.to_numpy(dtype=np.float64)
 
 
 def times_per_token(requests: pd.DataFrame) -> Values:
     """Return for each completed request the mean ns of its tokens after the first one (TPOT)."""
-    done = completed(requests)
-    several = done[done["produced"] > 1]
-    if several.empty:
+    done = select_completed(requests)
+    longer_requests = done[done["produced"] > 1]
+    if longer_requests.empty:
         raise Unavailable("no completed request has more than one token.")
-    took = several["last_token"] - several["first_token"]
-    return (took / (several["produced"] - 1)).to_numpy(dtype=np.float64)
+    took = longer_requests["last_token"] - longer_requests["first_token"]
+    return (took / (longer_requests["produced"] - 1)).to_numpy(dtype=np.float64)
 
 
 def gaps_between_tokens(requests: pd.DataFrame, request_tokens: pd.DataFrame) -> Values:
     """Return all gaps between one token of a request and its next one, in ns (ITL)."""
-    offered(requests)
+    require_requests(requests)
     ordered = request_tokens.sort_values(["request", "index"], kind="stable")
     gaps = ordered.groupby("request", sort=False)["time"].diff().dropna()
     if gaps.empty:
@@ -69,7 +69,7 @@ def gaps_between_tokens(requests: pd.DataFrame, request_tokens: pd.DataFrame) ->
 
 def whole_times(requests: pd.DataFrame) -> Values:
     """Return for each completed request how long it took to its last token, in ns (E2E)."""
-    return completed(requests)["last_token"].to_numpy(dtype=np.float64)
+    return select_completed(requests)["last_token"].to_numpy(dtype=np.float64)
 
 
 def mean(values: Values) -> float:
@@ -143,23 +143,23 @@ def parts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Mapping[str, Part]:
             f"the server was never busy enough: at most {active.max():.0f} of {slots:.0f} slots "
             f"were taken, and steady begins at {BUSY:.0%}."
         )
-    first, last = int(starts[busy[0]]), int(ends[busy[-1]])
+    steady_start, steady_end = int(starts[busy[0]]), int(ends[busy[-1]])
     windows = {
-        "ramp": Window(run.start, first, "ramp"),
-        "steady": Window(first, last, "steady"),
-        "tail": Window(last, run.end, "tail"),
+        "ramp": Window(run.start, steady_start, "ramp"),
+        "steady": Window(steady_start, steady_end, "steady"),
+        "tail": Window(steady_end, run.end, "tail"),
     }
     return {name: _part(ticks, window) for name, window in windows.items()}
 
 
 def _part(ticks: pd.DataFrame, window: Window) -> Part:
-    inside = window.rows(ticks)
-    tokens = inside["tokens"].fillna(0).to_numpy(dtype=np.float64)
-    durations = inside["duration"].to_numpy(dtype=np.float64)
+    window_ticks = window.rows(ticks)
+    tokens = window_ticks["tokens"].fillna(0).to_numpy(dtype=np.float64)
+    durations = window_ticks["duration"].to_numpy(dtype=np.float64)
     real = durations > 0
     rates = tokens[real] * 1e9 / durations[real]
     rate = float(np.median(rates)) if rates.size else None
-    return Part(window, len(inside), int(tokens.sum()), rate)
+    return Part(window, len(window_ticks), int(tokens.sum()), rate)
 
 
 def time_weighted(gauges: pd.DataFrame, name: str, window: Window) -> float:
@@ -167,7 +167,7 @@ def time_weighted(gauges: pd.DataFrame, name: str, window: Window) -> float:
     if not window.length:
         raise Unavailable(f"{window.name} has no length.")
     times, _ = readings_named(gauges, name)
-    inside = times[(times > window.start) & (times < window.end)]
-    bounds = np.concatenate(([window.start], inside, [window.end]))
+    inner_times = times[(times > window.start) & (times < window.end)]
+    bounds = np.concatenate(([window.start], inner_times, [window.end]))
     levels = level_at(gauges, name, bounds[:-1])
     return math.fsum((levels * np.diff(bounds)).tolist()) / window.length

@@ -43,7 +43,7 @@ Places = NDArray[np.intp]
 class _BufferGroups:
     """Command buffers in groups; `pauses` (ns) are the host's behind each, -1 for the last."""
 
-    first: Places
+    first_rows: Places
     pieces: Times
     busy: Times
     pauses: Times
@@ -51,31 +51,31 @@ class _BufferGroups:
 
     @property
     def number(self) -> int:
-        return self.first.size
+        return self.first_rows.size
 
     def sample(self) -> "_BufferGroups":
         """Return some of them from the middle, where there are very many."""
         begin = max(0, (self.number - _SAMPLE) // 2)
         part = slice(begin, begin + _SAMPLE)
-        pieces, busy, pauses = (each[part] for each in (self.pieces, self.busy, self.pauses))
-        return _BufferGroups(self.first[part], pieces, busy, pauses, self.split)
+        pieces, busy, pauses = (column[part] for column in (self.pieces, self.busy, self.pauses))
+        return _BufferGroups(self.first_rows[part], pieces, busy, pauses, self.split)
 
-    def alike(self, apart: int, *, pauses: bool = True) -> Flags:
+    def find_alike(self, apart: int, *, pauses: bool = True) -> Flags:
         """Tell for each group whether the one so many behind it is alike."""
         ways = (self.pieces, self.busy, np.maximum(self.pauses, 0) + _BRIEF)
-        pieces, busy, behind = ((each[:-apart], each[apart:]) for each in ways)
-        same = pieces[0] == pieces[1]
-        same &= np.abs(busy[0] - busy[1]) <= _WITHIN * np.maximum(*busy)
+        pieces, busy, behind = ((column[:-apart], column[apart:]) for column in ways)
+        matches = pieces[0] == pieces[1]
+        matches &= np.abs(busy[0] - busy[1]) <= _WITHIN * np.maximum(*busy)
         if self.split and pauses:
-            same &= (np.maximum(*behind) <= _APART * np.minimum(*behind)) | (
+            matches &= (np.maximum(*behind) <= _APART * np.minimum(*behind)) | (
                 self.pauses[apart:] < 0
             )
-        return same
+        return matches
 
     def rows(self, length: int) -> tuple[Times, Times]:
         """Return pieces and device time of each row of so many groups, wherever it begins."""
-        sums = (np.concatenate(([0], np.cumsum(each))) for each in (self.pieces, self.busy))
-        pieces, busy = (each[length:] - each[:-length] for each in sums)
+        sums = (np.concatenate(([0], np.cumsum(column))) for column in (self.pieces, self.busy))
+        pieces, busy = (column[length:] - column[:-length] for column in sums)
         return pieces, busy
 
 
@@ -102,83 +102,98 @@ def repeating(timeline: pd.DataFrame) -> Repeats | None:
     """Return the groups of command buffers that repeat; None where none do."""
     if len(timeline) < FEWEST:
         return None
-    begun, committed, completed = (
+    begin_times, committed, completed = (
         timeline[name].to_numpy(dtype=np.int64, na_value=NEVER)
         for name in ("begun", "committed", "completed")
     )
-    started, ended, busy, pieces = (
+    started, end_times, busy, pieces = (
         timeline[name].to_numpy(dtype=np.int64) for name in ("started", "ended", "busy", "encoders")
     )
-    begun = np.where(begun == NEVER, np.where(committed == NEVER, started, committed), begun)
-    pauses = np.maximum(begun[1:] - np.where(committed == NEVER, ended, committed)[:-1], 0)
-    reported = np.maximum.accumulate(np.maximum(ended, completed))
-    for splits in _splits(pauses, begun[1:] >= reported[:-1]):
-        groups = _grouped(splits, pieces, busy, pauses)
-        at, length = _iterations(groups)
-        parts = _parted(groups, at, pieces) if length == 1 else splits
+    begin_times = np.where(
+        begin_times == NEVER, np.where(committed == NEVER, started, committed), begin_times
+    )
+    pauses = np.maximum(
+        begin_times[1:] - np.where(committed == NEVER, end_times, committed)[:-1], 0
+    )
+    reported = np.maximum.accumulate(np.maximum(end_times, completed))
+    for splits in _splits(pauses, begin_times[1:] >= reported[:-1]):
+        groups = _group_buffers(splits, pieces, busy, pauses)
+        first_groups, length = _iterations(groups)
+        parts = _find_inner_splits(groups, first_groups, pieces) if length == 1 else splits
         if (parts & ~splits).any():
-            groups = _grouped(splits | parts, pieces, busy, pauses)
-            at, length = _iterations(groups)
-        members = (at[:, np.newaxis] + np.arange(length)).ravel()
-        if at.size < FEWEST or groups.busy[members].sum() < OF_WORK * busy.sum():
+            groups = _group_buffers(splits | parts, pieces, busy, pauses)
+            first_groups, length = _iterations(groups)
+        members = (first_groups[:, np.newaxis] + np.arange(length)).ravel()
+        if first_groups.size < FEWEST or groups.busy[members].sum() < OF_WORK * busy.sum():
             continue
-        last = np.append(groups.first[1:], len(timeline)) - 1
-        starts, ends = begun[groups.first[at]], reported[last[at + length - 1]]
-        follows = at[1:] == at[:-1] + length
+        last_rows = np.append(groups.first_rows[1:], len(timeline)) - 1
+        starts, ends = (
+            begin_times[groups.first_rows[first_groups]],
+            reported[last_rows[first_groups + length - 1]],
+        )
+        follows = first_groups[1:] == first_groups[:-1] + length
         ends[:-1] = np.where(follows, starts[1:], ends[:-1])
         # What waits for work from before the loop takes that work's time.
-        before = int(np.max(ended[: groups.first[at[0]]], initial=NEVER))
-        own = int(np.searchsorted(starts, before))
-        own *= starts.size - own >= FEWEST
+        load_end = int(np.max(end_times[: groups.first_rows[first_groups[0]]], initial=NEVER))
+        skipped_iterations = int(np.searchsorted(starts, load_end))
+        skipped_iterations *= starts.size - skipped_iterations >= FEWEST
         ends = np.maximum(ends, starts + 1)
-        usual = np.median(groups.busy[members].reshape(-1, length), axis=0)
-        profile = tuple(np.rint(usual).astype(np.int64).tolist())
-        return Repeats(starts[own:], ends[own:], length, _share(groups, at, length), profile)
+        median_times = np.median(groups.busy[members].reshape(-1, length), axis=0)
+        profile = tuple(np.rint(median_times).astype(np.int64).tolist())
+        return Repeats(
+            starts[skipped_iterations:],
+            ends[skipped_iterations:],
+            length,
+            _share(groups, first_groups, length),
+            profile,
+        )
     return None
 
 
-def _share(groups: _BufferGroups, at: Places, length: int) -> float:
+def _share(groups: _BufferGroups, first_groups: Places, length: int) -> float:
     """Return the part of the groups that belong to iterations with the usual number of pieces."""
-    whole = groups.rows(length)[0][at]
-    usual = np.bincount(whole).max()
-    return float(usual * length / (at[-1] + length - at[0]))
+    piece_counts = groups.rows(length)[0][first_groups]
+    common_count = np.bincount(piece_counts).max()
+    return float(common_count * length / (first_groups[-1] + length - first_groups[0]))
 
 
 def begins_of(timeline: pd.DataFrame) -> Times:
     """Return when the host began each command buffer, as far as that is known."""
-    begun = timeline["begun"].fillna(timeline["committed"]).fillna(timeline["started"])
-    return begun.to_numpy(dtype=np.int64)
+    begin_times = timeline["begun"].fillna(timeline["committed"]).fillna(timeline["started"])
+    return begin_times.to_numpy(dtype=np.int64)
 
 
 def reported_ends(timeline: pd.DataFrame, starts: Times, ends: Times) -> Times:
     """Return when all work that began in each stretch was reported complete."""
-    at = timeline["started"].to_numpy(dtype=np.int64)
+    start_times = timeline["started"].to_numpy(dtype=np.int64)
     done = timeline["completed"].fillna(timeline["ended"]).to_numpy(dtype=np.int64)
     latest = np.maximum.accumulate(np.maximum(done, timeline["ended"].to_numpy(np.int64)))
-    last = np.searchsorted(at, ends, side="left") - 1
-    return np.where(last >= 0, latest[np.maximum(last, 0)], starts)
+    last_rows = np.searchsorted(start_times, ends, side="left") - 1
+    return np.where(last_rows >= 0, latest[np.maximum(last_rows, 0)], starts)
 
 
-def _grouped(splits: Flags, pieces: Times, busy: Times, pauses: Times) -> _BufferGroups:
-    first = np.concatenate(([0], np.flatnonzero(splits) + 1))
-    last = np.append(first[1:], pieces.size) - 1
-    held, took = (np.add.reduceat(each, first) for each in (pieces, busy))
-    return _BufferGroups(first, held, took, np.append(pauses, -1)[last], bool(splits.any()))
+def _group_buffers(splits: Flags, pieces: Times, busy: Times, pauses: Times) -> _BufferGroups:
+    first_rows = np.concatenate(([0], np.flatnonzero(splits) + 1))
+    last_rows = np.append(first_rows[1:], pieces.size) - 1
+    piece_sums, took = (np.add.reduceat(column, first_rows) for column in (pieces, busy))
+    return _BufferGroups(
+        first_rows, piece_sums, took, np.append(pauses, -1)[last_rows], bool(splits.any())
+    )
 
 
-def _parted(groups: _BufferGroups, at: Places, pieces: Times) -> Flags:
+def _find_inner_splits(groups: _BufferGroups, first_groups: Places, pieces: Times) -> Flags:
     """Return where groups have to be split that hold several iterations without a pause.
 
     So it is after a pause that stood out: what had been handed over ahead is used up by then.
     """
-    none = np.zeros(pieces.size - 1, bool)
-    if not at.size:
-        return none
-    usual = int(np.bincount(groups.pieces[at]).argmax())
-    several = (groups.pieces > usual) & (groups.pieces % usual == 0)
-    sizes, sums = np.diff(np.append(groups.first, pieces.size)), np.cumsum(pieces)
-    before = np.repeat(sums[groups.first] - pieces[groups.first], sizes)
-    return (np.repeat(several, sizes) & ((sums - before) % usual == 0))[:-1]
+    no_splits = np.zeros(pieces.size - 1, bool)
+    if not first_groups.size:
+        return no_splits
+    usual_pieces = int(np.bincount(groups.pieces[first_groups]).argmax())
+    holds_several = (groups.pieces > usual_pieces) & (groups.pieces % usual_pieces == 0)
+    sizes, sums = np.diff(np.append(groups.first_rows, pieces.size)), np.cumsum(pieces)
+    pieces_before = np.repeat(sums[groups.first_rows] - pieces[groups.first_rows], sizes)
+    return (np.repeat(holds_several, sizes) & ((sums - pieces_before) % usual_pieces == 0))[:-1]
 
 
 def _splits(pauses: Times, drained: Flags) -> Iterator[Flags]:
@@ -194,39 +209,39 @@ def _splits(pauses: Times, drained: Flags) -> Iterator[Flags]:
 
 def _iterations(groups: _BufferGroups) -> tuple[Places, int]:
     """Return the first group of each iteration, and how many groups an iteration has."""
-    none = np.empty(0, np.intp), 1
+    no_iterations = np.empty(0, np.intp), 1
     if groups.number < FEWEST:
-        return none
-    alike = groups.alike(1)
-    if alike.mean() >= _MOSTLY:
-        alike = groups.alike(1, pauses=False)  # some pauses stand out
-    stretch = _stretch(groups, alike, 1)
+        return no_iterations
+    alike_groups = groups.find_alike(1)
+    if alike_groups.mean() >= _MOSTLY:
+        alike_groups = groups.find_alike(1, pauses=False)  # some pauses stand out
+    stretch = _stretch(groups, alike_groups, 1)
     if stretch is not None:
         # Where nothing splits and all are alike, nothing tells where an iteration begins.
-        return (np.arange(*stretch), 1) if groups.split else none
+        return (np.arange(*stretch), 1) if groups.split else no_iterations
     length = _length(groups.sample()) or _round(groups.sample())
     if length is not None:
-        alike = groups.alike(length)
-        stretch = _stretch(groups, alike, length)
+        alike_groups = groups.find_alike(length)
+        stretch = _stretch(groups, alike_groups, length)
         if stretch is not None:
-            return _in_rows(groups, alike, *stretch, length), length
+            return _in_rows(groups, alike_groups, *stretch, length), length
     if not groups.split:
-        return none
-    usual = np.bincount(groups.pieces).argmax()
-    stretch = _mostly(groups.pieces == usual)
-    return (np.arange(*stretch), 1) if stretch[1] - stretch[0] >= FEWEST else none
+        return no_iterations
+    usual_pieces = np.bincount(groups.pieces).argmax()
+    stretch = _mostly(groups.pieces == usual_pieces)
+    return (np.arange(*stretch), 1) if stretch[1] - stretch[0] >= FEWEST else no_iterations
 
 
 def _length(groups: _BufferGroups) -> int | None:
     """Return the length of the shortest row that repeats clearly; None where none does."""
-    single = groups.alike(1)
+    single = groups.find_alike(1)
     for length in range(2, min(_LONGEST, groups.number // FEWEST) + 1):
-        alike = groups.alike(length)
-        begin, end = _mostly(alike)
+        alike_groups = groups.find_alike(length)
+        begin, end = _mostly(alike_groups)
         if end - begin + length < FEWEST * length:
             continue
         chance = _SIGMAS * np.sqrt(0.5 / (end - begin))  # of two shares of one half
-        by = alike[begin:end].mean() - single[begin : end + length - 1].mean()
+        by = alike_groups[begin:end].mean() - single[begin : end + length - 1].mean()
         if by > max(_CLEARER, chance):
             return length
     return None
@@ -234,24 +249,26 @@ def _length(groups: _BufferGroups) -> int | None:
 
 def _round(groups: _BufferGroups) -> int | None:
     """Return the length of a row of unlike groups that comes again, however alike most of it is."""
-    found = find_round(_compared(groups, slice(None)))
-    return None if found is None or found.times < FEWEST else found.length
+    group_round = find_round(_make_group_row(groups, slice(None)))
+    return None if group_round is None or group_round.times < FEWEST else group_round.length
 
 
-def _compared(groups: _BufferGroups, part: slice) -> GroupRow:
+def _make_group_row(groups: _BufferGroups, part: slice) -> GroupRow:
     """Return what is compared of groups, with the pause before each."""
     pauses = np.concatenate(([0], groups.pauses[:-1]))[part]
     pieces = groups.pieces[part]
     return GroupRow(pieces, groups.busy[part], pauses, np.zeros(pieces.size, np.int64))
 
 
-def _stretch(groups: _BufferGroups, alike: Flags, length: int) -> tuple[int, int] | None:
+def _stretch(groups: _BufferGroups, alike_groups: Flags, length: int) -> tuple[int, int] | None:
     """Return the stretch of groups that repeats, of one loop; None where no stretch does.
 
     Where a row of groups is unlike the one behind it, rows before and behind that break are
     compared: an iteration that stands out has like ones on both sides, two loops have not.
     """
-    turns = np.flatnonzero(np.diff(np.concatenate(([False], alike, [False])).astype(np.int8)))
+    turns = np.flatnonzero(
+        np.diff(np.concatenate(([False], alike_groups, [False])).astype(np.int8))
+    )
     begins, ends = turns[::2], turns[1::2]
     if not begins.size:
         return None
@@ -259,18 +276,18 @@ def _stretch(groups: _BufferGroups, alike: Flags, length: int) -> tuple[int, int
     tail = _medians(busy, np.maximum(ends[:-1] - _LOOK, 0), ends[:-1])
     head = _medians(busy, begins[1:], np.minimum(begins[1:] + _LOOK, busy.size))
     spread = float(np.median(np.abs(np.diff(busy)))) if busy.size > 1 else 0.0
-    like = np.abs(tail - head) <= np.maximum(_LEVEL * np.maximum(tail, head), _FAR * spread)
-    like &= pieces[ends[:-1] - 1] == pieces[begins[1:]]
-    found = [[int(begins[0]), int(ends[0]), int(ends[0] - begins[0])]]
-    runs = zip(begins[1:].tolist(), ends[1:].tolist(), like.tolist(), strict=True)
-    for begin, end, same in runs:
-        last = found[-1]
-        if same and begin - last[1] <= last[2]:
-            last[1:] = [end, last[2] + end - begin]
+    same_loops = np.abs(tail - head) <= np.maximum(_LEVEL * np.maximum(tail, head), _FAR * spread)
+    same_loops &= pieces[ends[:-1] - 1] == pieces[begins[1:]]
+    stretches = [[int(begins[0]), int(ends[0]), int(ends[0] - begins[0])]]
+    runs = zip(begins[1:].tolist(), ends[1:].tolist(), same_loops.tolist(), strict=True)
+    for begin, end, is_same_loop in runs:
+        last_stretch = stretches[-1]
+        if is_same_loop and begin - last_stretch[1] <= last_stretch[2]:
+            last_stretch[1:] = [end, last_stretch[2] + end - begin]
         else:
-            found.append([begin, end, end - begin])
+            stretches.append([begin, end, end - begin])
     sums = np.concatenate(([0], np.cumsum(groups.busy)))
-    begin, end, alike_ones = max(found, key=lambda run: sums[run[1] + length] - sums[run[0]])
+    begin, end, alike_ones = max(stretches, key=lambda run: sums[run[1] + length] - sums[run[0]])
     if alike_ones < _ALIKE * (end - begin) or end - begin + length < FEWEST * length:
         return None
     if sums[end + length] - sums[begin] < OF_WORK * sums[-1]:
@@ -281,8 +298,8 @@ def _stretch(groups: _BufferGroups, alike: Flags, length: int) -> tuple[int, int
 def _medians(values: Times, begins: Places, ends: Places) -> NDArray[np.float64]:
     """Return the median of the values in each stretch [begin, end) of at most `_LOOK` of them."""
     places = begins[:, np.newaxis] + np.arange(_LOOK)
-    inside = places < ends[:, np.newaxis]
-    values = np.where(inside, values[np.minimum(places, values.size - 1)], FOREVER)
+    in_stretch = places < ends[:, np.newaxis]
+    values = np.where(in_stretch, values[np.minimum(places, values.size - 1)], FOREVER)
     values.sort(axis=1)
     numbers = ends - begins
     rows = np.arange(begins.size)
@@ -296,20 +313,26 @@ def _mostly(flags: Flags) -> tuple[int, int]:
     """
     scores = np.where(flags, 1.0, -_ALIKE / (1 - _ALIKE))
     sums = np.concatenate(([0.0], np.cumsum(scores)))
-    least = np.minimum.accumulate(sums)
-    end = int(np.argmax(sums - least))
+    lowest_sums = np.minimum.accumulate(sums)
+    end = int(np.argmax(sums - lowest_sums))
     return int(np.argmin(sums[: end + 1])), end
 
 
-def _in_rows(groups: _BufferGroups, alike: Flags, begin: int, end: int, length: int) -> Places:
+def _in_rows(
+    groups: _BufferGroups, alike_groups: Flags, begin: int, end: int, length: int
+) -> Places:
     """Return where rows of so many groups begin in a stretch, the longest pause before each."""
-    at = begin + find_begin(_compared(groups, slice(begin, end)), length)
-    found = list[int]()
-    while at + length <= end:
-        row = alike[max(0, at - length) : at] if found else alike[at : at + length]
+    position = begin + find_begin(_make_group_row(groups, slice(begin, end)), length)
+    row_begins = list[int]()
+    while position + length <= end:
+        row = (
+            alike_groups[max(0, position - length) : position]
+            if row_begins
+            else alike_groups[position : position + length]
+        )
         if row.mean() >= _ALIKE:
-            found.append(at)
-            at += length
+            row_begins.append(position)
+            position += length
         else:
-            at += 1
-    return np.array(found, np.intp)
+            position += 1
+    return np.array(row_begins, np.intp)

@@ -12,7 +12,7 @@ from tracekit.analysis.idle.pieces import Cause, Party
 from tracekit.analysis.idle.polls import find_polling
 from tracekit.analysis.idle.samples import host_words, other_thread
 from tracekit.analysis.idle.threads import threads_of
-from tracekit.analysis.idle.work import covered
+from tracekit.analysis.idle.work import union_target_rows
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import NEVER, IntervalSet, Window, clip, spans
 from tracekit.analysis.iterations import Loop, unit
@@ -33,15 +33,15 @@ _FEW_PIECES = 2.0  # in a command buffer that holds one launch
 _LITTLE_WORK = 500_000  # ns in a command buffer, on the device
 
 
-def each(number: int, iterations: pd.DataFrame | None) -> str:
+def describe_rate(number: int, iterations: pd.DataFrame | None) -> str:
     """Say how many that are per step or iteration and per token; nothing where neither is known."""
     if iterations is None or iterations.empty:
         return ""
-    said = f", {count(number / len(iterations))} per {unit(iterations)}"
+    rate_text = f", {count(number / len(iterations))} per {unit(iterations)}"
     try:
-        return f"{said} and {count(number / steady_tokens(iterations))} per token"
+        return f"{rate_text} and {count(number / steady_tokens(iterations))} per token"
     except Unavailable:
-        return said
+        return rate_text
 
 
 def rate_facts(number: int, iterations: pd.DataFrame | None) -> tuple[Fact, ...]:
@@ -62,25 +62,25 @@ def rate_facts(number: int, iterations: pd.DataFrame | None) -> tuple[Fact, ...]
     )
 
 
-def between_iterations(held: Gaps, iterations: pd.DataFrame) -> NDArray[np.bool_]:
+def between_iterations(waits: Gaps, iterations: pd.DataFrame) -> NDArray[np.bool_]:
     """Tell which waits lie between two iterations: those that a loop needs which reads each one.
 
     An iteration starts between the wait and the next commit, or the last one ends there.
     """
     begins, stops = spans(iterations)
     marks = np.sort(np.append(begins, stops.max()))
-    before = np.searchsorted(marks, held.starts, side="left")
-    return np.searchsorted(marks, held.ends + _NEAR, side="right") > before
+    earlier_marks = np.searchsorted(marks, waits.starts, side="left")
+    return np.searchsorted(marks, waits.ends + _NEAR, side="right") > earlier_marks
 
 
-def per_iteration(held: Gaps, iterations: pd.DataFrame) -> float:
+def per_iteration(waits: Gaps, iterations: pd.DataFrame) -> float:
     """Return how many waits an iteration has on average; of several variants the most."""
     ordered = iterations.sort_values("start", kind="stable")
     variants = pd.Series("", ordered.index)
     if "variant" in ordered:
         variants = ordered["variant"].fillna("").astype(str)
     codes, names = pd.factorize(variants)
-    places = np.searchsorted(spans(ordered)[0], held.starts, side="right") - 1
+    places = np.searchsorted(spans(ordered)[0], waits.starts, side="right") - 1
     counts = np.bincount(places[places >= 0], minlength=len(ordered))
     totals = np.bincount(codes, weights=counts, minlength=len(names))
     return float((totals / np.bincount(codes)).max())
@@ -103,14 +103,14 @@ def habits_of(
     encoders: pd.DataFrame | None,
 ) -> Habits:
     """Return what advice on idle time depends on."""
-    held = gaps_of_waits(gaps, "yes", "unknown")
+    wait_gaps = gaps_of_waits(gaps, "yes", "unknown")
     buffers = loop.rows(timeline, "started")
     ways = parties[Party.WAY_THERE] + parties[Party.WAY_BACK]
-    waits = None if held.count else 0.0
+    waits = None if wait_gaps.count else 0.0
     if iterations is not None and not iterations.empty:
-        waits = per_iteration(held, iterations)
+        waits = per_iteration(wait_gaps, iterations)
     idle, load = idle_time(gaps), loaded_time(loaded)
-    per_wait = len(buffers) / held.count if held.count else None
+    per_wait = len(buffers) / wait_gaps.count if wait_gaps.count else None
     boundaries = gaps_of(gaps, Cause.BETWEEN_BUFFERS)
     encoding = _encoding(encoders, loaded) / max(1, load)
     return Habits(
@@ -119,19 +119,19 @@ def habits_of(
         encoding=encoding,
         encoding_rises=rising_encoding(buffers) is not None,
         late_commit=_commits_late(shares, idle, per_wait),
-        period=load / held.count if held.count else None,
+        period=load / wait_gaps.count if wait_gaps.count else None,
         idle=idle / max(1, load),
         small_buffers=_are_small(buffers, iterations),
         apart=_are_small(buffers, iterations) and _idles_within(gaps, iterations),
         quantum=max((find_polling(thread)[0] for thread in threads_of(timeline)), default=0),
         boundary=boundaries.median,
         until_encoding=gaps_of(gaps, Cause.HOST).median,
-        host_longer=host_time(held, timeline, loaded) > int(buffers["busy"].sum()),
+        host_longer=host_time(wait_gaps, timeline, loaded) > int(buffers["busy"].sum()),
         small_work=ways > parties[Party.WORKS] if savings is None else savings.is_by_round_trips,
-        lost=None if residency is None else residency.lost,
+        lost_wiring=None if residency is None else residency.has_lost_residency,
         outgrown=None if room is None else room.outgrown,
         other_stream=other_thread(gaps, cpu_profile, submissions),
-        meanwhile=host_words(meanwhile),
+        host_activity=host_words(meanwhile),
     )
 
 
@@ -142,9 +142,12 @@ def _encoding(encoders: pd.DataFrame | None, loaded: pd.DataFrame) -> int:
     """
     if encoders is None or "tid" not in encoders:
         return 0
-    own = encoders[encoders["target"]]
+    target_encoders = encoders[encoders["target"]]
     windows = spans(loaded)
-    times = [int(covered(rows).within(*windows).sum()) for _, rows in own.groupby("tid")]
+    times = [
+        int(union_target_rows(rows).measure_within(*windows).sum())
+        for _, rows in target_encoders.groupby("tid")
+    ]
     return max(times, default=0)
 
 
@@ -153,20 +156,20 @@ def rising_encoding(buffers: pd.DataFrame) -> TrendLine | None:
 
     It has to rise all the time, by half of what it is at first, and surely so.
     """
-    known = buffers.dropna(subset=["begun", "committed"]).sort_values("committed")
-    taken = known["committed"].to_numpy(dtype=np.float64) - known["begun"].to_numpy(
-        dtype=np.float64
-    )
-    line = fit_trend(taken)
-    if line is None or not line.is_steady or line.first <= 0:
+    timed_buffers = buffers.dropna(subset=["begun", "committed"]).sort_values("committed")
+    encoding_times = timed_buffers["committed"].to_numpy(dtype=np.float64) - timed_buffers[
+        "begun"
+    ].to_numpy(dtype=np.float64)
+    line = fit_trend(encoding_times)
+    if line is None or not line.is_steady or line.first_value <= 0:
         return None
     return line if line.least_share >= _GROWS else None
 
 
 def _commits_late(shares: dict[Cause, int], idle: int, buffers: float | None) -> bool:
     """Tell whether most idle time is that of a host that encodes one command buffer for a wait."""
-    one = buffers is not None and buffers <= MANY_WAITS
-    return one and shares[Cause.ENCODING] > _MOST * idle
+    has_one_buffer = buffers is not None and buffers <= MANY_WAITS
+    return has_one_buffer and shares[Cause.ENCODING] > _MOST * idle
 
 
 def _are_small(buffers: pd.DataFrame, iterations: pd.DataFrame | None) -> bool:
@@ -183,29 +186,29 @@ def _idles_within(gaps: pd.DataFrame, iterations: pd.DataFrame | None) -> bool:
     """Tell whether most of the idle time lies within iterations."""
     if iterations is None:
         return False
-    every = gaps_of(gaps, *Cause)
-    inner = ~between_iterations(every, iterations)
-    return int(every.lost[inner].sum()) > _MOST * int(every.lost.sum())
+    all_gaps = gaps_of(gaps, *Cause)
+    inner = ~between_iterations(all_gaps, iterations)
+    return int(all_gaps.lost_times[inner].sum()) > _MOST * int(all_gaps.lost_times.sum())
 
 
-def host_time(held: Gaps, timeline: pd.DataFrame, loaded: pd.DataFrame) -> int:
+def host_time(waits: Gaps, timeline: pd.DataFrame, loaded: pd.DataFrame) -> int:
     """Return how long the host prepared work while there was load, at least; ns.
 
     That is, in each of the gaps after a wait, from the report of all earlier work to the commit of
     the next; outside of them, from the beginning of each command buffer's encoding to its commit.
     """
-    begun, committed, completed = (
+    begin_times, committed, completed = (
         timeline[name].to_numpy(dtype=np.int64, na_value=NEVER)
         for name in ("begun", "committed", "completed")
     )
     started = timeline["started"].to_numpy(dtype=np.int64)
     reported = np.maximum.accumulate(completed)
-    after = np.minimum(np.searchsorted(started, held.ends, side="left"), started.size - 1)
-    prepared = reported[np.maximum(after - 1, 0)], committed[after]
-    starts = np.concatenate((np.where(begun == NEVER, committed, begun), prepared[0]))
+    next_rows = np.minimum(np.searchsorted(started, waits.ends, side="left"), started.size - 1)
+    prepared = reported[np.maximum(next_rows - 1, 0)], committed[next_rows]
+    starts = np.concatenate((np.where(begin_times == NEVER, committed, begin_times), prepared[0]))
     ends = np.concatenate((committed, prepared[1]))
     prepared = clip(starts, ends, int(started[0]), int(ends.max()))
-    return int(IntervalSet.of(*prepared).within(*spans(loaded)).sum())
+    return int(IntervalSet.from_spans(*prepared).measure_within(*spans(loaded)).sum())
 
 
 def annotated_readbacks(annotations: pd.DataFrame | None, window: Window) -> Gaps | None:
@@ -230,9 +233,11 @@ def in_flight(timeline: pd.DataFrame, window: Window) -> float:
         timeline[name].to_numpy(dtype=np.int64, na_value=NEVER)
         for name in ("committed", "completed")
     )
-    known = (committed != NEVER) & (completed >= committed)
+    has_both_times = (committed != NEVER) & (completed >= committed)
     require_lives(timeline)
-    starts, ends = clip(committed[known], completed[known], window.start, window.end)
+    starts, ends = clip(
+        committed[has_both_times], completed[has_both_times], window.start, window.end
+    )
     return float((ends - starts).sum() / window.length)
 
 

@@ -26,32 +26,33 @@ Numbers = NDArray[np.float64]
 class TrendLine:
     """A line through numbers, in their unit, and per place.
 
-    `slope` lies between `lower` and `upper` with 95 %; `first` and `last` are the line's values at
-    the first and the last place. `halves` are the slopes of the first and the second half alone.
+    `slope` lies between `lower` and `upper` with 95 %; `first_value` and `last_value` are the
+    line's values at the first and the last place. `halves` are the slopes of the first and the
+    second half alone.
     """
 
     number: int
     slope: float
     lower: float
     upper: float
-    first: float
-    last: float
+    first_value: float
+    last_value: float
     halves: tuple[float, float]
 
     @property
     def rise(self) -> float:
         """By how much the line rises from its first place to its last."""
-        return self.last - self.first
+        return self.last_value - self.first_value
 
     @property
     def share(self) -> float:
         """The rise, as a share of the first value."""
-        return self.rise / self.first if self.first > 0 else 0.0
+        return self.rise / self.first_value if self.first_value > 0 else 0.0
 
     @property
     def least_share(self) -> float:
         """The rise that there is at least, by the lower bound, as a share of the first value."""
-        if not self.slope or self.first <= 0:
+        if not self.slope or self.first_value <= 0:
             return 0.0
         return self.share * self.lower / self.slope
 
@@ -63,9 +64,9 @@ class TrendLine:
         """
         return all(half * self.slope > 0 and half / self.slope >= _HALF for half in self.halves)
 
-    def at(self, place: float) -> float:
+    def predict(self, place: float) -> float:
         """Return where the line leads: its value at a place, counted from the first one."""
-        return self.first + self.slope * place
+        return self.first_value + self.slope * place
 
 
 def fit_trend(values: ArrayLike) -> TrendLine | None:
@@ -78,7 +79,7 @@ def fit_trend(values: ArrayLike) -> TrendLine | None:
     numbers = numbers[np.isfinite(numbers)]
     if numbers.size < FEWEST:
         return None
-    x, y = _grouped(places, numbers)
+    x, y = _group_medians(places, numbers)
     slopes = _slopes(x, y)
     slope = float(np.median(slopes))
     level = float(np.median(y - slope * x))
@@ -91,41 +92,43 @@ def fit_trend(values: ArrayLike) -> TrendLine | None:
         slope=slope,
         lower=lower,
         upper=upper,
-        first=level + slope * float(places[0]),
-        last=level + slope * float(places[-1]),
+        first_value=level + slope * float(places[0]),
+        last_value=level + slope * float(places[-1]),
         halves=(early, late),
     )
 
 
-def _grouped(places: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
+def _group_medians(places: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
     """Return the values, or where there are very many the medians of equal groups of them."""
     size = -(-numbers.size // _MOST)
     if size == 1:
         return places, numbers
-    whole = numbers.size // size * size
-    x, y = (np.median(each[:whole].reshape(-1, size), axis=1) for each in (places, numbers))
+    trimmed_size = numbers.size // size * size
+    x, y = (
+        np.median(column[:trimmed_size].reshape(-1, size), axis=1) for column in (places, numbers)
+    )
     return x, y
 
 
 def _slopes(x: Numbers, y: Numbers) -> Numbers:
     """Return the slopes of all pairs, in order."""
-    one, other = np.triu_indices(x.size, 1)
-    return np.sort((y[other] - y[one]) / (x[other] - x[one]))
+    earlier_places, later_places = np.triu_indices(x.size, 1)
+    return np.sort((y[later_places] - y[earlier_places]) / (x[later_places] - x[earlier_places]))
 
 
-def _interval(slopes: Numbers, y: Numbers, rest: Numbers) -> tuple[float, float]:
+def _interval(slopes: Numbers, y: Numbers, residuals: Numbers) -> tuple[float, float]:
     """Return the 95 % interval of the median slope; nothing is known where it has no end."""
     number = y.size
     ties = np.unique(y, return_counts=True)[1].astype(np.float64)
     variance = number * (number - 1) * (2 * number + 5)
     variance -= float((ties * (ties - 1) * (2 * ties + 5)).sum())
-    beside = rest - np.median(rest)
-    squares = float((beside**2).sum())
-    together = float((beside[1:] * beside[:-1]).sum()) / squares if squares else 0.0
-    together = min(max(together, 0.0), _LARGEST)
-    reach = _SURE * np.sqrt(max(0.0, variance) / 18 * (1 + together) / (1 - together))
-    low = int(np.floor((slopes.size - reach) / 2))
-    high = int(np.ceil((slopes.size + reach) / 2))
-    lower = float(slopes[low]) if low >= 0 else -np.inf
-    upper = float(slopes[high]) if high < slopes.size else np.inf
+    deviations = residuals - np.median(residuals)
+    squares = float((deviations**2).sum())
+    correlation = float((deviations[1:] * deviations[:-1]).sum()) / squares if squares else 0.0
+    correlation = min(max(correlation, 0.0), _LARGEST)
+    reach = _SURE * np.sqrt(max(0.0, variance) / 18 * (1 + correlation) / (1 - correlation))
+    lower_rank = int(np.floor((slopes.size - reach) / 2))
+    upper_rank = int(np.ceil((slopes.size + reach) / 2))
+    lower = float(slopes[lower_rank]) if lower_rank >= 0 else -np.inf
+    upper = float(slopes[upper_rank]) if upper_rank < slopes.size else np.inf
     return lower, upper

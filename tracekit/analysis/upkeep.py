@@ -23,12 +23,12 @@ WIRE = "Wire Memory"
 
 def allocations(resource_allocations: pd.DataFrame, window: Window) -> pd.DataFrame:
     """Return the rows of resources that the target allocated in the window."""
-    own = resource_allocations[resource_allocations["target"]]
-    known = own["event"].fillna("no name") == ALLOCATION
-    if not own.empty and not known.any():
-        words = ", ".join(sorted(set(own["event"].fillna("no name").astype(str))))
+    target_rows = resource_allocations[resource_allocations["target"]]
+    is_allocation = target_rows["event"].fillna("no name") == ALLOCATION
+    if not target_rows.empty and not is_allocation.any():
+        words = ", ".join(sorted(set(target_rows["event"].fillna("no name").astype(str))))
         raise Unavailable(f"which events of resources are allocations is not known: {words}.")
-    return window.rows(own[known], "time")
+    return window.rows(target_rows[is_allocation], "time")
 
 
 def wirings(driver_events: pd.DataFrame) -> pd.DataFrame:
@@ -49,7 +49,7 @@ def of_the_service(activity: pd.DataFrame) -> pd.DataFrame:
     return activity[activity["process"].fillna("").str.contains(_SERVICE, case=False)]
 
 
-def counted(device: Device, specializations: pd.DataFrame | None) -> pd.DataFrame | None:
+def select_pipelines(device: Device, specializations: pd.DataFrame | None) -> pd.DataFrame | None:
     """Return the pipelines that the workload counts; None where it names none on a GPU."""
     if specializations is not None and not specializations.empty:
         return specializations
@@ -87,7 +87,7 @@ def growing_sizes(resources: pd.DataFrame, window: Window) -> tuple[int, int] | 
             return None
         means[place] = _mean_of_largest(part_sizes)
     pairs = combinations(range(PARTS), 2)
-    balance = sum(int(np.sign(means[later] - means[earlier])) for earlier, later in pairs)
+    balance = sum(int(np.sign(means[later] - means[earlier_part])) for earlier_part, later in pairs)
     if balance < _RISING or means[-1] < _LARGER * means[0]:
         return None
     return round(means[0]), round(means[-1])
@@ -105,7 +105,7 @@ class MemoryLevels:
     """
 
     table: str
-    what: str
+    description: str
     starts: Times
     ends: Times
     sizes: NDArray[np.int64]
@@ -116,7 +116,7 @@ class Trend:
     """The lowest level (bytes) of each of eight equal parts of a window, which `bounds` bound."""
 
     table: str
-    what: str
+    description: str
     bounds: Times
     floors: NDArray[np.int64]
 
@@ -148,47 +148,48 @@ def levels(
 ) -> list[MemoryLevels]:
     """Return what is known of the target's memory, of each of its processes: the GPU's first."""
     reasons: list[str] = []
-    for frame, make in ((allocated_sizes, _allocated), (process_samples, _resident)):
+    for frame, make in ((allocated_sizes, _read_allocated_levels), (process_samples, _resident)):
         try:
             if frame is None:
                 continue
-            own = of_target(frame, targets)
-            return [make(rows) for _, rows in own.groupby("pid", sort=True)]
+            target_rows = of_target(frame, targets)
+            return [make(rows) for _, rows in target_rows.groupby("pid", sort=True)]
         except Unavailable as reason:
             reasons.append(str(reason))
-    why = " ".join(reasons) or (
+    reason_text = " ".join(reasons) or (
         "neither allocated sizes (metal-current-allocated-size) nor samples of the process were "
         "recorded."
     )
-    raise Unavailable(why)
+    raise Unavailable(reason_text)
 
 
-def trend(known: list[MemoryLevels], window: Window) -> Trend:
+def trend(memory_levels: list[MemoryLevels], window: Window) -> Trend:
     """Return how the lowest levels went, of all processes together."""
     bounds = np.linspace(window.start, window.end, PARTS + 1).astype(np.int64)
     floors = np.zeros(PARTS, np.int64)
-    for level in known:
+    for level in memory_levels:
         for part in range(PARTS):
             there = (level.starts < bounds[part + 1]) & (level.ends > bounds[part])
             if not there.any():
                 raise Unavailable(
-                    f"{level.what} is not known in all parts of {window.name}, which is too short "
+                    f"{level.description} is not known in all parts of {window.name}, which is "
+                    "too short "
                     "for its samples."
                 )
             floors[part] += level.sizes[there].min()
-    return Trend(known[0].table, known[0].what, bounds, floors)
+    return Trend(memory_levels[0].table, memory_levels[0].description, bounds, floors)
 
 
-def _allocated(rows: pd.DataFrame) -> MemoryLevels:
-    known = rows.dropna(subset=["size"])
-    starts = known["start"].to_numpy(dtype=np.int64)
-    lengths = known["duration"].fillna(0).to_numpy(dtype=np.int64)
-    sizes = known["size"].to_numpy(dtype=np.int64)
+def _read_allocated_levels(rows: pd.DataFrame) -> MemoryLevels:
+    sized_rows = rows.dropna(subset=["size"])
+    starts = sized_rows["start"].to_numpy(dtype=np.int64)
+    lengths = sized_rows["duration"].fillna(0).to_numpy(dtype=np.int64)
+    sizes = sized_rows["size"].to_numpy(dtype=np.int64)
     return MemoryLevels("allocated_sizes", "memory of the GPU", starts, starts + lengths, sizes)
 
 
 def _resident(rows: pd.DataFrame) -> MemoryLevels:
-    known = rows.dropna(subset=["memory"])
-    times = known["time"].to_numpy(dtype=np.int64)
-    sizes = known["memory"].to_numpy(dtype=np.int64)
+    sized_rows = rows.dropna(subset=["memory"])
+    times = sized_rows["time"].to_numpy(dtype=np.int64)
+    sizes = sized_rows["memory"].to_numpy(dtype=np.int64)
     return MemoryLevels("process_samples", "resident memory", times, times + 1, sizes)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tracekit.analysis.levers import ProgramKind, advice, brief, title_of
 from tracekit.analysis.rule import Fact, Finding
-from tracekit.base import count, quantity, shipped
+from tracekit.base import count, find_shipped_folder, quantity
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -44,7 +44,7 @@ class ShownFact:
         return bool(self.value)
 
 
-def counted(number: ShownFact | int, noun: str, plural: str = "") -> str:
+def pluralize(number: ShownFact | int, noun: str, plural: str = "") -> str:
     """Return a number with its noun: "1 gap", "1,204 gaps", "2 passes"."""
     value = number.value if isinstance(number, ShownFact) else number
     if not isinstance(value, int):
@@ -57,13 +57,13 @@ def _environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415  30 ms
 
     environment = Environment(
-        loader=FileSystemLoader(shipped("templates") / _FOLDER),
+        loader=FileSystemLoader(find_shipped_folder("templates") / _FOLDER),
         undefined=StrictUndefined,
         autoescape=False,  # noqa: S701  plain text; a page escapes it
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: dict[str, Callable[..., str]] = {"counted": counted}
+    filters: dict[str, Callable[..., str]] = {"counted": pluralize}
     environment.filters.update(filters)
     return environment
 
@@ -73,14 +73,18 @@ def sentence_of(finding: Finding) -> str:
 
     A finding that has no template keeps its own sentence.
     """
-    shown = {fact.name: ShownFact(fact) for fact in finding.facts}
-    sentence = _rendered(finding.wording, shown) if finding.wording else finding.message
-    doubt = _rendered(f"shared/{UNCOMPARED}", shown) if UNCOMPARED in shown else ""
+    shown_facts = {fact.name: ShownFact(fact) for fact in finding.facts}
+    sentence = (
+        _render_template(finding.wording, shown_facts) if finding.wording else finding.message
+    )
+    doubt = (
+        _render_template(f"shared/{UNCOMPARED}", shown_facts) if UNCOMPARED in shown_facts else ""
+    )
     return f"{sentence} {doubt}".rstrip()
 
 
-def _rendered(name: str, shown: dict[str, ShownFact]) -> str:
-    return " ".join(_environment().get_template(f"{name}.txt").render(shown).split())
+def _render_template(name: str, shown_facts: dict[str, ShownFact]) -> str:
+    return " ".join(_environment().get_template(f"{name}.txt").render(shown_facts).split())
 
 
 def put_into_words(finding: Finding) -> Finding:
@@ -116,9 +120,9 @@ def headline(finding: Finding) -> str:
     title = title_of(finding.lever)
     if not title:
         return finding.message
-    shown = {fact.name: ShownFact(fact) for fact in finding.facts}
+    shown_facts = {fact.name: ShownFact(fact) for fact in finding.facts}
     for name, words in _SHARES.items():
-        if name in shown and ("{window}" not in words or "window" in shown):
-            share = words.format(share=shown[name], window=shown.get("window", ""))
+        if name in shown_facts and ("{window}" not in words or "window" in shown_facts):
+            share = words.format(share=shown_facts[name], window=shown_facts.get("window", ""))
             return f"{title}: {share}."
     return f"{title}."

@@ -30,7 +30,7 @@ _DEFAULT = re.compile(
 )
 
 
-def unnamed(name: str) -> bool:
+def is_unnamed(name: str) -> bool:
     """Tell whether a label says nothing of what the work is."""
     return bool(_DEFAULT.match(name.lower()))
 
@@ -79,21 +79,23 @@ class NamedWork:
     def are(self, chore: Chore) -> NDArray[np.bool_]:
         """Tell which pieces are the chore and nothing else, by their names."""
         words = [words_of(name) for name in self.names]
-        named = [bool(chore.value.search(word)) and not _KERNEL.search(word) for word in words]
-        return np.array(named, bool)[self.codes]
+        matches = [bool(chore.value.search(word)) and not _KERNEL.search(word) for word in words]
+        return np.array(matches, bool)[self.codes]
 
     def costs(self, chosen: NDArray[np.bool_]) -> Times:
         """Return what each chosen piece took, its launch included; ns."""
         return (self.ends - self.starts + self.launches)[chosen]
 
-    def most(self, chosen: NDArray[np.bool_], shown: int = 3) -> str:
+    def name_longest(self, chosen: NDArray[np.bool_], number: int = 3) -> str:
         """Name the chosen pieces, those that took most first."""
-        spent = np.bincount(
+        total_times = np.bincount(
             self.codes[chosen], weights=self.costs(chosen), minlength=len(self.names)
         )
-        order = [int(code) for code in np.argsort(-spent, kind="stable") if spent[code] > 0]
-        more = f" and {len(order) - shown} more" if len(order) > shown else ""
-        return ", ".join(f"“{self.names[code]}”" for code in order[:shown]) + more
+        order = [
+            int(code) for code in np.argsort(-total_times, kind="stable") if total_times[code] > 0
+        ]
+        more = f" and {len(order) - number} more" if len(order) > number else ""
+        return ", ".join(f"“{self.names[code]}”" for code in order[:number]) + more
 
 
 def named_work(gpu: Device, loop: Window, shader_runs: pd.DataFrame | None) -> NamedWork:
@@ -102,19 +104,19 @@ def named_work(gpu: Device, loop: Window, shader_runs: pd.DataFrame | None) -> N
     Names of shaders are taken where the trace has any, else the labels of the intervals.
     """
     if shader_runs is not None and shader_runs["target"].any():
-        own = shader_runs[shader_runs["target"]]
-        labelled, every = families(own["name"])
+        rows = shader_runs[shader_runs["target"]]
+        labelled, family_names = families(rows["name"])
     else:
-        own, (labelled, every) = gpu.own, gpu.families
-    own = loop.rows(own[["start", "duration"]])
-    if own.empty:
+        rows, (labelled, family_names) = gpu.target_intervals, gpu.families
+    rows = loop.rows(rows[["start", "duration"]])
+    if rows.empty:
         raise Unavailable(f"no work of the target starts in {loop.name}.")
-    own = in_order(own)
-    codes, there = pd.factorize(labelled.loc[own.index])
-    names = tuple(every[code] for code in there)
-    if all(map(unnamed, names)):
+    rows = in_order(rows)
+    codes, there = pd.factorize(labelled.loc[rows.index])
+    names = tuple(family_names[code] for code in there)
+    if all(map(is_unnamed, names)):
         raise Unavailable(f"the labels of the target's work do not name kernels. {_HOW_TO_GET}")
-    starts, ends = spans(own)
+    starts, ends = spans(rows)
     idle = idle_before(starts, ends)
     launches = np.where(idle <= LONGEST_LAUNCH, idle, 0)
     return NamedWork(starts, ends, launches, codes.astype(np.int64), names)
@@ -133,42 +135,46 @@ _CLASSES = {"s": "a scalar", "c": "fewer than 8 elements", "": "8 elements or mo
 _LOOKED_AT = 256
 
 
-def reasons(name: str, earlier: Iterable[str]) -> tuple[str, ...]:
+def reasons(name: str, earlier_names: Iterable[str]) -> tuple[str, ...]:
     """Say in words what a kernel's name has that its nearest earlier namesake has not.
 
     Nothing where the name is not one of MLX's scheme, or has no earlier namesake.
     """
-    stem, _, rest = name.partition("__")
-    if not name.startswith(_OURS) or not rest:
+    stem, _, signature = name.partition("__")
+    if not name.startswith(_OURS) or not signature:
         return ()
-    parts = _PART.findall(rest)
+    parts = _PART.findall(signature)
     namesakes = [
         _PART.findall(namesake.partition("__")[2])
-        for namesake in earlier
+        for namesake in earlier_names
         if namesake.startswith(f"{stem}__")
     ]
     if not namesakes:
         return ()
-    nearest = min(namesakes[-_LOOKED_AT:], key=lambda namesake: len(_changes(namesake, parts)))
-    return tuple(_words(before, after) for before, after in _changes(nearest, parts))
+    nearest_parts = min(
+        namesakes[-_LOOKED_AT:], key=lambda namesake: len(_changes(namesake, parts))
+    )
+    return tuple(
+        _words(old_part, new_part) for old_part, new_part in _changes(nearest_parts, parts)
+    )
 
 
-def _changes(before: list[str], after: list[str]) -> list[tuple[str, str]]:
+def _changes(old_parts: list[str], new_parts: list[str]) -> list[tuple[str, str]]:
     """Return what differs, part by part where both have as many."""
-    if len(before) == len(after):
-        return [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
-    blocks = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    if len(old_parts) == len(new_parts):
+        return [pair for pair in zip(old_parts, new_parts, strict=True) if pair[0] != pair[1]]
+    blocks = SequenceMatcher(None, old_parts, new_parts, autojunk=False).get_opcodes()
     return [
-        ("_".join(before[i:j]), "_".join(after[k:m]))
+        ("_".join(old_parts[i:j]), "_".join(new_parts[k:m]))
         for kind, i, j, k, m in blocks
         if kind != "equal"
     ]
 
 
-def _words(before: str, after: str) -> str:
-    if not (_IS_DTYPE.match(before) and _IS_DTYPE.match(after)):
-        return f"template value {before or 'none'} → {after or 'none'}"
-    old, new = (dtype.rstrip("sc") for dtype in (before, after))
+def _words(old_part: str, new_part: str) -> str:
+    if not (_IS_DTYPE.match(old_part) and _IS_DTYPE.match(new_part)):
+        return f"template value {old_part or 'none'} → {new_part or 'none'}"
+    old, new = (dtype.rstrip("sc") for dtype in (old_part, new_part))
     if old != new:
         return f"dtype {old} → {new}"
-    return f"an input of {_CLASSES[before[len(old) :]]} → {_CLASSES[after[len(new) :]]}"
+    return f"an input of {_CLASSES[old_part[len(old) :]]} → {_CLASSES[new_part[len(new) :]]}"

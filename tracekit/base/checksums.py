@@ -58,7 +58,7 @@ class ChecksumComparison:
     `faults` are sentences; `unnoted` are files that have no checksum.
     """
 
-    whole: int
+    intact_count: int
     size: int
     faults: tuple[str, ...]
     unnoted: tuple[str, ...]
@@ -74,12 +74,12 @@ def noting(folder: Path, stage: str, *, begin: bool = True) -> Generator[None]:
     if not begin and not (folder / CHECKSUMS).exists():
         yield
         return
-    before = _look(folder)
+    stamps_before = _look(folder)
     try:
         yield
     finally:
         try:
-            _note(folder, stage, before)
+            _note(folder, stage, stamps_before)
         except (TracekitError, OSError) as error:
             _log.warning("The checksums of %s are not kept: %s", folder, error)
 
@@ -89,32 +89,34 @@ def compare_checksums(folder: Path, *, pruned: bool = False) -> ChecksumComparis
 
     `pruned` says that bundles or exports were removed to make room; those are not missing.
     """
-    noted = _noted(folder)
-    if noted is None:
+    checksums = _read_checksums(folder)
+    if checksums is None:
         return None
-    seen = _look(folder)
+    stamps = _look(folder)
     expected = {
         name: checksum
-        for name, checksum in noted.items()
-        if not (pruned and name not in seen and not _top(folder, name).exists())
+        for name, checksum in checksums.items()
+        if not (pruned and name not in stamps and not _top(folder, name).exists())
     }
-    there = {name: seen[name] for name in expected if name in seen}
+    there = {name: stamps[name] for name in expected if name in stamps}
     digests = dict(_digests(there.items()))
     faults = [
         fault
         for name, checksum in expected.items()
-        if (fault := _fault(name, checksum, seen.get(name), digests.get(name)))
+        if (fault := _fault(name, checksum, stamps.get(name), digests.get(name)))
     ]
-    sizes = sum(each.size for each in there.values())
-    unnoted = tuple(name for name in seen if name not in noted)
+    sizes = sum(stamp.size for stamp in there.values())
+    unnoted = tuple(name for name in stamps if name not in checksums)
     return ChecksumComparison(len(expected) - len(faults), sizes, tuple(faults), unnoted)
 
 
-def _fault(name: str, checksum: Checksum, seen: _FileStamp | None, digest: str | None) -> str:
-    if seen is None:
+def _fault(name: str, checksum: Checksum, stamp: _FileStamp | None, digest: str | None) -> str:
+    if stamp is None:
         return f"{name} is missing."
-    if seen.size != checksum.size:
-        return f"{name} has {seen.size:,} bytes; the stage {checksum.stage} left {checksum.size:,}."
+    if stamp.size != checksum.size:
+        return (
+            f"{name} has {stamp.size:,} bytes; the stage {checksum.stage} left {checksum.size:,}."
+        )
     if digest is None:
         return f"{name} cannot be read."
     changed = digest != checksum.digest
@@ -129,7 +131,7 @@ def _top(folder: Path, name: str) -> Path:
 
 def _look(folder: Path) -> dict[str, _FileStamp]:
     """Return the files of a run that have checksums, by their names in it."""
-    seen: dict[str, _FileStamp] = {}
+    stamps: dict[str, _FileStamp] = {}
     for path in _files(folder):
         try:
             there = path.stat()
@@ -137,14 +139,14 @@ def _look(folder: Path) -> dict[str, _FileStamp]:
             continue
         if S_ISREG(there.st_mode):
             name = legible(path.relative_to(folder).as_posix())
-            seen[name] = _FileStamp(path, there.st_size, there.st_mtime_ns)
-    return dict(sorted(seen.items()))
+            stamps[name] = _FileStamp(path, there.st_size, there.st_mtime_ns)
+    return dict(sorted(stamps.items()))
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    kept = (folder / _PRUNED).exists()
+    is_pruned = (folder / _PRUNED).exists()
     for top in _entries(folder):
-        if top.name == CHECKSUMS or (top.name == _CACHE and not kept):
+        if top.name == CHECKSUMS or (top.name == _CACHE and not is_pruned):
             continue
         if not top.is_dir():
             yield top
@@ -161,13 +163,19 @@ def _entries(folder: Path) -> list[Path]:
         return []
 
 
-def _note(folder: Path, stage: str, before: Mapping[str, _FileStamp]) -> None:
-    after = _look(folder)
-    changed = {name: seen for name, seen in after.items() if before.get(name) != seen}
-    gone = before.keys() - after.keys()
-    if (not changed and not gone) or not folder.is_dir():
+def _note(folder: Path, stage: str, stamps_before: Mapping[str, _FileStamp]) -> None:
+    stamps_after = _look(folder)
+    changed = {
+        name: stamp for name, stamp in stamps_after.items() if stamps_before.get(name) != stamp
+    }
+    removed_names = stamps_before.keys() - stamps_after.keys()
+    if (not changed and not removed_names) or not folder.is_dir():
         return
-    files = {name: noted for name, noted in (_noted(folder) or {}).items() if name not in gone}
+    files = {
+        name: checksum
+        for name, checksum in (_read_checksums(folder) or {}).items()
+        if name not in removed_names
+    }
     for name, digest in _digests(changed.items()):
         if digest is not None:
             files[name] = Checksum(changed[name].size, digest, stage)
@@ -176,7 +184,7 @@ def _note(folder: Path, stage: str, before: Mapping[str, _FileStamp]) -> None:
         file.write(msgspec.json.format(content, indent=1) + b"\n")
 
 
-def _noted(folder: Path) -> dict[str, Checksum] | None:
+def _read_checksums(folder: Path) -> dict[str, Checksum] | None:
     """Return the checksums that were noted; None where none were, or by a newer tracekit."""
     path = folder / CHECKSUMS
     try:
@@ -195,10 +203,10 @@ def _noted(folder: Path) -> dict[str, Checksum] | None:
 
 def _digests(files: Iterable[tuple[str, _FileStamp]]) -> Iterator[tuple[str, str | None]]:
     """Yield the digest of each file by its name; None for one that cannot be read."""
-    every = list(files)
-    names = [name for name, _ in every]
-    paths = [seen.path for _, seen in every]
-    if sum(seen.size for _, seen in every) < _LARGE:
+    file_stamps = list(files)
+    names = [name for name, _ in file_stamps]
+    paths = [stamp.path for _, stamp in file_stamps]
+    if sum(stamp.size for _, stamp in file_stamps) < _LARGE:
         yield from zip(names, map(_digest, paths), strict=True)
         return
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="checksums") as pool:

@@ -62,7 +62,7 @@ class InterruptedRunError(TracekitError):
     exit_code = 130
 
 
-def nearest(name: str, names: Collection[str], *, otherwise: str = "") -> str:
+def suggest_name(name: str, names: Collection[str], *, otherwise: str = "") -> str:
     """Return a hint: the nearest name, else `otherwise`, by default all names there are."""
     near = difflib.get_close_matches(name, names, n=1)
     if near:
@@ -73,5 +73,5 @@ def nearest(name: str, names: Collection[str], *, otherwise: str = "") -> str:
 def require(name: str, names: Collection[str], kind: str, *, otherwise: str = "") -> None:
     """Raise UsageError, with what may have been meant, unless there is something of that name."""
     if name not in names:
-        hint = nearest(name, names, otherwise=otherwise)
+        hint = suggest_name(name, names, otherwise=otherwise)
         raise UsageError(f"There is no {kind} {name!r}.", hint=hint)

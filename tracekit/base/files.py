@@ -22,7 +22,7 @@ from tracekit.base.system import flags
 _PACKAGE = Path(__file__).parents[1]
 
 
-def shipped(name: str) -> Path:
+def find_shipped_folder(name: str) -> Path:
     """Return the folder `name`: inside the package once installed, beside it in a checkout."""
     installed = _PACKAGE / name
     return installed if installed.is_dir() else _PACKAGE.parent / name
@@ -30,9 +30,9 @@ def shipped(name: str) -> Path:
 
 def notes_folder() -> Path:
     """Return the folder of tracekit's own notes: TRACEKIT_CACHE, or one in the user's cache."""
-    given = os.environ.get("TRACEKIT_CACHE")
-    if given:
-        return Path(given)
+    configured_folder = os.environ.get("TRACEKIT_CACHE")
+    if configured_folder:
+        return Path(configured_folder)
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "tracekit"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tracekit"
@@ -144,7 +144,7 @@ def replacing(path: Path) -> Generator[BinaryIO]:
     """
     try:
         if (special := _special(path)) is None:
-            with _in_place_of(_followed(path)) as file:
+            with _in_place_of(_follow_links(path)) as file:
                 yield file
         else:
             with _through(special) as file:
@@ -159,7 +159,7 @@ def require_writable(path: Path) -> None:
         raise RecordingError(f"{path} is a folder.", hint="Name a file in it.")
     try:
         if (special := _special(path)) is None:
-            place = _followed(path)
+            place = _follow_links(path)
             _require_write(place)
             folder = next(parent for parent in place.parents if parent.exists())
             with tempfile.TemporaryFile(dir=folder):
@@ -178,8 +178,8 @@ def making(folder: Path) -> Generator[Path]:
     process left of an earlier attempt is removed. Raise OSError where the folder cannot be made.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    for left in _abandoned(folder):
-        shutil.rmtree(left, ignore_errors=True)
+    for leftover in _find_abandoned(folder):
+        shutil.rmtree(leftover, ignore_errors=True)
     temporary = folder.with_name(f"{_mark(folder)}{secrets.token_hex(4)}")
     temporary.mkdir()
     try:
@@ -231,8 +231,8 @@ def _through(special: Path | int) -> Generator[BinaryIO]:
 
 def _special(path: Path) -> Path | int | None:
     """Return the device or pipe that a path leads to, or the number of an open stream; or None."""
-    if found := _DESCRIPTOR.fullmatch(str(path)):
-        return int(found[1])
+    if match := _DESCRIPTOR.fullmatch(str(path)):
+        return int(match[1])
     try:
         there = path.stat()
     except OSError:
@@ -244,7 +244,7 @@ def _special(path: Path) -> Path | int | None:
     return None if stat.S_ISREG(there.st_mode) or stat.S_ISDIR(there.st_mode) else path
 
 
-def _followed(path: Path) -> Path:
+def _follow_links(path: Path) -> Path:
     """Return what a path leads to through links, whether or not that is there."""
     place = Path(os.path.realpath(path))
     if place.is_symlink():  # they lead back to themselves
@@ -267,19 +267,19 @@ def _unwritable(path: Path, error: OSError) -> RecordingError:
 
 def _forget_abandoned(path: Path) -> None:
     """Remove what was to take the place of `path`, and whose writer must have been killed."""
-    for left in _abandoned(path):
+    for leftover in _find_abandoned(path):
         with suppress(OSError):
-            left.unlink()
+            leftover.unlink()
 
 
-def _abandoned(path: Path) -> list[Path]:
-    every = path.parent.glob(glob.escape(_mark(path)) + "????????")
+def _find_abandoned(path: Path) -> list[Path]:
+    temporary_paths = path.parent.glob(glob.escape(_mark(path)) + "????????")
     latest = time.time() - _ABANDONED_AFTER
     abandoned: list[Path] = []
-    for left in every:
+    for leftover in temporary_paths:
         with suppress(OSError):
-            if left.stat().st_mtime < latest:
-                abandoned.append(left)
+            if leftover.stat().st_mtime < latest:
+                abandoned.append(leftover)
     return abandoned
 
 

@@ -31,8 +31,10 @@ def git(
     git, or where it took more than `seconds`; then it was ended, and all that it started.
     """
     argv = ("git", "-C", str(folder), *_SETTINGS, *arguments)
-    kept = {name: value for name, value in os.environ.items() if name not in REPOSITORY_VARIABLES}
-    env = kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
+    kept_variables = {
+        name: value for name, value in os.environ.items() if name not in REPOSITORY_VARIABLES
+    }
+    env = kept_variables | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
     try:
         return run(argv, seconds, env=env)
     except OSError as error:
@@ -47,12 +49,14 @@ def git(
 
 def done(folder: Path, *arguments: str) -> str:
     """Run git and return what it says; raise ToolError with its words where it fails."""
-    found = git(folder, *arguments)
-    if found.returncode != 0:
-        raise ToolError(f"git {' '.join(arguments)} failed: {complaint(found)}")
-    return found.stdout
+    outcome = git(folder, *arguments)
+    if outcome.returncode != 0:
+        raise ToolError(f"git {' '.join(arguments)} failed: {complaint(outcome)}")
+    return outcome.stdout
 
 
-def complaint(found: subprocess.CompletedProcess[str]) -> str:
+def complaint(outcome: subprocess.CompletedProcess[str]) -> str:
     """Return what git said when it failed."""
-    return (found.stderr or found.stdout).strip()[-_QUOTED:] or f"exit status {found.returncode}"
+    return (outcome.stderr or outcome.stdout).strip()[
+        -_QUOTED:
+    ] or f"exit status {outcome.returncode}"

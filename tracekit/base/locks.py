@@ -17,8 +17,8 @@ from pathlib import Path
 import msgspec
 
 from tracekit.base.errors import RecordingError
-from tracekit.base.processes import found, start_of
-from tracekit.base.recording import now
+from tracekit.base.processes import find_process, start_of
+from tracekit.base.recording import make_timestamp
 from tracekit.base.system import AT_ONCE, EXCLUSIVE, SHARED, flags, flock
 
 log = logging.getLogger(__name__)
@@ -39,10 +39,10 @@ class Holder:
     @property
     def lives(self) -> bool:
         """Whether the process is still there; its number may have been given away again."""
-        return found(self.pid, self.start) is not None
+        return find_process(self.pid, self.start) is not None
 
     @property
-    def begun(self) -> str:
+    def local_start_time(self) -> str:
         """Since when, on this machine's clock."""
         try:
             return f"{datetime.fromisoformat(self.since).astimezone():%Y-%m-%d %H:%M:%S}"
@@ -59,35 +59,35 @@ class HeldError(Exception):
 
 
 @contextmanager
-def opened(path: Path, why: str) -> Generator[int]:
+def open_lock_file(path: Path, hint: str) -> Generator[int]:
     """Open the file of a lock, and make it where there is none; no link is followed.
 
-    Raise RecordingError where it cannot be opened; `why` says what it is for.
+    Raise RecordingError where it cannot be opened; `hint` says what it is for.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
     except OSError as error:
-        raise RecordingError(f"{path} cannot be opened: {error.strerror}.", hint=why) from error
+        raise RecordingError(f"{path} cannot be opened: {error.strerror}.", hint=hint) from error
     try:
         yield handle
     finally:
         os.close(handle)
 
 
-def taken(handle: int, path: Path) -> bool:
+def take_lock(handle: int, path: Path) -> bool:
     """Take the lock; return False where there are none, raise HeldError where somebody has it."""
     try:
         flock(handle, EXCLUSIVE | AT_ONCE)
     except BlockingIOError:
-        raise HeldError(noted(handle)) from None
+        raise HeldError(read_holder(handle)) from None
     except OSError as error:
         log.warning("%s cannot be locked, so nothing keeps two apart: %s", path, error)
         return False
     return True
 
 
-def held(path: Path) -> bool:
+def is_held(path: Path) -> bool:
     """Tell whether somebody has the lock now; nothing is made, and nothing is kept."""
     try:
         handle = os.open(path, os.O_RDONLY | _FLAGS)
@@ -111,27 +111,27 @@ def place_of(kind: str, folder: Path) -> Path:
 
 
 @contextmanager
-def holding(path: Path, why: str, what: str) -> Generator[tuple[int | None, Holder | None]]:
+def holding(path: Path, hint: str, purpose: str) -> Generator[tuple[int | None, Holder | None]]:
     """Hold a lock for what is noted in its file; give its descriptor, and who did not give it back.
 
     Where the file system has no locks there is neither. Raise HeldError where somebody has it,
-    RecordingError where the file cannot be opened; `why` says what it is for.
+    RecordingError where the file cannot be opened; `hint` says what it is for.
     """
-    with opened(path, why) as handle:
-        if not taken(handle, path):
+    with open_lock_file(path, hint) as handle:
+        if not take_lock(handle, path):
             yield None, None
             return
-        stale = noted(handle)
-        note(handle, what)
+        stale = read_holder(handle)
+        note(handle, purpose)
         try:
             yield handle, stale
         finally:
             forget(handle)
 
 
-def note(handle: int, what: str) -> None:
+def note(handle: int, purpose: str) -> None:
     """Write into a lock's file who holds it, and what for, if that can be written at all."""
-    ours = Holder(os.getpid(), start_of(os.getpid()), now(), what)
+    ours = Holder(os.getpid(), start_of(os.getpid()), make_timestamp(), purpose)
     with suppress(OSError):  # a full disk; a file that another user made
         os.ftruncate(handle, 0)
         os.pwrite(handle, msgspec.json.encode(ours), 0)
@@ -143,7 +143,7 @@ def forget(handle: int) -> None:
         os.ftruncate(handle, 0)
 
 
-def noted(handle: int) -> Holder | None:
+def read_holder(handle: int) -> Holder | None:
     """Return the note in the file; None where there is none that can be read."""
     with suppress(msgspec.MsgspecError):
         return msgspec.json.decode(os.pread(handle, _LARGEST, 0), type=Holder)

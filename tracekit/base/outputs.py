@@ -45,30 +45,36 @@ def writing(
         if not force:
             require_ours(file, "--force replaces it." if force is not None else "Remove it.")
         require_writable(file)
-    before = [_stamp(path) for path in files]
+    stamps_before = [_stamp(path) for path in files]
     try:
         yield
     finally:
-        made = [_stamp(path) for path in files]
-        _note([stamp for stamp, old in zip(made, before, strict=True) if stamp and stamp != old])
+        stamps_after = [_stamp(path) for path in files]
+        _note(
+            [
+                stamp
+                for stamp, old in zip(stamps_after, stamps_before, strict=True)
+                if stamp and stamp != old
+            ]
+        )
 
 
 def require_apart(outputs: Iterable[Path], inputs: Iterable[Path] = ()) -> None:
     """Raise UsageError for outputs that are inputs, or each other, or lie in what is whole."""
     read = [path.resolve() for path in inputs]
-    taken: set[Path] = set()
+    places: set[Path] = set()
     for output in outputs:
         place = Path(os.path.realpath(output))
-        if place in taken:
+        if place in places:
             raise UsageError(f"Two outputs are to be written to {place}.", hint="Name two.")
-        taken.add(place)
-        if any(place == path or _same(place, path) for path in read):
+        places.add(place)
+        if any(place == path or _is_same_file(place, path) for path in read):
             raise UsageError(f"{output} is read, so it is not written.", hint="Name another place.")
         for folder in (place, *place.parents):
             if kind := _kind(folder):
-                where = f"is {kind}" if folder == place else f"lies in {folder}, which is {kind}"
+                location = f"is {kind}" if folder == place else f"lies in {folder}, which is {kind}"
                 raise UsageError(
-                    f"{output} {where}: nothing else is written there.",
+                    f"{output} {location}: nothing else is written there.",
                     hint="Name a place outside of it.",
                 )
 
@@ -78,7 +84,7 @@ def require_ours(path: Path, hint: str) -> None:
 
     `hint` says what else to do than to name another.
     """
-    if not path.is_file() or not path.stat().st_size or _marked(path) or _noted(path):
+    if not path.is_file() or not path.stat().st_size or _has_mark(path) or _is_noted(path):
         return
     raise UsageError(
         f"{path} is there already, and is not as tracekit wrote it.",
@@ -98,14 +104,14 @@ def _kind(folder: Path) -> str:
     return "the data set of a batch" if batch else ""
 
 
-def _same(path: Path, other: Path) -> bool:
+def _is_same_file(path: Path, other_path: Path) -> bool:
     """Tell whether two paths are one file that has two names."""
     with suppress(OSError):
-        return path.samefile(other) and not (path.is_char_device() or path.is_fifo())
+        return path.samefile(other_path) and not (path.is_char_device() or path.is_fifo())
     return False
 
 
-def _marked(path: Path) -> bool:
+def _has_mark(path: Path) -> bool:
     with suppress(OSError), path.open("rb") as file:
         beginning = file.read(_ENDS)
         file.seek(max(file.tell(), path.stat().st_size - _ENDS))
@@ -122,7 +128,7 @@ def _stamp(path: Path) -> bytes:
     return blake2b(identity.encode(errors="surrogateescape"), digest_size=16).hexdigest().encode()
 
 
-def _noted(path: Path) -> bool:
+def _is_noted(path: Path) -> bool:
     with suppress(OSError):
         return _stamp(path) in (notes_folder() / _NOTES).read_bytes().split(b"\n")
     return False

@@ -23,8 +23,8 @@ class Paired:
     median: float | None  # the median of the ratios; None if there is no pair
     # lower end of an interval that holds the true median with at least the confidence asked for;
     # None if there are too few pairs for one
-    low: float | None
-    high: float | None  # its upper end
+    lower_bound: float | None
+    upper_bound: float | None  # its upper end
     pairs: int  # how many pairs there were
 
 
@@ -44,13 +44,15 @@ def paired_ratio(
     for value in (*a, *b):
         if not 0 < value < math.inf:
             raise InputError(f"A ratio needs finite numbers above 0; there is {value}.")
-    ratios = sorted(number / other for number, other in zip(a, b, strict=True))
+    ratios = sorted(number / denominator for number, denominator in zip(a, b, strict=True))
     pairs = len(ratios)
     if not ratios:
         return Paired(None, None, None, 0)
     rank = lower_rank(pairs, confidence)
-    low, high = (None, None) if rank is None else (ratios[rank - 1], ratios[pairs - rank])
-    return Paired(statistics.median(ratios), low, high, pairs)
+    lower_bound, upper_bound = (
+        (None, None) if rank is None else (ratios[rank - 1], ratios[pairs - rank])
+    )
+    return Paired(statistics.median(ratios), lower_bound, upper_bound, pairs)
 
 
 def lower_rank(count: int, confidence: float = CONFIDENCE) -> int | None:
@@ -64,9 +66,9 @@ def lower_rank(count: int, confidence: float = CONFIDENCE) -> int | None:
         raise InputError(f"A confidence lies between 0 and 1; it is {confidence}.")
     # Whole numbers, for the probabilities of thousands of coins are no floating-point numbers.
     allowed = math.floor((1 - Fraction(confidence)) * 2**count)
-    rank, ways, missed = 0, 1, 0
-    while rank < count // 2 and 2 * (missed + ways) <= allowed:
-        missed += ways
+    rank, ways, tail_ways = 0, 1, 0
+    while rank < count // 2 and 2 * (tail_ways + ways) <= allowed:
+        tail_ways += ways
         ways = ways * (count - rank) // (rank + 1)
         rank += 1
     return rank or None

@@ -36,7 +36,7 @@ def start_of(pid: int) -> int:
     return hash(psutil.Process(pid))
 
 
-def found(pid: int, start: int) -> psutil.Process | None:
+def find_process(pid: int, start: int) -> psutil.Process | None:
     """Return the very process, ended but not reaped or running; None once it is gone."""
     try:
         process = psutil.Process(pid)
@@ -45,7 +45,7 @@ def found(pid: int, start: int) -> psutil.Process | None:
     return process if hash(process) == start else None
 
 
-def reported(pid: int, start: int = 0) -> tuple[psutil.Process, ...]:
+def find_reported_process(pid: int, start: int = 0) -> tuple[psutil.Process, ...]:
     """Return the process that something said it is; none where that one is gone.
 
     `start` tells it from others of its number, as `start_of` says. Where nobody said it, it is 0,
@@ -56,8 +56,8 @@ def reported(pid: int, start: int = 0) -> tuple[psutil.Process, ...]:
         return ()
     with suppress(psutil.Error):
         process = psutil.Process(pid)
-        began = psutil.Process().create_time()
-        if hash(process) == start if start else process.create_time() >= began:
+        own_start_time = psutil.Process().create_time()
+        if hash(process) == start if start else process.create_time() >= own_start_time:
             return (process,)
     return ()
 
@@ -90,16 +90,16 @@ class StopPolicy:
         send_signal(pid, number, group=self.group or number == SIGKILL)
 
     def escalate(
-        self, send: Callable[[int], None], ended: Callable[[float], bool]
+        self, send: Callable[[int], None], wait_for_end: Callable[[float], bool]
     ) -> signal.Signals | int | None:
         """Send one signal after the other until the process has ended.
 
-        `send` sends a signal, `ended` waits for so many seconds and says whether it has ended.
-        Returned is the signal after which it ended; None if none helped.
+        `send` sends a signal, `wait_for_end` waits for so many seconds and says whether it has
+        ended. Returned is the signal after which it ended; None if none helped.
         """
         for number, seconds in self.signals:
             send(number)
-            if ended(seconds):
+            if wait_for_end(seconds):
                 return number
         return None
 
@@ -172,8 +172,8 @@ class Child:
             if policy.lifeline and self.process.stdin is not None:
                 with suppress(OSError):
                     self.process.stdin.close()
-            last = policy.escalate(self.send, self.wait)
-            self.killed = last in {None, SIGKILL}
+            last_signal = policy.escalate(self.send, self.wait)
+            self.killed = last_signal in {None, SIGKILL}
         except KeyboardInterrupt:
             self.interrupted = self.killed = True
         if self.killed:
@@ -204,8 +204,10 @@ def _gate(env: Mapping[str, str], *, reads: bool) -> tuple[str, ...]:
 
     Its variables for the dynamic linker are set again: a system may take them from its own shell.
     """
-    kept = (f"export {name}={shlex.quote(env[name])}; " for name in env if _LINKER.fullmatch(name))
-    begin = f'{"".join(kept)}exec "$@"' + ("" if reads else " </dev/null")
+    linker_exports = (
+        f"export {name}={shlex.quote(env[name])}; " for name in env if _LINKER.fullmatch(name)
+    )
+    begin = f'{"".join(linker_exports)}exec "$@"' + ("" if reads else " </dev/null")
     return ("/bin/sh", "-c", f"read -r _ || exit; {begin}", "sh")
 
 
@@ -270,11 +272,11 @@ def run(
     pipe = subprocess.PIPE
     child = start(argv, StopPolicy(group=True), env=env, stdout=pipe, stderr=pipe)
     try:
-        said = child.process.communicate(timeout=seconds)
+        outputs = child.process.communicate(timeout=seconds)
     finally:
         child.clean_up()
-    out, err = (output.decode("utf-8", "replace") for output in said)
-    return subprocess.CompletedProcess(argv, child.process.returncode, out, err)
+    stdout_text, err = (output.decode("utf-8", "replace") for output in outputs)
+    return subprocess.CompletedProcess(argv, child.process.returncode, stdout_text, err)
 
 
 def end_leftovers(processes: Iterable[psutil.Process], grace: float = 5.0) -> tuple[int, ...]:
@@ -287,23 +289,23 @@ def end_leftovers(processes: Iterable[psutil.Process], grace: float = 5.0) -> tu
     running = [process for process in set(processes) if runs(process)]
     for process in running:
         log.info("ending %d, which the recording left running", process.pid)
-    left = running
+    survivors = running
     for end in (psutil.Process.terminate, psutil.Process.kill):
-        for process in left:
+        for process in survivors:
             with suppress(psutil.Error):
                 end(process)
-        left = _still_running(left, grace)
+        survivors = _still_running(survivors, grace)
     return tuple(sorted(process.pid for process in running))
 
 
 def _still_running(processes: list[psutil.Process], grace: float) -> list[psutil.Process]:
     """Return those that have not ended after `grace` seconds."""
     deadline = time.monotonic() + grace
-    while left := [process for process in processes if runs(process)]:
+    while survivors := [process for process in processes if runs(process)]:
         if time.monotonic() >= deadline:
             break
         time.sleep(_POLL)
-    return left
+    return survivors
 
 
 def exit_words(status: int | None) -> str:
@@ -343,13 +345,17 @@ def shield_signals() -> Generator[None]:
         came.append((number, frame))
 
     asking = (signal.SIGINT, signal.SIGTERM, *HANG_UPS)
-    before = {name: now for name in asking if callable(now := signal.getsignal(name))}
-    for name in before:
+    handlers = {
+        name: current_handler
+        for name in asking
+        if callable(current_handler := signal.getsignal(name))
+    }
+    for name in handlers:
         signal.signal(name, keep)
     try:
         yield
     finally:
-        for name, handler in before.items():
+        for name, handler in handlers.items():
             signal.signal(name, handler)
         for number, frame in came[:1]:
-            before[signal.Signals(number)](number, frame)
+            handlers[signal.Signals(number)](number, frame)

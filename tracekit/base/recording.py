@@ -100,7 +100,7 @@ class Provenance:
     redacted: bool = False
 
     @property
-    def unfinished(self) -> dict[str, Stage]:
+    def unfinished_stages(self) -> dict[str, Stage]:
         """The stages before the page that began and never came to their end, by name."""
         stages = self.stages.items()
         return {name: entry for name, entry in stages if entry.state != "done" and name != "report"}
@@ -108,10 +108,10 @@ class Provenance:
     @property
     def incomplete(self) -> dict[str, Stage]:
         """Those of them that bring tables, so that rows or whole tables may be missing."""
-        return {name: entry for name, entry in self.unfinished.items() if name in BRINGING}
+        return {name: entry for name, entry in self.unfinished_stages.items() if name in BRINGING}
 
     @property
-    def pruned(self) -> str:
+    def pruning_note(self) -> str:
         """What was removed to make room, and when; empty where nothing was."""
         return self.stages["prune"].message if "prune" in self.stages else ""
 
@@ -170,8 +170,8 @@ class Recording:
     @classmethod
     def places(cls) -> frozenset[str]:
         """Return the names of all files and folders that a run's folder may have."""
-        every = (place.name for place in vars(cls).values() if isinstance(place, _RunFile))
-        return frozenset(name.partition("/")[0] for name in every)
+        place_names = (place.name for place in vars(cls).values() if isinstance(place, _RunFile))
+        return frozenset(name.partition("/")[0] for name in place_names)
 
     def provenance(self) -> Provenance:
         """Read `recording.json`; raise where there is none, or one that cannot be understood."""
@@ -199,12 +199,12 @@ class Recording:
         save(self.provenance_file, provenance)
 
 
-def quoted(path: Path) -> str:
+def quote_path(path: Path) -> str:
     """Return the path as a shell takes it."""
     return shlex.quote(str(path))
 
 
-def now() -> str:
+def make_timestamp() -> str:
     """Return the time as ISO 8601 in UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
@@ -256,7 +256,7 @@ def stage(recording: Recording, name: str) -> Generator[None]:
 def mark(recording: Recording, name: str, state: str, message: str = "") -> None:
     """Write the state of one stage into `recording.json`."""
     provenance = recording.provenance()
-    stages = {**provenance.stages, name: Stage(state, now(), message)}
+    stages = {**provenance.stages, name: Stage(state, make_timestamp(), message)}
     recording.save_provenance(replace(provenance, stages=stages))
 
 
@@ -265,4 +265,4 @@ def resume(recording: Recording, name: str) -> str:
     if name == "record" and not (recording.bundle.exists() or recording.host_bundle.exists()):
         return "Nothing was saved; record again."
     follow = NEXT[name] if name in {"record", "import"} else name
-    return f"Go on with `tracekit {follow} {quoted(recording.folder)}`."
+    return f"Go on with `tracekit {follow} {quote_path(recording.folder)}`."

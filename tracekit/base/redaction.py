@@ -80,7 +80,7 @@ class Redaction:
         return text
 
 
-def nothing(text: str) -> str:
+def redact_nothing(text: str) -> str:
     """Be the redaction of those who asked for none."""
     return text
 
@@ -91,10 +91,10 @@ def own_redaction(private: Iterable[tuple[str, str]] = ()) -> Redaction:
     names = [(home, "~")] if len(home) > len("/") else []
     host = socket.gethostname()
     names += [*private, (host, "<host>"), (host.partition(".")[0], "<host>"), (_user(), "<user>")]
-    kept = {name: word for name, word in names if _is_private(name)}
-    ordered = sorted(kept.items(), key=lambda pair: (-len(pair[0]), pair[0]))
-    own = frozenset((host, host.partition(".")[0], _user()))
-    ours = {name for name in own & kept.keys() if name.lower() in _WORDS}
+    substitutes = {name: word for name, word in names if _is_private(name)}
+    ordered = sorted(substitutes.items(), key=lambda pair: (-len(pair[0]), pair[0]))
+    machine_names = frozenset((host, host.partition(".")[0], _user()))
+    ours = {name for name in machine_names & substitutes.keys() if name.lower() in _WORDS}
     return Redaction(
         tuple(pair for pair in ordered if pair[0] not in ours),
         tuple(pair for pair in ordered if pair[0] in ours),
@@ -121,13 +121,13 @@ def _arguments(argv: Sequence[str], redact: Callable[[str], str]) -> tuple[str, 
 def _without_values(argv: Sequence[str]) -> tuple[str, ...]:
     """Return the command line with `NAME=…` for `--env NAME=value` and `env NAME=value`."""
     hidden: list[str] = []
-    before, under_env = "", False
+    previous_argument, under_env = "", False
     for argument in argv:
         start = "--env=" if argument.startswith("--env=") else ""
         name, equals, _ = argument.removeprefix(start).partition("=")
-        assigns = before == "--env" or bool(start) or (under_env and name.isidentifier())
+        assigns = previous_argument == "--env" or bool(start) or (under_env and name.isidentifier())
         hidden.append(f"{start}{name}=…" if assigns and equals else argument)
-        before, under_env = argument, under_env or Path(argument).name == "env"
+        previous_argument, under_env = argument, under_env or Path(argument).name == "env"
     return tuple(hidden)
 
 

@@ -41,9 +41,9 @@ class NoPlaceError(Exception):
 
 def places(environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
     """Return the folders that come into question: the one that TRACEKIT_LOCKS names alone."""
-    given = environment.get(VARIABLE)
-    if given:
-        return (Path(given),)
+    configured_folder = environment.get(VARIABLE)
+    if configured_folder:
+        return (Path(configured_folder),)
     candidates = PLACES.get(sys.platform, (_TEMPORARY,))
     return tuple(place for place in map(Path, candidates) if is_for_everyone(place))
 
@@ -51,11 +51,11 @@ def places(environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
 def is_for_everyone(folder: Path) -> bool:
     """Tell whether all users may make files in a folder, and none may take away another's."""
     try:
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return False
-    whole = stat.S_ISDIR(found.st_mode) and found.st_uid == 0
-    return whole and stat.S_IMODE(found.st_mode) & _EVERYONES == _EVERYONES
+    is_root_folder = stat.S_ISDIR(status.st_mode) and status.st_uid == 0
+    return is_root_folder and stat.S_IMODE(status.st_mode) & _EVERYONES == _EVERYONES
 
 
 @contextmanager
@@ -69,13 +69,13 @@ def holding(
     """
     apart = f"so nothing keeps a {kind} of another user from running at the same time"
     try:
-        handle = _taken(f"tracekit-{kind}.lock", places(environment))
-        why = "The file system has no locks"
+        handle = _take_lock(f"tracekit-{kind}.lock", places(environment))
+        reason = "The file system has no locks"
     except NoPlaceError:
         handle = None
-        why = "No folder of this machine takes a lock for all of its users"
+        reason = "No folder of this machine takes a lock for all of its users"
     if handle is None:
-        yield None, f"{why}, {apart}; {VARIABLE} names a folder for it."
+        yield None, f"{reason}, {apart}; {VARIABLE} names a folder for it."
         return
     try:
         locks.note(handle, kind)
@@ -85,19 +85,19 @@ def holding(
         os.close(handle)
 
 
-def _taken(name: str, folders: Sequence[Path]) -> int | None:
+def _take_lock(name: str, folders: Sequence[Path]) -> int | None:
     """Take the lock in the first folder that has room for its file; None without locks there."""
     for folder in folders:
         path = folder / name
         for _ in range(_ATTEMPTS):
             try:
-                handle = _opened(path)
+                handle = _open_lock_file(path)
             except OSError as error:
                 if error.errno == errno.EEXIST:
                     continue  # it was made, or taken away, in between
                 if error.errno in _NO_ROOM and not _is_there(path):
                     break
-                raise _planted(path, error.strerror or str(error)) from error
+                raise _make_lock_error(path, error.strerror or str(error)) from error
             try:
                 is_locked = _lock(handle, path)
             except BaseException:
@@ -112,7 +112,7 @@ def _taken(name: str, folders: Sequence[Path]) -> int | None:
     raise NoPlaceError
 
 
-def _opened(path: Path) -> int:
+def _open_lock_file(path: Path) -> int:
     """Open the file, or make it; it is never emptied, and no link is followed.
 
     An open that may make a file is refused of another user's in such folders by Linux
@@ -136,12 +136,12 @@ def _opened(path: Path) -> int:
 
 def _lock(handle: int, path: Path) -> bool:
     """Lock the file if it is one, under this name alone; raise as `holding` does."""
-    found = os.fstat(handle)
-    if not stat.S_ISREG(found.st_mode):
-        raise _planted(path, "it is not a file")
-    if found.st_nlink > 1:
-        raise _planted(path, "the file has another name too")
-    return locks.taken(handle, path)
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        raise _make_lock_error(path, "it is not a file")
+    if status.st_nlink > 1:
+        raise _make_lock_error(path, "the file has another name too")
+    return locks.take_lock(handle, path)
 
 
 def _is_still(handle: int, path: Path) -> bool:
@@ -156,13 +156,13 @@ def _is_there(path: Path) -> bool:
     return os.path.lexists(path)
 
 
-def _planted(path: Path, why: str) -> RecordingError:
+def _make_lock_error(path: Path, reason: str) -> RecordingError:
     try:
         whose = f" It belongs to the user with the number {path.lstat().st_uid}."
     except OSError:
         whose = ""
     return RecordingError(
-        f"{path} cannot be the lock that all users of this machine share: {why.rstrip('.')}."
+        f"{path} cannot be the lock that all users of this machine share: {reason.rstrip('.')}."
         f"{whose}",
         hint=f"Remove it, as its owner or as root; or let all users set {VARIABLE} to the same "
         "folder in which each may make files.",
@@ -172,6 +172,6 @@ def _planted(path: Path, why: str) -> RecordingError:
 def words(error: HeldError) -> str:
     """Return who holds the lock, as far as the note can be believed: a process that lives."""
     holder = error.holder
-    if holder is None or not holder.lives or not holder.begun.isprintable():
+    if holder is None or not holder.lives or not holder.local_start_time.isprintable():
         return ""
-    return f": process {holder.pid}, since {holder.begun}"
+    return f": process {holder.pid}, since {holder.local_start_time}"

@@ -31,7 +31,7 @@ def visible(text: str) -> str:
 
     A JSON document stays valid by this, and keeps its values.
     """
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def on_one_line(text: str) -> str:
@@ -73,15 +73,15 @@ class Guarded:
     @property
     def rich_proxied_file(self) -> "Guarded":
         """The stream for rich, whose own sequences are meant: its texts were cleaned before."""
-        return self._derived(self._stream, _as_it_is)
+        return self._wrap_stream(self._stream, _as_it_is)
 
     @property
     def buffer(self) -> "Guarded":
         """The stream for bytes: as they are, but for what a terminal would show."""
         clean = _cleaned_bytes() if self._stream.isatty() else _as_it_is
-        return self._derived(self._stream.buffer, clean)
+        return self._wrap_stream(self._stream.buffer, clean)
 
-    def _derived(self, stream: Any, clean: Callable[[Any], Any]) -> "Guarded":
+    def _wrap_stream(self, stream: Any, clean: Callable[[Any], Any]) -> "Guarded":
         return Guarded(stream, clean, error=self._error, afterwards=self._afterwards)
 
     def write(self, content: Any) -> int:
@@ -122,19 +122,21 @@ class Guarded:
         """
         with suppress(OSError, ValueError):
             number = self._stream.fileno()
-            kept, is_inherited = os.dup(number), os.get_inheritable(number)
-            self._afterwards.callback(_put_back, self._stream, kept, inheritable=is_inherited)
+            saved_descriptor, is_inherited = os.dup(number), os.get_inheritable(number)
+            self._afterwards.callback(
+                _put_back, self._stream, saved_descriptor, inheritable=is_inherited
+            )
             nowhere = os.open(os.devnull, os.O_WRONLY | flags("O_CLOEXEC"))
             os.dup2(nowhere, number, inheritable=is_inherited)
             os.close(nowhere)
 
 
-def _put_back(stream: Any, kept: int, *, inheritable: bool) -> None:
-    """Drop what a stream still holds, and let it write to the descriptor `kept` again."""
+def _put_back(stream: Any, saved_descriptor: int, *, inheritable: bool) -> None:
+    """Drop what a stream still holds, and let it write to `saved_descriptor` again."""
     with suppress(OSError, ValueError):
         stream.flush()
-        os.dup2(kept, stream.fileno(), inheritable=inheritable)
-    os.close(kept)
+        os.dup2(saved_descriptor, stream.fileno(), inheritable=inheritable)
+    os.close(saved_descriptor)
 
 
 def end_closed() -> NoReturn:
@@ -143,23 +145,23 @@ def end_closed() -> NoReturn:
 
 
 @contextmanager
-def guarded() -> Generator[None]:
+def guard_streams() -> Generator[None]:
     """Guard standard output and standard error; a stream that is closed becomes one to nowhere.
 
     Both are as before when the context ends, also one that could not be written.
     """
-    before = sys.stdout, sys.stderr
+    original_streams = sys.stdout, sys.stderr
     with ExitStack() as afterwards, ExitStack() as settings:
-        sys.stdout = _guarded(sys.stdout, afterwards, settings)
-        sys.stderr = _guarded(sys.stderr, afterwards, settings, error=True)
+        sys.stdout = _guard_stream(sys.stdout, afterwards, settings)
+        sys.stderr = _guard_stream(sys.stderr, afterwards, settings, error=True)
         try:
             yield
         finally:
             sys.stderr.flush()
-            sys.stdout, sys.stderr = before
+            sys.stdout, sys.stderr = original_streams
 
 
-def _guarded(
+def _guard_stream(
     stream: Any, afterwards: ExitStack, settings: ExitStack, *, error: bool = False
 ) -> Any:
     if stream is None:

@@ -31,10 +31,10 @@ UNLOCKED = getattr(_fcntl, "LOCK_UN", 8)
 
 def flags(*names: str) -> int:
     """Return flags of `os.open` by name, those that this system has; bytes are never text."""
-    known = 0
+    bits = 0
     for name in (*names, "O_BINARY"):
-        known |= getattr(os, name, 0)
-    return known
+        bits |= getattr(os, name, 0)
+    return bits
 
 
 def flock(handle: int, how: int) -> None:
@@ -69,11 +69,11 @@ def has_processes() -> bool:
     return _fcntl is not None and all(hasattr(os, name) for name in ("fork", "killpg", "setsid"))
 
 
-def require_processes(what: str) -> None:
+def require_processes(action: str) -> None:
     """Raise ToolError where a system lacks what starts, ends and keeps apart our processes."""
     if not has_processes():
         raise ToolError(
-            f"{what} needs process groups and file locks, which this system ({sys.platform}) "
+            f"{action} needs process groups and file locks, which this system ({sys.platform}) "
             "does not have.",
             hint="Do it on macOS or Linux; every stage that reads a run, an export or a bundle "
             "works here.",

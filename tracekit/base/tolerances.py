@@ -27,27 +27,27 @@ def as_float64(array: "mx.array") -> Floats:
     return np.array(array.astype(mx.float32), dtype=np.float64)
 
 
-def relative_error(out: Floats, expected: Floats) -> float:
+def relative_error(output: Floats, expected: Floats) -> float:
     """Return max |out - expected| / max |expected|, of the sequence where it is largest.
 
     The first axis is that of sequences. Dividing by the largest value of the sequence, and not
     by each element, keeps elements near 0 from deciding. Where nothing but zeros is expected
     any other value is infinitely far off, as NaN is anywhere. Raise ValueError for other shapes.
     """
-    if out.shape != expected.shape:
-        raise ValueError(f"Shapes {list(out.shape)} and {list(expected.shape)} do not compare.")
-    if out.size == 0:
+    if output.shape != expected.shape:
+        raise ValueError(f"Shapes {list(output.shape)} and {list(expected.shape)} do not compare.")
+    if output.size == 0:
         return 0.0
-    rows = (out.shape[0], -1)
-    apart = np.abs(out - expected).reshape(rows).max(axis=1)
+    rows = (output.shape[0], -1)
+    apart = np.abs(output - expected).reshape(rows).max(axis=1)
     largest = np.abs(expected).reshape(rows).max(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         errors = np.where(apart == 0, 0.0, apart / largest)
     return float(np.where(np.isnan(errors), np.inf, errors).max())
 
 
-def accepted(error: float, dtype: "mx.Dtype", what: str, *, results: int = 1) -> float:
-    """Return `error`, the relative error of `what`, if it is within the bound of its type.
+def require_accuracy(error: float, dtype: "mx.Dtype", subject: str, *, results: int = 1) -> float:
+    """Return `error`, the relative error of `subject`, if it is within the bound of its type.
 
     Raise ToolError if it is not: a wrong result is not measured. Two `results` that are compared
     with each other may both be off.
@@ -62,5 +62,5 @@ def accepted(error: float, dtype: "mx.Dtype", what: str, *, results: int = 1) ->
     if dtype == mx.float32:
         hint += " Where MLX multiplies float32 as TF32, MLX_ENABLE_TF32=0 has it multiply in full."
     raise ToolError(
-        f"{what} is off by {error:.2g} of its largest value; {name} allows {bound:g}.", hint=hint
+        f"{subject} is off by {error:.2g} of its largest value; {name} allows {bound:g}.", hint=hint
     )

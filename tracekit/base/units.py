@@ -24,7 +24,7 @@ Number = float | int | None
 
 def duration(nanoseconds: Number) -> str:
     """Return a time in words with three significant digits, such as "1.23 ms"."""
-    return _known(nanoseconds, lambda value: _stepped(value, _TIME, "ns"))
+    return _format_finite(nanoseconds, lambda value: _format_with_unit(value, _TIME, "ns"))
 
 
 def span(seconds: float) -> str:
@@ -37,31 +37,33 @@ def span(seconds: float) -> str:
 
 def moment(nanoseconds: Number) -> str:
     """Return a point of the trace's time, exact to the microsecond: "1.204 518 s"."""
-    return _known(nanoseconds, _moment)
+    return _format_finite(nanoseconds, _moment)
 
 
 def size(count_of_bytes: Number) -> str:
     """Return a size in words, in binary units: "1.5 MiB"."""
-    return _known(count_of_bytes, lambda value: _stepped(value, _SIZE, "B"))
+    return _format_finite(count_of_bytes, lambda value: _format_with_unit(value, _SIZE, "B"))
 
 
 def percent(ratio: Number) -> str:
     """Return a ratio as percent: "34.5 %"; what is not zero is never shown as zero."""
-    return _known(ratio, _percent)
+    return _format_finite(ratio, _percent)
 
 
 def count(number: Number) -> str:
     """Return a count with its thousands apart: "12,345"."""
-    return _known(number, lambda value: f"{value:,.0f}" if value == round(value) else _plain(value))
+    return _format_finite(
+        number, lambda value: f"{value:,.0f}" if value == round(value) else _format_plain(value)
+    )
 
 
 def stamp(moment_of_day: str) -> str:
     """Return an ISO 8601 time as people write it: "2026-11-20 10:15:03 UTC"."""
     try:
-        at = datetime.fromisoformat(moment_of_day)
+        parsed_time = datetime.fromisoformat(moment_of_day)
     except ValueError:
         return moment_of_day
-    return f"{at:%Y-%m-%d %H:%M:%S} {at.tzname() or ''}".strip()
+    return f"{parsed_time:%Y-%m-%d %H:%M:%S} {parsed_time.tzname() or ''}".strip()
 
 
 def quantity(value: Number, unit: str) -> str:
@@ -73,9 +75,9 @@ def quantity(value: Number, unit: str) -> str:
     if unit in _BY_UNIT:
         return _BY_UNIT[unit](value)
     if symbol := _PREFIXED.get(unit):
-        return _known(value, lambda number: f"{_prefixed(number)}{symbol}")
-    named = "per s" if unit == "1/s" else unit
-    return _known(value, lambda number: f"{_scaled(number)} {named}".strip())
+        return _format_finite(value, lambda number: f"{_format_prefixed(number)}{symbol}")
+    unit_name = "per s" if unit == "1/s" else unit
+    return _format_finite(value, lambda number: f"{_format_scaled(number)} {unit_name}".strip())
 
 
 def short_commit(name: str, digits: int = 12) -> str:
@@ -92,7 +94,7 @@ def unavailable(reason: str) -> str:
     )
 
 
-def _known(value: Number, words: Callable[[float], str]) -> str:
+def _format_finite(value: Number, words: Callable[[float], str]) -> str:
     if value is None:
         return NOT_AVAILABLE
     try:
@@ -102,29 +104,33 @@ def _known(value: Number, words: Callable[[float], str]) -> str:
     return words(value) if finite else NOT_AVAILABLE
 
 
-def _stepped(value: float, steps: tuple[tuple[int, str], ...], least: str) -> str:
+def _format_with_unit(value: float, steps: tuple[tuple[int, str], ...], smallest_unit: str) -> str:
     for factor, unit in steps:
         if abs(value) >= factor * (1 - 0.5 * 10**-_DIGITS):
-            return f"{_plain(value / factor)} {unit}"
-    return f"{_plain(value)} {least}"
+            return f"{_format_plain(value / factor)} {unit}"
+    return f"{_format_plain(value)} {smallest_unit}"
 
 
-def _scaled(value: float) -> str:
-    return _stepped(value, _SCALE, "") if abs(value) >= _SCALE[-1][0] else _plain(value)
+def _format_scaled(value: float) -> str:
+    return (
+        _format_with_unit(value, _SCALE, "")
+        if abs(value) >= _SCALE[-1][0]
+        else _format_plain(value)
+    )
 
 
-def _prefixed(value: float) -> str:
+def _format_prefixed(value: float) -> str:
     """Return a number whose prefix stands at its unit, as in "1.40 GHz"."""
-    words = _scaled(value)
+    words = _format_scaled(value)
     return words if words[-1].isalpha() else f"{words} "
 
 
-def _plain(value: float) -> str:
+def _format_plain(value: float) -> str:
     if value == 0:
         return "0"
     rounded = float(f"{value:.{_DIGITS}g}")
-    whole = math.floor(math.log10(abs(rounded))) + 1
-    decimals = max(0, _DIGITS - whole)
+    integer_digits = math.floor(math.log10(abs(rounded))) + 1
+    decimals = max(0, _DIGITS - integer_digits)
     text = f"{value:,.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text and value == round(value) else text
 
@@ -139,8 +145,8 @@ def _percent(ratio: float) -> str:
 def _moment(nanoseconds: float) -> str:
     micros = round(nanoseconds / 1_000)
     sign, micros = ("-", -micros) if micros < 0 else ("", micros)
-    seconds, rest = divmod(micros, 1_000_000)
-    return f"{sign}{seconds}.{rest // 1_000:03d} {rest % 1_000:03d} s"
+    seconds, remainder = divmod(micros, 1_000_000)
+    return f"{sign}{seconds}.{remainder // 1_000:03d} {remainder % 1_000:03d} s"
 
 
 _PREFIXED = {"Hz": "Hz", "W": "W", "FLOP/s": "FLOP/s", "bytes/s": "B/s"}
@@ -159,10 +165,10 @@ _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 
 def age(text: str) -> timedelta:
     """Turn 12h, 30d or 6w into a time; raise UsageError for anything else."""
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([hdw])", text.strip().lower(), re.ASCII)
-    if found is None or float(found[1]) * _DAYS[found[2]] > _LONGEST:
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([hdw])", text.strip().lower(), re.ASCII)
+    if match is None or float(match[1]) * _DAYS[match[2]] > _LONGEST:
         raise UsageError(f"{text!r} is no age.", hint="Write hours, days or weeks: 12h, 30d, 6w.")
-    return timedelta(days=float(found[1]) * _DAYS[found[2]])
+    return timedelta(days=float(match[1]) * _DAYS[match[2]])
 
 
 def size_of(text: str) -> int:
@@ -171,8 +177,8 @@ def size_of(text: str) -> int:
     GB is 10⁹ bytes as disks are sold, GiB 2³⁰.
     """
     pattern = r"(\d{1,18}(?:\.\d{1,9})?)\s*(?:([kmgtp]?)(i?)b)?"
-    found = re.fullmatch(pattern, text.strip().lower(), re.ASCII)
-    if found is None or (found[3] and not found[2]):
+    match = re.fullmatch(pattern, text.strip().lower(), re.ASCII)
+    if match is None or (match[3] and not match[2]):
         raise UsageError(f"{text!r} is no size.", hint="Write 50GB, 800MB or 20GiB.")
-    base = 1024 if found[3] else 1000
-    return round(float(found[1]) * base ** _POWERS[found[2] or ""])
+    base = 1024 if match[3] else 1000
+    return round(float(match[1]) * base ** _POWERS[match[2] or ""])

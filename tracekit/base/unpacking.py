@@ -46,23 +46,23 @@ def unpack_bundle(archive: Path, folder: Path) -> tuple[str, ...]:
     with open_input(archive) as content:
         try:
             with zipfile.ZipFile(content) as file:
-                members, others = _members(archive, file)
+                members, other_files = _members(archive, file)
                 with making(folder) as temporary:
                     _require_room(temporary, sum(member.file_size for member in members))
                     _extract(archive, file, members, temporary)
         except _DAMAGE as error:
-            raise _damaged(archive, error) from error
+            raise _make_damage_error(archive, error) from error
         except OSError as error:
             if error.errno is None:  # the reader of bzip2 says so that its data are damaged
-                raise _damaged(archive, error) from error
+                raise _make_damage_error(archive, error) from error
             raise RecordingError(
                 f"{archive.name} cannot be unpacked into {folder}: {error.strerror}.",
                 hint=remedy(error, "--output"),
             ) from error
-    return others
+    return other_files
 
 
-def _damaged(archive: Path, error: Exception) -> InputError:
+def _make_damage_error(archive: Path, error: Exception) -> InputError:
     return InputError(
         f"{archive} is no zip file that can be read: {error}.",
         hint="Pack the bundle again, or copy the file again.",
@@ -87,27 +87,29 @@ def _extract(
 
 def _members(archive: Path, file: zipfile.ZipFile) -> tuple[list[zipfile.ZipInfo], tuple[str, ...]]:
     """Return what the bundle holds, by its names in the bundle, and the names of other files."""
-    found = file.infolist()
-    size = sum(member.file_size for member in found)
+    all_members = file.infolist()
+    size = sum(member.file_size for member in all_members)
     inflated = size > _ANY_RATIO and size > _MOST_RATIO * archive.stat().st_size
-    if len(found) > _MOST_MEMBERS or size > _MOST_BYTES or inflated:
+    if len(all_members) > _MOST_MEMBERS or size > _MOST_BYTES or inflated:
         raise InputError(f"{archive} holds more than any bundle; it was not unpacked.")
-    for member in found:
+    for member in all_members:
         member.filename = _name(member)
-    _refuse(archive, found, _misleading)
-    every = Counter(str(PurePosixPath(member.filename)).casefold() for member in found)
-    if twice := [name for name, number in every.items() if number > 1]:
+    _refuse(archive, all_members, _misleading)
+    name_counts = Counter(str(PurePosixPath(member.filename)).casefold() for member in all_members)
+    if twice := [name for name, number in name_counts.items() if number > 1]:
         raise InputError(f"{archive} was not unpacked: it holds {twice[0][:_LONGEST]!r} twice.")
-    root = _root(archive, [PurePosixPath(member.filename) for member in found])
-    inside = [member for member in found if root in PurePosixPath(member.filename).parents]
-    _refuse(archive, inside, _unwelcome)
-    names = {member.filename for member in inside}
-    files = [member.filename for member in found if not member.is_dir()]
-    others = tuple(name for name in files if name not in names and not _is_of_macos(name))
-    for member in inside:
+    root = _root(archive, [PurePosixPath(member.filename) for member in all_members])
+    bundle_members = [
+        member for member in all_members if root in PurePosixPath(member.filename).parents
+    ]
+    _refuse(archive, bundle_members, _unwelcome)
+    names = {member.filename for member in bundle_members}
+    files = [member.filename for member in all_members if not member.is_dir()]
+    other_files = tuple(name for name in files if name not in names and not _is_of_macos(name))
+    for member in bundle_members:
         ending = "/" if member.is_dir() else ""
         member.filename = f"{PurePosixPath(member.filename).relative_to(root)}{ending}"
-    return inside, others
+    return bundle_members, other_files
 
 
 def _name(member: zipfile.ZipInfo) -> str:
@@ -131,9 +133,9 @@ def _refuse(
 ) -> None:
     """Raise InputError for the first member that has a fault."""
     for member in members:
-        if why := fault(member):
+        if fault_text := fault(member):
             raise InputError(
-                f"{archive} was not unpacked: {member.filename[:_LONGEST]!r} {why}.",
+                f"{archive} was not unpacked: {member.filename[:_LONGEST]!r} {fault_text}.",
                 hint="Unpack it by hand if you trust it, and import the bundle.",
             )
 
@@ -161,27 +163,28 @@ def _root(archive: Path, paths: Sequence[PurePosixPath]) -> PurePosixPath:
         for depth, part in enumerate(path.parts)
         if part in _MARKS and "__MACOSX" not in path.parts
     }
-    outer = [root for root in roots if not any(other in root.parents for other in roots)]
+    outer = [root for root in roots if not any(other_root in root.parents for other_root in roots)]
     if len(outer) != 1:
-        found = f"{len(outer)} bundles: {some_of(map(str, outer))}" if outer else "no bundle"
+        description = f"{len(outer)} bundles: {some_of(map(str, outer))}" if outer else "no bundle"
         raise InputError(
-            f"{archive} holds {found}.",
+            f"{archive} holds {description}.",
             hint="Pack one RECORDING.trace into a file, or unpack it and name the bundles.",
         )
     return outer[0]
 
 
-def some_of(names: Iterable[str], most: int = 5) -> str:
+def some_of(names: Iterable[str], max_names: int = 5) -> str:
     """Return the first few of some names, and how many more there are."""
-    every = sorted(name[:_LONGEST] for name in names)
-    more = len(every) - most
-    return ", ".join(every[:most]) + (f" and {more:,} more" if more > 0 else "")
+    sorted_names = sorted(name[:_LONGEST] for name in names)
+    more = len(sorted_names) - max_names
+    return ", ".join(sorted_names[:max_names]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _require_room(folder: Path, size: int) -> None:
-    free = shutil.disk_usage(folder).free
-    if size > free:
+    free_bytes = shutil.disk_usage(folder).free
+    if size > free_bytes:
         raise RecordingError(
-            f"Unpacked, the bundle takes {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free.",
+            f"Unpacked, the bundle takes {size / 1e9:.1f} GB, and {free_bytes / 1e9:.1f} GB are "
+            "free.",
             hint="Make room, or name a folder on another disk with --output.",
         )

@@ -36,19 +36,19 @@ class Interval:
     """A change on its scale: the best guess, and what holds the true one with 95 %."""
 
     middle: float
-    low: float
-    high: float
+    lower_bound: float
+    upper_bound: float
 
     @property
     def half(self) -> float:
         """Half of its width."""
-        return (self.high - self.low) / 2
+        return (self.upper_bound - self.lower_bound) / 2
 
-    def turned(self, turn: int) -> "Interval":
+    def orient(self, turn: int) -> "Interval":
         """Return it as it is, or for a `turn` of -1 with its sign changed."""
         if turn > 0:
             return self
-        return Interval(-self.middle, -self.high, -self.low)
+        return Interval(-self.middle, -self.upper_bound, -self.lower_bound)
 
 
 class Verdict(StrEnum):
@@ -92,14 +92,14 @@ class Sessions:
     sure: Interval | None
     agreement: float = AGREEMENT
 
-    def turned(self, turn: int) -> "Sessions":
+    def orient(self, turn: int) -> "Sessions":
         """Return them as they are, or for a `turn` of -1 with their signs changed."""
         middles = [turn * middle for middle in self.middles]
-        return replace(self, middles=middles, sure=self.sure and self.sure.turned(turn))
+        return replace(self, middles=middles, sure=self.sure and self.sure.orient(turn))
 
     def find_doubt(self, limit: float) -> Doubt | None:
         """Return why both do not show a change for the worse of the limit; None where they do."""
-        if self.sure is None or self.sure.low <= 0:
+        if self.sure is None or self.sure.lower_bound <= 0:
             return Doubt.CHANCE
         agree = all(middle >= self.agreement * limit for middle in self.middles)
         return None if agree else Doubt.APART
@@ -112,13 +112,13 @@ def verdict_of(
 
     `limit` is at least 0 and on the scale of the change. `sessions` are there where there were two.
     """
-    if change.low > 0:
+    if change.lower_bound > 0:
         return _judge_loss(change, limit, sessions)
-    if change.high < 0:
-        gain = change.turned(-1)
-        verdict, _ = _judge_loss(gain, limit, sessions and sessions.turned(-1))
+    if change.upper_bound < 0:
+        gain = change.orient(-1)
+        verdict, _ = _judge_loss(gain, limit, sessions and sessions.orient(-1))
         return (Verdict.BETTER if verdict is Verdict.WORSE else Verdict.SLIGHTLY_BETTER), None
-    if -limit <= change.low and change.high <= limit:
+    if -limit <= change.lower_bound and change.upper_bound <= limit:
         return Verdict.EQUIVALENT, None
     return Verdict.UNCLEAR, Doubt.CHANCE if change.middle >= limit else Doubt.WIDE
 
@@ -129,7 +129,7 @@ def _judge_loss(
     """Judge a change whose interval lies above 0."""
     if change.middle >= limit:
         doubt = Doubt.UNREPEATED if sessions is None else sessions.find_doubt(limit)
-        beyond = change.low >= limit and doubt is not Doubt.APART
+        beyond = change.lower_bound >= limit and doubt is not Doubt.APART
         return (Verdict.WORSE, None) if beyond or not doubt else (Verdict.UNCLEAR, doubt)
     if change.half > limit:
         return Verdict.UNCLEAR, Doubt.WIDE
@@ -163,15 +163,21 @@ class Shown:
         words = self.amount(abs(change))
         return words if self._is_zero(change) else f"{_sign_of(change)}{words}"
 
-    def between(self, low: float, high: float) -> str:
+    def format_interval(self, lower_bound: float, upper_bound: float) -> str:
         """Return an interval: "+3.0 % … +5.2 %"."""
-        return f"{self.change(low)} … {self.change(high)}"
+        return f"{self.change(lower_bound)} … {self.change(upper_bound)}"
 
-    def whole(self, change: float | None, low: float | None, high: float | None) -> str:
+    def format_change(
+        self, change: float | None, lower_bound: float | None, upper_bound: float | None
+    ) -> str:
         """Return a change with its interval, as far as they are known: "+4 % [+3 % … +5 %]"."""
         if change is None:
             return ""
-        interval = "" if low is None or high is None else f" [{self.between(low, high)}]"
+        interval = (
+            ""
+            if lower_bound is None or upper_bound is None
+            else f" [{self.format_interval(lower_bound, upper_bound)}]"
+        )
         return f"{self.change(change)}{interval}"
 
     def direction(self, change: float) -> str:
@@ -180,28 +186,30 @@ class Shown:
             return "slower" if change > 0 else "faster"
         return "higher" if change > 0 else "lower"
 
-    def size(self, change: float, low: float | None, high: float | None) -> str:
+    def size(self, change: float, lower_bound: float | None, upper_bound: float | None) -> str:
         """Return a change without its direction: "2.9 % ± 0.4", or "2.9 % (1.0 % … 9.2 %)".
 
         Half an interval stands for both ends only where they are nearly as far from the middle.
         """
         amount = self.amount(abs(change))
-        if low is None or high is None:
+        if lower_bound is None or upper_bound is None:
             return amount
-        near, far = sorted((change - low, high - change))
-        outside = low > 0 or high < 0
+        near, far = sorted((change - lower_bound, upper_bound - change))
+        outside = lower_bound > 0 or upper_bound < 0
         hides = outside and far >= abs(change)  # half a width would then seem to reach 0
         if self.scale == "ratio" and not hides and far <= _LIKE * near + _ROUNDED:
             digits = 2 if far < _ROUNDED and 0 < abs(change) < _SMALL else 1
             return f"{abs(change) * 100:.{digits}f} % ± {far * 100:.{digits}f}"
         if outside:
-            least, most = sorted((abs(low), abs(high)))
-            return f"{amount} ({self.amount(least)} … {self.amount(most)})"
-        return f"{amount} ({self.between(low, high)})"
+            smaller_bound, larger_bound = sorted((abs(lower_bound), abs(upper_bound)))
+            return f"{amount} ({self.amount(smaller_bound)} … {self.amount(larger_bound)})"
+        return f"{amount} ({self.format_interval(lower_bound, upper_bound)})"
 
-    def signed(self, change: float, low: float | None, high: float | None) -> str:
+    def format_signed(
+        self, change: float, lower_bound: float | None, upper_bound: float | None
+    ) -> str:
         """Return the same with a sign: "+1.0 % ± 7.1"."""
-        size = self.size(change, low, high)
+        size = self.size(change, lower_bound, upper_bound)
         return size if self._is_zero(change) else f"{_sign_of(change)}{size}"
 
     def _is_zero(self, change: float) -> bool:
@@ -220,8 +228,8 @@ _ROUNDED = 0.0005  # what ratios are rounded to, half a tenth of a percent
 
 def sentence_of(
     verdict: Verdict,
-    shown: Shown,
-    found: tuple[float, float | None, float | None],
+    formatter: Shown,
+    estimate: tuple[float, float | None, float | None],
     limit: float,
     reason: str = "",
 ) -> str:
@@ -230,15 +238,15 @@ def sentence_of(
     It has no subject, no verb and no full stop: "slower by 2.9 % ± 0.4, below your limit of 3 %".
     `reason` says why it is unclear.
     """
-    change = found[0]
-    most = shown.limit(limit)
+    change = estimate[0]
+    limit_text = formatter.limit(limit)
     if verdict is Verdict.EQUIVALENT:
-        return f"equivalent within {most}: {shown.signed(*found)}"
+        return f"equivalent within {limit_text}: {formatter.format_signed(*estimate)}"
     if verdict is Verdict.UNCLEAR:
-        return "; ".join(filter(None, (f"changed by {shown.signed(*found)}", reason)))
-    moved = f"{shown.direction(change)} by {shown.size(*found)}"
+        return "; ".join(filter(None, (f"changed by {formatter.format_signed(*estimate)}", reason)))
+    moved = f"{formatter.direction(change)} by {formatter.size(*estimate)}"
     if verdict in {Verdict.WORSE, Verdict.BETTER}:
-        return f"{moved}, beyond your limit of {most}"
+        return f"{moved}, beyond your limit of {limit_text}"
     if abs(change) < limit:
-        return f"{moved}, below your limit of {most}"
-    return f"{moved}; it is not certain to be beyond your limit of {most}"
+        return f"{moved}, below your limit of {limit_text}"
+    return f"{moved}; it is not certain to be beyond your limit of {limit_text}"

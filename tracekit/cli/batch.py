@@ -54,8 +54,10 @@ def batch(
             hint="Give one of them.",
         )
     choices = fleet.Choices(target, fleet.wanted_tables(tables), not no_redact, run_number)
-    most = workload.seconds(time_limit)
-    plan = fleet.BatchPlan(tuple(sources), output, scheduler, workers, choices, retry_failed, most)
+    max_seconds = workload.seconds(time_limit)
+    plan = fleet.BatchPlan(
+        tuple(sources), output, scheduler, workers, choices, retry_failed, max_seconds
+    )
     with console.progress("batch") as progress:
         tally, page = fleet.run_batch(plan, progress)
     _show(tally, page)
@@ -70,9 +72,11 @@ def batch(
 
 def _show(tally: "fleet.Tally", page: Path) -> None:
     console.show_line(page)
-    several = f", {tally.recordings:,} recordings in them" if tally.recordings > tally.done else ""
-    parts = [f"{tally.done:,} analysed{several}"]
-    parts += [f"{tally.kept:,} done before"] if tally.kept else []
+    recording_note = (
+        f", {tally.recordings:,} recordings in them" if tally.recordings > tally.done else ""
+    )
+    parts = [f"{tally.done:,} analysed{recording_note}"]
+    parts += [f"{tally.done_before:,} done before"] if tally.done_before else []
     parts += [f"{tally.failed:,} failed"] if tally.failed else []
     parts += [f"{tally.failed_before:,} failed before"] if tally.failed_before else []
     console.show_hint(f"{tally.total:,} sources: {', '.join(parts)}.")

@@ -143,9 +143,10 @@ def _end(done: "lab.Bench", output: Path | None) -> None:
     """Turn what went wrong into an exit code, once all is shown and written."""
     if done.interrupted:
         measured = any(row.micro for row in done.rows)
-        kept = f"What was measured is in {output}." if output is not None else ""
+        output_hint = f"What was measured is in {output}." if output is not None else ""
         raise InterruptedRunError(
-            "The bench was interrupted.", hint=kept if measured else "Nothing was measured before."
+            "The bench was interrupted.",
+            hint=output_hint if measured else "Nothing was measured before.",
         )
     if done.failures:
         raise ToolError(

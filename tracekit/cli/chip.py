@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tracekit import lab, machine, ops
-from tracekit.base import NOT_AVAILABLE, UsageError, duration, nearest, size, unavailable
+from tracekit.base import NOT_AVAILABLE, UsageError, duration, size, suggest_name, unavailable
 from tracekit.cli import console, options
 from tracekit.cli.options import flag, option
 from tracekit.workload import DtypeName
@@ -42,9 +42,9 @@ def chip(
     tokens, 16 query and 8 K/V heads of 128 float16, in blocks of 32 tokens. `tracekit bench --tune`
     measures which launch is fastest.
     """
-    chip, facts = _asked(name, gpu_cores, measure=measure)
-    given = {"batch": batch, "q_heads": q_heads, "kv_heads": kv_heads, "head_dim": head_dim}
-    shape = _shape({**given, "dtype": dtype}, context)
+    chip, facts = _choose_chip(name, gpu_cores, measure=measure)
+    shape_options = {"batch": batch, "q_heads": q_heads, "kv_heads": kv_heads, "head_dim": head_dim}
+    shape = _shape({**shape_options, "dtype": dtype}, context)
     measured = machine.measure_bandwidth() if measure else None
     if json:
         console.show_json(_document(chip, facts, measured, shape))
@@ -52,7 +52,7 @@ def chip(
     rows = [*_chip_rows(chip, facts), *_measured_rows(measured)]
     console.table(("", "this machine" if name is None else "that chip", "source"), rows)
     if name is not None and chip.name not in machine.known_chips():
-        console.show_hint(nearest(chip.name, machine.known_chips()))
+        console.show_hint(suggest_name(chip.name, machine.known_chips()))
     if shape is not None:
         console.show_hint(
             f"Paged decode attention, {shape.batch} sequences of {shape.context} tokens, "
@@ -63,22 +63,22 @@ def chip(
         console.table(("launch", "planned", "meaning"), list(_launch_rows(shape, chip)))
 
 
-def _asked(
+def _choose_chip(
     name: str | None, cores: int | None, *, measure: bool
 ) -> "tuple[machine.Chip, dict[str, Any]]":
     """Return the chip, and what else is known of its machine, if that is this one."""
     if name is not None and measure:
         raise UsageError("--measure is of this machine; --name names another chip.")
     if name is not None:
-        return machine.chip(machine.spelled(name), cores), {}
+        return machine.chip(machine.normalize_chip_name(name), cores), {}
     if cores is not None:
         raise UsageError("--gpu-cores is of a chip that --name names.")
     facts = machine.describe()
     return machine.this_chip(facts), facts
 
 
-def _shape(given: dict[str, Any], context: int | None) -> "lab.Shape | None":
-    sizes = {name: size for name, size in given.items() if size is not None}
+def _shape(shape_options: dict[str, Any], context: int | None) -> "lab.Shape | None":
+    sizes = {name: size for name, size in shape_options.items() if size is not None}
     if not sizes and context is None:
         return None
     tokens = _CONTEXT if context is None else context
@@ -105,8 +105,8 @@ def _chip_rows(chip: "machine.Chip", facts: dict[str, Any]) -> Iterator[Row]:
 def _gpu_rows() -> Iterator[Row]:
     """Say what MLX knows of the GPU, on a Mac."""
     architecture = _architecture()
-    if found := machine.gpu_class(architecture):
-        meaning, limits = found
+    if gpu_class := machine.gpu_class(architecture):
+        meaning, limits = gpu_class
         yield "architecture", f"{architecture}: {meaning}", "MLX"
         full = f"more than {limits.operations} operations or {limits.mebi_elements} Mi elements"
         yield "MLX commits", full, "MLX's source; MLX_MAX_OPS_PER_BUFFER changes it"
@@ -141,21 +141,23 @@ def _measured_rows(measured: "machine.Bandwidth | None") -> Iterator[Row]:
 def _launch_rows(shape: "lab.Shape", chip: "machine.Chip") -> Iterator[Row]:
     for name, value, meaning in _launch(shape):
         yield name, f"{value:,}", meaning
-    work, least = _work(shape, chip)
+    work, bound = _work(shape, chip)
     moved = work.unique + work.written
     yield "bytes", f"{moved / 1e6:,.4g} MB", "that memory must move, each counted once."
     yield "intensity", f"{work.intensity:.3g} FLOP/byte", f"{work.flops / 1e9:.4g} GFLOP in all."
-    if least is None:
+    if bound is None:
         yield "bound", NOT_AVAILABLE, chip.bandwidth.reason
     else:
-        of = "memory alone; the rate of arithmetic is not known" if least.partial else least.limit
-        why = f"of {of}; an M1 Max reached about 80 % of its bandwidth."
-        yield "bound", duration(least.seconds * 1e9), why
+        limit = (
+            "memory alone; the rate of arithmetic is not known" if bound.partial else bound.limit
+        )
+        reason = f"of {limit}; an M1 Max reached about 80 % of its bandwidth."
+        yield "bound", duration(bound.seconds * 1e9), reason
 
 
 def _launch(shape: "lab.Shape") -> list[tuple[str, int, str]]:
     """Return how paged attention launches a shape: name, value, meaning."""
-    plan = lab.planned(shape)
+    plan = lab.plan_default_launch(shape)
     reads = plan.rereads(shape.q_heads // shape.kv_heads)
     loaded = "once" if reads == 1 else f"{reads} times"
     return [
@@ -206,7 +208,7 @@ def _document(
         "measured": None if measured is None else asdict(measured),
     }
     if shape is not None:
-        work, least = _work(shape, chip)
+        work, bound = _work(shape, chip)
         sizes = ("batch", "q_heads", "kv_heads", "head_dim", "context", "block_size", "itemsize")
         document["shape"] = {name: getattr(shape, name) for name in sizes}
         document["launch"] = [
@@ -214,5 +216,5 @@ def _document(
             for name, value, meaning in _launch(shape)
         ]
         document["work"] = asdict(work)
-        document["bound"] = None if least is None else asdict(least)
+        document["bound"] = None if bound is None else asdict(bound)
     return document

@@ -58,17 +58,20 @@ def compare(
     """
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
-    first, second = comparison.parse_sides(runs)
-    with writing([] if html is None else [html], [*first, *second]):
+    first_side, second = comparison.parse_sides(runs)
+    with writing([] if html is None else [html], [*first_side, *second]):
         limits = comparison.Limits(threshold, between, tuple(metric or ()))
         with console.progress("compare") as progress:
             progress("reading the runs")
-            before, after = comparison.read_samples(first), comparison.read_samples(second)
+            samples_before, samples_after = (
+                comparison.read_samples(first_side),
+                comparison.read_samples(second),
+            )
             progress("measuring blocks of them")
-            compared = comparison.compare_runs(before, after, limits, force=force)
+            compared = comparison.compare_runs(samples_before, samples_after, limits, force=force)
         if html is not None:
-            redact = comparison.redaction_of_runs([*first, *second])
-            _write(html, compared, (before, after), redact)
+            redact = comparison.redaction_of_runs([*first_side, *second])
+            _write(html, compared, (samples_before, samples_after), redact)
     _show(compared, html if open_page else None, json=json)
     if exit_code:
         end(compared)
@@ -187,10 +190,15 @@ def _measuring(
     if variants.count(_BETWEEN) != 1:
         raise UsageError("Two variants stand on both sides of a --.", hint="tracekit ab A -- B")
     place = variants.index(_BETWEEN)
-    before = nightly.parse_side(variants[:place])
-    after = nightly.parse_side(variants[place + 1 :], before.workload)
+    side_before = nightly.parse_side(variants[:place])
+    side_after = nightly.parse_side(variants[place + 1 :], side_before.workload)
     return lambda progress: nightly.measure_ab(
-        before, after, workloads=workloads, effort=effort, limits=limits, progress=progress
+        side_before,
+        side_after,
+        workloads=workloads,
+        effort=effort,
+        limits=limits,
+        progress=progress,
     )
 
 

@@ -14,7 +14,7 @@ from tracekit.base import (
     Recording,
     TracekitError,
     as_json,
-    quoted,
+    quote_path,
     replacing,
     visible,
 )
@@ -61,22 +61,24 @@ def screen(*, error: bool = False) -> "Console":
     return consoles[error]
 
 
-def styled(*parts: Words, style: str = "") -> "Text":
+def style_text(*parts: Words, style: str = "") -> "Text":
     """Return parts of a text, each alone or with its style, as `visible` shows them."""
     from rich.text import Text
 
     pairs = ((part, "") if isinstance(part, str) else part for part in parts)
-    return Text.assemble(*((visible(words), own) for words, own in pairs), style=style)
+    return Text.assemble(
+        *((visible(words), part_style) for words, part_style in pairs), style=style
+    )
 
 
 def show_text(*parts: Words, style: str = "") -> None:
     """Print parts of a text, each alone or with its style."""
-    screen().print(styled(*parts, style=style))
+    screen().print(style_text(*parts, style=style))
 
 
 def _say(*parts: Words, style: str = "") -> None:
     """Print on standard error."""
-    screen(error=True).print(styled(*parts, style=style))
+    screen(error=True).print(style_text(*parts, style=style))
 
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
@@ -96,17 +98,17 @@ def progress(stage: str) -> "Generator[record.Progress]":
 
     Other output is not redirected meanwhile: rich would carry out the sequences in it.
     """
-    if not watched():
+    if not is_progress_shown():
         yield record.quiet
         return
     from rich.live import Live
     from rich.spinner import Spinner
 
-    began, err = monotonic(), screen(error=True)
+    start_time, err = monotonic(), screen(error=True)
     spinner = Spinner("dots", f"{stage} …", style="status.spinner")
     with Live(spinner, console=err, transient=True, redirect_stdout=False, redirect_stderr=False):
-        yield lambda text: spinner.update(text=styled(f"{stage} · {text}"))
-    _say(("✓", "green"), f" {stage} ", (f"{monotonic() - began:.1f} s", "dim"))
+        yield lambda text: spinner.update(text=style_text(f"{stage} · {text}"))
+    _say(("✓", "green"), f" {stage} ", (f"{monotonic() - start_time:.1f} s", "dim"))
 
 
 def show(result: "analysis.Result", recording: Recording, *, json: bool = False) -> None:
@@ -121,13 +123,13 @@ def show(result: "analysis.Result", recording: Recording, *, json: bool = False)
         show_text((analysis.headline(result.findings[0]), "bold"))
     if answer or result.findings:
         screen().print()
-    known = analysis.numbers(result)
-    width = max(map(len, known), default=0)
-    for name, value in known.items():
+    numbers = analysis.numbers(result)
+    width = max(map(len, numbers), default=0)
+    for name, value in numbers.items():
         show_text(f"{name:<{width}}  ", (value, "bold"))
     _show_findings(result)
     _show_checks(result)
-    for name, stage in result.provenance.unfinished.items():
+    for name, stage in result.provenance.unfinished_stages.items():
         how = "was interrupted" if stage.state == "interrupted" else "was not completed"
         message = f": {stage.message}" if stage.message else "."
         show_warnings([f"The stage {name} {how}{message}"])
@@ -145,11 +147,11 @@ def show_folders(recordings: Sequence[Recording], follow: str) -> None:
 
 def show_next(command: str, recording: Recording) -> None:
     """Say on stderr which command goes on with a run."""
-    show_hint(f"Go on with: tracekit {command} {quoted(recording.folder)}")
+    show_hint(f"Go on with: tracekit {command} {quote_path(recording.folder)}")
 
 
 @contextmanager
-def written(file: Path) -> Generator[BinaryIO]:
+def open_output(file: Path) -> Generator[BinaryIO]:
     """Give what bytes are written into: a file that is complete or not there, or stdout for `-`."""
     if file != STDOUT:
         with replacing(file) as opened:
@@ -172,12 +174,12 @@ def show_line(line: object) -> None:
 
 def show_frame(frame: "pd.DataFrame", rows: int) -> None:
     """Print the first rows of a table: folded to the terminal, tab-separated elsewhere."""
-    shown = frame.head(rows)
+    first_rows = frame.head(rows)
     if looked_at():
-        text = shown.to_string(line_width=screen().width, max_colwidth=_WIDEST, na_rep="")
+        text = first_rows.to_string(line_width=screen().width, max_colwidth=_WIDEST, na_rep="")
         sys.stdout.write(f"{text}\n")
     else:
-        shown.to_csv(sys.stdout, sep="\t", index=False)
+        first_rows.to_csv(sys.stdout, sep="\t", index=False)
     if len(frame) > rows:
         _say(f"{len(frame) - rows:,} more rows; --rows shows more.", style="dim")
 
@@ -214,7 +216,7 @@ def show_diagnosis(diagnosis: "record.Diagnosis", *, json: bool = False) -> None
 
 def show_warnings(warnings: Sequence[str]) -> None:
     """Print warnings on stderr, each one once; losses of this command come at its end."""
-    later = set(tables.reported())
+    later = set(tables.list_reported_losses())
     for warning in dict.fromkeys(warnings):
         if warning in later:
             continue
@@ -242,9 +244,9 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, headed: bool
 
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        grid.add_column(styled(column), overflow="fold")
+        grid.add_column(style_text(column), overflow="fold")
     for row in rows:
-        grid.add_row(*(styled(cell) for cell in row))
+        grid.add_row(*(style_text(cell) for cell in row))
     screen().print(grid)
 
 
@@ -253,7 +255,7 @@ def looked_at() -> bool:
     return screen().is_terminal
 
 
-def watched() -> bool:
+def is_progress_shown() -> bool:
     """Tell whether stderr is a terminal, where progress is shown."""
     return screen(error=True).is_terminal
 
@@ -266,7 +268,7 @@ def _show_findings(result: "analysis.Result") -> None:
         head = (f"{finding.severity}", _STYLES[finding.severity])
         also = f" (with {', '.join(finding.effects)})" if finding.effects else ""
         show_text(head, "  ", (finding.rule, "bold"), also)
-        show_text(f"  {finding.message}{analysis.worth(finding)}")
+        show_text(f"  {finding.message}{analysis.describe_saving(finding)}")
         if finding.advice:
             show_text(f"  → {finding.advice}", style="dim")
 
@@ -278,14 +280,14 @@ def _show_checks(result: "analysis.Result") -> None:
     for reason in analysis.reasons(
         result.checks, analysis.Status.ABSTAINED, analysis.Status.FAILED
     ):
-        show_text("not checked  ", (_few(reason.rules), "bold"), ":")
+        show_text("not checked  ", (_join_names(reason.rules), "bold"), ":")
         show_text(f"  {reason.words}", style="dim")
 
 
 _FEW = 6
 
 
-def _few(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     """Return names with commas between; of many the first ones, and how many more there are."""
     if len(names) <= _FEW:
         return ", ".join(names)
@@ -298,11 +300,11 @@ def _show_paths(recording: Recording) -> None:
     show_text(f"folder       {recording.folder}")
     if recording.report_file.exists():
         show_text(f"page         {recording.report_file}")
-        show_text(f"open it      {opener} {quoted(recording.report_file)}")
+        show_text(f"open it      {opener} {quote_path(recording.report_file)}")
     if recording.bundle.exists():
         show_text(f"trace        {recording.bundle} (private: it names machine and user)")
         if sys.platform == "darwin":
-            show_text(f"open it      open -a Instruments {quoted(recording.bundle)}")
+            show_text(f"open it      open -a Instruments {quote_path(recording.bundle)}")
 
 
 _GATE = "capture-empty"

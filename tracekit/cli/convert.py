@@ -40,7 +40,7 @@ def convert_bundle(
         return
     with writing(tables.files_of(output), [bundle], force=force), console.progress("convert"):
         raw = tables.Tables(bundle, only=tables.Choice(choice.run))
-        table = raw.exported(schema, choice)
+        table = raw.find_table(schema, choice)
         converted = tables.convert(table.ref, output, schema, table.choice, toc=raw.toc)
     _show(converted, raw.of_runs)
 
@@ -134,10 +134,10 @@ def _convert_run(
 ) -> None:
     require_apart([] if output is None else [output], [folder])
     recording = Recording(folder)
-    found = tracekit.pipeline.tables_of(recording)
+    run_tables = tracekit.pipeline.tables_of(recording)
     redact = str if no_redact else tracekit.pipeline.redaction_of(recording)
     with console.progress("convert"):
-        files = interop.convert_run(recording, found, to, output, redact, force=force)
+        files = interop.convert_run(recording, run_tables, to, output, redact, force=force)
     for file in files:
         console.show_line(file)
-    console.show_warnings(found.of_runs)
+    console.show_warnings(run_tables.of_runs)

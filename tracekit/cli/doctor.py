@@ -26,13 +26,13 @@ def doctor(
     Exit code 0: this machine can record; 3: something failed, and the fix is printed; 4: something
     that recording needs could not be determined.
     """
-    where, machine, fresh = notes_folder(), record.DoctorSurroundings(), None
+    folder, machine, fresh = notes_folder(), record.DoctorSurroundings(), None
     try:
         if probe:
             with console.progress("probe") as progress:
                 fresh = record.probe_machine(machine, progress)
         with console.progress("examine") as progress:
-            diagnosis = record.examine(machine, where, progress, fresh)
+            diagnosis = record.examine(machine, folder, progress, fresh)
     except KeyboardInterrupt as stop:
         raise InterruptedRunError("Interrupted; nothing is kept.") from stop
     console.show_diagnosis(diagnosis, json=json)
@@ -90,7 +90,7 @@ def make(
         console.show_line(record.write(output, content))
         console.show_hint(f"Record with it: tracekit capture --template {shlex.quote(str(output))}")
         return
-    rows = [(change.place, repr(change.before), repr(change.after)) for change in changes]
+    rows = [(change.place, repr(change.old_value), repr(change.new_value)) for change in changes]
     console.table(("place", "is", "will be"), rows)
     console.show_hint("Nothing was written; --write makes the file.")
 

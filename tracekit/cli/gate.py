@@ -80,13 +80,13 @@ def gate(
     printed = markdown == console.STDOUT
     if json and printed:
         raise UsageError("--json and --markdown - print two documents.", hint="Name a file.")
-    asked = {
+    report_files = {
         "junit": junit,
         "sarif": sarif,
         "openmetrics": openmetrics,
         "markdown": None if printed else markdown,
     }
-    files = {name: file for name, file in asked.items() if file}
+    files = {name: file for name, file in report_files.items() if file}
     command = nightly.command_of(on_regression) if on_regression else ()
     file = os.environ.get("GITHUB_STEP_SUMMARY", "")
     if summary and not file:
@@ -134,31 +134,34 @@ def _of_night(
     longest = age(max_age).total_seconds() if max_age else None
     try:
         name = str(words[0]) if words else nightly.LATEST
-        night, own = nightly.find_night(name, plan, history)
+        night, night_plan = nightly.find_night(name, plan, history)
     except InconclusiveError as error:
         return nightly.of_no_night(error.message, error.hint)
-    report = nightly.placed(nightly.of_night(night, own), own)
-    return report if longest is None else nightly.aged(report, longest)
+    report = nightly.add_plan_lines(nightly.of_night(night, night_plan), night_plan)
+    return report if longest is None else nightly.judge_age(report, longest)
 
 
 def _of_runs(
     words: Sequence[Path], metrics: Sequence[str] | None, threshold: float | None, *, force: bool
 ) -> "nightly.GateReport":
-    first, second = compare.parse_sides(words)
+    first_side, second = compare.parse_sides(words)
     limits = replace(compare.Limits(), metrics=tuple(metrics or ()))
     if threshold is not None:
         limits = replace(limits, threshold=threshold)
     with console.progress("gate") as progress:
         progress("reading the runs")
-        before, after = compare.read_samples(first), compare.read_samples(second)
+        samples_before, samples_after = (
+            compare.read_samples(first_side),
+            compare.read_samples(second),
+        )
         progress("measuring blocks of them")
-        compared = compare.compare_runs(before, after, limits, force=force)
-    made = after[0].result.provenance
+        compared = compare.compare_runs(samples_before, samples_after, limits, force=force)
+    provenance = samples_after[0].result.provenance
     report = nightly.of_comparison(
-        compared, made.machine | {"tracekit": made.tracekit}, made.workload
+        compared, provenance.machine | {"tracekit": provenance.tracekit}, provenance.workload
     )
     file = second[0] if second[0].is_file() else second[0] / "result.json"
-    return replace(report, file=nightly.in_repository(file), commit=made.git_commit)
+    return replace(report, file=nightly.in_repository(file), commit=provenance.git_commit)
 
 
 def show_report(report: "nightly.GateReport") -> None:

@@ -16,7 +16,7 @@ from tracekit.base import (
     UsageError,
     age,
     least_pairs,
-    now,
+    make_timestamp,
     own_redaction,
     stamp,
     write_whole,
@@ -33,11 +33,11 @@ Reason = Annotated[str, option("TEXT", "Why; it is kept.")]
 
 
 @contextmanager
-def _opened(
+def _open_history(
     history: str, config: Path | None, *names: str, make: bool = False
 ) -> "Generator[nightly.Store]":
     """Open a history; refuse `latest` where it could mean a night of several plans or machines."""
-    with nightly.Store.open(history_url(history, config), make=make) as store:
+    with nightly.Store.connect(history_url(history, config), make=make) as store:
         if nightly.LATEST in names:
             with store.database.reading() as connection:
                 nightly.require_clear_latest(connection)
@@ -55,26 +55,26 @@ def history_url(history: str, config: Path | None) -> str:
         raise UsageError(error.message, hint=hint) from error
 
 
-def time_of(text: str, now: datetime | None = None) -> datetime:
+def time_of(text: str, current_time: datetime | None = None) -> datetime:
     """Return a time: so many hours, days or weeks ago, as "30d", or a date or time in UTC."""
     with suppress(UsageError):
-        return (now or datetime.now(UTC)) - age(text)
+        return (current_time or datetime.now(UTC)) - age(text)
     try:
-        found = datetime.fromisoformat(text.strip())
+        moment = datetime.fromisoformat(text.strip())
     except ValueError:
         raise UsageError(
             f"{text!r} is no time.", hint="Write 30d, 12w, 2026-03-01 or 2026-03-01T02:30+00:00."
         ) from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 Format = Literal["csv", "json", "parquet"]
 
 
-def known_series(store: "nightly.Store", of: dict[str, Any]) -> "list[nightly.Series]":
+def known_series(store: "nightly.Store", selection: dict[str, Any]) -> "list[nightly.Series]":
     """Return the series of what is named; refuse what is not in the history."""
-    if found := store.series(**of):
-        return found
+    if series := store.series(**selection):
+        return series
     raise UsageError(
         "The history has no series of this.",
         hint="`tracekit history --metric all` lists those that it has.",
@@ -122,7 +122,7 @@ def accept(
     night affects all later ones; accept several nights of the same work together to make it
     smaller.
     """
-    with _opened(history, config, *nights) as store:
+    with _open_history(history, config, *nights) as store:
         accepted, refused = store.accept(
             nights[0],
             capture or (),
@@ -131,14 +131,14 @@ def accept(
             least=least_pairs(),
             who=by or _login(),
         )
-        found = store.night(accepted[0].night)
+        night = store.night(accepted[0].night)
     columns = ("capture", "metric", "expected from now on")
     rows = [
-        (acceptance.capture, metric, nightly.expected_words(found, acceptance, metric))
+        (acceptance.capture, metric, nightly.expected_words(night, acceptance, metric))
         for acceptance in accepted
         for metric in acceptance.changes
     ]
-    console.measurements(f"Accepted: {found.id} on {found.machine}", columns, rows)
+    console.measurements(f"Accepted: {night.id} on {night.machine}", columns, rows)
     console.show_warnings(
         [f"Not accepted: {refusal.capture}: {refusal.reason}" for refusal in refused]
     )
@@ -159,7 +159,7 @@ def revoke(
 
     It stays in the list, with the reason. To expect an earlier night again, accept that one.
     """
-    with _opened(history, config, night) as store:
+    with _open_history(history, config, night) as store:
         revoked = store.revoke(night, capture or (), reason, who=by or _login())
     names = ", ".join(acceptance.capture for acceptance in revoked)
     console.show_line(f"revoked: {revoked[0].night}, {names}")
@@ -173,15 +173,15 @@ def list_(
     json: options.Json = False,
 ) -> None:
     """List what was accepted, when and why; the latest one of a capture is in force."""
-    with _opened(history, config) as store:
-        held = [
+    with _open_history(history, config) as store:
+        entries = [
             entry
             for name in store.machines()
             for entry in nightly.held_on(name, store.acceptances(name))
         ]
-    held.sort(key=lambda entry: entry.accepted.at)
+    entries.sort(key=lambda entry: entry.accepted.at)
     if json:
-        console.show_json(held)
+        console.show_json(entries)
         return
     columns = ("accepted", "by", "night", "machine", "capture", "holds", "reason")
     rows = [
@@ -190,11 +190,11 @@ def list_(
             entry.accepted.capture,
             *("yes" if entry.holds else "no", entry.accepted.reason),
         )
-        for entry in held
+        for entry in entries
     ]
     if not rows:
         console.show_hint("Nothing was accepted; `tracekit baseline accept NIGHT --reason TEXT`.")
-    console.measurements(f"{len(held)} accepted", columns, rows)
+    console.measurements(f"{len(entries)} accepted", columns, rows)
 
 
 app = typer.Typer(rich_markup_mode=None)
@@ -239,13 +239,13 @@ def history(
     if context.invoked_subcommand is not None:
         return
 
-    of: dict[str, Any] = {
+    selection: dict[str, Any] = {
         "plan": plan,
         "machine": machine,
         "since": time_of(since) if since else None,
         "until": time_of(until) if until else None,
     }
-    named = {"capture": capture, "metric": None if metric == "all" else metric}
+    series_filter = {"capture": capture, "metric": None if metric == "all" else metric}
     if samples and export is None:
         raise UsageError(
             "--samples says what --export writes.", hint="Add --export FILE --format csv"
@@ -254,16 +254,16 @@ def history(
     files = [file for file in (export, html) if file and file != console.STDOUT]
     with (
         writing(files, [file for file in (config, nightly.file_of(url)) if file], force=force),
-        nightly.Store.open(url, make=False) as store,
+        nightly.Store.connect(url, make=False) as store,
     ):
         if export is not None:
-            _export(store, of | named, export, kind, samples=samples)
+            _export(store, selection | series_filter, export, kind, samples=samples)
         if html is not None:
-            _draw(store, url, of, named, html)
+            _draw(store, url, selection, series_filter, html)
         if metric is not None and export is None and html is None:
-            _show_series(store, of | named, limit, json=json)
+            _show_series(store, selection | series_filter, limit, json=json)
         elif export is None and html is None:
-            _show_nights(store, of, ended, limit, json=json)
+            _show_nights(store, selection, ended, limit, json=json)
 
 
 @app.command("sync")
@@ -285,22 +285,24 @@ def sync(
 
     plan = nightly.read_plan(config, work=False)
     done = nightly.sync(plan, plan.machine or own_name(), history)
-    failed = [f"The night {each.night} could not be added: {each.why}" for each in done.failed]
+    failed = [f"The night {entry.night} could not be added: {entry.why}" for entry in done.failed]
     if json:
-        ended = done.ended.message if done.ended else ""
-        named = {name: getattr(done, name) for name in ("added", "missed", "wait", "failed")}
-        console.show_json({**named, "ended": ended})
+        end_message = done.fatal_error.message if done.fatal_error else ""
+        outcomes = {name: getattr(done, name) for name in ("added", "missed", "wait", "failed")}
+        console.show_json({**outcomes, "ended": end_message})
     else:
         for name in done.added:
             console.show_line(f"added   {name}")
-        for due in done.missed:
-            console.show_line(f"missed  {stamp(due)}")
-        if not (done.added or failed or done.ended):
+        for missed_time in done.missed:
+            console.show_line(f"missed  {stamp(missed_time)}")
+        if not (done.added or failed or done.fatal_error):
             console.show_line("The history has every night of the plan that has ended.")
-        console.show_warnings([f"The night {each.night} waits: {each.why}." for each in done.wait])
+        console.show_warnings(
+            [f"The night {entry.night} waits: {entry.why}." for entry in done.wait]
+        )
         console.show_warnings(failed)
-    if done.ended is not None:
-        raise done.ended
+    if done.fatal_error is not None:
+        raise done.fatal_error
     if failed:
         raise InputError(
             f"{len(failed)} night{'' if len(failed) == 1 else 's'} could not be added.",
@@ -317,7 +319,7 @@ def pin(
     history: History = "",
 ) -> None:
     """Protect a night or a run from prune."""
-    with _opened(history, config, what, make=True) as store:
+    with _open_history(history, config, what, make=True) as store:
         console.show_line(store.pin(what, reason))
 
 
@@ -330,17 +332,17 @@ def unpin(
     history: History = "",
 ) -> None:
     """Let prune remove a night or a run again."""
-    with _opened(history, config, what) as store:
+    with _open_history(history, config, what) as store:
         console.show_line(store.pin(what, reason, pinned=False))
 
 
 def _export(
-    store: "nightly.Store", of: dict[str, Any], file: Path, kind: Format, *, samples: bool
+    store: "nightly.Store", selection: dict[str, Any], file: Path, kind: Format, *, samples: bool
 ) -> None:
-    series, redact = known_series(store, of), own_redaction()
-    with console.written(file) as opened:
+    series, redact = known_series(store, selection), own_redaction()
+    with console.open_output(file) as opened:
         if samples:
-            nightly.write_values(opened, store.samples(**of), kind, redact)
+            nightly.write_values(opened, store.samples(**selection), kind, redact)
         else:
             nightly.write_points(opened, series, kind, redact)
     if file != console.STDOUT:
@@ -348,48 +350,67 @@ def _export(
 
 
 def _show_nights(
-    store: "nightly.Store", of: dict[str, Any], ended: str | None, limit: int, *, json: bool
+    store: "nightly.Store",
+    selection: dict[str, Any],
+    outcome_name: str | None,
+    limit: int,
+    *,
+    json: bool,
 ) -> None:
-    outcome = nightly.Outcome(ended) if ended else None
-    lines = [nightly.line(night) for night in store.nights(**of, outcome=outcome, limit=limit)]
+    outcome = nightly.Outcome(outcome_name) if outcome_name else None
+    lines = [
+        nightly.line(night) for night in store.nights(**selection, outcome=outcome, limit=limit)
+    ]
     # Where the limit cuts nights off, those that were missed before them are cut off, too.
     if len(lines) == limit:
-        of = of | {"since": lines[0].started}
-    missed = [] if ended else store.missed_nights(**of)
+        selection = selection | {"since": lines[0].started}
+    missed_nights = [] if outcome_name else store.missed_nights(**selection)
     if json:
-        console.show_json({"nights": lines, "missed": missed})
+        console.show_json({"nights": lines, "missed": missed_nights})
         return
     console.measurements(
         f"{len(lines)} night{'' if len(lines) == 1 else 's'}",
-        *nightly.table_of(lines, missed, store.pinned()),
+        *nightly.table_of(lines, missed_nights, store.list_pins()),
     )
 
 
-def _show_series(store: "nightly.Store", of: dict[str, Any], limit: int, *, json: bool) -> None:
-    found = [replace(series, points=series.points[-limit:]) for series in known_series(store, of)]
-    if json:
-        console.show_json(found)
-        return
-    named = [
-        series for series in found if of["metric"] or any(each.pairs for each in series.points)
+def _show_series(
+    store: "nightly.Store", selection: dict[str, Any], limit: int, *, json: bool
+) -> None:
+    all_series = [
+        replace(series, points=series.points[-limit:]) for series in known_series(store, selection)
     ]
-    for series in named:
+    if json:
+        console.show_json(all_series)
+        return
+    valued_series = [
+        series
+        for series in all_series
+        if selection["metric"] or any(point.pairs for point in series.points)
+    ]
+    for series in valued_series:
         console.measurements(*nightly.series_table(series))
-    if blank := [f"{series.capture} {series.metric}" for series in found if series not in named]:
+    if blank := [
+        f"{series.capture} {series.metric}" for series in all_series if series not in valued_series
+    ]:
         console.show_hint(f"No night has a value of: {', '.join(blank)}.")
 
 
 def _draw(
-    store: "nightly.Store", url: str, of: dict[str, Any], named: dict[str, Any], page: Path
+    store: "nightly.Store",
+    url: str,
+    selection: dict[str, Any],
+    series_filter: dict[str, Any],
+    page: Path,
 ) -> None:
     # A server's history has folders of any machine; those that are not here are not linked.
     file = nightly.file_of(url)
     html = nightly.render_trend(
-        known_series(store, of | named),
-        store.nights(**of),
+        known_series(store, selection | series_filter),
+        store.nights(**selection),
         store.acceptances(),
-        missed=store.missed_nights(plan=of["plan"]),
-        now=now(),
+        missed=store.missed_nights(plan=selection["plan"]),
+        now=make_timestamp(),
         redact=own_redaction(),
         links=nightly.links_from(page.resolve().parent, file.parent if file else Path()),
     )

@@ -40,7 +40,7 @@ from tracekit.cli import (
     verify,
     whole,
 )
-from tracekit.cli.options import named_workload, planned
+from tracekit.cli.options import add_plan_options, named_workload
 
 _OUR_BUG = 70
 _STOPPING = [number for number in signal.Signals if number.name in {"SIGINT", "SIGTERM", "SIGHUP"}]
@@ -81,8 +81,8 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     )
     recording = bool(arguments) and arguments[0] in {"capture", "record"}
     workload = named_workload(arguments[1:]) if recording else None
-    app.command("capture")(planned(stages.capture, workload))
-    app.command("record")(planned(stages.record, workload))
+    app.command("capture")(add_plan_options(stages.capture, workload))
+    app.command("record")(add_plan_options(stages.record, workload))
     app.command("export")(stages.export)
     app.command("analyze")(stages.analyze)
     app.command("report")(stages.report)
@@ -112,9 +112,9 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.command("verify-kernel")(verify.with_parameters(judged))
     app.callback()(_global_options)
     # At each start typer prepares all commands that it is given: the one that is named is enough.
-    named = arguments[:1]
-    commands = [each for each in app.registered_commands if each.name in named]
-    groups = [each for each in app.registered_groups if each.name in named]
+    command_names = arguments[:1]
+    commands = [entry for entry in app.registered_commands if entry.name in command_names]
+    groups = [entry for entry in app.registered_groups if entry.name in command_names]
     if commands or groups:
         app.registered_commands, app.registered_groups = commands, groups
     return app
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        with _taking_turns, streams.guarded(), console.invocation(), _logging():
+        with _taking_turns, streams.guard_streams(), console.invocation(), _logging():
             _run(arguments)
     except SystemExit as end:
         bisecting = arguments[0] in _JUDGES and "--bisect" in arguments if arguments else False
@@ -187,8 +187,8 @@ def _logging() -> Generator[None]:
         root.setLevel(level)
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(is_requested: bool) -> None:
+    if is_requested:
         from importlib.metadata import version
 
         typer.echo(f"tracekit {version('tracekit')}")
@@ -224,17 +224,17 @@ def _interruptible() -> Generator[None]:
         yield
         return
     handlers = {number: signal.getsignal(number) for number in _STOPPING}
-    before = {
+    former_handlers = {
         number: handler
         for number, handler in handlers.items()
         if handler is not None and (number.name, handler) != ("SIGHUP", signal.SIG_IGN)
     }
-    for number in before:
+    for number in former_handlers:
         signal.signal(number, _interrupt)
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in former_handlers.items():
             signal.signal(number, handler)
 
 

@@ -47,14 +47,14 @@ def install(
     from tracekit.nightly.schedule import schedule
 
     plan = nightly.read_plan(config)
-    due = schedule.usual_time(plan) if at is None else nightly.time_of_day(at)
+    time_of_day = schedule.usual_time(plan) if at is None else nightly.time_of_day(at)
     if dry_run:
-        planned = schedule.preview(plan, due, method)
+        planned = schedule.preview(plan, time_of_day, method)
         for file, content in planned.files.items():
             console.show_line(f"# {file}")
             console.show_line(content.decode())
     else:
-        planned = schedule.install(plan, due, method)
+        planned = schedule.install(plan, time_of_day, method)
         for file in planned.files:
             console.show_written(file)
     if planned.line:
@@ -76,11 +76,11 @@ def status(config: PlanFile = None, *, json: options.Json = False) -> None:
     from tracekit.nightly.schedule import schedule
 
     plan = nightly.read_plan(config, work=False)
-    known = schedule.status(plan)
+    schedule_status = schedule.status(plan)
     if json:
-        console.show_json(to_builtins(known, enc_hook=str))
+        console.show_json(to_builtins(schedule_status, enc_hook=str))
     else:
-        _show_status(plan, known)
+        _show_status(plan, schedule_status)
 
 
 def uninstall(config: PlanFile = None) -> None:
@@ -96,18 +96,18 @@ def uninstall(config: PlanFile = None) -> None:
         if config is None:
             raise
         file = config  # what starts it can be taken away even where the plan is gone or broken
-    found, warnings = schedule.uninstall(file)
-    for job in found:
+    jobs, warnings = schedule.uninstall(file)
+    for job in jobs:
         console.show_line(f"removed  {job.method}, {job.file}")
-    if not found:
+    if not jobs:
         console.show_line(f"No nights of {file} are installed.")
         console.show_hint("A line in a crontab is taken out by hand: crontab -e")
     console.show_warnings(warnings)
 
 
-def _show_status(plan: "nightly.NightPlan", known: "nightly.Scheduled") -> None:
+def _show_status(plan: "nightly.NightPlan", schedule_status: "nightly.Scheduled") -> None:
     lines = [("plan", f"{plan.name}, {plan.file}")]
-    for job, standing in zip(known.installed, known.standing, strict=True):
+    for job, standing in zip(schedule_status.installed, schedule_status.standing, strict=True):
         lines += [("installed", f"{job.at:%H:%M} every day, {job.method}, {job.file}")]
         loaded = {True: "yes", False: "no", None: "not known"}[standing.loaded]
         lines += [("loaded", f"{loaded}; {standing.words}" if standing.words else loaded)]
@@ -115,33 +115,38 @@ def _show_status(plan: "nightly.NightPlan", known: "nightly.Scheduled") -> None:
             lines.append(("last exit", f"exit code {standing.last_exit}"))
         if job.log is not None:
             lines.append(("log", str(job.log)))
-    if not known.installed:
+    if not schedule_status.installed:
         lines.append(("installed", "no; `tracekit nightly install --at 02:30` does it"))
-    if known.next is not None:
-        lines.append(("next night", _moment(known.next)))
-    if known.running:
+    if schedule_status.next is not None:
+        lines.append(("next night", _moment(schedule_status.next)))
+    if schedule_status.running:
         lines.append(("now", "a night runs"))
-    lines.append(("last night", _last(known.last) if known.last else "none yet"))
-    if known.missed:
-        times = ", ".join(_moment(night) for night in known.missed[-7:])
-        lines.append(("missed", f"{len(known.missed)} since then: {times}"))
+    lines.append(
+        (
+            "last night",
+            _describe_night(schedule_status.last) if schedule_status.last else "none yet",
+        )
+    )
+    if schedule_status.missed:
+        times = ", ".join(_moment(night) for night in schedule_status.missed[-7:])
+        lines.append(("missed", f"{len(schedule_status.missed)} since then: {times}"))
     for name, words in lines:
         console.show_line(f"{name:<11}  {words}")
 
 
-def _last(night: "nightly.NightSummary") -> str:
+def _describe_night(night: "nightly.NightSummary") -> str:
     words = night.outcome or ("not ended" if not night.ended else "not judged")
     if night.partial:
         words = f"{words}, partial"
     if night.reason:
         reason = shorten(night.reason, _REASON, placeholder=" …")
         words = f"{words}: {reason}"
-    began = night.began
-    return f"{_moment(began) if began else night.started}, {words}"
+    start_time = night.start_time
+    return f"{_moment(start_time) if start_time else night.started}, {words}"
 
 
-def _moment(at: datetime) -> str:
-    return f"{at.astimezone():%Y-%m-%d %H:%M}"
+def _moment(moment: datetime) -> str:
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
 app = typer.Typer(
@@ -214,8 +219,8 @@ def run(
     elif rehearse:
         _rehearse(plan, capture or [], json=json)
     else:
-        chosen = nightly.only(plan, capture).captures if capture else ()
-        names = [each.name for each in chosen] or None
+        chosen = nightly.select_captures(plan, capture).captures if capture else ()
+        names = [chosen_capture.name for chosen_capture in chosen] or None
         failed = None
         try:
             with console.progress("nightly") as progress:
@@ -269,15 +274,15 @@ def _document(
     """Return a night as JSON has it, and whether the history has it, else why it has not."""
     from msgspec import to_builtins
 
-    why = "" if night.kept else "--no-history keeps it out."
+    reason = "" if night.kept else "--no-history keeps it out."
     if failed is not None:
-        why = failed.cause
-    return {**to_builtins(night), "history": {"stored": stored, "reason": why}}
+        reason = failed.cause
+    return {**to_builtins(night), "history": {"stored": stored, "reason": reason}}
 
 
 def _rehearse(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> None:
     """Show what a rehearsal found, and the lines that change the plan."""
-    plan = nightly.only(plan, names) if names else plan
+    plan = nightly.select_captures(plan, names) if names else plan
     with console.progress("rehearsal") as progress:
         rehearsals = nightly.rehearse_plan(plan, progress=progress)
     if json:
@@ -293,17 +298,17 @@ def _rehearse(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> Non
 
 
 def _show_dry_run(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> None:
-    plan = nightly.dry_run.only(plan, names) if names else plan
-    seen = nightly.dry_run.preview_night(plan)
+    plan = nightly.dry_run.select_captures(plan, names) if names else plan
+    preview = nightly.dry_run.preview_night(plan)
     if json:
-        console.show_json(seen)
+        console.show_json(preview)
     else:
-        lasts = f"{span(seen.estimate.seconds)} … {span(seen.estimate.most)}"
+        lasts = f"{span(preview.estimate.seconds)} … {span(preview.estimate.most)}"
         title = f"{plan.name}: {lasts} of {span(plan.budget)}"
         console.measurements(
-            title, nightly.dry_run.COLUMNS, nightly.dry_run.rows(plan, seen.estimate)
+            title, nightly.dry_run.COLUMNS, nightly.dry_run.rows(plan, preview.estimate)
         )
-        for sentence in (*seen.estimate.assumptions, *seen.remarks):
+        for sentence in (*preview.estimate.assumptions, *preview.remarks):
             console.show_hint(sentence)
-    if seen.obstacles:
-        raise UsageError("\n".join(seen.obstacles), hint="The night would fail there.")
+    if preview.obstacles:
+        raise UsageError("\n".join(preview.obstacles), hint="The night would fail there.")

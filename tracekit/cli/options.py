@@ -39,36 +39,38 @@ def argument(metavar: str, meaning: str, **bounds: Any) -> Any:
 def options_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return the parameters of a function as options; what it takes by `**` is none."""
     parameters = inspect.signature(function, eval_str=True).parameters.values()
-    named = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
-    return [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in named]
+    named_parameters = [
+        parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD
+    ]
+    return [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in named_parameters]
 
 
-def brought(
-    function: Callable[..., Any], owner: str, file: Path, taken: Collection[str]
+def collect_options(
+    function: Callable[..., Any], owner: str, file: Path, taken_names: Collection[str]
 ) -> list[inspect.Parameter]:
     """Return the options that a function in somebody's `file` brings to a command.
 
-    `owner` is what messages call it, such as "the workload paged"; `taken` are the options that the
-    command has itself.
+    `owner` is what messages call it, such as "the workload paged"; `taken_names` are the options
+    that the command has itself.
     """
     parameters = options_of(function)
     for parameter in parameters:
-        if parameter.name in taken:
+        if parameter.name in taken_names:
             raise InputError(
                 f"{owner[0].upper()}{owner[1:]} has a parameter {parameter.name!r}, which is an "
                 "option of tracekit itself.",
                 hint=f"Give it another name in {file}.",
             )
         if parameter.annotation is parameter.empty or parameter.default is parameter.empty:
-            lacking = "type" if parameter.annotation is parameter.empty else "default"
+            missing_part = "type" if parameter.annotation is parameter.empty else "default"
             raise InputError(
-                f"The parameter {parameter.name!r} of {owner} lacks its {lacking}.",
+                f"The parameter {parameter.name!r} of {owner} lacks its {missing_part}.",
                 hint=f"Write it like `{parameter.name}: int = 1` in {file}.",
             )
     return parameters
 
 
-def signed(wrapper: FileCommand, parameters: Sequence[inspect.Parameter]) -> FileCommand:
+def set_signature(wrapper: FileCommand, parameters: Sequence[inspect.Parameter]) -> FileCommand:
     """Give a wrapped command the signature that its options are read from."""
     vars(wrapper).pop("__wrapped__", None)
     wrapper.__signature__ = inspect.Signature(parameters)
@@ -187,10 +189,10 @@ def plan_of(
             f"--workload {ANY_PROGRAM} needs the program to record.",
             hint=f"tracekit capture --workload {ANY_PROGRAM} -- PROGRAM ARGS",
         )
-    named = workload if workload != ANY_PROGRAM else None
+    workload_name = workload if workload != ANY_PROGRAM else None
     return Plan(
-        workload=find(named, workloads) if named else None,
-        parameters={name: _plain(value) for name, value in parameters.items()},
+        workload=find(workload_name, workloads) if workload_name else None,
+        parameters={name: _to_builtin(value) for name, value in parameters.items()},
         command=tuple(command or ()),
         attach=attach,
         recorder=recorder,
@@ -207,26 +209,32 @@ def plan_of(
     )
 
 
-def planned(command: FileCommand, workload: Workload | None) -> FileCommand:
+def add_plan_options(command: FileCommand, workload: Workload | None) -> FileCommand:
     """Return a command that takes all three signatures' options and hands over a Plan."""
     of_plan = options_of(plan_of)
-    own = [parameter for parameter in options_of(command) if parameter.name != "plan"]
+    command_parameters = [
+        parameter for parameter in options_of(command) if parameter.name != "plan"
+    ]
     added: list[inspect.Parameter] = []
     if workload is not None:
-        taken = {option.name for option in [*of_plan, *own]}
-        added = brought(workload.prepare, f"the workload {workload.name}", workload.file, taken)
+        taken_names = {option.name for option in [*of_plan, *command_parameters]}
+        added = collect_options(
+            workload.prepare, f"the workload {workload.name}", workload.file, taken_names
+        )
 
     @functools.wraps(command)
     def wrapper(**values: Any) -> None:
-        kept = {parameter.name: values.pop(parameter.name) for parameter in own}
-        command(plan_of(**values), **kept)
+        command_values = {
+            parameter.name: values.pop(parameter.name) for parameter in command_parameters
+        }
+        command(plan_of(**values), **command_values)
 
     if workload is not None:
         text = inspect.getdoc(workload.prepare) or "it does not say what it does."
         paragraphs = [part for part in text.split("\n\n") if not _SECTION.match(part)]
         described = f"The workload {workload.name}: " + "\n\n".join(paragraphs)
         wrapper.__doc__ = f"{inspect.getdoc(command)}\n\n{described}"
-    return signed(wrapper, [*of_plan, *own, *added])
+    return set_signature(wrapper, [*of_plan, *command_parameters, *added])
 
 
 def named_workload(arguments: Sequence[str]) -> Workload | None:
@@ -234,15 +242,15 @@ def named_workload(arguments: Sequence[str]) -> Workload | None:
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--workload", nargs="?")
     parser.add_argument("--workloads", nargs="?", type=Path)
-    known, _ = parser.parse_known_args(arguments)  # what follows -- is no option
-    if known.workload in {None, ANY_PROGRAM}:
+    parsed_options, _ = parser.parse_known_args(arguments)  # what follows -- is no option
+    if parsed_options.workload in {None, ANY_PROGRAM}:
         return None
-    return find(known.workload, known.workloads)
+    return find(parsed_options.workload, parsed_options.workloads)
 
 
-def _plain(value: Any) -> Any:
+def _to_builtin(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_to_builtin(item) for item in value]
     return str(value) if isinstance(value, Path) else value

@@ -42,15 +42,15 @@ def prune(
     """
     limits = nightly.PruneLimits(
         keep=None if keep is None else age(keep),
-        most=None if max_size is None else size_of(max_size),
+        max_bytes=None if max_size is None else size_of(max_size),
         newest=newest,
     )
     plan = _plan(config)
-    where = folders or _defaults(plan)
+    chosen_folders = folders or _defaults(plan)
     stays = _protection(history or (plan.history if plan else ""))
     try:
         with console.progress("prune") as progress:
-            done = nightly.prune(where, limits, stays, progress, dry=dry_run)
+            done = nightly.prune(chosen_folders, limits, stays, progress, dry=dry_run)
     except KeyboardInterrupt as stop:
         raise InterruptedRunError(
             "Interrupted; what was removed is noted.", hint="Prune again to finish."
@@ -58,8 +58,8 @@ def prune(
     if json:
         import msgspec
 
-        plain = msgspec.to_builtins(done, enc_hook=str)
-        console.show_json(plain | {"freed": done.freed})
+        document = msgspec.to_builtins(done, enc_hook=str)
+        console.show_json(document | {"freed": done.freed_bytes})
     else:
         _show(done)
     if done.failed:
@@ -79,11 +79,11 @@ def _plan(config: Path | None) -> "nightly.NightPlan | None":
 
 
 def _defaults(plan: "nightly.NightPlan | None") -> list[Path]:
-    wanted = [workload.TRACES, *([plan.output] if plan else [])]
-    there = [folder for folder in wanted if folder.is_dir()]
+    default_folders = [workload.TRACES, *([plan.output] if plan else [])]
+    there = [folder for folder in default_folders if folder.is_dir()]
     if not there:
         raise UsageError(
-            f"There is nothing to prune: no {' and no '.join(map(str, wanted))}.",
+            f"There is nothing to prune: no {' and no '.join(map(str, default_folders))}.",
             hint="Name a folder of runs.",
         )
     return there
@@ -92,25 +92,25 @@ def _defaults(plan: "nightly.NightPlan | None") -> list[Path]:
 def _protection(url: str) -> "nightly.Protection":
     """Ask a history what must stay; where none is known, nights stay as they are."""
     if not url:
-        return nightly.Protection(known=False)
+        return nightly.Protection(is_known=False)
     file = nightly.place(url)
     if file.get_backend_name() == "sqlite" and not Path(str(file.database)).exists():
         return (
             nightly.Protection()
         )  # no night was kept yet, so nobody can have said anything of one
-    with nightly.Store.open(url, make=False) as store:
+    with nightly.Store.connect(url, make=False) as store:
         trends = [(series, nightly.trend_of(series)) for series in store.series()]
-        return nightly.protection(trends, store.acceptances(), store.pinned())
+        return nightly.protection(trends, store.acceptances(), store.list_pins())
 
 
 def _show(done: "nightly.Pruned") -> None:
     here = Path.cwd()
     rows = [
         (
-            str(gone.run.relative_to(here) if gone.run.is_relative_to(here) else gone.run),
-            *(gone.what, size(gone.freed), _WHY[gone.why]),
+            str(removal.run.relative_to(here) if removal.run.is_relative_to(here) else removal.run),
+            *(removal.what, size(removal.freed), _WHY[removal.why]),
         )
-        for gone in done.removed[:_SHOWN]
+        for removal in done.removed[:_SHOWN]
     ]
     if rows:
         title = "would be removed" if done.dry else "removed"
@@ -118,12 +118,14 @@ def _show(done: "nightly.Pruned") -> None:
     if len(done.removed) > _SHOWN:
         console.show_line(f"… and {len(done.removed) - _SHOWN} more")
     if stays := Counter(entry.why for entry in (*done.kept, *done.stayed)):
-        counted = [(str(count), why) for why, count in stays.most_common()]
-        console.measurements("kept", ("paths", "why"), counted)
+        stay_rows = [(str(count), reason) for reason, count in stays.most_common()]
+        console.measurements("kept", ("paths", "why"), stay_rows)
     if not (done.removed or done.kept or done.stayed or done.failed):
         console.show_warnings(["There is no run and no night to prune."])
     verb = "would be freed" if done.dry else "freed"
-    console.show_line(f"{size(done.freed)} {verb}; {size(done.after)} of {size(done.before)} left")
+    console.show_line(
+        f"{size(done.freed_bytes)} {verb}; {size(done.after)} of {size(done.before)} left"
+    )
     if done.missing:
         console.show_warnings(
             [f"That is {size(done.missing)} more than --max-size: the rest has to stay."]

@@ -83,19 +83,19 @@ def query(
             hint='tracekit query "select * from runs"; --list lists what can be asked.',
         )
 
-    written = None if output is None else fleet.form_of(output, form)
+    output_form = None if output is None else fleet.form_of(output, form)
     if form is not None and output is None:
-        output, written = str(console.STDOUT), form
+        output, output_form = str(console.STDOUT), form
     files = [Path(output)] if output and output != str(console.STDOUT) else []
     with (
         writing(files, sources or [], force=force),
         console.progress("query") as progress,
-        fleet.asked(sql, sources or [], progress, run_number) as (answer, warnings),
+        fleet.ask_runs(sql, sources or [], progress, run_number) as (answer, warnings),
     ):
         progress("asking")
-        if output is not None and written is not None:
-            with console.written(Path(output)) as file:
-                answer.write(file, written)
+        if output is not None and output_form is not None:
+            with console.open_output(Path(output)) as file:
+                answer.write(file, output_form)
             if output != str(console.STDOUT):
                 console.show_line(output)
         else:
@@ -112,10 +112,10 @@ def _list(sources: list[Path], run_number: int | None) -> None:
 
 
 def _show(answer: "fleet.QueryResult", rows: int) -> None:
-    shown, total = answer.first(rows, short=console.looked_at())
-    console.table(list(answer.types), shown, headed=True)
-    if total > len(shown):
+    shown_rows, total = answer.fetch_first_rows(rows, short=console.looked_at())
+    console.table(list(answer.types), shown_rows, headed=True)
+    if total > len(shown_rows):
         console.show_hint(
-            f"{total - len(shown):,} more rows of {total:,}; --rows shows more, "
+            f"{total - len(shown_rows):,} more rows of {total:,}; --rows shows more, "
             "--output FILE writes all."
         )

@@ -37,12 +37,12 @@ def tables(
     several runs, the last one is read, or the one that --run names.
     """
     traces.require_unpacked(run)
-    only = traces.Choice(run_number, table if name is None else None)
+    choice = traces.Choice(run_number, table if name is None else None)
     with writing([] if output is None else [output], [run], force=force):
         if traces.is_bundle(run):
-            there = traces.tables_of_bundle(run, only)
+            there = traces.tables_of_bundle(run, choice)
         else:
-            there = tracekit.pipeline.tables_of(Recording(run), only)
+            there = tracekit.pipeline.tables_of(Recording(run), choice)
         if name is None and output is not None:
             raise UsageError("--output writes one table.", hint=f"Name it: {', '.join(there)}.")
         if name is None:
@@ -62,7 +62,7 @@ def tables(
 def _none_in(run: Path) -> InconclusiveError:
     """Say that a run or a bundle has no tables, and which of a run's stages did not end."""
     recording = Recording(run)
-    stages = recording.provenance().unfinished if recording.provenance_file.exists() else {}
+    stages = recording.provenance().unfinished_stages if recording.provenance_file.exists() else {}
     states = [
         f"The stage {name} is {stage.state}. {stage.message}" for name, stage in stages.items()
     ]
@@ -72,7 +72,7 @@ def _none_in(run: Path) -> InconclusiveError:
 def _entries(there: "traces.Tables") -> Iterator[tuple[str, str, str]]:
     """Yield each table with its rows and columns; of a repeated schema one for each repeat."""
     for name in there:
-        for repeat in there.repeated(name) or (None,):
+        for repeat in there.list_choices(name) or (None,):
             label = name if repeat is None else f"{name} ({repeat})"
             place = traces.Choice() if repeat is None else repeat.choice
             try:
@@ -86,9 +86,9 @@ def _entries(there: "traces.Tables") -> Iterator[tuple[str, str, str]]:
 
 def workloads(*, workloads: options.Workloads = None) -> None:
     """List the workloads that can be recorded."""
-    known = [(entry.name, entry.summary) for entry in workload.all_workloads(workloads)]
+    entries = [(entry.name, entry.summary) for entry in workload.all_workloads(workloads)]
     program = (workload.ANY_PROGRAM, "Run any program: put it after --, with its arguments.")
-    console.table(("workload", "what it does"), sorted([*known, program]))
+    console.table(("workload", "what it does"), sorted([*entries, program]))
 
 
 def rules(name: Annotated[str | None, argument("[RULE]", "Rule to explain.")] = None) -> None:
@@ -122,10 +122,10 @@ def open_(
     """
     if page + trace + gputrace > 1:
         raise UsageError("Open one thing at a time: --page, --trace or --gputrace.")
-    what: record.What | None = (
+    kind: record.What | None = (
         "page" if page else "trace" if trace else "gputrace" if gputrace else None
     )
-    opening = record.opening(Recording(run), what)
+    opening = record.opening(Recording(run), kind)
     console.show_warnings(opening.warnings)
     if only_print:
         console.show_line(shlex.join(opening.argv))

@@ -8,7 +8,7 @@ import typer
 import tracekit
 from tracekit import record as recorders
 from tracekit import tables as traces
-from tracekit.base import Recording, UsageError, quoted, require_apart
+from tracekit.base import Recording, UsageError, quote_path, require_apart
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, option
 from tracekit.workload import Plan
@@ -62,7 +62,7 @@ def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
         console.show_json(recording.provenance())
     else:
         console.show_line(recording.gputrace)
-        console.show_hint(f"Open it in Xcode: open {quoted(recording.gputrace)}")
+        console.show_hint(f"Open it in Xcode: open {quote_path(recording.gputrace)}")
         console.show_warnings(recording.provenance().warnings)
     if open_it:
         recorders.perform(recorders.opening(recording, "gputrace"))

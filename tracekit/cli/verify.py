@@ -13,7 +13,7 @@ import typer
 from tracekit import base, lab
 from tracekit.base import InterruptedRunError, UsageError, save, writing
 from tracekit.cli import console, options
-from tracekit.cli.options import FileCommand, argument, brought, flag, option, signed
+from tracekit.cli.options import FileCommand, argument, collect_options, flag, option, set_signature
 
 
 def parity(
@@ -41,7 +41,9 @@ def parity(
     Exit code 0: all within bounds; 1: a bound is exceeded; 130: stopped.
     """
     cases = (
-        lab.named(case) if case else tuple(point for point in lab.GRID if point.quick or not quick)
+        lab.find_cases(case)
+        if case
+        else tuple(point for point in lab.GRID if point.quick or not quick)
     )
     if list_:
         console.table(("case", "lengths"), [(point.name, str(point.lens)) for point in cases])
@@ -80,11 +82,11 @@ def _show(done: "lab.Parity") -> None:
 def _end(done: "lab.Parity") -> None:
     for breach in done.breaches:
         apart = f", {lab.error_words(breach.apart)} from dense" if breach.apart is not None else ""
-        why = (
+        reason = (
             breach.failure
             or f"error {lab.error_words(breach.error)}{apart}; bound {breach.bound:g}"
         )
-        console.show_warnings([f"{breach.subject} on {breach.case}: {why}"])
+        console.show_warnings([f"{breach.subject} on {breach.case}: {reason}"])
     if done.breaches and done.worst is not None:
         console.show_error("A bound is exceeded.", f"Repeat it: {lab.repeat(done.worst, done)}")
         raise typer.Exit(1)
@@ -177,38 +179,47 @@ def verify_kernel(
         *(tuple(expect or ()), bound, lenient, patience, tuple(include or ())),
     )
     orders = tuple(lab.ThreadOrder) if order == _ALL else (lab.ThreadOrder(order),)
-    given = {name: value for name, value in parameters.items() if is_given(name)}
+    given_parameters = {name: value for name, value in parameters.items() if is_given(name)}
 
-    def verified() -> Iterator[lab.Verification]:
-        with closing(_subjects(subject, launch, given, seed)) as subjects:
-            for each in subjects:
-                with console.progress(lab.case(each.name, each.parameters)):
-                    found = lab.verify(each, orders)
-                yield found
+    def iter_verifications() -> Iterator[lab.Verification]:
+        with closing(_subjects(subject, launch, given_parameters, seed)) as subjects:
+            for verified_case in subjects:
+                with console.progress(lab.case(verified_case.name, verified_case.parameters)):
+                    verification = lab.verify(verified_case, orders)
+                yield verification
 
-    if _show_verifications(verified(), as_json=json):
+    if _show_verifications(iter_verifications(), as_json=json):
         raise typer.Exit(1)
 
 
 def with_parameters(arguments: Sequence[str]) -> FileCommand:
     """Return the command, with the options of the check that a command line names."""
-    declared, added = _named(arguments), list[inspect.Parameter]()
+    declared, added = _find_check(arguments), list[inspect.Parameter]()
     if declared is not None:
-        taken = inspect.signature(verify_kernel).parameters
-        added = brought(declared.make, f"the check {declared.name}", declared.file, taken)
+        taken_names = inspect.signature(verify_kernel).parameters
+        added = collect_options(
+            declared.make, f"the check {declared.name}", declared.file, taken_names
+        )
 
     @functools.wraps(verify_kernel)
     def wrapper(*args: Any, **values: Any) -> None:
         verify_kernel(*args, **values)
 
-    own = inspect.signature(verify_kernel, eval_str=True).parameters.values()
-    return signed(
+    command_parameters = inspect.signature(verify_kernel, eval_str=True).parameters.values()
+    return set_signature(
         wrapper,
-        [*(parameter for parameter in own if parameter.kind is not parameter.VAR_KEYWORD), *added],
+        [
+            *(
+                parameter
+                for parameter in command_parameters
+                if parameter.kind is not parameter.VAR_KEYWORD
+            ),
+            *added,
+        ],
     )
 
 
-def _named(arguments: Sequence[str]) -> "lab.Declared | None":
+def _find_check(arguments: Sequence[str]) -> "lab.Declared | None":
     """Return the check that a command line names, before it is parsed."""
     if not arguments:
         return None
@@ -222,7 +233,7 @@ def _named(arguments: Sequence[str]) -> "lab.Declared | None":
 
 
 def _subjects(
-    subject: str, launch: "lab.LaunchWords", given: dict[str, Any], seed: int
+    subject: str, launch: "lab.LaunchWords", given_parameters: dict[str, Any], seed: int
 ) -> "Generator[lab.VerifiedCase]":
     """Return everything that is to be verified, made when its turn comes."""
     if subject.endswith(_METAL):
@@ -237,19 +248,21 @@ def _subjects(
         ]
     how: Any = {"lenient": launch.lenient, "patience": launch.patience}
     for check in checks:
-        yield from lab.check_subjects(check, given, seed, **how)
+        yield from lab.check_subjects(check, given_parameters, seed, **how)
 
 
-def _show_verifications(found: "Iterator[lab.Verification]", *, as_json: bool) -> bool:
+def _show_verifications(verifications: "Iterator[lab.Verification]", *, as_json: bool) -> bool:
     """Show verifications as they come, one alone in full; say whether there is a defect."""
     if as_json:
-        everything = list(found)
+        everything = list(verifications)
         console.show_json({"verifications": everything, "not_proven": lab.NOT_PROVEN})
         return any(verification.defects for verification in everything)
-    first = list(islice(found, 2))
+    first_two = list(islice(verifications, 2))
     wrong = False
-    for verification in chain(first, found):
-        for line in lab.in_full(verification) if len(first) == 1 else lab.in_short(verification):
+    for verification in chain(first_two, verifications):
+        for line in (
+            lab.in_full(verification) if len(first_two) == 1 else lab.in_short(verification)
+        ):
             console.show_line(line)
         wrong = wrong or bool(verification.defects)
     console.show_line("Not proven:")

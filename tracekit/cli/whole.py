@@ -42,7 +42,7 @@ def verify(
     older tracekit made, which kept no checksums.
     """
     with console.progress("verify") as progress:
-        outcome = _examined(place, progress)
+        outcome = _examine_place(place, progress)
     if json:
         console.show_json(
             {
@@ -62,7 +62,7 @@ def verify(
         raise InconclusiveError(f"Whether {place} is whole cannot be said: {outcome.unknown[0]}")
 
 
-def _examined(place: str, progress: Callable[[str], None]) -> Wholeness:
+def _examine_place(place: str, progress: Callable[[str], None]) -> Wholeness:
     path = Path(place)
     traces.require_unpacked(path)
     if _SERVER in place or path.is_file():
@@ -88,17 +88,24 @@ def _examine_run(recording: Recording, progress: Callable[[str], None]) -> Whole
     unknown: list[str] = []
     checked: dict[str, int] = {}
     try:
-        found = compare_checksums(recording.folder, pruned=bool(provenance.pruned))
+        checksum_comparison = compare_checksums(
+            recording.folder, pruned=bool(provenance.pruning_note)
+        )
     except TracekitError as error:
         faults.append(error.message)
     else:
-        if found is None:
+        if checksum_comparison is None:
             unknown.append("No checksums were kept when it was made.")
         else:
-            checked = {"files": found.whole + len(found.faults), "bytes": found.size}
-            faults += found.faults
-            if others := _without(found.unnoted):
-                unknown.append(f"{len(others):,} files have no checksum: {some_of(others)}.")
+            checked = {
+                "files": checksum_comparison.intact_count + len(checksum_comparison.faults),
+                "bytes": checksum_comparison.size,
+            }
+            faults += checksum_comparison.faults
+            if unnoted_files := _without(checksum_comparison.unnoted):
+                unknown.append(
+                    f"{len(unnoted_files):,} files have no checksum: {some_of(unnoted_files)}."
+                )
     bundle = _bundle_of(recording)
     if bundle is not None:
         examined = traces.examine_bundle(bundle, progress)
@@ -123,11 +130,11 @@ def _bundle_of(recording: Recording) -> Path | None:
 
 
 def _show(outcome: Wholeness) -> None:
-    counted = [
+    checked_rows = [
         (name, size(number) if name == "bytes" else f"{number:,}")
         for name, number in outcome.checked.items()
     ]
-    console.table(("checked", "number"), counted)
+    console.table(("checked", "number"), checked_rows)
     for text in (*outcome.faults, *outcome.unknown)[:_SHOWN]:
         console.show_line(text)
     more = len(outcome.faults) + len(outcome.unknown) - _SHOWN

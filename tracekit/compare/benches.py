@@ -60,7 +60,7 @@ def _time(name: str, timing: "Timing") -> Measurement:
 
 def _gpu_ns(row: "BenchRow") -> tuple[float, ...]:
     """Return the GPU nanoseconds of each call; nothing if its kernels were not sampled alike."""
-    each = [dispatch.samples for dispatch in row.dispatches]
-    if len({len(samples) for samples in each}) > 1:
+    kernel_samples = [dispatch.samples for dispatch in row.dispatches]
+    if len({len(samples) for samples in kernel_samples}) > 1:
         return ()
-    return tuple(sum(kernels) for kernels in zip(*each, strict=True))
+    return tuple(sum(kernels) for kernels in zip(*kernel_samples, strict=True))

@@ -26,7 +26,7 @@ from tracekit.compare.verdicts import (
     Change,
     Pace,
     Verdict,
-    judged,
+    judge_metric,
     limit_of,
     pace_of,
     sentence,
@@ -47,7 +47,7 @@ _ORDER = (
 
 
 def overall(
-    changes: Sequence[Change], held: Sequence[Condition], limits: Limits
+    changes: Sequence[Change], side_conditions: Sequence[Condition], limits: Limits
 ) -> tuple[Verdict, str]:
     """Return the verdict and, in sentences, how it came about.
 
@@ -64,7 +64,7 @@ def overall(
     words = _join_sentences(deciding, limits)
     slower = {Verdict.WORSE: "after", Verdict.BETTER: "before"}.get(verdict)
     if slower is not None:
-        blamed = (each for each in held if each.spoils or each.side == slower)
+        blamed = (entry for entry in side_conditions if entry.spoils or entry.side == slower)
         if condition := next(blamed, None):
             return Verdict.UNCLEAR, f"{words}, but {condition.words}."
     if verdict is Verdict.UNCLEAR and (followed := find_striking(changes, limits)):
@@ -95,10 +95,14 @@ def is_unconfirmed(changes: Sequence[Change], limits: Limits) -> bool:
     for change in changes:
         if not change.deciding or None in {change.change, change.low, change.high}:
             continue
-        low, high, middle = change.low or 0.0, change.high or 0.0, change.change or 0.0
+        lower_bound, upper_bound, middle = (
+            change.low or 0.0,
+            change.high or 0.0,
+            change.change or 0.0,
+        )
         beyond = abs(middle) >= limit_of(change, limits)
-        settled = change.verdict in {None, Verdict.WORSE, Verdict.BETTER}
-        if beyond and not settled and (low > 0 or high < 0):
+        is_decided = change.verdict in {None, Verdict.WORSE, Verdict.BETTER}
+        if beyond and not is_decided and (lower_bound > 0 or upper_bound < 0):
             return True
     return False
 
@@ -108,7 +112,7 @@ _STRIKING = 2.0  # times the limit: from there on a followed metric must not go 
 
 def find_striking(changes: Sequence[Change], limits: Limits) -> Change | None:
     """Return the followed time or rate that has changed most, if by far more than matters."""
-    least = _STRIKING * limits.threshold
+    min_change = _STRIKING * limits.threshold
     striking = [
         change
         for change in changes
@@ -116,7 +120,7 @@ def find_striking(changes: Sequence[Change], limits: Limits) -> Change | None:
         and change.relative
         and (change.unit == "ns" or change.unit.endswith("/s"))
         and change.verdict in {Verdict.WORSE, Verdict.BETTER}
-        and abs(change.change or 0.0) >= least
+        and abs(change.change or 0.0) >= min_change
     ]
     return max(striking, key=lambda change: abs(math.log1p(change.change or 0.0)), default=None)
 
@@ -174,64 +178,68 @@ class Comparison:
 
 
 def compare(
-    before: Sequence[Sample],
-    after: Sequence[Sample],
+    samples_before: Sequence[Sample],
+    samples_after: Sequence[Sample],
     limits: Limits | None = None,
     *,
-    first: int = 0,
+    first_session_pairs: int = 0,
 ) -> Comparison:
     """Compare runs; the result is a pure function of them.
 
-    If they were recorded in two sessions, the first so many runs of each side are of the `first`.
+    If they were recorded in two sessions, the first so many runs of each side are of the
+    `first_session_pairs`.
     """
     limits = limits or Limits()
-    if not before or not after:
+    if not samples_before or not samples_after:
         raise UsageError("A comparison takes at least one run of each side.")
-    old, new = runs(before), runs(after)
-    order = order_of(before, after)
-    pace = pace_of(old, new, order, first)
+    old, new = runs(samples_before), runs(samples_after)
+    order = order_of(samples_before, samples_after)
+    pace = pace_of(old, new, order, first_session_pairs)
     changes = _changes(old, new, limits, pace)
-    held = conditions(before, after)
-    verdict, reason = overall(changes, held, limits)
+    side_conditions = conditions(samples_before, samples_after)
+    verdict, reason = overall(changes, side_conditions, limits)
     return Comparison(
-        before=tuple(sample.name for sample in before),
-        after=tuple(sample.name for sample in after),
+        before=tuple(sample.name for sample in samples_before),
+        after=tuple(sample.name for sample in samples_after),
         verdict=verdict,
         reason=reason,
         changes=changes,
-        findings=finding_changes(before, after),
-        kernels=kernel_changes(before, after),
-        environment=differences(before, after),
-        conditions=held,
+        findings=finding_changes(samples_before, samples_after),
+        kernels=kernel_changes(samples_before, samples_after),
+        environment=differences(samples_before, samples_after),
+        conditions=side_conditions,
         order=order,
         shared=tuple(
             sample.name
-            for sample in after
-            if sample.recording and sample.recording in {run.recording for run in before}
+            for sample in samples_after
+            if sample.recording and sample.recording in {run.recording for run in samples_before}
         ),
-        pace=math.expm1(pace.slowdown) if pace.known else None,
+        pace=math.expm1(pace.slowdown) if pace.is_known else None,
         limits=limits,
     )
 
 
-def _changes(before: Runs, after: Runs, limits: Limits, pace: Pace) -> tuple[Change, ...]:
+def _changes(runs_before: Runs, runs_after: Runs, limits: Limits, pace: Pace) -> tuple[Change, ...]:
     """Judge every metric that a run knows; those that decide come first."""
-    own = (
-        each.name for side in (before, after) for run in side.samples for each in run.result.results
+    result_names = (
+        measurement.name
+        for side in (runs_before, runs_after)
+        for run in side.samples
+        for measurement in run.result.results
     )
     names = [
         name
-        for name in dict.fromkeys((*METRICS, *own))
-        if before.values(name) or after.values(name)
+        for name in dict.fromkeys((*METRICS, *result_names))
+        if runs_before.values(name) or runs_after.values(name)
     ]
     unknown = [name for name in limits.metrics if name not in names]
     if unknown:
         raise UsageError(
             f"No run has the metric {unknown[0]!r}.", hint=f"They have: {', '.join(names)}."
         )
-    found = [judged(name, before, after, pace, limits) for name in names]
-    deciding = limits.metrics or speed_of(found)
-    marked = [replace(change, deciding=change.metric in deciding) for change in found]
+    changes = [judge_metric(name, runs_before, runs_after, pace, limits) for name in names]
+    deciding = limits.metrics or speed_of(changes)
+    marked = [replace(change, deciding=change.metric in deciding) for change in changes]
     return tuple(sorted(marked, key=lambda change: not change.deciding))
 
 
@@ -299,8 +307,8 @@ def read_samples(paths: Sequence[Path]) -> list[Sample]:
 
 
 def compare_runs(
-    before: Sequence[Sample],
-    after: Sequence[Sample],
+    samples_before: Sequence[Sample],
+    samples_after: Sequence[Sample],
     limits: Limits | None = None,
     *,
     force: bool = False,
@@ -310,17 +318,17 @@ def compare_runs(
     Unless `force` is set, other work, another way of recording, and a run that is given twice are
     refused by a UsageError.
     """
-    for side in () if force else (before, after):
-        known: dict[tuple[object, ...], str] = {}
+    for side in () if force else (samples_before, samples_after):
+        names_by_recording: dict[tuple[object, ...], str] = {}
         for sample in side:  # a recording that a side has twice would count twice
             recording = sample.recording
-            if recording and recording in known:
+            if recording and recording in names_by_recording:
                 raise UsageError(
-                    f"{known[recording]} and {sample.name} are the same recording.",
+                    f"{names_by_recording[recording]} and {sample.name} are the same recording.",
                     hint="Give each recording once; --force compares them all the same.",
                 )
-            known[recording] = sample.name
-    compared = compare(before, after, limits)
+            names_by_recording[recording] = sample.name
+    compared = compare(samples_before, samples_after, limits)
     if compared.void and not force:
         unlike = "; ".join(
             f"{difference.what} is {difference.before} and {difference.after}"
@@ -335,10 +343,12 @@ def compare_runs(
 
 def redaction_of_runs(paths: Sequence[Path]) -> Redaction:
     """Return the redaction of this machine's names and of those in any of the runs."""
-    each = [redaction_of(Recording(path.parent if path.is_file() else path)) for path in paths]
-    names = dict(pair for own in each for pair in own.names)
+    redactions = [
+        redaction_of(Recording(path.parent if path.is_file() else path)) for path in paths
+    ]
+    names = dict(pair for redaction in redactions for pair in redaction.names)
     longest_first = sorted(names.items(), key=lambda pair: (-len(pair[0]), pair[0]))
-    return Redaction(tuple(longest_first), each[0].words)
+    return Redaction(tuple(longest_first), redactions[0].words)
 
 
 def _sample(path: Path, name: str) -> Sample:
@@ -368,5 +378,7 @@ def _short_names(paths: Sequence[Path]) -> list[str]:
     """
     folders = [(path.parent if path.name == _RESULT else path).resolve() for path in paths]
     lengths = range(1, max(len(folder.parts) for folder in folders) + 1)
-    named = (["/".join(folder.parts[-length:]) for folder in folders] for length in lengths)
-    return next(names for names in named if len(set(names)) == len(set(folders)))
+    names_by_length = (
+        ["/".join(folder.parts[-length:]) for folder in folders] for length in lengths
+    )
+    return next(names for names in names_by_length if len(set(names)) == len(set(folders)))

@@ -39,17 +39,23 @@ class KernelChange:
     ratio: float | None
 
 
-def kernel_changes(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[KernelChange, ...]:
+def kernel_changes(
+    samples_before: Sequence[Sample], samples_after: Sequence[Sample]
+) -> tuple[KernelChange, ...]:
     """Match work by label; what gained or lost most time in sum comes first.
 
     Runs whose tables are gone take no part.
     """
-    old, new = _kernels(before), _kernels(after)
+    old, new = _kernels(samples_before), _kernels(samples_after)
 
     def change(label: str) -> KernelChange:
-        first, last = old.get(label), new.get(label)
-        ratio = last.p50 / first.p50 if first and last and first.p50 > 0 else None
-        return KernelChange(label, first, last, ratio)
+        kernel_before, kernel_after = old.get(label), new.get(label)
+        ratio = (
+            kernel_after.p50 / kernel_before.p50
+            if kernel_before and kernel_after and kernel_before.p50 > 0
+            else None
+        )
+        return KernelChange(label, kernel_before, kernel_after, ratio)
 
     def shift(label: str) -> float:
         totals = [side[label].total if label in side else 0 for side in (old, new)]
@@ -67,12 +73,12 @@ def _kernels(samples: Sequence[Sample]) -> dict[str, Kernel]:
             frame = (sample.tables or {})["gpu_intervals"]
         except (KeyError, TracekitError):
             continue
-        own = frame[frame["target"].astype(bool) & frame["duration"].notna()]
-        codes, names = families(own["label"])
-        durations = own["duration"].to_numpy(dtype=np.int64)
-        found = grouped(codes.to_numpy(), durations, _PERCENTILES)
-        numbers = np.column_stack((found.counts, found.totals, found.percentiles))
-        for code, row in zip(found.codes.tolist(), numbers.tolist(), strict=True):
+        target_rows = frame[frame["target"].astype(bool) & frame["duration"].notna()]
+        codes, names = families(target_rows["label"])
+        durations = target_rows["duration"].to_numpy(dtype=np.int64)
+        groups = grouped(codes.to_numpy(), durations, _PERCENTILES)
+        numbers = np.column_stack((groups.counts, groups.totals, groups.percentiles))
+        for code, row in zip(groups.codes.tolist(), numbers.tolist(), strict=True):
             by_label.setdefault(names[code], []).append(row)
     return {
         label: Kernel(*(statistics.median(column) for column in zip(*runs, strict=True)))
@@ -100,26 +106,30 @@ class Difference:
     weight: Weight
 
 
-def differences(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[Difference, ...]:
+def differences(
+    samples_before: Sequence[Sample], samples_after: Sequence[Sample]
+) -> tuple[Difference, ...]:
     """Return what differs between the sides, and within a side; what voids comes first."""
-    sides = [[_facts(sample) for sample in side] for side in (before, after)]
-    found: list[Difference] = []
+    sides = [[_facts(sample) for sample in side] for side in (samples_before, samples_after)]
+    found_differences: list[Difference] = []
     for name in dict.fromkeys(name for side in sides for facts in side for name in facts):
         old, new = ([facts.get(name, NOT_STATED) for facts in side] for side in sides)
         if len({*old, *new}) > 1:
-            weight = _weigh(name, {*old, *new}, before, after)
+            weight = _weigh(name, {*old, *new}, samples_before, samples_after)
             before_words, after_words = (", ".join(dict.fromkeys(side)) for side in (old, new))
-            found.append(Difference(name, before_words, after_words, weight))
-    return tuple(sorted(found, key=lambda difference: difference.weight is not Weight.VOID))
+            found_differences.append(Difference(name, before_words, after_words, weight))
+    return tuple(
+        sorted(found_differences, key=lambda difference: difference.weight is not Weight.VOID)
+    )
 
 
 def _weigh(
-    name: str, values: set[str], before: Sequence[Sample], after: Sequence[Sample]
+    name: str, values: set[str], samples_before: Sequence[Sample], samples_after: Sequence[Sample]
 ) -> Weight:
     """Return whether a difference of both sides voids their comparison."""
     if name not in _VOID or NOT_STATED in values:
         return Weight.MARKED
-    of_builds = name in _OF_A_PROGRAM and _measure_the_same(before, after)
+    of_builds = name in _OF_A_PROGRAM and _measure_the_same(samples_before, samples_after)
     return Weight.MARKED if of_builds else Weight.VOID
 
 
@@ -127,9 +137,9 @@ def _weigh(
 _OF_A_PROGRAM = frozenset({"workload", "target"})
 
 
-def _measure_the_same(before: Sequence[Sample], after: Sequence[Sample]) -> bool:
+def _measure_the_same(samples_before: Sequence[Sample], samples_after: Sequence[Sample]) -> bool:
     """Tell whether all runs are of programs that measured the same things of themselves."""
-    samples = [*before, *after]
+    samples = [*samples_before, *samples_after]
     if not all(sample.result.provenance.command for sample in samples):
         return False
     printed = {
@@ -202,34 +212,36 @@ class Condition:
     spoils: bool = False
 
 
-def conditions(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[Condition, ...]:
+def conditions(
+    samples_before: Sequence[Sample], samples_after: Sequence[Sample]
+) -> tuple[Condition, ...]:
     """Return what held for one side only, and what spoils the times of either."""
-    old, new = _held(before), _held(after)
+    old, new = _find_common_conditions(samples_before), _find_common_conditions(samples_after)
     sides: tuple[tuple[Literal["before", "after"], dict[str, str], dict[str, str]], ...]
     sides = (("before", old, new), ("after", new, old))
     return tuple(
         Condition(side, what, words, spoils=what == CROWDED)
-        for side, own, other in sides
-        for what, words in own.items()
-        if what == CROWDED or what not in other
+        for side, side_conditions, other_conditions in sides
+        for what, words in side_conditions.items()
+        if what == CROWDED or what not in other_conditions
     )
 
 
-def _held(samples: Sequence[Sample]) -> dict[str, str]:
+def _find_common_conditions(samples: Sequence[Sample]) -> dict[str, str]:
     """Return what held for more than half of the runs, in words about the first of them."""
     by_what: dict[str, list[str]] = {}
     for sample in samples:
-        found = {
+        words_by_rule = {
             finding.rule: f"{finding.rule} was found in {sample.name}"
             for finding in sample.result.findings
             if finding.rule in _OUTSIDE
         }
-        for what, words in (found | dict(_crowded(sample))).items():
+        for what, words in (words_by_rule | dict(_find_crowding(sample))).items():
             by_what.setdefault(what, []).append(words)
     return {what: words[0] for what, words in by_what.items() if len(words) > len(samples) / 2}
 
 
-def _crowded(sample: Sample) -> Iterator[tuple[str, str]]:
+def _find_crowding(sample: Sample) -> Iterator[tuple[str, str]]:
     """Yield that other processes left the target no room, where something shows it."""
     if sample.disturbed:
         yield CROWDED, f"{sample.disturbed} in {sample.name}"
@@ -272,12 +284,16 @@ class FindingChange:
     reason: str = ""
 
 
-def finding_changes(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[FindingChange, ...]:
+def finding_changes(
+    samples_before: Sequence[Sample], samples_after: Sequence[Sample]
+) -> tuple[FindingChange, ...]:
     """Return what became of each finding: new ones first, the worst of them at the top."""
-    found = {
-        finding.rule: None for sample in (*after, *before) for finding in sample.result.findings
+    rules = {
+        finding.rule: None
+        for sample in (*samples_after, *samples_before)
+        for finding in sample.result.findings
     }
-    changes = [_finding_change(rule, before, after) for rule in found]
+    changes = [_finding_change(rule, samples_before, samples_after) for rule in rules]
     order = list(Became)
     return tuple(
         sorted(
@@ -287,17 +303,19 @@ def finding_changes(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[
     )
 
 
-def _finding_change(rule: str, before: Sequence[Sample], after: Sequence[Sample]) -> FindingChange:
-    old, new = list(_findings(rule, before)), list(_findings(rule, after))
-    reason = "" if old and new else _unseen(rule, before if not old else after)
-    first, last = (side[0] if side else None for side in (old, new))
+def _finding_change(
+    rule: str, samples_before: Sequence[Sample], samples_after: Sequence[Sample]
+) -> FindingChange:
+    old, new = list(_findings(rule, samples_before)), list(_findings(rule, samples_after))
+    reason = "" if old and new else _unseen(rule, samples_before if not old else samples_after)
+    finding_before, finding_after = (side[0] if side else None for side in (old, new))
     severity = min((finding.severity for finding in (*old, *new)), key=_RANKS.__getitem__)
     return FindingChange(
         rule=rule,
-        course=_course(first, last, reason),
+        course=_course(finding_before, finding_after, reason),
         severity=severity,
-        before=first,
-        after=last,
+        before=finding_before,
+        after=finding_after,
         runs_before=len(old),
         runs_after=len(new),
         reason=reason,
@@ -308,9 +326,14 @@ def _findings(rule: str, samples: Sequence[Sample]) -> Iterator[Finding]:
     """Yield the worst finding of the rule in each run that has one."""
     for sample in samples:
         findings = sample.result.findings
-        own = [finding for finding in findings if rule in {finding.rule, *finding.effects}]
-        if own:
-            yield min(own, key=lambda finding: (_RANKS[finding.severity], -(finding.saving or 0)))
+        rule_findings = [
+            finding for finding in findings if rule in {finding.rule, *finding.effects}
+        ]
+        if rule_findings:
+            yield min(
+                rule_findings,
+                key=lambda finding: (_RANKS[finding.severity], -(finding.saving or 0)),
+            )
 
 
 def _unseen(rule: str, samples: Sequence[Sample]) -> str:
@@ -324,15 +347,15 @@ def _unseen(rule: str, samples: Sequence[Sample]) -> str:
     return ""
 
 
-def _course(before: Finding | None, after: Finding | None, reason: str) -> Became:
-    if before is None or after is None:
+def _course(finding_before: Finding | None, finding_after: Finding | None, reason: str) -> Became:
+    if finding_before is None or finding_after is None:
         if reason:
             return Became.UNKNOWN
-        return Became.APPEARED if before is None else Became.GONE
-    if before.severity is not after.severity:
-        worse = _RANKS[after.severity] < _RANKS[before.severity]
+        return Became.APPEARED if finding_before is None else Became.GONE
+    if finding_before.severity is not finding_after.severity:
+        worse = _RANKS[finding_after.severity] < _RANKS[finding_before.severity]
         return Became.GREW if worse else Became.SHRANK
-    old, new = before.saving, after.saving
+    old, new = finding_before.saving, finding_after.saving
     if old is None or new is None or abs(new - old) < _LEAST_SAVING * max(old, 1):
         return Became.STAYED
     return Became.GREW if new > old else Became.SHRANK

@@ -38,7 +38,7 @@ def heading(compared: Comparison) -> str:
 def tables(compared: Comparison) -> Iterator[Table]:
     """Yield the tables of a comparison that have rows: title, columns, rows."""
     equal = ("at equal pace",) if equal_pace(compared) else ()
-    found: tuple[Table, ...] = (
+    all_tables: tuple[Table, ...] = (
         (
             f"metrics: {side(compared.before)} → {side(compared.after)}",
             ("metric", "before", "after", "measured", *equal, "95 % interval", "verdict"),
@@ -64,7 +64,7 @@ def tables(compared: Comparison) -> Iterator[Table]:
             "work by label, p50",
             ("label", "count", "before", "after", "change"),
             [
-                (change.label, _counts(change), *_both(change, "p50"), _ratio(change))
+                (change.label, _counts(change), *_format_sides(change, "p50"), _ratio(change))
                 for change in compared.kernels[:MOST_KERNELS]
             ],
         ),
@@ -77,7 +77,7 @@ def tables(compared: Comparison) -> Iterator[Table]:
             ],
         ),
     )
-    yield from (table for table in found if table[2])
+    yield from (table for table in all_tables if table[2])
 
 
 def side(names: Sequence[str]) -> str:
@@ -113,13 +113,17 @@ def how_sure(compared: Comparison) -> str:
         )
     else:
         limits = compared.limits
-        between = limits.between if compared.pace is None else min(limits.between, limits.paced)
+        run_deviation = (
+            limits.between if compared.pace is None else min(limits.between, limits.paced)
+        )
         sentences.append(
             "One run of a side shows only how it varied within. Equal runs are taken to differ by "
-            f"{percent(between)} as well (--between); several of each side show it."
+            f"{percent(run_deviation)} as well (--between); several of each side show it."
         )
     sentences += compared.notes
-    sentences += [f"({place}) {reason}" for reason, place in _shared(compared).items()]
+    sentences += [
+        f"({place}) {reason}" for reason, place in _number_shared_reasons(compared).items()
+    ]
     return " ".join(sentences)
 
 
@@ -149,10 +153,10 @@ _DRIFT = {
 _SHARED = 3
 
 
-def _shared(compared: Comparison) -> dict[str, int]:
+def _number_shared_reasons(compared: Comparison) -> dict[str, int]:
     """Number the reasons that several metrics share, which are given once below the table."""
-    counted = Counter(change.reason for change in compared.changes if change.reason)
-    shared = [reason for reason, times in counted.items() if times >= _SHARED]
+    reason_counts = Counter(change.reason for change in compared.changes if change.reason)
+    shared = [reason for reason, times in reason_counts.items() if times >= _SHARED]
     return {reason: place for place, reason in enumerate(shared, start=1)}
 
 
@@ -160,16 +164,16 @@ def change_words(change: Change) -> str:
     """Return the change with its interval: as measured, or at equal pace and as measured."""
     if change.change is None or change.measured is None:
         return NOTHING
-    shown = shown_of(change)
+    wording = shown_of(change)
     if change.corrected or change.paired:
-        words = shown.whole(change.change, change.low, change.high)
-        return f"{words} at equal pace, measured {shown.change(change.measured)}"
-    return shown.whole(change.measured, change.low, change.high)
+        words = wording.format_change(change.change, change.low, change.high)
+        return f"{words} at equal pace, measured {wording.change(change.measured)}"
+    return wording.format_change(change.measured, change.low, change.high)
 
 
 def ruling(change: Change, compared: Comparison | None = None) -> str:
     """Return the verdict in words, with its reason, or its number where metrics share it."""
-    place = _shared(compared).get(change.reason) if compared else None
+    place = _number_shared_reasons(compared).get(change.reason) if compared else None
     reason = f"({place})" if place else change.reason
     if change.verdict is None:
         return "not judged" if change.better is Better.NEITHER else reason
@@ -185,10 +189,13 @@ def course(change: FindingChange) -> str:
 
 
 def _runs_with(change: FindingChange, compared: Comparison) -> tuple[str, ...]:
-    counted = ((change.runs_before, len(compared.before)), (change.runs_after, len(compared.after)))
+    side_counts = (
+        (change.runs_before, len(compared.before)),
+        (change.runs_after, len(compared.after)),
+    )
     return tuple(
-        f"in {runs} of {of}" if of != 1 else "found" if runs else "not found"
-        for runs, of in counted
+        f"in {runs} of {total}" if total != 1 else "found" if runs else "not found"
+        for runs, total in side_counts
     )
 
 
@@ -199,17 +206,19 @@ def _ratio(change: KernelChange) -> str:
 
 
 def _counts(change: KernelChange) -> str:
-    before, after = (count(side.count) if side else "0" for side in (change.before, change.after))
-    return _unless_same(before, after)
+    count_before, count_after = (
+        count(side.count) if side else "0" for side in (change.before, change.after)
+    )
+    return _unless_same(count_before, count_after)
 
 
-def _both(change: KernelChange, column: Literal["p50", "p95", "total"]) -> tuple[str, ...]:
+def _format_sides(change: KernelChange, column: Literal["p50", "p95", "total"]) -> tuple[str, ...]:
     sides = (change.before, change.after)
     return tuple(duration(getattr(side, column)) if side else NOTHING for side in sides)
 
 
-def _unless_same(before: str, after: str) -> str:
-    return before if before == after else f"{before} → {after}"
+def _unless_same(text_before: str, text_after: str) -> str:
+    return text_before if text_before == text_after else f"{text_before} → {text_after}"
 
 
 @dataclass(frozen=True)
@@ -230,23 +239,24 @@ class ChangeRow:
 
 def _rows(compared: Comparison) -> Iterator[ChangeRow]:
     for change in compared.changes:
-        shown = shown_of(change)
+        wording = shown_of(change)
         paced = change.change if change.corrected or change.paired else None
-        before, after = (
+        text_before, text_after = (
             NOTHING if value is None else quantity(value, change.unit)
             for value in (change.before, change.after)
         )
         measured, equal = (
-            NOTHING if ratio is None else shown.change(ratio) for ratio in (change.measured, paced)
+            NOTHING if ratio is None else wording.change(ratio)
+            for ratio in (change.measured, paced)
         )
         bounds = NOTHING
         if change.low is not None and change.high is not None:
-            bounds = shown.between(change.low, change.high)
+            bounds = wording.format_interval(change.low, change.high)
         words = ruling(change, compared)
-        yield ChangeRow(change, before, after, measured, equal, bounds, words)
+        yield ChangeRow(change, text_before, text_after, measured, equal, bounds, words)
 
 
-def both(before: Sample, after: Sample) -> Timeline:
+def merge_timelines(sample_before: Sample, sample_after: Sample) -> Timeline:
     """Lay both runs on the axis of the one before, tracks of each under a name of its own.
 
     Both steady windows begin at the same place. What belongs together has one number within a run:
@@ -254,7 +264,7 @@ def both(before: Sample, after: Sample) -> Timeline:
     """
     old, new = (
         timeline(sample.result, Given(sample.tables or {}, sample.result.provenance))
-        for sample in (before, after)
+        for sample in (sample_before, sample_after)
     )
     begins = [line.steady.start if line.steady else line.begin for line in (old, new)]
     shift = begins[0] - begins[1]
@@ -268,8 +278,8 @@ def both(before: Sample, after: Sample) -> Timeline:
         begin=min(old.begin, new.begin + shift),
         end=max(old.end, new.end + shift),
         tracks=(
-            *(_moved(track, "before", 0, 0) for track in old.tracks),
-            *(_moved(track, "after", shift, max(numbers, default=0)) for track in new.tracks),
+            *(_shift_track(track, "before", 0, 0) for track in old.tracks),
+            *(_shift_track(track, "after", shift, max(numbers, default=0)) for track in new.tracks),
         ),
         steady=old.steady and replace(old.steady, name="the steady window of the run before"),
         absences=(
@@ -279,7 +289,7 @@ def both(before: Sample, after: Sample) -> Timeline:
     )
 
 
-def _moved(track: Track, side: str, shift: int, number: int) -> Track:
+def _shift_track(track: Track, side: str, shift: int, number: int) -> Track:
     details = tuple(
         replace(detail, numbers=detail.numbers + number * (detail.numbers > 0))
         if detail.unit == "number"
@@ -297,10 +307,10 @@ _LEAST = 0.15
 
 def reach(changes: Sequence[Change]) -> float:
     """Return the change at both edges of the drawing: twice the largest, at least 15 %."""
-    known = [
+    known_changes = [
         abs(change.change) for change in changes if change.relative and change.change is not None
     ]
-    return max(_LEAST, min(1.0, 2 * max(known, default=0.0)))
+    return max(_LEAST, min(1.0, 2 * max(known_changes, default=0.0)))
 
 
 def bar(change: Change, edge: float) -> tuple[float, float, float] | None:
@@ -310,17 +320,17 @@ def bar(change: Change, edge: float) -> tuple[float, float, float] | None:
     """
     if not change.relative or change.low is None or change.high is None or change.change is None:
         return None
-    low, high, middle = (
+    lower_end, upper_end, middle = (
         round((max(-edge, min(edge, end)) / edge + 1) * WIDTH / 2, 1)
         for end in (change.low, change.high, change.change)
     )
-    return low, high, middle
+    return lower_end, upper_end, middle
 
 
 def render_comparison(
     compared: Comparison,
-    before: Sequence[Sample],
-    after: Sequence[Sample],
+    samples_before: Sequence[Sample],
+    samples_after: Sequence[Sample],
     *,
     redact: Callable[[str], str],
 ) -> str:
@@ -356,14 +366,23 @@ def render_comparison(
             (
                 change.label,
                 _counts(change),
-                *(_unless_same(*_both(change, column)) for column in ("p50", "p95", "total")),
+                *(
+                    _unless_same(*_format_sides(change, column))
+                    for column in ("p50", "p95", "total")
+                ),
                 _ratio(change),
             )
             for change in compared.kernels[:MOST_KERNELS]
         ],
         more_kernels=max(0, len(compared.kernels) - MOST_KERNELS),
         how_sure=how_sure(compared).removeprefix("* decides. "),
-        recorded=bool(before and after),
-        version=after[0].result.provenance.tracekit if after else version("tracekit"),
-        **(drawn(both(before[0], after[0])) if before and after else {}),
+        recorded=bool(samples_before and samples_after),
+        version=samples_after[0].result.provenance.tracekit
+        if samples_after
+        else version("tracekit"),
+        **(
+            drawn(merge_timelines(samples_before[0], samples_after[0]))
+            if samples_before and samples_after
+            else {}
+        ),
     )

@@ -40,22 +40,22 @@ def signed_rank(count: int, confidence: float) -> int | None:
     as of less than 6 values with a confidence of 0.95. Of more than 400 values k is that of the
     normal approximation with a term for kurtosis, which is off by one at most (tested).
     """
-    most = count * (count + 1) // 2
-    if count * most > 2 * _MOST_WORK:
+    max_sum = count * (count + 1) // 2
+    if count * max_sum > 2 * _MOST_WORK:
         variance = count * (count + 1) * (2 * count + 1) / 24
         fourth = -count * (count + 1) * (2 * count + 1) * (3 * count**2 + 3 * count - 1) / 240
-        return _approximate_rank(most, variance, fourth / variance**2, confidence)
-    ways = _one_way(most, 2**count)
+        return _approximate_rank(max_sum, variance, fourth / variance**2, confidence)
+    ways = _one_way(max_sum, 2**count)
     for rank in range(1, count + 1):
         ways[rank:] = ways[rank:] + ways[: len(ways) - rank]
     return _greatest(ways, 2**count, confidence)
 
 
 @lru_cache(maxsize=256)
-def rank_sum(count: int, other: int, confidence: float) -> int | None:
+def rank_sum(count: int, other_count: int, confidence: float) -> int | None:
     """Return k such that the k-th least and k-th greatest of all differences hold the shift.
 
-    The differences are those of each of `count` values from each of `other`; else as
+    The differences are those of each of `count` values from each of `other_count`; else as
     `signed_rank`. Equal values make the interval hold more often, never less. Beyond two sides of
     340 values k is that of the normal approximation with a term for kurtosis, off by one at most.
 
@@ -63,15 +63,15 @@ def rank_sum(count: int, other: int, confidence: float) -> int | None:
     Computational Statistics 16 (2001); the fourth moment, E. Fix and J. L. Hodges, Significance
     probabilities of the Wilcoxon test, Annals of Mathematical Statistics 26 (1955).
     """
-    few, many = sorted((count, other))
-    if few * few * many > 2 * _MOST_WORK:
-        variance = few * many * (few + many + 1) / 12
-        both = few**2 + many**2 + few * many + few + many
-        kurtosis = -1.2 * both / (few * many * (few + many + 1))
-        return _approximate_rank(few * many, variance, kurtosis, confidence)
-    total = math.comb(few + many, few)
-    ways = _one_way(few * many, total)
-    for part in range(1, few + 1):
+    smaller_count, many = sorted((count, other_count))
+    if smaller_count * smaller_count * many > 2 * _MOST_WORK:
+        variance = smaller_count * many * (smaller_count + many + 1) / 12
+        moment_terms = smaller_count**2 + many**2 + smaller_count * many + smaller_count + many
+        kurtosis = -1.2 * moment_terms / (smaller_count * many * (smaller_count + many + 1))
+        return _approximate_rank(smaller_count * many, variance, kurtosis, confidence)
+    total = math.comb(smaller_count + many, smaller_count)
+    ways = _one_way(smaller_count * many, total)
+    for part in range(1, smaller_count + 1):
         # The polynomial times 1 - q^(many + part), over 1 - q^part, cut in the middle.
         longer = many + part
         ways[longer:] = ways[longer:] - ways[: max(0, len(ways) - longer)]
@@ -82,32 +82,34 @@ def rank_sum(count: int, other: int, confidence: float) -> int | None:
     return _greatest(ways, total, confidence)
 
 
-def _one_way(most: int, total: int) -> Ways:
+def _one_way(max_sum: int, total: int) -> Ways:
     """Return the ways to reach each sum up to the middle where there is one way, to reach 0."""
-    sums = most // 2 + 1
-    whole = total.bit_length() <= _WHOLE
-    ways: Ways = np.zeros(sums, np.int64) if whole else np.zeros(sums, np.float64)
+    sums = max_sum // 2 + 1
+    is_exact = total.bit_length() <= _WHOLE
+    ways: Ways = np.zeros(sums, np.int64) if is_exact else np.zeros(sums, np.float64)
     ways[0] = 1
     return ways
 
 
 def _greatest(ways: Ways, total: int, confidence: float) -> int | None:
-    missed = 2 * np.cumsum(ways)
+    tail_ways = 2 * np.cumsum(ways)
     # A fraction of whole numbers, for some chances are exactly what is allowed.
     allowed = math.floor((1 - Fraction(confidence)) * total)
-    limit = float(allowed) if missed.dtype.kind == "f" else allowed
-    return int(np.searchsorted(missed, limit, "right")) or None
+    limit = float(allowed) if tail_ways.dtype.kind == "f" else allowed
+    return int(np.searchsorted(tail_ways, limit, "right")) or None
 
 
-def _approximate_rank(most: int, variance: float, kurtosis: float, confidence: float) -> int | None:
-    """Return the same of a symmetric sum from 0 to `most`, which is nearly normal.
+def _approximate_rank(
+    max_sum: int, variance: float, kurtosis: float, confidence: float
+) -> int | None:
+    """Return the same of a symmetric sum from 0 to `max_sum`, which is nearly normal.
 
     Source of the term for kurtosis: E. A. Cornish and R. A. Fisher, Moments and cumulants in the
     specification of distributions, Revue de l'Institut International de Statistique 5 (1938).
     """
     normal = statistics.NormalDist().inv_cdf((1 - confidence) / 2)
     corrected = normal + kurtosis * (normal**3 - 3 * normal) / 24
-    rank = math.floor(most / 2 + corrected * math.sqrt(variance) + 0.5)
+    rank = math.floor(max_sum / 2 + corrected * math.sqrt(variance) + 0.5)
     return max(rank, 0) or None
 
 
@@ -118,7 +120,7 @@ _MOST = 0.3  # where more are odd, they are no accidents but what the values are
 
 def middle(changes: Sequence[float], expected: Sequence[float] = ()) -> float:
     """Return how far `changes`, one at least, lie from 0; from `expected` where there are any."""
-    return statistics.median(_compared(changes, expected))
+    return statistics.median(_list_shifts(changes, expected))
 
 
 def shift(
@@ -137,8 +139,8 @@ def shift(
     if rank is None:
         return None
     if len(changes) * len(expected) > _MOST_DIFFERENCES:
-        return _of_many(tempered(changes), tempered(expected), rank)
-    ordered = sorted(_compared(changes, expected))
+        return _of_many(clip_outliers(changes), clip_outliers(expected), rank)
+    ordered = sorted(_list_shifts(changes, expected))
     return Interval(statistics.median(ordered), ordered[rank - 1], ordered[-rank])
 
 
@@ -149,34 +151,43 @@ _NEAR = 1e-12  # of the range of differences: how close that is
 def _of_many(changes: Sequence[float], expected: Sequence[float], rank: int) -> Interval:
     """Return the interval of differences too many to be listed."""
     ours = np.sort(np.asarray(changes, float))
-    others = np.sort(np.asarray(expected, float))
-    most = len(ours) * len(others)
-    middle, above, low, high = (
-        _difference(ours, others, place)
-        for place in ((most - 1) // 2, most // 2, rank - 1, most - rank)
+    sorted_expected = np.sort(np.asarray(expected, float))
+    difference_count = len(ours) * len(sorted_expected)
+    middle, upper_middle, lower_bound, upper_bound = (
+        _difference(ours, sorted_expected, place)
+        for place in (
+            (difference_count - 1) // 2,
+            difference_count // 2,
+            rank - 1,
+            difference_count - rank,
+        )
     )
-    return Interval((middle + above) / 2, low, high)
+    return Interval((middle + upper_middle) / 2, lower_bound, upper_bound)
 
 
-def _difference(ours: NDArray[np.float64], others: NDArray[np.float64], place: int) -> float:
+def _difference(
+    ours: NDArray[np.float64], sorted_expected: NDArray[np.float64], place: int
+) -> float:
     """Return the difference of that place among all, in order, by halving where it may be."""
-    low = float(ours[0] - others[-1])
-    high = float(ours[-1] - others[0])
-    near = (high - low) * _NEAR
-    while high - low > near:
-        middle = low + (high - low) / 2
-        if int(np.searchsorted(ours, others + middle, "right").sum()) > place:
-            high = middle
+    lower_bound = float(ours[0] - sorted_expected[-1])
+    upper_bound = float(ours[-1] - sorted_expected[0])
+    near = (upper_bound - lower_bound) * _NEAR
+    while upper_bound - lower_bound > near:
+        middle = lower_bound + (upper_bound - lower_bound) / 2
+        if int(np.searchsorted(ours, sorted_expected + middle, "right").sum()) > place:
+            upper_bound = middle
         else:
-            low = middle
-    after = np.searchsorted(ours, others + high, "right")
-    before = np.clip(after - 1, 0, None)
-    beyond = np.clip(after, None, len(ours) - 1)
-    nearest = np.concatenate([ours[before] - others, ours[beyond] - others])
-    return float(nearest[np.argmin(np.abs(nearest - high))])
+            lower_bound = middle
+    insertion_places = np.searchsorted(ours, sorted_expected + upper_bound, "right")
+    places_before = np.clip(insertion_places - 1, 0, None)
+    beyond = np.clip(insertion_places, None, len(ours) - 1)
+    near_differences = np.concatenate(
+        [ours[places_before] - sorted_expected, ours[beyond] - sorted_expected]
+    )
+    return float(near_differences[np.argmin(np.abs(near_differences - upper_bound))])
 
 
-def tempered(changes: Sequence[float]) -> list[float]:
+def clip_outliers(changes: Sequence[float]) -> list[float]:
     """Return the values, odd ones no further from the median than three deviations.
 
     The deviation is that of normal values with the same median deviation. Nothing is done where
@@ -190,9 +201,13 @@ def tempered(changes: Sequence[float]) -> list[float]:
     return [min(max(change, centre - limit), centre + limit) for change in changes]
 
 
-def _compared(changes: Sequence[float], expected: Sequence[float]) -> list[float]:
-    own = tempered(changes)
+def _list_shifts(changes: Sequence[float], expected: Sequence[float]) -> list[float]:
+    clipped_changes = clip_outliers(changes)
     if expected:
-        return [change - other for change in own for other in tempered(expected)]
-    both = itertools.combinations_with_replacement(own, 2)
-    return [(first + second) / 2 for first, second in both]
+        return [
+            change - expected_change
+            for change in clipped_changes
+            for expected_change in clip_outliers(expected)
+        ]
+    value_pairs = itertools.combinations_with_replacement(clipped_changes, 2)
+    return [(first_value + second) / 2 for first_value, second in value_pairs]

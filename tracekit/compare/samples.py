@@ -35,20 +35,26 @@ class Sample:
     disturbed: str = ""
 
     @property
-    def started(self) -> datetime | None:
+    def start_time(self) -> datetime | None:
         """When the recording began; None where that is not known."""
         try:
-            found = datetime.fromisoformat(self.result.provenance.started)
+            moment = datetime.fromisoformat(self.result.provenance.started)
         except ValueError:
             return None
-        return found if found.tzinfo else found.replace(tzinfo=UTC)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
     @property
     def recording(self) -> tuple[object, ...]:
         """What tells this recording from every other; empty where its start is not known."""
-        made = self.result.provenance
-        known = (made.started, made.created, made.recorder, made.targets, made.run)
-        return known if made.started else ()
+        provenance = self.result.provenance
+        identity = (
+            provenance.started,
+            provenance.created,
+            provenance.recorder,
+            provenance.targets,
+            provenance.run,
+        )
+        return identity if provenance.started else ()
 
     def measurement(self, name: str) -> analysis.Measurement | None:
         """Return what was measured under that name, by tracekit or by the workload itself."""
@@ -76,7 +82,7 @@ class WindowedTables(Mapping[str, pd.DataFrame]):
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         if name not in self._frames:
-            self._frames[name] = _within(name, self._tables[name], self._window)
+            self._frames[name] = _cut_table(name, self._tables[name], self._window)
         return self._frames[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -100,9 +106,10 @@ class Blocks:
         except (analysis.Unavailable, TracekitError) as reason:
             self.absence = str(reason)
             return
-        made = sample.result.provenance
+        provenance = sample.result.provenance
         self._blocks = [
-            analysis.Given(WindowedTables(sample.tables, at), made, part=True) for at in windows
+            analysis.Given(WindowedTables(sample.tables, window), provenance, part=True)
+            for window in windows
         ]
 
     def values(self, name: str) -> tuple[float, ...]:
@@ -126,11 +133,11 @@ class Blocks:
         readings = [
             self._readings(block)["value"].to_numpy(dtype=np.float64) for block in self._blocks
         ]
-        found = np.array([np.median(values) if values.size else math.nan for values in readings])
-        known = np.isfinite(found)
-        if not known.size or known.mean() < _LEAST_READ:
+        medians = np.array([np.median(values) if values.size else math.nan for values in readings])
+        has_reading = np.isfinite(medians)
+        if not has_reading.size or has_reading.mean() < _LEAST_READ:
             return ()
-        return tuple(np.where(known, found, np.median(found[known])).tolist())
+        return tuple(np.where(has_reading, medians, np.median(medians[has_reading])).tolist())
 
     def reference_source(self) -> str:
         """Return whose reference work it was, and of which tool; empty where there was none."""
@@ -150,22 +157,22 @@ class Blocks:
         readings = gauges[(gauges["name"] == REFERENCE) & (gauges["unit"] == "ns")]
         readings = readings[readings["value"] > 0]
         readings = readings.assign(source=readings["source"].fillna("").astype(str))
-        others = readings[~readings["source"].str.startswith(OWN_REFERENCE)]
-        return readings if others.empty else others
+        workload_readings = readings[~readings["source"].str.startswith(OWN_REFERENCE)]
+        return readings if workload_readings.empty else workload_readings
 
 
 def _windows(tables: Mapping[str, pd.DataFrame]) -> list[analysis.Window]:
     """Cut the steady window: by steps where there are enough of them, else by its time."""
     steady = _steady(tables)
     steps = tables.get("steps")
-    begun = BLOCKS * LEAST_STEPS  # a run without steps is cut by its time
+    step_count = BLOCKS * LEAST_STEPS  # a run without steps is cut by its time
     if steps is not None and not steps.empty:
-        begun = int(steps["start"].between(steady.start, steady.end, inclusive="left").sum())
-    number = min(BLOCKS, begun // LEAST_STEPS)
+        step_count = int(steps["start"].between(steady.start, steady.end, inclusive="left").sum())
+    number = min(BLOCKS, step_count // LEAST_STEPS)
     if number < BLOCKS // 2:
-        least = BLOCKS // 2 * LEAST_STEPS
+        needed_steps = BLOCKS // 2 * LEAST_STEPS
         raise analysis.Unavailable(
-            f"a spread within a run takes {least} steady steps, and it has {begun}."
+            f"a spread within a run takes {needed_steps} steady steps, and it has {step_count}."
         )
     edges = np.linspace(steady.start, steady.end, number + 1).astype(np.int64).tolist()
     return [analysis.Window(*pair) for pair in pairwise(edges)]
@@ -176,14 +183,16 @@ def _steady(tables: Mapping[str, pd.DataFrame]) -> analysis.Window:
     rows = tables.get("gpu_intervals")
     if phases is None and rows is None:
         raise analysis.Unavailable("the run has neither phases nor intervals.")
-    own = pd.DataFrame({"start": [], "duration": []}) if rows is None else rows[rows["target"]]
-    steady = analysis.steady_window(phases, own)
+    target_rows = (
+        pd.DataFrame({"start": [], "duration": []}) if rows is None else rows[rows["target"]]
+    )
+    steady = analysis.steady_window(phases, target_rows)
     if steady is None or steady.length == 0:
         raise analysis.Unavailable("the run has no steady window.")
     return steady
 
 
-def _within(name: str, frame: pd.DataFrame, window: analysis.Window) -> pd.DataFrame:
+def _cut_table(name: str, frame: pd.DataFrame, window: analysis.Window) -> pd.DataFrame:
     if name in _UNTIMED:
         return frame
     if name == "phases":  # the steady one as if it were as long as the window
@@ -208,20 +217,20 @@ class Runs:
 
     def values(self, name: str) -> list[float]:
         """Return the metric in each run that knows it."""
-        found = [sample.measurement(name) for sample in self.samples]
+        measurements = [sample.measurement(name) for sample in self.samples]
         return [
             float(metric.value)
-            for metric in found
+            for metric in measurements
             if metric is not None and metric.value is not None
         ]
 
 
 def runs(samples: Sequence[Sample]) -> Runs:
     """Cut each run into blocks; runs are in order of time where all times are known."""
-    known = {id(sample): moment for sample in samples if (moment := sample.started)}
+    moments_by_id = {id(sample): moment for sample in samples if (moment := sample.start_time)}
     ordered = (
-        sorted(samples, key=lambda sample: known[id(sample)])
-        if len(known) == len(samples)
+        sorted(samples, key=lambda sample: moments_by_id[id(sample)])
+        if len(moments_by_id) == len(samples)
         else samples
     )
     blocks = tuple(Blocks(sample) for sample in ordered)
@@ -237,14 +246,20 @@ class Order(StrEnum):
     UNKNOWN = "unknown"
 
 
-def order_of(before: Sequence[Sample], after: Sequence[Sample]) -> Order:
+def order_of(samples_before: Sequence[Sample], samples_after: Sequence[Sample]) -> Order:
     """Return the order in which runs were recorded, by the times at which they began."""
-    moments = [(sample.started, side) for side, own in enumerate((before, after)) for sample in own]
-    known = sorted((moment, side) for moment, side in moments if moment)
-    if len(known) < len(moments):
+    moments = [
+        (sample.start_time, side)
+        for side, side_samples in enumerate((samples_before, samples_after))
+        for sample in side_samples
+    ]
+    known_moments = sorted((moment, side) for moment, side in moments if moment)
+    if len(known_moments) < len(moments):
         return Order.UNKNOWN
-    sides = [side for _, side in known]
+    sides = [side for _, side in known_moments]
     pairs = zip(sides[::2], sides[1::2], strict=False)
-    if len(before) == len(after) and all(first != second for first, second in pairs):
+    if len(samples_before) == len(samples_after) and all(
+        first_side != second for first_side, second in pairs
+    ):
         return Order.ALTERNATING
     return Order.APART if sides in (sorted(sides), sorted(sides, reverse=True)) else Order.MIXED

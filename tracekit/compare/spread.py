@@ -99,7 +99,7 @@ class SideValues:
         return statistics.median(self.values)
 
     @property
-    def within(self) -> float | None:
+    def run_variance(self) -> float | None:
         """The mean variance of a run, by that of its blocks; None where a run has none."""
         if not self.blocks or any(len(block) < 2 for block in self.blocks):  # noqa: PLR2004
             return None
@@ -120,15 +120,17 @@ _VARIANCES: dict[Kind, Callable[[Sequence[float]], float]] = {
 }
 
 
-def interval(before: SideValues, after: SideValues, between: float) -> Interval | None:
-    """Return the change from `before` to `after`; None where nothing shows how it spreads."""
+def interval(
+    side_before: SideValues, side_after: SideValues, run_deviation: float
+) -> Interval | None:
+    """Return the change between the sides; None where nothing shows how it spreads."""
     halves = (
-        _within(before, after, between),
-        _measure_repetitions(before, after, between),
-        _between(before, after),
+        _measure_blocks(side_before, side_after, run_deviation),
+        _measure_repetitions(side_before, side_after, run_deviation),
+        _measure_runs(side_before, side_after),
     )
     half = max((halve for halve in halves if halve is not None), default=None)
-    change = after.middle - before.middle
+    change = side_after.middle - side_before.middle
     return None if half is None else Interval(change, change - half, change + half)
 
 
@@ -146,26 +148,32 @@ def _quantile_of_runs(freedom: int) -> float:
     return _T_OF_RUNS[-1] if freedom < _ENOUGH else _NORMAL_OF_RUNS
 
 
-def _within(before: SideValues, after: SideValues, between: float) -> float | None:
-    old, new = before.within, after.within
+def _measure_blocks(
+    side_before: SideValues, side_after: SideValues, run_deviation: float
+) -> float | None:
+    old, new = side_before.run_variance, side_after.run_variance
     if old is None or new is None:
         return None
-    freedom = sum(len(blocks) - 1 for blocks in (*before.blocks, *after.blocks))
-    variance = (old + between**2) / len(before.values) + (new + between**2) / len(after.values)
+    freedom = sum(len(blocks) - 1 for blocks in (*side_before.blocks, *side_after.blocks))
+    variance = (old + run_deviation**2) / len(side_before.values) + (new + run_deviation**2) / len(
+        side_after.values
+    )
     return quantile(freedom) * math.sqrt(variance)
 
 
-def _measure_repetitions(before: SideValues, after: SideValues, between: float) -> float | None:
-    if not before.repetitions or not after.repetitions:
+def _measure_repetitions(
+    side_before: SideValues, side_after: SideValues, run_deviation: float
+) -> float | None:
+    if not side_before.repetitions or not side_after.repetitions:
         return None
     variance = shared = 0.0  # of the difference; the second is the sum that divides its square
-    for side in (before, after):
+    for side in (side_before, side_after):
         count = len(side.values)
         for repetition in side.repetitions:
             part = repetition.variance / count**2
             variance += part
             shared += part**2 / repetition.freedom
-        variance += between**2 / count
+        variance += run_deviation**2 / count
     freedom = _ENOUGH if shared == 0 else min(_ENOUGH, max(1.0, variance**2 / shared))
     return _interpolate_quantile(freedom) * math.sqrt(variance)
 
@@ -177,19 +185,20 @@ def _interpolate_quantile(freedom: float) -> float:
     return quantile(fewer) + share * (quantile(fewer + 1) - quantile(fewer))
 
 
-def _between(before: SideValues, after: SideValues) -> float | None:
-    counts = len(before.values), len(after.values)
+def _measure_runs(side_before: SideValues, side_after: SideValues) -> float | None:
+    counts = len(side_before.values), len(side_after.values)
     if min(counts) < 2:  # noqa: PLR2004  one run shows nothing of its like
         return None
     freedom = sum(counts) - 2
     squares = sum(
-        (len(side.values) - 1) * statistics.variance(side.values) for side in (before, after)
+        (len(side.values) - 1) * statistics.variance(side.values)
+        for side in (side_before, side_after)
     )
     variance = squares / freedom * sum(1 / count for count in counts)
     return _quantile_of_runs(freedom) * math.sqrt(variance)
 
 
-def pair_changes(before: SideValues, after: SideValues) -> dict[int, float]:
+def pair_changes(side_before: SideValues, side_after: SideValues) -> dict[int, float]:
     """Return the change within each pair of runs, by its place in order of time.
 
     Both sides are in order of time and were recorded alternating, so that the n-th run of one was
@@ -197,6 +206,6 @@ def pair_changes(before: SideValues, after: SideValues) -> dict[int, float]:
     """
     old, new = (
         dict(zip(side.runs or range(len(side.values)), side.values, strict=True))
-        for side in (before, after)
+        for side in (side_before, side_after)
     )
     return {place: new[place] - old[place] for place in sorted(old) if place in new}

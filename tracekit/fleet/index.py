@@ -19,7 +19,7 @@ from tracekit.base import (
     duration,
     own_redaction,
     quantity,
-    quoted,
+    quote_path,
     stamp,
     write_whole,
 )
@@ -92,15 +92,15 @@ def _run_entries(folder: Path) -> list[dict[str, Any]]:
     """Return a line for each run, the oldest first."""
     runs = [run for run in map(Recording, sorted(folder.iterdir())) if run.provenance_file.exists()]
     read = [(run, *_read(run)) for run in runs]
-    every: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    series_by_kind: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     entries: list[dict[str, Any]] = []
     for run, provenance, result, trouble in sorted(read, key=lambda reading: reading[1].created):
         metrics = result.metrics if result else ()
-        known = {metric.name: metric for metric in metrics if metric.value is not None}
-        followed = next((known[name] for name in _FOLLOWED if name in known), None)
+        known_metrics = {metric.name: metric for metric in metrics if metric.value is not None}
+        followed = next((known_metrics[name] for name in _FOLLOWED if name in known_metrics), None)
         series: list[float] = []
         if followed is not None and followed.value is not None:
-            of_kind = every[kind_of(provenance), followed.name]
+            of_kind = series_by_kind[kind_of(provenance), followed.name]
             of_kind.append(float(followed.value))
             series = of_kind[-MOST_POINTS:]
         findings = result.findings if result else ()
@@ -217,9 +217,9 @@ def _read(run: Recording) -> tuple[Provenance, Result | None, str]:
     except TracekitError as error:
         _log.info("A run cannot be read.", exc_info=True)
         return provenance, None, error.message
-    stages = provenance.unfinished or provenance.stages
-    far = ", ".join(f"{stage} {ended.state}" for stage, ended in stages.items())
-    again = f"tracekit analyze {quoted(Path(run.folder.name))}"
+    stages = provenance.unfinished_stages or provenance.stages
+    far = ", ".join(f"{stage} {status.state}" for stage, status in stages.items())
+    again = f"tracekit analyze {quote_path(Path(run.folder.name))}"
     return provenance, None, f"Not analyzed yet ({far or 'nothing was done'}): {again}."
 
 
@@ -270,10 +270,12 @@ def points(series: Sequence[float]) -> tuple[tuple[float, float], ...]:
 
     A series that never changes is drawn through the middle.
     """
-    least, most = min(series), max(series)
+    minimum, maximum = min(series), max(series)
     step = (WIDTH - 2 * MARGIN) / max(1, len(series) - 1)
     room = HEIGHT - 2 * MARGIN
-    heights = [(most - value) / (most - least) if most > least else 0.5 for value in series]
+    heights = [
+        (maximum - value) / (maximum - minimum) if maximum > minimum else 0.5 for value in series
+    ]
     return tuple(
         (round(MARGIN + place * step, 1), round(MARGIN + room * height, 1))
         for place, height in enumerate(heights)
@@ -284,5 +286,5 @@ def words(series: Sequence[float], unit: str) -> str:
     """Return what the line shows, for those who do not see it."""
     if len(series) == 1:
         return "the first run of its kind"
-    least, most = quantity(min(series), unit), quantity(max(series), unit)
-    return f"the last of {len(series)} runs of its kind, from {least} to {most}"
+    minimum, maximum = quantity(min(series), unit), quantity(max(series), unit)
+    return f"the last of {len(series)} runs of its kind, from {minimum} to {maximum}"

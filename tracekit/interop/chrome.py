@@ -18,47 +18,47 @@ _WITHOUT_PID = 1 << 24  # above the pids of any system
 def write_chrome(tracks: Sequence[Track], file: BinaryIO) -> None:
     """Write the tracks as one JSON object; what overlaps on a track gets tracks of its own."""
     encoder = msgspec.json.Encoder()
-    before = b'{"displayTimeUnit":"ns","traceEvents":[\n'
+    separator = b'{"displayTimeUnit":"ns","traceEvents":[\n'
     for event in _events(tracks):
-        file.write(before + encoder.encode(event))
-        before = b",\n"
-    file.write((b"" if before == b",\n" else before) + b"\n]}\n")
+        file.write(separator + encoder.encode(event))
+        separator = b",\n"
+    file.write((b"" if separator == b",\n" else separator) + b"\n]}\n")
 
 
 def _events(tracks: Sequence[Track]) -> Iterator[Event]:
     pids: dict[TrackGroup, int] = {}
-    begun: set[int] = set()
+    started_chains: set[int] = set()
     tid = 0
     for track in tracks:
         if track.group not in pids:
-            own = track.group.pid
-            pids[track.group] = _WITHOUT_PID + len(pids) if own is None else own
-            yield _named("process_name", pids[track.group], 0, track.group.name)
+            group_pid = track.group.pid
+            pids[track.group] = _WITHOUT_PID + len(pids) if group_pid is None else group_pid
+            yield _make_name_event("process_name", pids[track.group], 0, track.group.name)
         pid = pids[track.group]
         if isinstance(track, StepSeries):
             yield from _counters(track, pid)
             continue
         for lane in lanes(track):
             tid += 1
-            yield _named("thread_name", pid, tid, track.name)
+            yield _make_name_event("thread_name", pid, tid, track.name)
             yield from _slices(lane, pid, tid)
-            yield from _chains(lane, pid, tid, begun)
+            yield from _chains(lane, pid, tid, started_chains)
 
 
-def _named(what: str, pid: int, tid: int, name: str) -> Event:
-    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
+def _make_name_event(kind: str, pid: int, tid: int, name: str) -> Event:
+    return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {"name": name}}
 
 
 def _counters(levels: StepSeries, pid: int) -> Iterator[Event]:
     series = levels.unit or "value"
-    for at, value in zip(levels.times.tolist(), levels.values.tolist(), strict=True):
+    for time, value in zip(levels.times.tolist(), levels.values.tolist(), strict=True):
         values = {series: value}
-        yield {"ph": "C", "name": levels.name, "pid": pid, "ts": at / 1000, "args": values}
+        yield {"ph": "C", "name": levels.name, "pid": pid, "ts": time / 1000, "args": values}
 
 
 def _slices(lane: Slices, pid: int, tid: int) -> Iterator[Event]:
     columns = (lane.starts.tolist(), lane.ends.tolist(), lane.codes.tolist())
-    for start, end, code, known in zip(*columns, known_of(lane), strict=True):
+    for start, end, code, arguments in zip(*columns, known_of(lane), strict=True):
         yield {
             "ph": "X",
             "name": lane.names[code],
@@ -66,18 +66,18 @@ def _slices(lane: Slices, pid: int, tid: int) -> Iterator[Event]:
             "tid": tid,
             "ts": start / 1000,
             "dur": (end - start) / 1000,
-            "args": known,
+            "args": arguments,
         }
 
 
-def _chains(lane: Slices, pid: int, tid: int, begun: set[int]) -> Iterator[Event]:
+def _chains(lane: Slices, pid: int, tid: int, started_chains: set[int]) -> Iterator[Event]:
     """Yield a step of each chain that a slice is a link of: its first begins the chain."""
     for flow in lane.flows:
         for start, link in zip(lane.starts.tolist(), flow.tolist(), strict=True):
             if not link:
                 continue
             yield {
-                "ph": "t" if link in begun else "s",
+                "ph": "t" if link in started_chains else "s",
                 "id": f"{link:#x}",
                 "name": "work",
                 "cat": "work",
@@ -86,4 +86,4 @@ def _chains(lane: Slices, pid: int, tid: int, begun: set[int]) -> Iterator[Event
                 "tid": tid,
                 "ts": start / 1000,
             }
-            begun.add(link)
+            started_chains.add(link)

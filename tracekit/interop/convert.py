@@ -74,13 +74,13 @@ def convert_run(
                 f"{folder} is no folder.", hint="Each table becomes a file of its own."
             )
         files = {table: folder / f"{table}{form.suffix}" for table in tables}
-        with _claimed(files.values(), recording, output, force=force):
+        with _claim_files(files.values(), recording, output, force=force):
             return _each_table(tables, files)
     path = output or recording.folder / "convert" / f"{name}{form.suffix}"
     findings: tuple[Finding, ...] = ()
     with suppress(TracekitError):
         findings = load(recording.result_file).findings
-    with _claimed([path], recording, output, force=force), replacing(path) as file:
+    with _claim_files([path], recording, output, force=force), replacing(path) as file:
         if form.write is None:
             write_speedscope(tables, name, redact, file)
         else:
@@ -88,7 +88,7 @@ def convert_run(
     return [path]
 
 
-def _claimed(
+def _claim_files(
     files: Iterable[Path], recording: Recording, output: Path | None, *, force: bool
 ) -> AbstractContextManager[None]:
     """Make sure of the files; those that nobody named stand in the run's own folder."""

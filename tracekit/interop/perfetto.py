@@ -38,7 +38,7 @@ class _Writer:
         self._names, self._keys = dict[str, int](), dict[str, int]()
         self._groups: dict[TrackGroup, int] = {}
         self._uuid = 0
-        self._shift = max(0, -min((_first(track) for track in tracks), default=0))
+        self._shift = max(0, -min((_get_start_time(track) for track in tracks), default=0))
 
     def write(self) -> None:
         begin = self._packet()
@@ -82,35 +82,35 @@ class _Writer:
             described.counter.unit_name = track.unit
         return self._describe(described)
 
-    def _event(self, uuid: int, kind: TrackEvent.Type, at: int) -> TracePacket:
+    def _event(self, uuid: int, kind: TrackEvent.Type, time: int) -> TracePacket:
         packet = self._packet()
         packet.sequence_flags = TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
-        packet.timestamp = at + self._shift
+        packet.timestamp = time + self._shift
         packet.track_event.type = kind
         packet.track_event.track_uuid = uuid
         return packet
 
     def _levels(self, levels: StepSeries) -> None:
         uuid = self._track(levels)
-        for at, value in zip(levels.times.tolist(), levels.values.tolist(), strict=True):
-            packet = self._event(uuid, _COUNTER, at)
+        for time, value in zip(levels.times.tolist(), levels.values.tolist(), strict=True):
+            packet = self._event(uuid, _COUNTER, time)
             packet.track_event.double_counter_value = value
             self._builder.write_packet(packet)
 
     def _slices(self, lane: Slices, uuid: int) -> None:
         columns = (lane.starts.tolist(), lane.ends.tolist(), lane.codes.tolist())
         flows = zip(*(flow.tolist() for flow in lane.flows), strict=True)
-        for start, end, code, known in zip(*columns, known_of(lane), strict=True):
+        for start, end, code, arguments in zip(*columns, known_of(lane), strict=True):
             begin = self._event(uuid, _BEGIN, start)
             names = begin.interned_data.event_names
             begin.track_event.name_iid = _number(lane.names[code], self._names, names)
             begin.track_event.flow_ids.extend(filter(None, next(flows, ())))
-            self._annotate(begin, known)
+            self._annotate(begin, arguments)
             self._builder.write_packet(begin)
             self._builder.write_packet(self._event(uuid, _END, end))
 
-    def _annotate(self, packet: TracePacket, known: dict[str, object]) -> None:
-        for key, value in known.items():
+    def _annotate(self, packet: TracePacket, arguments: dict[str, object]) -> None:
+        for key, value in arguments.items():
             number = _number(key, self._keys, packet.interned_data.debug_annotation_names)
             note = packet.track_event.debug_annotations.add(name_iid=number)
             if isinstance(value, int) and value >= 0:
@@ -123,14 +123,14 @@ class _Writer:
                 note.string_value = str(value)
 
 
-def _number(name: str, known: dict[str, int], written: Any) -> int:
+def _number(name: str, numbers: dict[str, int], entries: Any) -> int:
     """Return the number of a name, which is written down where it comes first."""
-    if name not in known:
-        known[name] = len(known) + 1
-        written.add(iid=known[name], name=name)
-    return known[name]
+    if name not in numbers:
+        numbers[name] = len(numbers) + 1
+        entries.add(iid=numbers[name], name=name)
+    return numbers[name]
 
 
-def _first(track: Track) -> int:
+def _get_start_time(track: Track) -> int:
     times = track.times if isinstance(track, StepSeries) else track.starts
     return int(times.min(initial=0))

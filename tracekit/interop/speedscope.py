@@ -21,7 +21,7 @@ _UNITS = {"cpu_profile": "nanoseconds", "cycle_profile": "none"}  # of the weigh
 
 def write_speedscope(tables: Tables, name: str, redact: Redact, file: BinaryIO) -> None:
     """Write the samples of threads that have stacks, the busiest first; InputError without any."""
-    samples, symbols, unit = _sampled(tables)
+    samples, symbols, unit = _find_samples(tables)
     document = {
         "$schema": _SCHEMA,
         "exporter": "tracekit",
@@ -33,7 +33,7 @@ def write_speedscope(tables: Tables, name: str, redact: Redact, file: BinaryIO) 
     file.write(msgspec.json.encode(document))
 
 
-def _sampled(tables: Tables) -> tuple[pd.DataFrame, Symbols, str]:
+def _find_samples(tables: Tables) -> tuple[pd.DataFrame, Symbols, str]:
     for table, schema in PROFILES.items():
         if table in tables:
             samples = tables[table]
@@ -53,9 +53,9 @@ def _frames(symbols: Symbols, redact: Redact) -> Iterator[dict[str, Any]]:
         address = frame.get("address")
         name = frame.get("name") or (f"0x{address:x}" if address is not None else "unknown")
         place = frame.get("source") or frame.get("binary")
-        known = {"file": redact(place) if place else None, "line": frame.get("line")}
-        named = {"name": redact(name)}
-        yield named | {key: value for key, value in known.items() if value is not None}
+        location = {"file": redact(place) if place else None, "line": frame.get("line")}
+        entry = {"name": redact(name)}
+        yield entry | {key: value for key, value in location.items() if value is not None}
 
 
 def _profiles(
@@ -64,15 +64,15 @@ def _profiles(
     stacks: list[list[int]] = symbols.stacks.column("frames").to_pylist()
     threads = samples.groupby(["process", "pid", "tid"], sort=False, dropna=False)
     by_weight = sorted(threads, key=lambda thread: -float(thread[1]["weight"].fillna(0).sum()))
-    for (process, pid, tid), own in by_weight:
-        weights = own["weight"].fillna(0).to_numpy(np.int64)
+    for (process, pid, tid), thread_samples in by_weight:
+        weights = thread_samples["weight"].fillna(0).to_numpy(np.int64)
         yield {
             "type": "sampled",
             "name": redact(f"{_text(process)} ({_text(pid)}), thread {_text(tid)}"),
             "unit": unit,
             "startValue": 0,
             "endValue": int(weights.sum()),
-            "samples": [stacks[int(number)][::-1] for number in own["stack"]],
+            "samples": [stacks[int(number)][::-1] for number in thread_samples["stack"]],
             "weights": weights.tolist(),
         }
 

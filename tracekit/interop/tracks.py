@@ -60,8 +60,8 @@ def known_of(track: Slices) -> list[dict[str, object]]:
     """Return the arguments of each slice by name, without the nulls."""
     rows: list[dict[str, object]] = [{} for _ in track.starts]
     for name, values in track.arguments.items():
-        known = values.notna().to_numpy()
-        for place, value in zip(np.flatnonzero(known), values[known].tolist(), strict=True):
+        has_value = values.notna().to_numpy()
+        for place, value in zip(np.flatnonzero(has_value), values[has_value].tolist(), strict=True):
             rows[place][name] = value
     return rows
 
@@ -118,16 +118,18 @@ def tracks(
     """
     for track in _tracks(tables, findings):
         group = replace(track.group, name=redact(track.group.name))
-        shown = replace(track, group=group, name=redact(track.name))
-        if isinstance(shown, Slices):
+        redacted_track = replace(track, group=group, name=redact(track.name))
+        if isinstance(redacted_track, Slices):
             arguments = {
                 key: values.map(redact, na_action="ignore")
                 if pd.api.types.is_string_dtype(values)
                 else values
-                for key, values in shown.arguments.items()
+                for key, values in redacted_track.arguments.items()
             }
-            shown = replace(shown, names=tuple(map(redact, shown.names)), arguments=arguments)
-        yield shown
+            redacted_track = replace(
+                redacted_track, names=tuple(map(redact, redacted_track.names)), arguments=arguments
+            )
+        yield redacted_track
 
 
 def _tracks(tables: Tables, findings: tuple[Finding, ...]) -> Iterator[Track]:
@@ -138,8 +140,8 @@ def _tracks(tables: Tables, findings: tuple[Finding, ...]) -> Iterator[Track]:
             labels = frame[column].fillna(title.removesuffix("s").lower())
             yield _slices(_WORKLOAD, title, frame, labels, columns)
     for name, title, column, columns in _OF_PROCESS:
-        for group, own in _by_process(_rows(tables, name)):
-            yield _slices(group, title, own, own[column], columns)
+        for group, process_rows in _by_process(_rows(tables, name)):
+            yield _slices(group, title, process_rows, process_rows[column], columns)
     yield from _on_device(_rows(tables, "gpu_intervals"))
     for name, title, column in _STATES:
         frame = _rows(tables, name)
@@ -157,18 +159,18 @@ def _rows(tables: Tables, name: str) -> pd.DataFrame:
 
 def _evidence(findings: tuple[Finding, ...]) -> Iterator[Slices]:
     """Yield a track for each rule that found something: the windows that show it."""
-    seen = [(finding, window) for finding in findings for window in finding.evidence]
-    for rule in dict.fromkeys(finding.rule for finding, _ in seen):
-        own = [(finding, window) for finding, window in seen if finding.rule == rule]
+    windows = [(finding, window) for finding in findings for window in finding.evidence]
+    for rule in dict.fromkeys(finding.rule for finding, _ in windows):
+        rule_windows = [(finding, window) for finding, window in windows if finding.rule == rule]
         frame = pd.DataFrame(
             {
-                "start": [window.start for _, window in own],
-                "duration": [window.end - window.start for _, window in own],
-                "finding": [finding.message for finding, _ in own],
-                "note": [window.note or None for _, window in own],
+                "start": [window.start for _, window in rule_windows],
+                "duration": [window.end - window.start for _, window in rule_windows],
+                "finding": [finding.message for finding, _ in rule_windows],
+                "note": [window.note or None for _, window in rule_windows],
             }
         )
-        labels = pd.Series([window.note or rule for _, window in own])
+        labels = pd.Series([window.note or rule for _, window in rule_windows])
         yield _slices(_FINDINGS, rule, frame, labels, ("finding", "note"))
 
 
@@ -197,11 +199,11 @@ def _flows(name: str, frame: pd.DataFrame) -> Iterator[Ids]:
 
 def _links(frame: pd.DataFrame, column: str, kind: int) -> Ids:
     """Number the chains so that ids of another kind, of another process, are others."""
-    known = frame[column].notna().to_numpy()
+    has_id = frame[column].notna().to_numpy()
     ids = frame[column].fillna(0).to_numpy(np.uint64)
     pids = frame["pid"].fillna(0).to_numpy(np.uint64)
     mixed = (ids * np.uint64(4) + np.uint64(kind)) ^ (pids << np.uint64(40))
-    return np.where(known, mixed, np.uint64(0))
+    return np.where(has_id, mixed, np.uint64(0))
 
 
 def _by_process(frame: pd.DataFrame) -> Iterator[tuple[TrackGroup, pd.DataFrame]]:
@@ -209,46 +211,48 @@ def _by_process(frame: pd.DataFrame) -> Iterator[tuple[TrackGroup, pd.DataFrame]
     if frame.empty:
         return
     processes = frame.groupby(["process", "pid"], sort=False, dropna=False)
-    for _, own in sorted(processes, key=lambda group: not bool(group[1]["target"].any())):
-        process, pid = own["process"].iloc[0], own["pid"].iloc[0]
+    for _, process_rows in sorted(processes, key=lambda group: not bool(group[1]["target"].any())):
+        process, pid = process_rows["process"].iloc[0], process_rows["pid"].iloc[0]
         name = "unknown process" if pd.isna(process) else str(process)
-        yield TrackGroup(name, None if pd.isna(pid) else int(pid)), own
+        yield TrackGroup(name, None if pd.isna(pid) else int(pid)), process_rows
 
 
 def _on_device(frame: pd.DataFrame) -> Iterator[Slices]:
     """Yield a track for each channel and process, the target's first."""
-    for group, own in _by_process(frame):
-        device = TrackGroup("CPU backend" if (own["clock"] == "host").any() else "GPU")
-        for channel, rows in own.groupby(own["channel"].fillna("channel not stated"), sort=True):
+    for group, process_rows in _by_process(frame):
+        device = TrackGroup("CPU backend" if (process_rows["clock"] == "host").any() else "GPU")
+        for channel, rows in process_rows.groupby(
+            process_rows["channel"].fillna("channel not stated"), sort=True
+        ):
             who = group.name if group.pid is None else f"{group.name} ({group.pid})"
             yield _slices(device, f"{channel}: {who}", rows, rows["label"], _ON_DEVICE)
 
 
 def _levels(tables: Tables) -> Iterator[StepSeries]:
-    for counter, own in _named(_rows(tables, "gpu_counters"), "counter"):
-        unit = "%" if own["percentage"].fillna(value=False).any() else ""
-        yield _level(_MACHINE, counter, unit, own["start"], own["value"])
-    for gauge, own in _named(_rows(tables, "gauges"), "name"):
-        units = own["unit"].dropna()
+    for counter, rows in _group_rows(_rows(tables, "gpu_counters"), "counter"):
+        unit = "%" if rows["percentage"].fillna(value=False).any() else ""
+        yield _level(_MACHINE, counter, unit, rows["start"], rows["value"])
+    for gauge, rows in _group_rows(_rows(tables, "gauges"), "name"):
+        units = rows["unit"].dropna()
         unit = str(units.iloc[0]) if len(units) else ""
-        yield _level(_WORKLOAD, gauge, unit, own["time"], own["value"])
-    for group, own in _by_process(_rows(tables, "allocated_sizes")):
-        yield _level(group, "Metal memory", "bytes", own["start"], own["size"])
-    for group, own in _by_process(_rows(tables, "process_samples")):
-        yield _level(group, "Resident memory", "bytes", own["time"], own["memory"])
+        yield _level(_WORKLOAD, gauge, unit, rows["time"], rows["value"])
+    for group, rows in _by_process(_rows(tables, "allocated_sizes")):
+        yield _level(group, "Metal memory", "bytes", rows["start"], rows["size"])
+    for group, rows in _by_process(_rows(tables, "process_samples")):
+        yield _level(group, "Resident memory", "bytes", rows["time"], rows["memory"])
 
 
-def _named(frame: pd.DataFrame, column: str) -> Iterator[tuple[str, pd.DataFrame]]:
+def _group_rows(frame: pd.DataFrame, column: str) -> Iterator[tuple[str, pd.DataFrame]]:
     if not frame.empty:
-        for name, own in frame.groupby(column, sort=True):
-            yield str(name), own
+        for name, rows in frame.groupby(column, sort=True):
+            yield str(name), rows
 
 
 def _level(
     group: TrackGroup, name: str, unit: str, times: pd.Series, values: pd.Series
 ) -> StepSeries:
     numbers = values.astype("Float64").to_numpy(np.dtype(np.float64), na_value=np.nan)
-    known = np.isfinite(numbers)
-    at = times.to_numpy(np.int64)[known]
-    order = np.argsort(at, kind="stable")
-    return StepSeries(group, name, unit, at[order], numbers[known][order])
+    is_finite = np.isfinite(numbers)
+    finite_times = times.to_numpy(np.int64)[is_finite]
+    order = np.argsort(finite_times, kind="stable")
+    return StepSeries(group, name, unit, finite_times[order], numbers[is_finite][order])

@@ -12,7 +12,7 @@ from .bench.measure import Effort as Effort
 from .bench.measure import Settings as Settings
 from .bench.measure import chosen as chosen
 from .bench.measure import run_bench as run_bench
-from .bench.tune import planned as planned
+from .bench.tune import plan_default_launch as plan_default_launch
 from .bench.tune import tune as tune
 from .bench.tune import tuning_document as tuning_document
 from .msl.emulation import emulation as emulation
@@ -22,7 +22,7 @@ from .parity import GRID as GRID
 from .parity import Parity as Parity
 from .parity import chosen_implementations as chosen_implementations
 from .parity import error_words as error_words
-from .parity import named as named
+from .parity import find_cases as find_cases
 from .parity import parity_document as parity_document
 from .parity import repeat as repeat
 from .parity import rows as rows

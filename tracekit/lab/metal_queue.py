@@ -73,10 +73,10 @@ class Queue:
 
     def __init__(self, metal: Any) -> None:
         self._metal = metal
-        self._device = _given(
+        self._device = _require(
             metal.MTLCreateSystemDefaultDevice(), "the system has no Metal device"
         )
-        self._queue = _given(self._device.newCommandQueue(), "Metal gives no command queue")
+        self._queue = _require(self._device.newCommandQueue(), "Metal gives no command queue")
 
     def compile(self, source: str, function: str) -> Any:
         """Compile a text and return Metal's pipeline state of one of its kernels.
@@ -86,21 +86,24 @@ class Queue:
         options = self._metal.MTLCompileOptions.new()
         options.setFastMathEnabled_(False)
         library, error = self._device.newLibraryWithSource_options_error_(source, options, None)
-        _given(library, f"Metal cannot compile {function}: {_words(error)}")
+        _require(library, f"Metal cannot compile {function}: {_words(error)}")
         kernel = library.newFunctionWithName_(function)
-        _given(kernel, f"the compiled library has no function {function}")
+        _require(kernel, f"the compiled library has no function {function}")
         state, error = self._device.newComputePipelineStateWithFunction_error_(kernel, None)
-        return _given(state, f"Metal makes no pipeline of {function}: {_words(error)}")
+        return _require(state, f"Metal makes no pipeline of {function}: {_words(error)}")
 
     def buffer(self, contents: bytes | int) -> Any:
         """Make a buffer of these bytes, or of so many for a kernel to write."""
         shared = self._metal.MTLResourceStorageModeShared
         if isinstance(contents, int):
-            size, made = contents, self._device.newBufferWithLength_options_(contents, shared)
+            size, metal_buffer = (
+                contents,
+                self._device.newBufferWithLength_options_(contents, shared),
+            )
         else:
             size = len(contents)
-            made = self._device.newBufferWithBytes_length_options_(contents, size, shared)
-        return _given(made, f"Metal gives no buffer of {size} bytes")
+            metal_buffer = self._device.newBufferWithBytes_length_options_(contents, size, shared)
+        return _require(metal_buffer, f"Metal gives no buffer of {size} bytes")
 
     def time(
         self,
@@ -112,20 +115,23 @@ class Queue:
         threadgroup: Triple,
     ) -> Dispatch:
         """Time a kernel; dispatches take the sets of buffers, by their index, in turns."""
-        most = state.maxTotalThreadsPerThreadgroup()
-        if math.prod(threadgroup) > most:
+        most_threads = state.maxTotalThreadsPerThreadgroup()
+        if math.prod(threadgroup) > most_threads:
             raise unavailable(
-                f"{function} may have {most} threads in a threadgroup, not {math.prod(threadgroup)}"
+                f"{function} may have {most_threads} threads in a threadgroup, not "
+                f"{math.prod(threadgroup)}"
             )
-        taken = [self._run(state, bindings, grid, threadgroup) for _ in range(_WARMUPS + _REPEATS)]
-        samples = [seconds * 1e9 / _DISPATCHES for seconds in taken[_WARMUPS:]]
+        durations = [
+            self._run(state, bindings, grid, threadgroup) for _ in range(_WARMUPS + _REPEATS)
+        ]
+        samples = [seconds * 1e9 / _DISPATCHES for seconds in durations[_WARMUPS:]]
         return Dispatch(
             function,
             tuple(samples),
             min(samples),
             statistics.median(samples),
             state.threadExecutionWidth(),
-            most,
+            most_threads,
             state.staticThreadgroupMemoryLength(),
         )
 
@@ -157,16 +163,16 @@ class Queue:
         return end - start
 
 
-def _given(made: Any, reason: str) -> Any:
+def _require(result: Any, reason: str) -> Any:
     """Return what Metal made; raise with the reason where it made nothing."""
-    if made is None:
+    if result is None:
         raise unavailable(reason)
-    return made
+    return result
 
 
 def _words(error: Any) -> str:
-    said = str(error) if error is not None else ""
-    return said.strip().rstrip(".") or "it gives no reason"
+    text = str(error) if error is not None else ""
+    return text.strip().rstrip(".") or "it gives no reason"
 
 
 UTILS = "mlx/backend/metal/kernels/utils.h"
@@ -184,37 +190,37 @@ def prelude() -> str:
 
 def buffers_of(call: Call) -> dict[int, bytes | int]:
     """Return each buffer's contents, or the size of those to be written, by its index."""
-    function, found = call.source.function, dict[int, bytes | int]()
+    function, contents = call.source.function, dict[int, bytes | int]()
     for parameter in parameters_of(call.source.text, function, call.source.kernel.file):
         if parameter.kind == "builtin":
             continue
         if parameter.name in call.outputs:
-            found[parameter.index] = call.outputs[parameter.name].nbytes
+            contents[parameter.index] = call.outputs[parameter.name].nbytes
         elif parameter.name in call.inputs:
-            found[parameter.index] = call.inputs[parameter.name].tobytes()
+            contents[parameter.index] = call.inputs[parameter.name].tobytes()
         else:
             raise unavailable(
                 f"it is not known what the parameter {parameter.name!r} of {function} holds"
             )
-    return found
+    return contents
 
 
-def recorded(function: Callable[[], Any]) -> tuple[Call, ...]:
+def record_calls(function: Callable[[], Any]) -> tuple[Call, ...]:
     """Run a function and return the calls of custom kernels, in their order.
 
     The kernels give zeros here, so a kernel that reads what another one wrote gets zeros.
     Nothing is computed, so this works where there is no Metal as well.
     """
-    found: list[Call] = []
+    calls: list[Call] = []
 
     def note(call: Call) -> list[mx.array]:
-        found.append(call)
+        calls.append(call)
         shapes = [array.shape for array in call.outputs.values()]
         return [mx.zeros(shape, dtype) for shape, dtype in zip(shapes, call.dtypes, strict=True)]
 
     with handled_by(note):
         function()
-    return tuple(found)
+    return tuple(calls)
 
 
 def time_kernels(calls: Sequence[Callable[[], Any]], metal: Any) -> tuple[Dispatch, ...]:
@@ -223,14 +229,14 @@ def time_kernels(calls: Sequence[Callable[[], Any]], metal: Any) -> tuple[Dispat
     `calls` are the same call on several inputs, which dispatches take in turns, so that caches do
     not serve everything.
     """
-    sets = [recorded(call) for call in calls]
+    sets = [record_calls(call) for call in calls]
     if not sets or not sets[0]:
         raise unavailable("the call launches no kernel of `mx.fast.metal_kernel`")
     queue = Queue(metal)
-    return tuple(_timed(queue, launches) for launches in zip(*sets, strict=True))
+    return tuple(_time_kernel(queue, launches) for launches in zip(*sets, strict=True))
 
 
-def _timed(queue: Queue, calls: Sequence[Call]) -> Dispatch:
+def _time_kernel(queue: Queue, calls: Sequence[Call]) -> Dispatch:
     source = calls[0].source
     contents = [buffers_of(call) for call in calls]
     # As MLX has it, a threadgroup is no larger than the grid along any axis.
@@ -238,7 +244,7 @@ def _timed(queue: Queue, calls: Sequence[Call]) -> Dispatch:
     try:
         state = queue.compile(f"{prelude()}\n{source.text}", source.function)
         bindings = [
-            {index: queue.buffer(held) for index, held in content.items()} for content in contents
+            {index: queue.buffer(data) for index, data in content.items()} for content in contents
         ]
         return queue.time(source.function, state, bindings, grid=source.grid, threadgroup=(x, y, z))
     except (AttributeError, TypeError, ValueError) as error:

@@ -19,7 +19,7 @@ from tracekit.ops import (
     Kernel,
     attend,
     draw_problem,
-    gathered,
+    gather_pages,
     nan_past_ends,
     padding_mask,
     plan,
@@ -114,12 +114,12 @@ GRID = _grid()
 """Every type with each head size and page size; then other heads, then other lengths."""
 
 
-def named(names: Iterable[str]) -> tuple[ParityCase, ...]:
+def find_cases(names: Iterable[str]) -> tuple[ParityCase, ...]:
     """Return cases by their names; raise UsageError, with the nearest one, for an unknown name."""
-    known = {case.name: case for case in GRID}
+    cases_by_name = {case.name: case for case in GRID}
     for name in names:
-        require(name, known, "case", otherwise="`tracekit parity --list` lists them.")
-    return tuple(known[name] for name in names)
+        require(name, cases_by_name, "case", otherwise="`tracekit parity --list` lists them.")
+    return tuple(cases_by_name[name] for name in names)
 
 
 # From a problem, the lengths of its sequences and the scale to `[batch, q_heads, head_dim]`.
@@ -143,14 +143,14 @@ class Implementation:
 def _dense(problem: DecodeProblem, lens: list[int], scale: float) -> mx.array:
     """Attend as MLX does to contiguous keys and values, with a mask for the padding."""
     longest = max(lens)
-    keys, values = gathered(problem, longest)
+    keys, values = gather_pages(problem, longest)
     mask = padding_mask(problem.context_lens[: problem.batch], keys.shape[2])
-    nothing = mx.array(0, problem.dtype)
-    keys, values = (mx.where(mask.swapaxes(2, 3), array, nothing) for array in (keys, values))
+    zero = mx.array(0, problem.dtype)
+    keys, values = (mx.where(mask.swapaxes(2, 3), array, zero) for array in (keys, values))
     return sdpa(problem.q[:, :, None], keys, values, scale=scale, mask=mask)[:, :, 0]
 
 
-def _paged(kernel: Kernel | None = None, partitions: int | None = None) -> Attend:
+def _make_paged(kernel: Kernel | None = None, partitions: int | None = None) -> Attend:
     def call(problem: DecodeProblem, lens: list[int], scale: float) -> mx.array:
         how, longest = None, max(lens)
         if kernel is not None:
@@ -162,11 +162,11 @@ def _paged(kernel: Kernel | None = None, partitions: int | None = None) -> Atten
 
 IMPLEMENTATIONS = (
     Implementation("sdpa", _dense, dense=True),
-    Implementation("paged", _paged()),
-    Implementation("paged-grouped", _paged("grouped"), kernel=True),
-    Implementation("paged-split", _paged("grouped", 3), kernel=True),
-    Implementation("paged-per-head", _paged("per-head"), kernel=True),
-    Implementation("paged-barriers", _paged("barriers"), kernel=True),
+    Implementation("paged", _make_paged()),
+    Implementation("paged-grouped", _make_paged("grouped"), kernel=True),
+    Implementation("paged-split", _make_paged("grouped", 3), kernel=True),
+    Implementation("paged-per-head", _make_paged("per-head"), kernel=True),
+    Implementation("paged-barriers", _make_paged("barriers"), kernel=True),
 )
 
 
@@ -187,9 +187,10 @@ def chosen_implementations(
                 hint="--emulate runs Metal kernels on the CPU.",
             )
     return tuple(
-        asked
-        for asked in IMPLEMENTATIONS
-        if (kernels or not asked.kernel) and (asked.dense or not names or asked.name in names)
+        candidate
+        for candidate in IMPLEMENTATIONS
+        if (kernels or not candidate.kernel)
+        and (candidate.dense or not names or candidate.name in names)
     )
 
 
@@ -263,20 +264,20 @@ def run_parity(
 
     Raises ToolError where kernels are to be emulated, and there is no compiler.
     """
-    if emulate and any(asked.kernel for asked in implementations):
+    if emulate and any(implementation.kernel for implementation in implementations):
         find_compiler()
     outcomes: list[ParityOutcome] = []
     stopped = False
     try:
         for number, case in enumerate(cases):
             progress(f"{number + 1} of {len(cases)} · {case.name}")
-            outcomes += _compared(case, implementations, seed, emulate=emulate)
+            outcomes += _compare_case(case, implementations, seed, emulate=emulate)
     except KeyboardInterrupt:
         stopped = True
     return Parity(tuple(outcomes), seed, emulate, backend(), stopped)
 
 
-def _compared(
+def _compare_case(
     case: ParityCase, implementations: Sequence[Implementation], seed: int, *, emulate: bool
 ) -> list[ParityOutcome]:
     problem = case.problem(seed)
@@ -286,26 +287,30 @@ def _compared(
     there = [number for number, length in enumerate(case.lens) if length]
     dense: Floats | None = None
     outcomes: list[ParityOutcome] = []
-    for asked in implementations:
+    for implementation in implementations:
         failure, got = "", expected
         try:
-            with emulation() if emulate and asked.kernel else nullcontext():
-                got = as_float64(asked.attend(problem, case.lens, scale))
+            with emulation() if emulate and implementation.kernel else nullcontext():
+                got = as_float64(implementation.attend(problem, case.lens, scale))
         except Exception as error:  # noqa: BLE001  one that raises is an outcome
             failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
         if got.shape != expected.shape:
             failure = f"its shape is {list(got.shape)} and not {list(expected.shape)}"
         if failure:
-            outcomes.append(ParityOutcome(case.name, asked.name, None, bound, failure=failure))
+            outcomes.append(
+                ParityOutcome(case.name, implementation.name, None, bound, failure=failure)
+            )
             continue
-        judged = there if asked.dense else slice(None)
+        judged = there if implementation.dense else slice(None)
         apart = None
-        if asked.dense:
+        if implementation.dense:
             dense = got
         elif dense is not None:
             apart = relative_error(got[there], dense[there])
         error = relative_error(got[judged], expected[judged])
-        outcomes.append(ParityOutcome(case.name, asked.name, error, bound, apart, _BOTH * bound))
+        outcomes.append(
+            ParityOutcome(case.name, implementation.name, error, bound, apart, _BOTH * bound)
+        )
     return outcomes
 
 
@@ -318,7 +323,7 @@ def rows(parity: Parity) -> list[tuple[str, ...]]:
     groups: defaultdict[tuple[str, str], list[ParityOutcome]] = defaultdict(list)
     for outcome in parity.outcomes:
         groups[outcome.subject, outcome.case.partition("-")[0]].append(outcome)
-    made: list[tuple[str, ...]] = []
+    table_rows: list[tuple[str, ...]] = []
     for (subject, dtype), outcomes in groups.items():
         count, bound = len(outcomes), BOUNDS[dtype]
         errors = [outcome.error for outcome in outcomes if outcome.error is not None]
@@ -327,8 +332,8 @@ def rows(parity: Parity) -> list[tuple[str, ...]]:
         distance = (error_words(max(apart, default=None)), f"{_BOTH * bound:g}" if apart else "")
         breaches = sum(outcome.breach for outcome in outcomes)
         verdict = "ok" if not breaches else f"{breaches} of {count} breach"
-        made.append((subject, dtype, str(count), *error, *distance, verdict))
-    return made
+        table_rows.append((subject, dtype, str(count), *error, *distance, verdict))
+    return table_rows
 
 
 def error_words(error: float | None) -> str:
@@ -360,12 +365,12 @@ def parity_document(parity: Parity) -> dict[str, Any]:
         "breaches": len(parity.breaches),
         "worst": None if worst is None else {"case": worst.case, "subject": worst.subject},
         "repeat": None if worst is None else repeat(worst, parity),
-        "outcomes": [_plain(outcome) for outcome in parity.outcomes],
+        "outcomes": [_describe_outcome(outcome) for outcome in parity.outcomes],
     }
 
 
-def _plain(outcome: ParityOutcome) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(outcome)
-    infinite = [name for name in ("error", "apart") if plain[name] == float("inf")]
+def _describe_outcome(outcome: ParityOutcome) -> dict[str, Any]:
+    document: dict[str, Any] = msgspec.to_builtins(outcome)
+    infinite = [name for name in ("error", "apart") if document[name] == float("inf")]
     failure = outcome.failure or ("the result is not finite" if infinite else "")
-    return plain | dict.fromkeys(infinite) | {"breach": outcome.breach, "failure": failure}
+    return document | dict.fromkeys(infinite) | {"breach": outcome.breach, "failure": failure}

@@ -8,7 +8,7 @@ from .chips import Figure as Figure
 from .chips import chip as chip
 from .chips import gpu_class as gpu_class
 from .chips import known_chips as known_chips
-from .chips import spelled as spelled
+from .chips import normalize_chip_name as normalize_chip_name
 from .chips import this_chip as this_chip
 from .commit import git_commit as git_commit
 from .crowd import Crowd as Crowd
@@ -19,13 +19,13 @@ from .environment import own_name as own_name
 from .machine import Machine as Machine
 from .machine import circumstances as circumstances
 from .machine import describe as describe
-from .machine import installed as installed
-from .machine import meanwhile as meanwhile
+from .machine import find_package_version as find_package_version
+from .machine import merge_circumstances as merge_circumstances
 from .roofline import Bound as Bound
 from .roofline import Reached as Reached
 from .roofline import bound as bound
+from .roofline import compute_reached as compute_reached
 from .roofline import intensity as intensity
-from .roofline import reached as reached
 from .roofline import ridge_of as ridge_of
 from .sampler import Beside as Beside
 from .sampler import following as following
@@ -36,8 +36,8 @@ from .state import JUDGED as JUDGED
 from .state import THERMAL_PRESSURES as THERMAL_PRESSURES
 from .state import State as State
 from .state import StateLimits as StateLimits
-from .state import contaminated as contaminated
-from .state import unjudged as unjudged
+from .state import describe_unjudged as describe_unjudged
+from .state import find_rejections as find_rejections
 from .state import unknown as unknown
 from .state import window_words as window_words
 from .triad import Bandwidth as Bandwidth

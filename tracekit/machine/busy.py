@@ -27,22 +27,23 @@ def find_busiest(ours: Iterable[int] = (), *, seconds: float = _LOOK) -> tuple[B
 
     Processes whose times this user may not read are left out, as those of others are on macOS.
     """
-    left_out = _with_children({os.getpid(), *ours})
-    earlier = _read_times(left_out)
-    began = time.monotonic()
+    excluded_pids = _with_children({os.getpid(), *ours})
+    earlier_times = _read_times(excluded_pids)
+    start = time.monotonic()
     time.sleep(seconds)
-    later = _read_times(left_out)
-    passed = time.monotonic() - began
+    later = _read_times(excluded_pids)
+    passed = time.monotonic() - start
     cores: dict[str, list[float]] = {}
     for pid, (name, worked) in later.items():
-        if pid in earlier:
-            used = (worked - earlier[pid][1]) / passed
-            cores.setdefault(name, []).append(used)
+        if pid in earlier_times:
+            usage = (worked - earlier_times[pid][1]) / passed
+            cores.setdefault(name, []).append(usage)
     groups = [
-        Busy(name, sum(each >= _LEAST for each in used), sum(used)) for name, used in cores.items()
+        Busy(name, sum(process_cores >= _LEAST for process_cores in used), sum(used))
+        for name, used in cores.items()
     ]
     return tuple(
-        sorted((each for each in groups if each.cores >= _LEAST), key=lambda busy: -busy.cores)
+        sorted((group for group in groups if group.cores >= _LEAST), key=lambda busy: -busy.cores)
     )
 
 
@@ -54,22 +55,22 @@ def _with_children(pids: Iterable[int]) -> set[int]:
     return family
 
 
-def _read_times(left_out: set[int]) -> dict[int, tuple[str, float]]:
+def _read_times(excluded_pids: set[int]) -> dict[int, tuple[str, float]]:
     """Return name and CPU seconds of processes by pid."""
     times: dict[int, tuple[str, float]] = {}
     for process in psutil.process_iter():
         with suppress(psutil.Error):
-            if process.pid not in left_out:
-                spent = process.cpu_times()
-                times[process.pid] = (process.name(), spent.user + spent.system)
+            if process.pid not in excluded_pids:
+                cpu_times = process.cpu_times()
+                times[process.pid] = (process.name(), cpu_times.user + cpu_times.system)
     return times
 
 
 def busy_words(busiest: Sequence[Busy]) -> str:
     """Say who uses the cores: "python3.11 (2) 1.4 cores, ld 0.5"; empty where nobody is seen."""
     words = [
-        f"{each.name}{f' ({each.processes})' if each.processes > 1 else ''} {each.cores:.1f}"
-        for each in busiest[:_FEW]
+        f"{group.name}{f' ({group.processes})' if group.processes > 1 else ''} {group.cores:.1f}"
+        for group in busiest[:_FEW]
     ]
     if not words:
         return ""

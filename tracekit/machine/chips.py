@@ -60,7 +60,7 @@ class BufferLimits:
 class _ChipModel:
     """One row of what is known: `bandwidth` in GB/s, of some by the number of cores."""
 
-    most: int
+    most_cores: int
     bandwidth: float | Mapping[int, float]
     teraflops: float | None = None
     confidence: Confidence = Confidence.LOW
@@ -109,10 +109,13 @@ def known_chips() -> tuple[str, ...]:
     return tuple(f"Apple {name}" for name in _MODELS)
 
 
-def spelled(name: str) -> str:
+def normalize_chip_name(name: str) -> str:
     """Return a chip's name as the system has it, where case, spaces or "Apple" alone differ."""
-    wanted = " ".join(name.casefold().removeprefix("apple").split())
-    return next((known for known in known_chips() if known.casefold() == f"apple {wanted}"), name)
+    short_name = " ".join(name.casefold().removeprefix("apple").split())
+    return next(
+        (chip_name for chip_name in known_chips() if chip_name.casefold() == f"apple {short_name}"),
+        name,
+    )
 
 
 def chip(name: str, cores: int | None = None) -> Chip:
@@ -134,8 +137,8 @@ def this_chip(facts: Mapping[str, Any]) -> Chip:
     name = str(facts.get("chip", ""))
     if sys.platform == "darwin" and name:
         return chip(name, facts.get("gpu_cores"))
-    why = "the system does not name its chip." if not name else f"{name} is no chip of Apple's."
-    missing = Figure(reason=why)
+    reason = "the system does not name its chip." if not name else f"{name} is no chip of Apple's."
+    missing = Figure(reason=reason)
     return Chip(name, None, missing, missing, missing)
 
 
@@ -153,15 +156,15 @@ def _no_figures(name: str, short: str) -> str:
 
 
 def _bandwidth(name: str, model: _ChipModel, cores: int | None) -> Figure:
-    found = model.bandwidth
-    if not isinstance(found, float | int):
-        choices = " and ".join(f"{v:g} GB/s with {k} GPU cores" for k, v in found.items())
+    bandwidth = model.bandwidth
+    if not isinstance(bandwidth, float | int):
+        choices = " and ".join(f"{v:g} GB/s with {k} GPU cores" for k, v in bandwidth.items())
         if cores is None:
             return Figure(reason=f"the {name} has {choices}; how many this one has is not known.")
-        if cores not in found:
+        if cores not in bandwidth:
             return Figure(reason=f"the {name} has {choices}; of one with {cores} nothing is known.")
-        found = found[cores]
-    return Figure(found * 1e9, "Apple's announcement", Confidence.PUBLISHED)
+        bandwidth = bandwidth[cores]
+    return Figure(bandwidth * 1e9, "Apple's announcement", Confidence.PUBLISHED)
 
 
 def _fp32(name: str, model: _ChipModel, cores: int | None) -> Figure:
@@ -169,15 +172,15 @@ def _fp32(name: str, model: _ChipModel, cores: int | None) -> Figure:
         return Figure(reason=f"no source states the clock of the {name}'s GPU.")
     if cores is None:
         return Figure(reason="it depends on the number of GPU cores, which is not known.")
-    if not 0 < cores <= model.most:
+    if not 0 < cores <= model.most_cores:
         return Figure(
-            reason=f"the {name} has at most {model.most} GPU cores; this one says {cores}."
+            reason=f"the {name} has at most {model.most_cores} GPU cores; this one says {cores}."
         )
-    of = model.cores or model.most
+    rated_cores = model.cores or model.most_cores
     source = f"cores x 128 lanes x 2 x clock; clock by {_CLOCKS[model.confidence]}"
-    if cores != of:
-        source += f"; scaled from the one with {of} cores"
-    return Figure(model.teraflops * 1e12 * cores / of, source, model.confidence)
+    if cores != rated_cores:
+        source += f"; scaled from the one with {rated_cores} cores"
+    return Figure(model.teraflops * 1e12 * cores / rated_cores, source, model.confidence)
 
 
 def _fp16(short: str, fp32: Figure) -> Figure:

@@ -23,10 +23,10 @@ def git_commit(folder: Path) -> str:
     ignored and that tracekit did not write; with -unknown if git could not tell in time. Empty
     where there is no repository, no commit or no git.
     """
-    commit = (_said(folder, "rev-parse", "--verify", "HEAD") or "").strip()
+    commit = (_ask_git(folder, "rev-parse", "--verify", "HEAD") or "").strip()
     if not commit:
         return ""
-    status = _said(folder, "status", "--porcelain", "-z", "--untracked-files=all")
+    status = _ask_git(folder, "status", "--porcelain", "-z", "--untracked-files=all")
     if status is None:
         return f"{commit}-unknown"
     return f"{commit}-dirty" if is_dirty(status) else commit
@@ -54,9 +54,9 @@ def _is_output(file: PurePosixPath, runs: AbstractSet[PurePosixPath]) -> bool:
     )
 
 
-def _said(folder: Path, *arguments: str) -> str | None:
+def _ask_git(folder: Path, *arguments: str) -> str | None:
     """Return what git says; None where it fails, is not there or takes too long."""
     with suppress(ToolError):
-        found = git(folder, *arguments, seconds=_SECONDS)
-        return found.stdout if found.returncode == 0 else None
+        result = git(folder, *arguments, seconds=_SECONDS)
+        return result.stdout if result.returncode == 0 else None
     return None

@@ -28,16 +28,16 @@ def environment(machine: Machine | None = None, machine_id: Path = _MACHINE_ID) 
     `xcode_build`, `tracekit`, `power` (mains or battery), and `machine_id`: a digest of what the
     system calls the machine, from which that cannot be had back.
     """
-    asked = machine or Machine()
+    host = machine or Machine()
     facts = {
-        **describe(asked),
-        "os_build": asked.os_build,
-        "xcode_build": _xcode_build(asked),
+        **describe(host),
+        "os_build": host.os_build,
+        "xcode_build": _xcode_build(host),
         "tracekit": version("tracekit"),
         "power": {0.0: "battery", 1.0: "mains"}.get(
-            source(asked.battery).readings.get("mains", -1.0)
+            source(host.battery).readings.get("mains", -1.0)
         ),
-        "machine_id": _known_as(asked, machine_id),
+        "machine_id": _known_as(host, machine_id),
     }
     return {name: value for name, value in facts.items() if value not in {"", None}}
 
@@ -53,24 +53,24 @@ def machine_name(environment: dict[str, Any]) -> str:
 
 def own_name(machine: Machine | None = None, machine_id: Path = _MACHINE_ID) -> str:
     """Return what the history calls this machine where no plan names it."""
-    asked = machine or Machine()
-    return machine_name(describe(asked) | {"machine_id": _known_as(asked, machine_id)})
+    host = machine or Machine()
+    return machine_name(describe(host) | {"machine_id": _known_as(host, machine_id)})
 
 
 def _xcode_build(machine: Machine) -> str:
     """Return the build that `xctrace version` has in brackets; empty without Xcode."""
     if not machine.on_mac or machine.find("xcrun") is None:
         return ""
-    found = _IN_BRACKETS.search(machine.text("xcrun", "xctrace", "version", seconds=_XCODES))
-    return found[1] if found else ""
+    match = _IN_BRACKETS.search(machine.text("xcrun", "xctrace", "version", seconds=_XCODES))
+    return match[1] if match else ""
 
 
 def _known_as(machine: Machine, machine_id: Path) -> str:
     """Return a digest of what the system calls the machine, else of a random name in the notes."""
     name = ""
     if machine.on_mac:
-        found = _UUID.search(machine.answer(_PLATFORM, SECONDS))
-        name = found[1].decode().casefold() if found else ""
+        match = _UUID.search(machine.answer(_PLATFORM, SECONDS))
+        name = match[1].decode().casefold() if match else ""
     else:
         with suppress(OSError, UnicodeDecodeError):
             name = machine_id.read_text().strip()

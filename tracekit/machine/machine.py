@@ -31,7 +31,7 @@ from tracekit.machine.sources import (
     source,
     spent,
 )
-from tracekit.machine.state import State, absent, joined
+from tracekit.machine.state import State, join_states, make_absences
 
 SECONDS = 10.0  # for a command of the system to answer
 _STATE_SECONDS = 5.0  # the same while something is measured
@@ -113,11 +113,11 @@ class Machine:
     @property
     def gpu_cores(self) -> int | None:
         """The number of GPU cores; None where `ioreg` does not say."""
-        found = _CORES.search(self.text(*_IOREG)) if self.on_mac else None
-        return int(found[1]) if found else None
+        match = _CORES.search(self.text(*_IOREG)) if self.on_mac else None
+        return int(match[1]) if match else None
 
     @property
-    def translated(self) -> bool | None:
+    def is_translated(self) -> bool | None:
         """Whether Rosetta translates this process; None where the system does not say."""
         return {"1": True, "0": False}.get(self._sysctl("sysctl.proc_translated"))
 
@@ -131,21 +131,21 @@ class Machine:
 
     def clients(self) -> Clients:
         """Ask who has used the GPU so far."""
-        at = time.monotonic()
+        moment = time.monotonic()
         if not self.on_mac:
-            return Clients(at, why=_NOT_LINUX)
-        return read(self.answer(IOREG_COMMAND, _STATE_SECONDS), at)
+            return Clients(moment, reason=_NOT_LINUX)
+        return read(self.answer(IOREG_COMMAND, _STATE_SECONDS), moment)
 
-    def now(self) -> State:
+    def read_state(self) -> State:
         """Ask for all that needs no second look: memory, power, thermal pressure."""
         parts = [State(readings={"memory_free": float(self.memory())}), source(self.battery)]
         if self.on_mac:
             parts.append(pressure(self.pressure()))
             parts.append(low_power_of_mac(self.text(*PMSET_COMMAND, seconds=_STATE_SECONDS)))
         else:
-            parts.append(absent("Linux has no thermal pressure.", "thermal_pressure"))
+            parts.append(make_absences("Linux has no thermal pressure.", "thermal_pressure"))
             parts.append(low_power_of_linux(self.profile))
-        return joined(*parts)
+        return join_states(*parts)
 
 
 def describe(machine: Machine | None = None) -> dict[str, Any]:
@@ -156,25 +156,25 @@ def describe(machine: Machine | None = None) -> dict[str, Any]:
     (bytes), `python`, `mlx`; on macOS `gpu_cores`, and `rosetta`, whether this Python is
     translated.
     """
-    asked = machine or Machine()
+    host = machine or Machine()
     facts: dict[str, Any] = {
-        "system": asked.system,
-        "release": asked.release,
-        "os": asked.os,
-        "architecture": asked.architecture,
-        "chip": asked.chip,
-        "gpu_cores": asked.gpu_cores,
+        "system": host.system,
+        "release": host.release,
+        "os": host.os,
+        "architecture": host.architecture,
+        "chip": host.chip,
+        "gpu_cores": host.gpu_cores,
         "cores": psutil.cpu_count(),
         "physical_cores": psutil.cpu_count(logical=False),
         "memory": psutil.virtual_memory().total,
         "python": platform.python_version(),
-        "mlx": installed("mlx"),
-        "rosetta": asked.translated,
+        "mlx": find_package_version("mlx"),
+        "rosetta": host.is_translated,
     }
     return {name: value for name, value in facts.items() if value not in {"", None}}
 
 
-def installed(package: str) -> str:
+def find_package_version(package: str) -> str:
     """Return the version of a package; empty without it."""
     with suppress(PackageNotFoundError):
         return version(package)
@@ -193,22 +193,24 @@ def circumstances(machine: Machine | None = None) -> dict[str, int]:
     `wired_limit` (bytes, where somebody set one), `low_power`, `mains` (1 or 0) and
     `thermal_pressure` (its place among the levels).
     """
-    asked = machine or Machine()
+    host = machine or Machine()
     swap = psutil.swap_memory()
     facts: dict[str, Any] = {"swap": swap.used, "paged_out": swap.sout}
-    facts |= {name: value for name, value in asked.now().readings.items() if name in _KEPT}
-    if asked.on_mac:
-        limit = asked.text("/usr/sbin/sysctl", "-n", "iogpu.wired_limit_mb")  # 0: the system's own
+    facts |= {name: value for name, value in host.read_state().readings.items() if name in _KEPT}
+    if host.on_mac:
+        limit = host.text("/usr/sbin/sysctl", "-n", "iogpu.wired_limit_mb")  # 0: the system's own
         facts["wired_limit"] = (int(limit) << 20) or None if limit.isdecimal() else None
-        said = asked.text("/usr/bin/vm_stat")
-        page, pages = _PAGE.search(said), _COMPRESSOR.search(said)
+        vm_statistics = host.text("/usr/bin/vm_stat")
+        page, pages = _PAGE.search(vm_statistics), _COMPRESSOR.search(vm_statistics)
         facts["compressed"] = int(page[1]) * int(pages[1]) if page and pages else None
     return {name: int(value) for name, value in facts.items() if value is not None}
 
 
-def meanwhile(before: dict[str, Any], after: dict[str, int]) -> dict[str, int]:
+def merge_circumstances(
+    earlier_facts: dict[str, Any], later_facts: dict[str, int]
+) -> dict[str, int]:
     """Return what a machine was like between two looks: the later one, and what was paged out."""
-    found = {name: value for name, value in after.items() if name != "paged_out"}
-    if "paged_out" in before and "paged_out" in after:
-        found["paged_out"] = max(0, after["paged_out"] - int(before["paged_out"]))
-    return found
+    facts = {name: value for name, value in later_facts.items() if name != "paged_out"}
+    if "paged_out" in earlier_facts and "paged_out" in later_facts:
+        facts["paged_out"] = max(0, later_facts["paged_out"] - int(earlier_facts["paged_out"]))
+    return facts

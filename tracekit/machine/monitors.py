@@ -35,7 +35,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _at(content: Any, path: str) -> Any:
+def _find_value(content: Any, path: str) -> Any:
     """Return what stands at a path such as "gpu/freq_hz"; None where there is nothing."""
     for name in path.split("/"):
         content = content.get(name) if isinstance(content, Mapping) else None
@@ -49,7 +49,7 @@ def _fields(
     readings: list[SensorReading] = []
     missing: list[str] = []
     for path, name, unit, factor in fields:
-        value = _at(content, path)
+        value = _find_value(content, path)
         if is_number(value):
             readings.append(SensorReading(name, value * factor, unit))
         else:
@@ -58,8 +58,8 @@ def _fields(
     return Taken(tuple(readings), remarks)
 
 
-def _nothing(source: str, why: str) -> Taken:
-    return Taken((), (f"{source}: {why}",))
+def _report_nothing(source: str, reason: str) -> Taken:
+    return Taken((), (f"{source}: {reason}",))
 
 
 _REGISTRY = ("/usr/sbin/ioreg", "-r", "-d", "1", "-w", "0", "-c", "IOAccelerator")
@@ -75,10 +75,10 @@ _KNOWN = {
 
 def read_ioreg(text: str) -> Taken:
     """Read the statistics of the accelerators; of several, the busiest one's."""
-    found = [dict(_ENTRY.findall(statistics)) for statistics in _STATISTICS.findall(text)]
-    if not found:
-        return _nothing(IOREG, "no accelerator has PerformanceStatistics.")
-    statistics = max(found, key=lambda entry: int(entry.get("Device Utilization %", -1)))
+    accelerators = [dict(_ENTRY.findall(statistics)) for statistics in _STATISTICS.findall(text)]
+    if not accelerators:
+        return _report_nothing(IOREG, "no accelerator has PerformanceStatistics.")
+    statistics = max(accelerators, key=lambda entry: int(entry.get("Device Utilization %", -1)))
     readings = tuple(
         SensorReading(name, int(statistics[key]) * factor, unit)
         for key, (name, unit, factor) in _KNOWN.items()
@@ -87,7 +87,7 @@ def read_ioreg(text: str) -> Taken:
     if readings:
         return Taken(readings)
     there = ", ".join(sorted(statistics)) or "none"
-    return _nothing(IOREG, f"none of the statistics is known; there are: {there}.")
+    return _report_nothing(IOREG, f"none of the statistics is known; there are: {there}.")
 
 
 _MACMON = (
@@ -108,7 +108,7 @@ def read_macmon(line: bytes) -> Taken:
         content = msgspec.json.decode(line, type=dict[str, Any])
     except msgspec.MsgspecError:
         start = line[:60].decode(errors="replace")
-        return _nothing(MACMON, f"a line is no object of JSON; it begins {start!r}.")
+        return _report_nothing(MACMON, f"a line is no object of JSON; it begins {start!r}.")
     match content.get("gpu_usage"):
         case [clock, active]:
             content = {"gpu_freq_mhz": clock, "gpu_active_ratio": active} | content
@@ -135,11 +135,11 @@ def read_powermetrics(document: bytes) -> Taken:
     try:
         content: Any = plistlib.loads(document.strip(b"\0\n\r\t "), fmt=plistlib.FMT_XML)
     except (plistlib.InvalidFileException, ExpatError, ValueError, LookupError) as error:
-        return _nothing(POWERMETRICS, f"a document is no property list: {error}.")
+        return _report_nothing(POWERMETRICS, f"a document is no property list: {error}.")
     if not isinstance(content, dict):
-        return _nothing(POWERMETRICS, "a document holds no dictionary.")
-    clock, idle = _at(content, "gpu/freq_hz"), _at(content, "gpu/idle_ratio")
-    word = _at(content, "thermal_pressure")
+        return _report_nothing(POWERMETRICS, "a document holds no dictionary.")
+    clock, idle = _find_value(content, "gpu/freq_hz"), _find_value(content, "gpu/idle_ratio")
+    word = _find_value(content, "thermal_pressure")
     ours = {
         "clock": clock * (1 if clock >= _SURELY_HERTZ else 1e6) if is_number(clock) else None,
         "active": 1 - idle if is_number(idle) else None,
@@ -152,9 +152,9 @@ def read_powermetrics(document: bytes) -> Taken:
 
 def _power(content: Mapping[str, Any], paths: tuple[str, ...]) -> float | None:
     """Return the first power of those at the paths, in mW, or that of the first energy."""
-    elapsed = _at(content, "elapsed_ns")
+    elapsed = _find_value(content, "elapsed_ns")
     for path in paths:
-        value = _at(content, path)
+        value = _find_value(content, path)
         if is_number(value) and path.endswith("_power"):
             return value
         if is_number(value) and is_number(elapsed) and elapsed > 0:
@@ -183,23 +183,27 @@ class Poll:
 Monitor = SampleStream | Poll
 
 
-def choose(wanted: str, machine: Machine, time_limit: float) -> tuple[Monitor | None, str]:
+def choose(monitor_name: str, machine: Machine, time_limit: float) -> tuple[Monitor | None, str]:
     """Return the monitor to read during a recording of so many seconds.
 
     `auto` is macmon where it is installed, else ioreg on a Mac, else the sensors of Linux where
     there are any, else none; powermetrics only where it is asked for by name. In place of one that
     cannot be read comes what `auto` would be, and a remark, else empty, that says so.
     """
-    if wanted == "off":
+    if monitor_name == "off":
         return None, ""
     able = _able(machine, math.ceil((time_limit + _SLACK) / PERIOD))
-    if wanted in able:
-        return able[wanted], ""
-    usual = next((monitor for name, monitor in able.items() if name != POWERMETRICS), None)
-    if wanted == "auto":
-        return usual, ""
-    taken = f"{usual.name} is read instead" if usual else "nothing is read instead"
-    return usual, f"{_obstacle(wanted, machine)}; {taken}."
+    if monitor_name in able:
+        return able[monitor_name], ""
+    default_monitor = next(
+        (monitor for name, monitor in able.items() if name != POWERMETRICS), None
+    )
+    if monitor_name == "auto":
+        return default_monitor, ""
+    substitute = (
+        f"{default_monitor.name} is read instead" if default_monitor else "nothing is read instead"
+    )
+    return default_monitor, f"{_obstacle(monitor_name, machine)}; {substitute}."
 
 
 def _able(machine: Machine, samples: int) -> dict[str, Monitor]:
@@ -214,15 +218,15 @@ def _able(machine: Machine, samples: int) -> dict[str, Monitor]:
     elif machine.sensors().readings:
         able[HOST_SENSORS] = Poll(HOST_SENSORS, machine.sensors)
     if machine.root and (program := machine.find(POWERMETRICS)):
-        what = ("--samplers", "cpu_power,gpu_power,thermal", "-f", "plist")
-        line = (program, *what, "-i", interval, "-n", str(samples))
+        sampler_options = ("--samplers", "cpu_power,gpu_power,thermal", "-f", "plist")
+        line = (program, *sampler_options, "-i", interval, "-n", str(samples))
         able[POWERMETRICS] = SampleStream(POWERMETRICS, line, b"</plist>", read_powermetrics)
     return able
 
 
-def _obstacle(wanted: str, machine: Machine) -> str:
-    if wanted == IOREG:
+def _obstacle(monitor_name: str, machine: Machine) -> str:
+    if monitor_name == IOREG:
         return "ioreg tells of GPUs on macOS only"
-    if machine.find(wanted) is None:
-        return f"{wanted} is not on the PATH"
-    return f"{wanted} needs root, which tracekit does not ask for"
+    if machine.find(monitor_name) is None:
+        return f"{monitor_name} is not on the PATH"
+    return f"{monitor_name} needs root, which tracekit does not ask for"

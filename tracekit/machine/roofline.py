@@ -79,7 +79,7 @@ def bound(
     return Bound(seconds, limit, partial=len(costs) == 1)
 
 
-def reached(moved: float, seconds: float, *, bandwidth: float | None) -> Reached:
+def compute_reached(moved: float, seconds: float, *, bandwidth: float | None) -> Reached:
     """Return the bandwidth reached by moving so many bytes in so many seconds.
 
     `bandwidth` is that of the chip's memory in bytes per second; None where it is not known.

@@ -32,8 +32,8 @@ def read_vmmap(pid: int, machine: Machine | None = None) -> dict[str, int | None
 
     None is what vmmap does not say. Whether it pauses the process is not known: never time it.
     """
-    asked = machine or Machine()
-    text = asked.text("/usr/bin/vmmap", "-summary", str(pid), seconds=_VMMAP_SECONDS)
+    host = machine or Machine()
+    text = host.text("/usr/bin/vmmap", "-summary", str(pid), seconds=_VMMAP_SECONDS)
     footprint = _FOOTPRINT.search(text)
     # what the regions of the GPU have resident, if the columns are those that are known
     resident = [_bytes(size) for size in _OF_GPU.findall(text)] if _HEAD.search(text) else []
@@ -59,11 +59,11 @@ Each = Callable[[str, Taken], None]
 class Beside:
     """The monitor and what it gave: `remarks` is complete when the recording is over."""
 
-    def __init__(self, monitor: Monitor | None, each: Each) -> None:
+    def __init__(self, monitor: Monitor | None, on_sample: Each) -> None:
         self.monitor = monitor
         self.readings = 0
         self._remarks: dict[str, None] = {}
-        self._each = each
+        self._each = on_sample
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -76,58 +76,62 @@ class Beside:
             if text and len(self._remarks) < _ENOUGH:
                 self._remarks[text] = None
 
-    def take(self, source: str, taken: Taken) -> None:
+    def take(self, source: str, monitor_sample: Taken) -> None:
         """Pass a sample on."""
-        self.remark(*taken.remarks)
-        self._each(source, taken)
-        self.readings += len(taken.readings)
+        self.remark(*monitor_sample.remarks)
+        self._each(source, monitor_sample)
+        self.readings += len(monitor_sample.readings)
 
 
 @contextmanager
 def following(
-    wanted: str, each: Each, time_limit: float, machine: Machine | None = None
+    monitor_name: str, on_sample: Each, time_limit: float, machine: Machine | None = None
 ) -> Generator[Beside]:
-    """Read a monitor while the block runs; give `each` all that a sample says, in a thread.
+    """Read a monitor while the block runs; give `on_sample` all that a sample says, in a thread.
 
-    `wanted` is a name that `--telemetry` takes, `time_limit` the seconds that the block may last.
-    What `each` raises ends the reading.
+    `monitor_name` is a name that `--telemetry` takes, `time_limit` the seconds that the block may
+    last. What `on_sample` raises ends the reading.
     """
-    monitor, remark = choose(wanted, machine or Machine(), time_limit)
-    reading = Beside(monitor, each)
+    monitor, remark = choose(monitor_name, machine or Machine(), time_limit)
+    reading = Beside(monitor, on_sample)
     reading.remark(remark)
     if monitor is None:
         yield reading
         return
-    with _polled(monitor, reading) if isinstance(monitor, Poll) else _streamed(monitor, reading):
+    with (
+        _poll_monitor(monitor, reading)
+        if isinstance(monitor, Poll)
+        else _stream_monitor(monitor, reading)
+    ):
         yield reading
 
 
 @contextmanager
-def _polled(monitor: Poll, reading: Beside) -> Generator[None]:
+def _poll_monitor(monitor: Poll, reading: Beside) -> Generator[None]:
     """Look every half second, in a thread."""
-    over = threading.Event()
+    stop_event = threading.Event()
 
     def run() -> None:
-        due = time.monotonic()
-        while not over.wait(due - time.monotonic()):
+        due_time = time.monotonic()
+        while not stop_event.wait(due_time - time.monotonic()):
             try:
                 reading.take(monitor.name, monitor.look())
             except (TracekitError, OSError) as error:
                 reading.remark(f"{monitor.name}: {error}")
                 return
-            due = max(due + PERIOD, time.monotonic())
+            due_time = max(due_time + PERIOD, time.monotonic())
 
     thread = threading.Thread(target=run, name="telemetry", daemon=True)
     thread.start()
     try:
         yield
     finally:
-        over.set()
+        stop_event.set()
         thread.join()
 
 
 @contextmanager
-def _streamed(monitor: SampleStream, reading: Beside) -> Generator[None]:
+def _stream_monitor(monitor: SampleStream, reading: Beside) -> Generator[None]:
     """Read what a program prints, in a thread.
 
     If tracekit is killed, the program meets a closed pipe at its next sample, which ends it.
@@ -161,16 +165,16 @@ def _ending(name: str, status: int | None, errors: IO[bytes]) -> str:
         return f"{name} printed no sample that could be read."
     errors.seek(0)
     words = errors.read()[-_LAST_WORDS:].decode(errors="replace").strip()
-    said = f" Its last words: {words}" if words else ""
-    return f"{name} ended by itself, with exit code {status}, while it was read.{said}"
+    last_words = f" Its last words: {words}" if words else ""
+    return f"{name} ended by itself, with exit code {status}, while it was read.{last_words}"
 
 
 def _read(monitor: SampleStream, printed: IO[bytes], reading: Beside) -> None:
-    rest = b""
+    remainder = b""
     with printed as pipe:
         while chunk := os.read(pipe.fileno(), 1 << 16):
-            *samples, rest = (rest + chunk).split(monitor.end)
-            if len(rest) > _LONGEST:
+            *samples, remainder = (remainder + chunk).split(monitor.end)
+            if len(remainder) > _LONGEST:
                 reading.remark(f"{monitor.name} prints no end of a sample.")
                 return
             try:

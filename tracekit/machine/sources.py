@@ -27,7 +27,7 @@ from xml.parsers.expat import ExpatError
 import msgspec
 import psutil
 
-from tracekit.machine.state import THERMAL_PRESSURES, State, absent, joined
+from tracekit.machine.state import THERMAL_PRESSURES, State, join_states, make_absences
 
 
 @dataclass(frozen=True)
@@ -99,48 +99,48 @@ class _ClientEntry(
 
 @dataclass(frozen=True)
 class Clients:
-    """All users of the GPU at a moment; `why` says why there are none.
+    """All users of the GPU at a moment; `reason` says why there are none.
 
-    `at` is seconds of the monotonic clock. `by_entry` has, by the entry's id, the pid of a user and
-    the time that it has had so far, in ns.
+    `moment` is seconds of the monotonic clock. `by_entry` has, by the entry's id, the pid of a user
+    and the time that it has had so far, in ns.
     """
 
-    at: float
+    moment: float
     by_entry: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
-    why: str = ""
+    reason: str = ""
 
 
-def read(printed: bytes, at: float) -> Clients:
+def read(printed: bytes, moment: float) -> Clients:
     """Read the property list that `IOREG_COMMAND` prints."""
     try:
-        found: Any = plistlib.loads(printed.strip()) if printed.strip() else []
+        clients: Any = plistlib.loads(printed.strip()) if printed.strip() else []
     except (plistlib.InvalidFileException, ExpatError, ValueError, LookupError) as error:
-        return Clients(at, why=f"ioreg prints no property list: {error}.")
+        return Clients(moment, reason=f"ioreg prints no property list: {error}.")
     by_entry: dict[int, tuple[int, int]] = {}
-    for client in found if isinstance(found, list) else ():
+    for client in clients if isinstance(clients, list) else ():
         with suppress(msgspec.ValidationError):
             entry = msgspec.convert(client, _ClientEntry)
             if who := _CREATOR.match(entry.creator):
                 had = sum(use.time for use in entry.uses)
                 by_entry[entry.number] = int(who[1]), had
-    why = "" if by_entry else "ioreg: no entry names a process and its time on the GPU."
-    return Clients(at, by_entry, why)
+    reason = "" if by_entry else "ioreg: no entry names a process and its time on the GPU."
+    return Clients(moment, by_entry, reason)
 
 
-def others(earlier: Clients, later: Clients, ours: Collection[int]) -> State:
+def compute_gpu_others(earlier_clients: Clients, later: Clients, ours: Collection[int]) -> State:
     """Return `gpu_others`: the GPU's time that went to processes that are not ours, as a ratio.
 
     A client that has ended since takes its count with it, so what it had is not known.
     """
-    why = earlier.why or later.why
-    elapsed = (later.at - earlier.at) * 1e9
-    if why or elapsed <= 0:
-        return absent(why or "no time passed between two looks.", "gpu_others")
-    taken = 0
-    for entry, (pid, now) in later.by_entry.items():
-        whose, then = earlier.by_entry.get(entry, (pid, 0))
-        taken += max(0, now - then * (whose == pid)) if pid not in ours else 0
-    return State(readings={"gpu_others": taken / elapsed})
+    reason = earlier_clients.reason or later.reason
+    elapsed = (later.moment - earlier_clients.moment) * 1e9
+    if reason or elapsed <= 0:
+        return make_absences(reason or "no time passed between two looks.", "gpu_others")
+    other_time = 0
+    for entry, (pid, time_so_far) in later.by_entry.items():
+        whose, then = earlier_clients.by_entry.get(entry, (pid, 0))
+        other_time += max(0, time_so_far - then * (whose == pid)) if pid not in ours else 0
+    return State(readings={"gpu_others": other_time / elapsed})
 
 
 PMSET_COMMAND = ("/usr/bin/pmset", "-g")
@@ -153,20 +153,22 @@ _LOW_PROFILE = "low-power"
 
 def source(battery: Callable[[], Any]) -> State:
     """Return `mains` and `battery`, from what psutil says of the battery."""
-    known = battery()
-    if known is None:
-        return absent("the system tells of no battery.", "mains", "battery")
-    charge = State(readings={"battery": min(1.0, max(0.0, known.percent / 100))})
-    if known.power_plugged is None:
-        return joined(charge, absent("the system does not say whether it is plugged in.", "mains"))
-    return joined(charge, State(readings={"mains": float(bool(known.power_plugged))}))
+    battery_info = battery()
+    if battery_info is None:
+        return make_absences("the system tells of no battery.", "mains", "battery")
+    charge = State(readings={"battery": min(1.0, max(0.0, battery_info.percent / 100))})
+    if battery_info.power_plugged is None:
+        return join_states(
+            charge, make_absences("the system does not say whether it is plugged in.", "mains")
+        )
+    return join_states(charge, State(readings={"mains": float(bool(battery_info.power_plugged))}))
 
 
 def low_power_of_mac(printed: str) -> State:
     """Return `low_power`, from the settings in use that `pmset -g` prints."""
     mode = _MODE.search(printed)
     if mode is None or mode[2] not in {"0", "1", "2"}:
-        return absent("`pmset -g` names no power mode that is known.", "low_power")
+        return make_absences("`pmset -g` names no power mode that is known.", "low_power")
     return State(readings={"low_power": float(mode[2] == "1")})
 
 
@@ -175,7 +177,7 @@ def low_power_of_linux(profile: Path) -> State:
     try:
         word = profile.read_text().strip()
     except (OSError, UnicodeDecodeError):
-        return absent("this Linux has no platform profile.", "low_power")
+        return make_absences("this Linux has no platform profile.", "low_power")
     return State(readings={"low_power": float(word == _LOW_PROFILE)})
 
 
@@ -200,9 +202,11 @@ def ask() -> int | None:
 def pressure(level: int | None) -> State:
     """Return `thermal_pressure`: the place of macOS's level in `THERMAL_PRESSURES`."""
     if level is None:
-        return absent("macOS does not answer what its thermal pressure is.", "thermal_pressure")
+        return make_absences(
+            "macOS does not answer what its thermal pressure is.", "thermal_pressure"
+        )
     if not 0 <= level < len(_LEVELS):
-        return absent(
+        return make_absences(
             f"macOS says its thermal pressure is {level}, which tracekit does not know.",
             "thermal_pressure",
         )
@@ -217,12 +221,12 @@ _COUNTED_TWICE = ("guest", "guest_nice")  # they are in user and nice as well
 class CpuTime:
     """CPU time up to a moment, in seconds."""
 
-    at: float  # the moment, of the monotonic clock
+    moment: float  # the moment, of the monotonic clock
     busy: float  # what all CPUs worked, and what a hypervisor took away from them
     idle: float  # what they waited
     # what each of our processes worked, by pid; gone ones are not in it
     ours: dict[int, float] = field(default_factory=dict[int, float])
-    ended: float = 0.0  # what those of our children worked that have ended
+    children_time: float = 0.0  # what those of our children worked that have ended
 
 
 def spent(pids: Iterable[int]) -> CpuTime:
@@ -235,34 +239,42 @@ def spent(pids: Iterable[int]) -> CpuTime:
         time.monotonic(),
         sum(times.values()) - idle - twice,
         idle,
-        {pid: worked for pid in {*pids, os.getpid()} if (worked := _worked(pid)) is not None},
+        {
+            pid: worked
+            for pid in {*pids, os.getpid()}
+            if (worked := _read_process_time(pid)) is not None
+        },
         children.children_user + children.children_system,
     )
 
 
-def load(earlier: CpuTime, later: CpuTime) -> State:
+def load(earlier_count: CpuTime, later: CpuTime) -> State:
     """Return `load`: the share of all cores' time that went to processes that are not ours.
 
     Both counts tick in hundredths of a second, so over 0.15 s on two cores it is exact to about
     0.03. A process of ours that has ended since counts by what it had worked when it ended, if
     it was a child of this one.
     """
-    busy, idle = later.busy - earlier.busy, later.idle - earlier.idle
+    busy, idle = later.busy - earlier_count.busy, later.idle - earlier_count.idle
     if busy + idle <= 0:
-        return absent("the system's count of CPU time stands still.", "load")
+        return make_absences("the system's count of CPU time stands still.", "load")
     return State(
-        readings={"load": min(1.0, max(0.0, busy - worked_by(earlier, later)) / (busy + idle))}
+        readings={
+            "load": min(1.0, max(0.0, busy - worked_by(earlier_count, later)) / (busy + idle))
+        }
     )
 
 
-def worked_by(earlier: CpuTime, later: CpuTime) -> float:
+def worked_by(earlier_count: CpuTime, later: CpuTime) -> float:
     """Return what our processes worked between two counts, in seconds."""
-    living = sum(worked - earlier.ours.get(pid, 0.0) for pid, worked in later.ours.items())
-    gone = sum(worked for pid, worked in earlier.ours.items() if pid not in later.ours)
-    return max(0.0, living) + max(0.0, later.ended - earlier.ended - gone)
+    living = sum(worked - earlier_count.ours.get(pid, 0.0) for pid, worked in later.ours.items())
+    gone_time = sum(worked for pid, worked in earlier_count.ours.items() if pid not in later.ours)
+    return max(0.0, living) + max(
+        0.0, later.children_time - earlier_count.children_time - gone_time
+    )
 
 
-def _worked(pid: int) -> float | None:
+def _read_process_time(pid: int) -> float | None:
     with suppress(psutil.Error):
         times = psutil.Process(pid).cpu_times()
         return times.user + times.system

@@ -39,20 +39,20 @@ class State:
     absences: dict[str, str] = field(default_factory=dict[str, str])
 
 
-def absent(why: str, *names: str) -> State:
+def make_absences(reason: str, *names: str) -> State:
     """Return readings that are all absent for one reason."""
-    return State(absences=dict.fromkeys(names, why))
+    return State(absences=dict.fromkeys(names, reason))
 
 
-def joined(*parts: State, at: str = "") -> State:
+def join_states(*parts: State, time: str = "") -> State:
     """Join parts; where two have the same reading the first counts, and a reading any reason."""
     readings: dict[str, float] = {}
     absences: dict[str, str] = {}
     for part in reversed(parts):
         readings |= part.readings
         absences |= part.absences
-    missing = {name: why for name, why in absences.items() if name not in readings}
-    return State(at, readings, missing)
+    missing = {name: reason for name, reason in absences.items() if name not in readings}
+    return State(time, readings, missing)
 
 
 @dataclass(frozen=True)
@@ -83,19 +83,23 @@ class StateLimits:
 _FEW = 3  # of the best, whose median is the best: one lucky reading is none
 
 
-def contaminated(
-    before: State | None, after: State | None, seen: Sequence[State], limits: StateLimits
+def find_rejections(
+    state_before: State | None,
+    state_after: State | None,
+    session_states: Sequence[State],
+    limits: StateLimits,
 ) -> tuple[str, ...]:
     """Say why what was measured between two states does not count; empty where it counts.
 
     What could not be read contaminates nothing; `unknown` tells of it. As more of a session is
     seen, its best is known better, so that pairs may be judged again at its end.
 
-    A state is None where nobody looked. `seen` are all states of the session so far, these two
-    included or not; the best of them is what the calibration and the clock are held against.
+    A state is None where nobody looked. `session_states` are all states of the session so far,
+    these two included or not; the best of them is what the calibration and the clock are held
+    against.
     """
-    states = [state for state in (before, after) if state is not None]
-    session = [*seen, *(state for state in states if state not in seen)]
+    states = [state for state in (state_before, state_after) if state is not None]
+    session = [*session_states, *(state for state in states if state not in session_states)]
     return tuple(
         reason for judge in (_pace, _work, _power) for reason in judge(states, session, limits)
     )
@@ -104,13 +108,13 @@ def contaminated(
 def unknown(states: Sequence[State]) -> tuple[str, ...]:
     """Say what none of the states could tell, and why: of each reading one sentence."""
     return tuple(
-        f"{_NAMES[name]} is not known: {_why(name, states).rstrip('.')}."
+        f"{_NAMES[name]} is not known: {_join_reasons(name, states).rstrip('.')}."
         for name in JUDGED
-        if states and not _readings(name, states) and _why(name, states)
+        if states and not _readings(name, states) and _join_reasons(name, states)
     )
 
 
-def unjudged(states: Sequence[State]) -> str:
+def describe_unjudged(states: Sequence[State]) -> str:
     """Say in one sentence what none of the states has; empty where each has everything."""
     names = [_NAMES[name] for name in JUDGED if states and not _readings(name, states)]
     listed = "; ".join(f"{name[0].lower()}{name[1:]}" for name in names)
@@ -127,14 +131,14 @@ def window_words(states: Sequence[State]) -> str:
     for name, words in _WINDOW.items():
         values = _readings(name, states)
         if values:
-            low, high = percent(min(values)), percent(max(values))
-            shown = high if low == high else f"{low} to {high}"
-            parts.append(words.format(shown))
+            lowest, highest = percent(min(values)), percent(max(values))
+            range_text = highest if lowest == highest else f"{lowest} to {highest}"
+            parts.append(words.format(range_text))
     paces = _readings("calibration", states)
     if paces and min(paces) > 0:
         parts.append(f"fixed work varied by {percent(max(paces) / min(paces) - 1)}")
-    if free := _readings("memory_free", states):
-        parts.append(f"free memory was {size(min(free))} or more")
+    if free_memory := _readings("memory_free", states):
+        parts.append(f"free memory was {size(min(free_memory))} or more")
     if pressures := _readings("thermal_pressure", states):
         parts.append(f"thermal pressure was {_pressure(max(pressures))} at most")
     if any(value == 0 for value in _readings("mains", states)):
@@ -162,7 +166,7 @@ def _pace(states: Sequence[State], session: Sequence[State], limits: StateLimits
         if longer > limits.calibration:
             yield (
                 f"Fixed work took {percent(longer)} longer than at its fastest in this session; "
-                f"{_most(limits.calibration)}"
+                f"{_describe_limit(limits.calibration)}"
             )
     clock = min(_readings("gpu_clock", states), default=None)
     highest = _best(sorted(_readings("gpu_clock", session), reverse=True))
@@ -172,34 +176,50 @@ def _pace(states: Sequence[State], session: Sequence[State], limits: StateLimits
             yield (
                 f"The GPU's clock was {percent(lower)} lower than at its highest in this session "
                 f"({quantity(clock, 'Hz')} against {quantity(highest, 'Hz')}); "
-                f"{_most(limits.clock)}"
+                f"{_describe_limit(limits.clock)}"
             )
 
 
 def _work(states: Sequence[State], _: Sequence[State], limits: StateLimits) -> Iterator[str]:
     """Judge what other processes took: cores, the GPU, memory."""
     if load := _beyond("load", states, limits.load):
-        yield f"Other processes had {percent(load)} of the cores' time; {_most(limits.load)}"
-    if others := _beyond("gpu_others", states, limits.gpu_others):
-        yield f"Other processes had {percent(others)} of the GPU's time; {_most(limits.gpu_others)}"
-    free = min(_readings("memory_free", states), default=None)
-    if free is not None and limits.memory_free is not None and free < limits.memory_free:
-        yield f"{size(free)} of memory were free; at least {size(limits.memory_free)} must be."
+        yield (
+            f"Other processes had {percent(load)} of the cores' time; "
+            f"{_describe_limit(limits.load)}"
+        )
+    if other_share := _beyond("gpu_others", states, limits.gpu_others):
+        yield (
+            f"Other processes had {percent(other_share)} of the GPU's time; "
+            f"{_describe_limit(limits.gpu_others)}"
+        )
+    free_memory = min(_readings("memory_free", states), default=None)
+    if (
+        free_memory is not None
+        and limits.memory_free is not None
+        and free_memory < limits.memory_free
+    ):
+        yield (
+            f"{size(free_memory)} of memory were free; at least {size(limits.memory_free)} must be."
+        )
 
 
 def _power(states: Sequence[State], _: Sequence[State], limits: StateLimits) -> Iterator[str]:
     """Judge where the power comes from, and whether heat or thrift holds the machine back."""
     unplugged = [state for state in states if state.readings.get("mains") == 0]
     charge = min(_readings("battery", unplugged), default=None)
-    at = "" if charge is None else f" at {percent(charge)}"
+    charge_words = "" if charge is None else f" at {percent(charge)}"
     if unplugged and limits.battery is None:
-        yield f"The machine ran on battery{at}; only mains is allowed."
+        yield f"The machine ran on battery{charge_words}; only mains is allowed."
     elif charge is not None and limits.battery is not None and charge < limits.battery:
-        yield f"The machine ran on battery{at}; at least {percent(limits.battery)} is asked for."
+        yield (
+            f"The machine ran on battery{charge_words}; at least {percent(limits.battery)} is "
+            "asked "
+            "for."
+        )
     pressure = _beyond("thermal_pressure", states, limits.thermal_pressure)
     if pressure is not None:
-        most = _pressure(limits.thermal_pressure or 0)
-        yield f"The thermal pressure was {_pressure(pressure)}; at most {most} is allowed."
+        allowed_level = _pressure(limits.thermal_pressure or 0)
+        yield f"The thermal pressure was {_pressure(pressure)}; at most {allowed_level} is allowed."
     if not limits.low_power and any(_readings("low_power", states)):
         yield "The system saved power: it was in a low power mode."
 
@@ -210,7 +230,7 @@ def _beyond(name: str, states: Sequence[State], limit: float | None) -> float | 
     return highest if limit is not None and highest is not None and highest > limit else None
 
 
-def _most(limit: float | None) -> str:
+def _describe_limit(limit: float | None) -> str:
     return f"at most {percent(limit)} is allowed."
 
 
@@ -222,16 +242,16 @@ def _best(best_first: Sequence[float]) -> float | None:
     return median(best_first[:_FEW]) if best_first else None
 
 
-def _why(name: str, states: Sequence[State]) -> str:
+def _join_reasons(name: str, states: Sequence[State]) -> str:
     """Return the reasons that were given, each once."""
-    given = dict.fromkeys(state.absences[name] for state in states if name in state.absences)
-    return " ".join(given)
+    reasons = dict.fromkeys(state.absences[name] for state in states if name in state.absences)
+    return " ".join(reasons)
 
 
 def _pressure(level: float) -> str:
     place = round(level)
-    known = 0 <= place < len(THERMAL_PRESSURES)
-    return THERMAL_PRESSURES[place] if known else f"{level:g}"
+    is_known = 0 <= place < len(THERMAL_PRESSURES)
+    return THERMAL_PRESSURES[place] if is_known else f"{level:g}"
 
 
 _NAMES = {

@@ -56,12 +56,12 @@ def measure_bandwidth(
     """
     threads = threads or usable_cores()
     cache = last_cache()
-    free = psutil.virtual_memory().available
-    size = size or min(max(_LEAST, _TIMES_CACHE * (cache or 0)), free // 4)
+    free_bytes = psutil.virtual_memory().available
+    size = size or min(max(_LEAST, _TIMES_CACHE * (cache or 0)), free_bytes // 4)
     elements = max(threads, size // (_COUNTED * 8))
     result, added, scaled = (np.full(elements, value) for value in (0.0, 1.0, 2.0))
     bounds = np.linspace(0, elements, threads + 1).astype(int)
-    parts = [slice(first, last) for first, last in pairwise(bounds)]
+    parts = [slice(part_start, part_end) for part_start, part_end in pairwise(bounds)]
 
     def work(part: slice) -> None:
         triad(result[part], added[part], scaled[part])
@@ -69,9 +69,9 @@ def measure_bandwidth(
     times: list[float] = []
     with ThreadPoolExecutor(threads) as pool:
         for _ in range(passes + 1):
-            begun = time.perf_counter()
+            start_time = time.perf_counter()
             list(pool.map(work, parts))
-            times.append(time.perf_counter() - begun)
+            times.append(time.perf_counter() - start_time)
     moved = _COUNTED * elements * 8
     rates = moved / np.array(times[1:])
     return Bandwidth(float(rates.max()), float(np.median(rates)), moved, threads, passes, cache)

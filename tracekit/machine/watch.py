@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from statistics import median
 from typing import Self
 
-from tracekit.base import now
+from tracekit.base import make_timestamp
 from tracekit.machine.machine import Machine
 from tracekit.machine.sampler import Beside, following
-from tracekit.machine.sources import Clients, CpuTime, Taken, load, others
-from tracekit.machine.state import State, absent, joined
+from tracekit.machine.sources import Clients, CpuTime, Taken, compute_gpu_others, load
+from tracekit.machine.state import State, join_states, make_absences
 
 # A clock counts only in samples in which the GPU worked at least so much of the time: an idle
 # GPU clocks down, and that says nothing of the machine.
@@ -32,36 +32,36 @@ class Samples:
         self._new: deque[tuple[float, Sample]] = deque(maxlen=_KEPT)
         self._last: tuple[float, Sample] | None = None
 
-    def add(self, source: str, taken: Taken) -> None:
+    def add(self, source: str, monitor_sample: Taken) -> None:
         """Keep a sample; `following` calls it."""
         del source
-        if taken.readings:
-            sample = {reading.name: reading.value for reading in taken.readings}
+        if monitor_sample.readings:
+            sample = {reading.name: reading.value for reading in monitor_sample.readings}
             self._new.append((time.monotonic(), sample))
             self.ever.set()
 
     def since_asked(self, stale: float) -> list[Sample]:
         """Return the new samples; where there is none the last, if it is younger than `stale`."""
-        found: list[tuple[float, Sample]] = []
+        timed_samples: list[tuple[float, Sample]] = []
         while self._new:
-            found.append(self._new.popleft())
-        if found:
-            self._last = found[-1]
+            timed_samples.append(self._new.popleft())
+        if timed_samples:
+            self._last = timed_samples[-1]
         elif self._last is not None and time.monotonic() - self._last[0] < stale:
-            found = [self._last]
-        return [sample for _, sample in found]
+            timed_samples = [self._last]
+        return [sample for _, sample in timed_samples]
 
 
 def summary(samples: Sequence[Sample], monitor: str) -> State:
     """Make one reading of each name, and say why there is no clock; "" is no monitor."""
     if not monitor:
-        return absent("no monitor that tells it can be read here.", "gpu_clock")
+        return make_absences("no monitor that tells it can be read here.", "gpu_clock")
     if not samples:
-        return absent(f"{monitor} has said nothing in the meantime.", "gpu_clock")
+        return make_absences(f"{monitor} has said nothing in the meantime.", "gpu_clock")
     names = dict.fromkeys(name for sample in samples for name in sample)
     values = {name: [sample[name] for sample in samples if name in sample] for name in names}
     readings = {
-        name: max(found) if name in _WORST else median(found) for name, found in values.items()
+        name: max(series) if name in _WORST else median(series) for name, series in values.items()
     }
     if "gpu_clock" not in readings:
         return State("", readings, {"gpu_clock": f"{monitor} does not tell it."})
@@ -69,8 +69,8 @@ def summary(samples: Sequence[Sample], monitor: str) -> State:
     clocks = [sample["gpu_clock"] for sample in busy if "gpu_clock" in sample]
     del readings["gpu_clock"]
     if not clocks:
-        why = f"the GPU had too little to do as {monitor} looked."
-        return joined(State(readings=readings), absent(why, "gpu_clock"))
+        reason = f"the GPU had too little to do as {monitor} looked."
+        return join_states(State(readings=readings), make_absences(reason, "gpu_clock"))
     return State(readings={**readings, "gpu_clock": median(clocks)})
 
 
@@ -142,22 +142,22 @@ class Watch:
         """
         if self._last is None or not self._ours:
             self._last = self._moment()
-        time.sleep(max(0.0, self._last[0].at + LOOK - time.monotonic()))
+        time.sleep(max(0.0, self._last[0].moment + LOOK - time.monotonic()))
         return self._state(calibration)
 
     def _state(self, calibration: float | None) -> State:
         assert self._last is not None
-        spent, clients = self._last
+        cpu_time, clients = self._last
         self._last = self._moment()
-        return joined(
-            self._machine.now(),
+        return join_states(
+            self._machine.read_state(),
             summary(self._samples.since_asked(_STALE), self.monitor),
-            load(spent, self._last[0]),
-            others(clients, self._last[1], self._ours),
-            absent("no fixed work was done.", "calibration")
+            load(cpu_time, self._last[0]),
+            compute_gpu_others(clients, self._last[1], self._ours),
+            make_absences("no fixed work was done.", "calibration")
             if calibration is None
             else State(readings={"calibration": calibration}),
-            at=now(),
+            time=make_timestamp(),
         )
 
     def _moment(self) -> tuple[CpuTime, Clients]:

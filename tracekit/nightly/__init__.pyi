@@ -3,12 +3,12 @@ from . import run as run
 from .ab import PairEffort as PairEffort
 from .ab import measure_ab as measure_ab
 from .ab import parse_side as parse_side
-from .dry_run import only as only
+from .dry_run import select_captures as select_captures
 from .folder import NightFolder as NightFolder
-from .gate.found import aged as aged
+from .gate.found import add_plan_lines as add_plan_lines
 from .gate.found import find_night as find_night
 from .gate.found import in_repository as in_repository
-from .gate.found import placed as placed
+from .gate.found import judge_age as judge_age
 from .gate.notify import append_summary as append_summary
 from .gate.notify import command_of as command_of
 from .gate.notify import tell as tell

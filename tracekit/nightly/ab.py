@@ -34,7 +34,7 @@ from tracekit.compare import (
     shift,
     speed_of,
 )
-from tracekit.machine import StateLimits, Watch, contaminated
+from tracekit.machine import StateLimits, Watch, find_rejections
 from tracekit.nightly.gate.decision import changes, plain_change, values
 from tracekit.nightly.gate.judge import Quantity, quantity_of
 from tracekit.nightly.history.night import Described, Pair
@@ -63,31 +63,34 @@ class Side:
     @property
     def words(self) -> str:
         """The variant in words: "paged at v1.4, block_size 16"."""
-        at = f" at {self.revision}" if self.revision else ""
-        return work_words(f"{self.workload}{at}", self.parameters)
+        suffix = f" at {self.revision}" if self.revision else ""
+        return work_words(f"{self.workload}{suffix}", self.parameters)
 
 
 @dataclass(frozen=True)
 class PairEffort:
-    """How long both are measured: until half an interval is no wider than `within`, a ratio.
+    """How long both are measured: until half an interval is at most `max_half_width`, a ratio.
 
     After so many seconds no pair, of four turns of `turn` seconds, is begun any more. `state` is
     what the machine must be like for a pair to count; None counts all.
     """
 
-    within: float = 0.01
+    max_half_width: float = 0.01
     seconds: float = 120.0
     turn: float = 0.3
     state: StateLimits | None = field(default_factory=StateLimits)
 
-    def describe(self, number: str, why: str, *, narrow: bool, spent: bool) -> str:
+    def describe(self, number: str, reason: str, *, narrow: bool, out_of_time: bool) -> str:
         """Say how many pairs count, why others do not, and what ended the measurement."""
-        others = f" (others do not: {why})" if why else ""
+        rejection_note = f" (others do not: {reason})" if reason else ""
         if narrow:
-            return f"{number}{others}; the intervals are narrower than ±{percent(self.within)}."
-        if spent:
-            return f"{number}{others}; stopped after {self.seconds:g} s (--time-limit)."
-        return f"{number}{others}."
+            return (
+                f"{number}{rejection_note}; the intervals are narrower than "
+                f"±{percent(self.max_half_width)}."
+            )
+        if out_of_time:
+            return f"{number}{rejection_note}; stopped after {self.seconds:g} s (--time-limit)."
+        return f"{number}{rejection_note}."
 
 
 def parse_side(words: Sequence[str], workload: str = "") -> Side:
@@ -98,8 +101,8 @@ def parse_side(words: Sequence[str], workload: str = "") -> Side:
         if equals and key:
             parameters[key.replace("-", "_")] = _value(value)
         elif place == 0:
-            before, _, revision = word.partition("@")
-            name = before or workload
+            workload_name, _, revision = word.partition("@")
+            name = workload_name or workload
         else:
             programs = "To run programs: tracekit ab -- ./main-old ARGS -- ./main-new ARGS."
             hint = programs if _is_path(words[0]) else "Such as block_size=16."
@@ -126,8 +129,8 @@ def _value(text: str) -> Any:
 
 
 def measure_ab(
-    before: Side,
-    after: Side,
+    reference: Side,
+    candidate: Side,
     *,
     workloads: Path | None = None,
     effort: PairEffort | None = None,
@@ -140,53 +143,55 @@ def measure_ab(
     progress = with_busy_notice(progress, effort.state.load if effort.state else None)
     with ExitStack() as stack:
         progress("making ready")
-        prepared = _prepared(before, after, workloads, effort.turn, stack)
+        prepared = _prepare_capture(reference, candidate, workloads, effort.turn, stack)
         watch = stack.enter_context(Watch("auto")) if effort.state else None
-        pairs, ended = _measured(prepared, watch, effort, limits, progress)
-    found = judged(pairs, prepared.results, limits)
-    verdict, reason = overall(found, (), limits)
+        pairs, note = _measure_pairs(prepared, watch, effort, limits, progress)
+    changes = judge_metrics(pairs, prepared.results, limits)
+    verdict, reason = overall(changes, (), limits)
     return Comparison(
-        before=(before.words,),
-        after=(after.words,),
+        before=(reference.words,),
+        after=(candidate.words,),
         verdict=verdict,
         reason=reason,
-        changes=found,
+        changes=changes,
         findings=(),
         kernels=(),
         environment=tuple(differences(prepared.described)),
         conditions=(),
         order=Order.ALTERNATING,
         limits=limits,
-        notes=(ended,),
+        notes=(note,),
     )
 
 
-def _prepared(
-    before: Side, after: Side, workloads: Path | None, turn: float, stack: ExitStack
+def _prepare_capture(
+    reference: Side, candidate: Side, workloads: Path | None, turn: float, stack: ExitStack
 ) -> PreparedCapture:
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tracekit-ab-")))
     bounds = Bounds(stack.enter_context(Supervisor(folder)))
     plan = NightPlan(NAME, Path.cwd() / NAME, (), folder, "")
-    asked = Reference(revision=after.revision or before.revision)
-    sides: dict[Role, Side] = {"candidate": after, "reference": before}
+    shared_reference = Reference(revision=candidate.revision or reference.revision)
+    sides: dict[Role, Side] = {"candidate": candidate, "reference": reference}
     captures = {
-        role: Capture(NAME, side.workload, workloads, side.parameters, asked, turn=turn)
+        role: Capture(NAME, side.workload, workloads, side.parameters, shared_reference, turn=turn)
         for role, side in sides.items()
     }
     variants: dict[Role, CodeVariant] = {}
     for role, side in sides.items():
         variant = candidate_of(captures[role], plan)
         if side.revision:
-            own = replace(captures[role], reference=Reference(revision=side.revision))
-            variant = stack.enter_context(reference_of(own, plan, variant, bounds)) or variant
+            side_capture = replace(captures[role], reference=Reference(revision=side.revision))
+            variant = (
+                stack.enter_context(reference_of(side_capture, plan, variant, bounds)) or variant
+            )
         variants[role] = replace(variant, role=role, difference=(side.words,))
-    both = variants["candidate"], variants["reference"]
-    ready = PreparedCapture(captures["candidate"], folder, *both, bounds)
+    variant_pair = variants["candidate"], variants["reference"]
+    ready = PreparedCapture(captures["candidate"], folder, *variant_pair, bounds)
     ready.describe()
     return ready
 
 
-def _measured(
+def _measure_pairs(
     prepared: PreparedCapture,
     watch: Watch | None,
     effort: PairEffort,
@@ -227,13 +232,13 @@ class _MeasuredPairs:
 
     def add(self, pair: Pair) -> None:
         """Add a pair, and judge all of them."""
-        self.pairs = _weighed([*self.pairs, pair], self._effort.state)
-        self.changes = judged(self.pairs, self._prepared.results, self._limits)
+        self.pairs = _update_rejections([*self.pairs, pair], self._effort.state)
+        self.changes = judge_metrics(self.pairs, self._prepared.results, self._limits)
 
     @property
     def is_narrow(self) -> bool:
         """Whether the intervals are as narrow as was asked for."""
-        return find_widest(self.changes) <= self._effort.within
+        return find_widest(self.changes) <= self._effort.max_half_width
 
     def is_over(self, session: int) -> bool:
         """Tell whether the session, 1 or 2, has all the pairs that it needs."""
@@ -248,21 +253,21 @@ class _MeasuredPairs:
         """Raise InconclusiveError if no pair of the first session counts."""
         if _count(self.pairs, 1):
             return
-        why = next(why for pair in self.pairs for why in pair.contaminated)
-        seen = _describe_uncounted(self.pairs, self._prepared, self._limits)
+        reason = next(reason for pair in self.pairs for reason in pair.contaminated)
+        uncounted_note = _describe_uncounted(self.pairs, self._prepared, self._limits)
         raise InconclusiveError(
-            f"None of {len(self.pairs)} pairs counts: {why}{seen}",
+            f"None of {len(self.pairs)} pairs counts: {reason}{uncounted_note}",
             hint="Wait until the machine is idle, or count all of them: --any-state.",
         )
 
     def describe(self) -> str:
         """Say how many pairs count, why others do not, and what ended the measurement."""
-        reasons = (why.rstrip(".") for pair in self.pairs for why in pair.contaminated)
+        reasons = (reason.rstrip(".") for pair in self.pairs for reason in pair.contaminated)
         return self._effort.describe(
             count_pairs(self.pairs),
             next(reasons, ""),
             narrow=self.is_narrow,
-            spent=self.clock.is_spent(),
+            out_of_time=self.clock.is_spent(),
         )
 
 
@@ -299,27 +304,27 @@ class SessionClock:
 
 def _describe_uncounted(pairs: Sequence[Pair], prepared: PreparedCapture, limits: Limits) -> str:
     """Say what pairs measured that do not count."""
-    counted = [replace(pair, contaminated=()) for pair in pairs]
-    return uncounted_words(judged(counted, prepared.results, limits))
+    cleared_pairs = [replace(pair, contaminated=()) for pair in pairs]
+    return uncounted_words(judge_metrics(cleared_pairs, prepared.results, limits))
 
 
-def uncounted_words(found: Sequence[Change]) -> str:
+def uncounted_words(changes: Sequence[Change]) -> str:
     """Say what changes were measured that do not count; empty where none decides."""
     words = [
         f"{change.metric} {change_words(change)}"
-        for change in found
+        for change in changes
         if change.deciding and change.change is not None
     ]
     return f" Measured, but not counted: {', '.join(words)}." if words else ""
 
 
-def _weighed(pairs: Sequence[Pair], state: StateLimits | None) -> list[Pair]:
+def _update_rejections(pairs: Sequence[Pair], state: StateLimits | None) -> list[Pair]:
     """Say again why pairs do not count: as more is seen, the machine's best is known better."""
     if state is None:
         return list(pairs)
-    seen = [look for pair in pairs for look in (pair.before, pair.after) if look is not None]
+    states = [look for pair in pairs for look in (pair.before, pair.after) if look is not None]
     return [
-        replace(pair, contaminated=contaminated(pair.before, pair.after, seen, state))
+        replace(pair, contaminated=find_rejections(pair.before, pair.after, states, state))
         for pair in pairs
     ]
 
@@ -338,17 +343,17 @@ def half_width(change: Change) -> float:
     return (math.log1p(change.high) - math.log1p(change.low)) / 2
 
 
-def judged(pairs: Sequence[Pair], results: Results, limits: Limits) -> tuple[Change, ...]:
+def judge_metrics(pairs: Sequence[Pair], results: Results, limits: Limits) -> tuple[Change, ...]:
     """Judge every metric that both have; those that decide come first."""
     names = dict.fromkeys(name for pair in pairs for name in pair.candidate)
-    found = (_change(name, pairs, results, limits) for name in names)
-    known = [change for change in found if change is not None]
+    optional_changes = (_change(name, pairs, results, limits) for name in names)
+    changes = [change for change in optional_changes if change is not None]
     if unknown := [name for name in limits.metrics if name not in names]:
         raise UsageError(
             f"No variant has the metric {unknown[0]!r}.", hint=f"They have: {', '.join(names)}."
         )
-    deciding = limits.metrics or speed_of(known)
-    marked = [replace(change, deciding=change.metric in deciding) for change in known]
+    deciding = limits.metrics or speed_of(changes)
+    marked = [replace(change, deciding=change.metric in deciding) for change in changes]
     return tuple(sorted(marked, key=lambda change: not change.deciding))
 
 
@@ -358,27 +363,29 @@ def _change(name: str, pairs: Sequence[Pair], results: Results, limits: Limits) 
     old, new = values(pairs, name, "reference"), values(pairs, name, "candidate")
     relative = min((*old, *new), default=0) > 0
     scale = "ratio" if relative else "difference"
-    if not (found := changes(pairs, name, scale)):
+    if not (pair_changes := changes(pairs, name, scale)):
         return None
-    before, after = median(old), median(new)
-    plain = after / before - 1 if relative else after - before
+    reference_median, candidate_median = median(old), median(new)
+    measured_change = (
+        candidate_median / reference_median - 1 if relative else candidate_median - reference_median
+    )
     change = Change(
         metric=name,
         unit=quantity.unit,
         better=Better(quantity.better),
-        before=before,
-        after=after,
+        before=reference_median,
+        after=candidate_median,
         relative=relative,
         values_before=old,
         values_after=new,
         paired=True,
-        measured=plain,
-        change=plain,
+        measured=measured_change,
+        change=measured_change,
     )
-    directed, interval = change.better is not Better.NEITHER, shift(found)
+    directed, interval = change.better is not Better.NEITHER, shift(pair_changes)
     if interval is None:
-        few = f"{len(found)} pairs count, and an interval takes {least_pairs()}"
-        return replace(change, verdict=Verdict.UNCLEAR if directed else None, reason=few)
+        shortage = f"{len(pair_changes)} pairs count, and an interval takes {least_pairs()}"
+        return replace(change, verdict=Verdict.UNCLEAR if directed else None, reason=shortage)
     sessions = [
         changes([pair for pair in pairs if pair.sitting == session], name, scale)
         for session in (1, 2)
@@ -387,8 +394,8 @@ def _change(name: str, pairs: Sequence[Pair], results: Results, limits: Limits) 
     return replace(
         change,
         change=plain_change(interval.middle, scale),
-        low=plain_change(interval.low, scale),
-        high=plain_change(interval.high, scale),
+        low=plain_change(interval.lower_bound, scale),
+        high=plain_change(interval.upper_bound, scale),
         verdict=verdict,
         reason=reason,
     )
@@ -402,6 +409,8 @@ def differences(described: Mapping[Role, Described]) -> Iterator[Difference]:
         if values[0] != values[1]:
             yield Difference(name, *values, Weight.MARKED)
     for name in dict.fromkeys([*old.parameters, *new.parameters]):
-        before, after = (str(side.parameters.get(name, "default")) for side in (old, new))
-        if before != after:
-            yield Difference(f"parameter {name}", before, after, Weight.MARKED)
+        reference_value, candidate_value = (
+            str(side.parameters.get(name, "default")) for side in (old, new)
+        )
+        if reference_value != candidate_value:
+            yield Difference(f"parameter {name}", reference_value, candidate_value, Weight.MARKED)

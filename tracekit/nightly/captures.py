@@ -9,7 +9,14 @@ from pathlib import Path
 
 from tracekit.analysis import Finding, load
 from tracekit.base import InterruptedRunError, Recording, TracekitError, duration, least_pairs
-from tracekit.machine import State, Watch, busy_words, contaminated, find_busiest, unjudged
+from tracekit.machine import (
+    State,
+    Watch,
+    busy_words,
+    describe_unjudged,
+    find_busiest,
+    find_rejections,
+)
 from tracekit.nightly.folder import Keeper, work_of
 from tracekit.nightly.gate.judge import judge_entry, needs_second_session, outcome_of, same_code
 from tracekit.nightly.gate.rejected import rejected_words
@@ -36,22 +43,28 @@ def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[TracedFinding, ...
     If a rule finds several things in a trace, the first of them counts. The runs of pairs are in
     `folder`, the night's.
     """
-    counted = [pair for pair in pairs if pair.traced and pair.runs and not pair.contaminated]
-    own = [_findings(folder / pair.runs[0]) for pair in counted]
-    others = [_findings(folder / run) for pair in counted for run in pair.runs[1:]]
-    first = {rule: found for known in reversed(own) for rule, found in known.items()}
+    counting_pairs = [pair for pair in pairs if pair.traced and pair.runs and not pair.contaminated]
+    candidate_findings = [_findings(folder / pair.runs[0]) for pair in counting_pairs]
+    reference_findings = [
+        _findings(folder / run) for pair in counting_pairs for run in pair.runs[1:]
+    ]
+    first_findings = {
+        rule: rule_finding
+        for trace_findings in reversed(candidate_findings)
+        for rule, rule_finding in trace_findings.items()
+    }
     rules = [
         TracedFinding(
             rule=rule,
             message=finding.message,
             severity=str(finding.severity),
-            traces=sum(rule in known for known in own),
-            of=len(own),
-            in_reference=sum(rule in other for other in others),
+            traces=sum(rule in trace_findings for trace_findings in candidate_findings),
+            of=len(candidate_findings),
+            in_reference=sum(rule in reference_trace for reference_trace in reference_findings),
             saving_per_token=finding.saving_per_token,
             saving=finding.saving,
         )
-        for rule, finding in first.items()
+        for rule, finding in first_findings.items()
     ]
     return tuple(sorted(rules, key=lambda finding: -finding.traces))
 
@@ -59,17 +72,19 @@ def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[TracedFinding, ...
 def _findings(run: Path) -> dict[str, Finding]:
     """Return the first finding of each rule; a rule found as an effect of another counts too."""
     findings = load(Recording(run).result_file).findings
-    found: dict[str, Finding] = {}
+    findings_by_rule: dict[str, Finding] = {}
     for finding in findings:
-        found.setdefault(finding.rule, finding)
+        findings_by_rule.setdefault(finding.rule, finding)
     for effect in (effect for finding in findings for effect in finding.as_effects()):
-        found.setdefault(effect.rule, effect)
-    return found
+        findings_by_rule.setdefault(effect.rule, effect)
+    return findings_by_rule
 
 
 def _states(pairs: Iterable[Pair], session: int = 0) -> list[State]:
-    own = (pair for pair in pairs if session in {0, pair.sitting})
-    return [state for pair in own for state in (pair.before, pair.after) if state is not None]
+    session_pairs = (pair for pair in pairs if session in {0, pair.sitting})
+    return [
+        state for pair in session_pairs for state in (pair.before, pair.after) if state is not None
+    ]
 
 
 _AGAIN = 2
@@ -115,8 +130,8 @@ class Carrier:
                 ready = [self._ready(stack, capture) for capture in self.captures]
                 for task in filter(None, ready):
                     if self.partial or self._unsound:
-                        why = _STOPPED_BEFORE if self.partial else _NOT_BEGUN
-                        self._end(task.capture.name, Outcome.INCONCLUSIVE, why)
+                        reason = _STOPPED_BEFORE if self.partial else _NOT_BEGUN
+                        self._end(task.capture.name, Outcome.INCONCLUSIVE, reason)
                     else:
                         self._measure(task)
             self.partial |= self._unsound or len(self.keeper.night.entries) < len(self.captures)
@@ -134,7 +149,7 @@ class Carrier:
         work = work_of(capture, self.plan.file.parent)
         planned = Described(capture.workload, capture.parameters, words=capture.workload)
         entry = Entry(capture.name, work, planned)
-        self.keeper.put(entry)
+        self.keeper.put_entry(entry)
         with self._ending(capture.name):
             folder = self.keeper.folder.folder
             ready = self.session.prepared(capture, self.plan, folder, deadline=self.deadline)
@@ -142,11 +157,11 @@ class Carrier:
             sides, kind = task.described, kind_of(capture, self.plan.file.parent)
             entry = replace(entry, candidate=sides["candidate"], reference_kind=kind)
             entry = replace(entry, reference=sides.get("reference"))
-            self.keeper.put(entry)
+            self.keeper.put_entry(entry)
             if task.same_commit:
                 self.progress(f"{capture.name}: {same_code(task.same_commit)}")
             self.progress(f"{capture.name}: checking")
-            self.keeper.put(replace(entry, parity=self.session.check(task)))
+            self.keeper.put_entry(replace(entry, parity=self.session.check(task)))
             return task
         return None
 
@@ -173,14 +188,17 @@ class Carrier:
         outcome, reason = outcome_of(entry, fail_on)
         if rejected := rejected_words(task.capture, entry.pairs, task.results):
             reason = " ".join(filter(None, (reason, busy, rejected)))
-        self.keeper.put(replace(entry, outcome=outcome, reason=reason))
+        self.keeper.put_entry(replace(entry, outcome=outcome, reason=reason))
 
     def _judge(self, task: PreparedCapture, watch: Watch) -> Entry:
         """Judge what there is: metrics, findings, what tracing cost."""
         capture, entry = task.capture, self.keeper.entry(task.capture.name)
         accepted, same_commit = self.accepted.get(capture.name), task.same_commit
-        own = [pair for pair in entry.pairs if pair.sitting == 1]
-        traced, untraced = ([each for each in own if each.traced is kind] for kind in (True, False))
+        first_session_pairs = [pair for pair in entry.pairs if pair.sitting == 1]
+        traced, untraced = (
+            [session_pair for session_pair in first_session_pairs if session_pair.traced is kind]
+            for kind in (True, False)
+        )
         entry = replace(
             entry,
             judged=judge_entry(
@@ -190,8 +208,8 @@ class Carrier:
             overhead=overhead(traced, untraced) if traced else None,
             backend=task.backend,
         )
-        self.keeper.put(entry)
-        unknown = unjudged(_states(entry.pairs))
+        self.keeper.put_entry(entry)
+        unknown = describe_unjudged(_states(entry.pairs))
         self.keeper.warn(filter(None, (*task.remarks, *watch.remarks, unknown)))
         return entry
 
@@ -202,65 +220,81 @@ class Carrier:
 
         On a `busy` machine a few pairs come first, and if none of them counts, that is all.
         """
-        wanted, first = task.capture.pairs, 1
-        more = min(wanted, least_pairs()) if busy else wanted
+        wanted_count, first_number = task.capture.pairs, 1
+        more = min(wanted_count, least_pairs()) if busy else wanted_count
         while more > 0:
             calibrate = self.plan.state.calibration is not None
-            found = self.session.measure(
-                task, session=session, first=first, pairs=more, watch=watch, calibrate=calibrate
+            new_pairs = self.session.measure(
+                task,
+                session=session,
+                first=first_number,
+                pairs=more,
+                watch=watch,
+                calibrate=calibrate,
             )
-            self._keep(task.capture.name, found, "pair", session, range(first, first + more))
+            self._keep(
+                task.capture.name,
+                new_pairs,
+                "pair",
+                session,
+                range(first_number, first_number + more),
+            )
             pairs = self.keeper.entry(task.capture.name).pairs
-            own = [pair for pair in pairs if pair.sitting == session and not pair.traced]
-            first = len(own) + 1
-            good = sum(not pair.contaminated for pair in own)
+            session_pairs = [pair for pair in pairs if pair.sitting == session and not pair.traced]
+            first_number = len(session_pairs) + 1
+            good = sum(not pair.contaminated for pair in session_pairs)
             if busy and not good:
                 return
-            more = min(wanted - good, self.plan.retries - (len(own) - wanted))
+            more = min(wanted_count - good, self.plan.retries - (len(session_pairs) - wanted_count))
         if traced := task.capture.traced:
-            found = self.session.trace(task, session=session, watch=watch)
-            self._keep(task.capture.name, found, "traced capture", session, range(1, traced + 1))
+            new_pairs = self.session.trace(task, session=session, watch=watch)
+            self._keep(
+                task.capture.name, new_pairs, "traced capture", session, range(1, traced + 1)
+            )
 
     def _keep(
-        self, name: str, pairs: Iterator[Pair], what: str, session: int, numbers: range
+        self, name: str, pairs: Iterator[Pair], kind: str, session: int, numbers: range
     ) -> None:
         """Keep pairs as they come; then weigh all of the session, whose best is known better."""
         again = ", to see whether it can be reproduced" if session == _AGAIN else ""
-        self.progress(f"{name}: {what} {numbers[0]} of {numbers[-1]}{again}")
+        self.progress(f"{name}: {kind} {numbers[0]} of {numbers[-1]}{again}")
         for pair in pairs:
-            self.keeper.add(name, pair if pair.traced else self._weighed(name, pair))
+            self.keeper.add(name, pair if pair.traced else self._update_rejection(name, pair))
             if pair.number < numbers[-1]:
-                more = f"{what} {pair.number + 1} of {numbers[-1]}"
+                more = f"{kind} {pair.number + 1} of {numbers[-1]}"
                 self.progress(f"{name}: {more}{again}")
         entry = self.keeper.entry(name)
         weighed = tuple(
-            self._weighed(name, pair) if pair.sitting == session else pair for pair in entry.pairs
+            self._update_rejection(name, pair) if pair.sitting == session else pair
+            for pair in entry.pairs
         )
-        self.keeper.put(replace(entry, pairs=weighed))
+        self.keeper.put_entry(replace(entry, pairs=weighed))
 
-    def _weighed(self, name: str, pair: Pair) -> Pair:
+    def _update_rejection(self, name: str, pair: Pair) -> Pair:
         """Say why a pair does not count, where it does not."""
-        seen = _states((*self.keeper.entry(name).pairs, pair), pair.sitting)
-        found = contaminated(pair.before, pair.after, seen, self.plan.state)
-        own = pair.contaminated if pair.traced else ()  # a trace without rows says so itself
-        return replace(pair, contaminated=tuple(dict.fromkeys((*own, *found))))
+        states = _states((*self.keeper.entry(name).pairs, pair), pair.sitting)
+        reasons = find_rejections(pair.before, pair.after, states, self.plan.state)
+        trace_reasons = (
+            pair.contaminated if pair.traced else ()
+        )  # a trace without rows says so itself
+        return replace(pair, contaminated=tuple(dict.fromkeys((*trace_reasons, *reasons))))
 
     def _wait(self, name: str, watch: Watch) -> str:
         """Wait until a pair could count; return why it could not, where that takes too long."""
         until = min(time.monotonic() + self.plan.wait, self.deadline)
         while self.plan.wait:
             state = watch.before({os.getpid()})
-            reasons = contaminated(state, None, [state], self.plan.state)
+            reasons = find_rejections(state, None, [state], self.plan.state)
             if not reasons:
                 return ""
             who = busy_words(find_busiest())
-            why = f"{reasons[0].rstrip('.')}; {who}." if who else reasons[0]
-            self.progress(f"{name}: waiting for the machine: {why}")
-            left = until - time.monotonic()
-            if left <= 0:
+            reason = f"{reasons[0].rstrip('.')}; {who}." if who else reasons[0]
+            self.progress(f"{name}: waiting for the machine: {reason}")
+            remaining_seconds = until - time.monotonic()
+            if remaining_seconds <= 0:
                 waited = duration(self.plan.wait * 1e9)
-                return f"The machine was not ready within {waited}: {why}"
-            time.sleep(min(_EVERY, left))
+                return f"The machine was not ready within {waited}: {reason}"
+            time.sleep(min(_EVERY, remaining_seconds))
         return ""
 
     @contextmanager
@@ -274,8 +308,8 @@ class Carrier:
         except TracekitError as error:
             self.partial |= isinstance(error, BudgetSpentError)
             self._unsound |= isinstance(error, ParityError)
-            open_ = isinstance(error, BudgetSpentError)
-            outcome = Outcome.INCONCLUSIVE if open_ else Outcome.FAILED
+            budget_spent = isinstance(error, BudgetSpentError)
+            outcome = Outcome.INCONCLUSIVE if budget_spent else Outcome.FAILED
             self._end(capture, outcome, f"{error.message} {error.hint}".strip())
 
     def _end(self, capture: str, outcome: Outcome, reason: str) -> None:
@@ -285,4 +319,4 @@ class Carrier:
         if worse:
             outcome = Outcome.REGRESSION
             reason = " ".join([*(f"{judged.metric}: {judged.reason}" for judged in worse), reason])
-        self.keeper.put(replace(entry, outcome=outcome, reason=reason))
+        self.keeper.put_entry(replace(entry, outcome=outcome, reason=reason))

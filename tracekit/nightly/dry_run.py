@@ -15,16 +15,16 @@ from tracekit.analysis import METRICS
 from tracekit.base import (
     TracekitError,
     UsageError,
-    nearest,
     require_program,
     short_commit,
     span,
+    suggest_name,
 )
 from tracekit.compare import Shown
 from tracekit.machine import git_commit
 from tracekit.nightly.gate.judge import same_code
 from tracekit.nightly.history.night import KINDS
-from tracekit.nightly.plan.plan import Capture, NightPlan, searched
+from tracekit.nightly.plan.plan import Capture, NightPlan, allow_imports
 from tracekit.nightly.session.variants import CodeVariant, interpreter, work_words
 from tracekit.nightly.session.worktree import commit_of, kind_of, repository
 from tracekit.workload import find
@@ -77,19 +77,22 @@ def preview_night(plan: NightPlan) -> NightPreview:
 
 def estimate(plan: NightPlan) -> Estimate:
     """Estimate how long a night takes."""
-    captures = tuple(_timed(capture, plan.retries) for capture in plan.captures)
-    seconds, most = sum(each.seconds for each in captures), sum(each.most for each in captures)
+    captures = tuple(_estimate_capture(capture, plan.retries) for capture in plan.captures)
+    seconds, max_seconds = (
+        sum(timing.seconds for timing in captures),
+        sum(timing.most for timing in captures),
+    )
     allowed = (
         f"{START:g} s are allowed for each process to start and warm up, and {TRACE:g} s for each "
         "trace in addition to its time limit; parity, checks and setup come on top."
     )
     assumptions = [allowed]
-    if most > plan.budget:
+    if max_seconds > plan.budget:
         assumptions.append("With all repeats the night would be stopped at its budget, as partial.")
-    return Estimate(captures, seconds, most, plan.budget, tuple(assumptions))
+    return Estimate(captures, seconds, max_seconds, plan.budget, tuple(assumptions))
 
 
-def _timed(capture: Capture, retries: int) -> Timed:
+def _estimate_capture(capture: Capture, retries: int) -> Timed:
     sides = 2 if capture.reference else 1
     pair = sides * (START + 2 * capture.turn)  # two turns each
     session = capture.pairs * pair + capture.traced * sides * (capture.time_limit + TRACE)
@@ -99,17 +102,22 @@ def _timed(capture: Capture, retries: int) -> Timed:
 
 def _remarks(plan: NightPlan) -> Iterator[str]:
     """Yield what a plan's author may not expect, and what each reference is."""
-    own = git_commit(plan.file.parent)
+    plan_commit = git_commit(plan.file.parent)
     for capture in plan.captures:
-        said = list(_of(capture))
+        remarks = list(_iter_capture_remarks(capture))
         with suppress(TracekitError):  # an obstacle, which is said as one
-            said += _of_reference(capture, plan.file.parent, own)
-        yield from (f"{capture.name}: {words}" for words in said)
+            remarks += _of_reference(capture, plan.file.parent, plan_commit)
+        yield from (f"{capture.name}: {words}" for words in remarks)
 
 
-def _of(capture: Capture) -> Iterator[str]:
-    if own := [each.metric for each in capture.metrics if each.metric not in METRICS]:
-        yield f"{', '.join(own)} is no metric of tracekit; {capture.workload} must tell it."
+def _iter_capture_remarks(capture: Capture) -> Iterator[str]:
+    if unknown_metrics := [
+        plan_metric.metric for plan_metric in capture.metrics if plan_metric.metric not in METRICS
+    ]:
+        yield (
+            f"{', '.join(unknown_metrics)} is no metric of tracekit; {capture.workload} must tell "
+            "it."
+        )
     if capture.reference is None:
         yield "it has no reference, so that it is followed over nights, and decides nothing."
     elif capture.program and not capture.metrics:
@@ -123,32 +131,35 @@ def _of(capture: Capture) -> Iterator[str]:
         )
 
 
-def _of_reference(capture: Capture, home: Path, own: str) -> Iterator[str]:
-    asked = capture.reference
-    if asked is None or not asked.has_commit:
+def _of_reference(capture: Capture, home: Path, plan_commit: str) -> Iterator[str]:
+    reference = capture.reference
+    if reference is None or not reference.has_commit:
         return
-    commit, kind = commit_of(asked, repository(home)), kind_of(capture, home)
-    alone = asked.previous_night or commit.startswith(asked.revision or "-")
-    named = asked.words if alone else f"{asked.words} ({short_commit(commit)})"
-    yield f"against the {named}, {KINDS[kind]}."
-    if asked.is_revision_alone and commit == own and not asked.previous_night:
-        yield f"{same_code(own)}."
+    commit, kind = commit_of(reference, repository(home)), kind_of(capture, home)
+    alone = reference.previous_night or commit.startswith(reference.revision or "-")
+    reference_words = reference.words if alone else f"{reference.words} ({short_commit(commit)})"
+    yield f"against the {reference_words}, {KINDS[kind]}."
+    if reference.is_revision_alone and commit == plan_commit and not reference.previous_night:
+        yield f"{same_code(plan_commit)}."
     if kind == "moving":
         yield (
-            f"the anchor is measured every {asked.anchor_every} nights, and once the nights since "
+            f"the anchor is measured every {reference.anchor_every} nights, and once the nights "
+            "since "
             "have lost half of a threshold."
         )
-        if own.endswith("-dirty"):
+        if plan_commit.endswith("-dirty"):
             yield "files differ from the commit, so tonight is no link of the chain."
 
 
-def only(plan: NightPlan, names: Sequence[str]) -> NightPlan:
+def select_captures(plan: NightPlan, names: Sequence[str]) -> NightPlan:
     """Return the plan with the named captures alone; raise UsageError if it lacks one."""
-    known = {capture.name: capture for capture in plan.captures}
+    captures = {capture.name: capture for capture in plan.captures}
     for name in names:
-        if name not in known:
-            raise UsageError(f"{plan.file} has no capture {name!r}.", hint=nearest(name, [*known]))
-    return replace(plan, captures=tuple(known[name] for name in known if name in names))
+        if name not in captures:
+            raise UsageError(
+                f"{plan.file} has no capture {name!r}.", hint=suggest_name(name, [*captures])
+            )
+    return replace(plan, captures=tuple(captures[name] for name in captures if name in names))
 
 
 def obstacles(plan: NightPlan) -> tuple[str, ...]:
@@ -156,8 +167,8 @@ def obstacles(plan: NightPlan) -> tuple[str, ...]:
     there = next(path for path in (plan.output, *plan.output.parents) if path.exists())
     sentences: list[str] = []
     if not (there.is_dir() and os.access(there, os.W_OK)):
-        why = "cannot be written to" if there.is_dir() else "is no folder"
-        sentences.append(f"Nights cannot be kept in {plan.output}: {there} {why}.")
+        problem = "cannot be written to" if there.is_dir() else "is no folder"
+        sentences.append(f"Nights cannot be kept in {plan.output}: {there} {problem}.")
     for capture in plan.captures:
         try:
             _require_ready(capture, plan.file.parent)
@@ -173,7 +184,7 @@ def _require_ready(capture: Capture, folder: Path) -> None:
             "candidate", "", None, {}, Path(), os.environ, folder, argv=capture.program
         )
         require_program(variant.command[0], os.environ.get("PATH"))
-    with searched(reference, folder):
+    with allow_imports(reference, folder):
         for name in (capture.workload, reference.workload if reference else ""):
             if name and not capture.program:
                 find(name, capture.workloads)

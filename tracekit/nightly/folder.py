@@ -36,7 +36,7 @@ def work_of(capture: Capture, folder: Path) -> str:
             against["previous_night"] = True
         if reference.program:
             against["program"] = reference.program
-    what: dict[str, Any] = {
+    work: dict[str, Any] = {
         "workload": capture.workload,
         "parameters": capture.parameters,
         "reference": against or None,
@@ -46,10 +46,10 @@ def work_of(capture: Capture, folder: Path) -> str:
         "counters": capture.counters,
     }
     if capture.program:
-        what["program"] = capture.program
+        work["program"] = capture.program
     if capture.read:
-        what["read"] = capture.read
-    return digest_of(what, _LENGTH)
+        work["read"] = capture.read
+    return digest_of(work, _LENGTH)
 
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"  # none that is taken for another, or for a digit
@@ -76,10 +76,10 @@ class NightFolder:
         save(self.document, night)
 
 
-def night_id(begun: datetime) -> str:
+def night_id(start: datetime) -> str:
     """Name a night by its start in UTC; a few random letters tell machines apart."""
     tail = "".join(secrets.choice(_LETTERS) for _ in range(4))
-    return f"{begun.astimezone(UTC):%Y-%m-%dT%H-%M-%S}-{tail}"
+    return f"{start.astimezone(UTC):%Y-%m-%dT%H-%M-%S}-{tail}"
 
 
 def make_output(folder: Path, *, exist_ok: bool = False) -> Path:
@@ -111,15 +111,17 @@ class Keeper:
         """Return what is known of a capture that was begun."""
         return next(entry for entry in self.night.entries if entry.capture == capture)
 
-    def put(self, entry: Entry) -> None:
+    def put_entry(self, entry: Entry) -> None:
         """Keep a capture in the place of what was known of it, or as the last one."""
-        entries = {known.capture: known for known in self.night.entries} | {entry.capture: entry}
+        entries = {kept_entry.capture: kept_entry for kept_entry in self.night.entries} | {
+            entry.capture: entry
+        }
         self.save(replace(self.night, entries=tuple(entries.values())))
 
     def add(self, capture: str, pair: Pair) -> None:
         """Add a pair to a capture that was begun."""
         entry = self.entry(capture)
-        self.put(replace(entry, pairs=(*entry.pairs, pair)))
+        self.put_entry(replace(entry, pairs=(*entry.pairs, pair)))
 
     def warn(self, warnings: Iterable[str]) -> None:
         """Add what a reader must know, each sentence once."""

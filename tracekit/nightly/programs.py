@@ -20,7 +20,7 @@ from tracekit.base import (
     UsageError,
     exit_words,
     least_pairs,
-    now,
+    make_timestamp,
     require_program,
     system,
 )
@@ -33,7 +33,7 @@ from tracekit.compare import (
     compare,
     is_unconfirmed,
 )
-from tracekit.machine import State, StateLimits, Watch, contaminated
+from tracekit.machine import State, StateLimits, Watch, find_rejections
 from tracekit.nightly.ab import PairEffort, SessionClock, find_widest, uncounted_words
 from tracekit.nightly.session.busy_notice import with_busy_notice
 from tracekit.nightly.session.program import Program, last_words, run_timed
@@ -53,15 +53,15 @@ def parse_programs(words: Sequence[str]) -> tuple[Argv, Argv]:
             "Two programs stand on both sides of one --.",
             hint="tracekit ab -- ./main-old ARGS -- ./main-new ARGS",
         )
-    before, after = tuple(words[: places[0]]), tuple(words[places[0] + 1 :])
-    for argv in (before, after):
+    old_argv, new_argv = tuple(words[: places[0]]), tuple(words[places[0] + 1 :])
+    for argv in (old_argv, new_argv):
         require_program(argv[0], os.environ.get("PATH"))
-    return before, after
+    return old_argv, new_argv
 
 
 def measure_programs(
-    before: Argv,
-    after: Argv,
+    old_argv: Argv,
+    new_argv: Argv,
     *,
     patterns: Sequence[Pattern] = (),
     effort: PairEffort | None = None,
@@ -82,47 +82,55 @@ def measure_programs(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tracekit-ab-")))
         runner = _ProgramRunner(folder, stack.enter_context(Supervisor(folder)), tuple(patterns))
         progress("warming up")
-        for argv in (before, after):
+        for argv in (old_argv, new_argv):
             runner.run(argv)
         watch = None if state is None else stack.enter_context(Watch("auto"))
-        contest = _Contest(before, after, runner, watch)
+        contest = _Contest(old_argv, new_argv, runner, watch)
         comparison, note = _measure_pairs(contest, replace(effort, state=state), limits, progress)
-    first, second = shlex.join(before), shlex.join(after)
-    differs = (Difference("command", first, second, Weight.MARKED),) if first != second else ()
-    return replace(comparison, before=(first,), after=(second,), environment=differs, notes=(note,))
+    first_line, second = shlex.join(old_argv), shlex.join(new_argv)
+    differs = (
+        (Difference("command", first_line, second, Weight.MARKED),) if first_line != second else ()
+    )
+    return replace(
+        comparison, before=(first_line,), after=(second,), environment=differs, notes=(note,)
+    )
 
 
 @dataclass(frozen=True)
 class _RunPair:
     """One run of each side, and the machine before and after both."""
 
-    before: Sample
-    after: Sample
-    earlier: State | None = None
+    old_sample: Sample
+    new_sample: Sample
+    earlier_state: State | None = None
     later: State | None = None
 
-    def reject(self, seen: Sequence[State], state: StateLimits | None) -> tuple[str, ...]:
+    def reject(self, session_states: Sequence[State], state: StateLimits | None) -> tuple[str, ...]:
         """Say why the pair does not count; empty where it does."""
-        return () if state is None else contaminated(self.earlier, self.later, seen, state)
+        return (
+            ()
+            if state is None
+            else find_rejections(self.earlier_state, self.later, session_states, state)
+        )
 
 
 @dataclass(frozen=True)
 class _Contest:
     """Both programs, what runs them, and a watch of the machine where it matters."""
 
-    before: Argv
-    after: Argv
+    old_argv: Argv
+    new_argv: Argv
     runner: "_ProgramRunner"
     watch: Watch | None
 
     def run_pair(self, *, swapped: bool) -> _RunPair:
         """Run both, the second one first if they are swapped."""
-        earlier = None if self.watch is None else self.watch.before((os.getpid(),))
-        order = (self.after, self.before) if swapped else (self.before, self.after)
-        first, second = (self.runner.run(argv) for argv in order)
+        earlier_state = None if self.watch is None else self.watch.before((os.getpid(),))
+        order = (self.new_argv, self.old_argv) if swapped else (self.old_argv, self.new_argv)
+        first_sample, second = (self.runner.run(argv) for argv in order)
         later = None if self.watch is None else self.watch.after()
-        old, new = (second, first) if swapped else (first, second)
-        return _RunPair(old, new, earlier, later)
+        old, new = (second, first_sample) if swapped else (first_sample, second)
+        return _RunPair(old, new, earlier_state, later)
 
 
 def _measure_pairs(
@@ -160,15 +168,21 @@ class _ProgramPairs:
     def add(self, pair: _RunPair) -> None:
         """Add a pair, and compare all that count."""
         self.pairs.append(pair)
-        looks = [look for each in self.pairs for look in (each.earlier, each.later)]
-        seen = [look for look in looks if look is not None]
-        self._reasons = [each.reject(seen, self._effort.state) for each in self.pairs]
+        looks = [
+            look for run_pair in self.pairs for look in (run_pair.earlier_state, run_pair.later)
+        ]
+        session_states = [look for look in looks if look is not None]
+        self._reasons = [
+            run_pair.reject(session_states, self._effort.state) for run_pair in self.pairs
+        ]
         counting = self._counting()
         if counting:
-            before = [each.before for each in counting]
-            after = [each.after for each in counting]
-            first = self._count_first_session()
-            self._comparison = compare(before, after, self._limits, first=first)
+            old_samples = [run_pair.old_sample for run_pair in counting]
+            new_samples = [run_pair.new_sample for run_pair in counting]
+            first_count = self._count_first_session()
+            self._comparison = compare(
+                old_samples, new_samples, self._limits, first_session_pairs=first_count
+            )
 
     def begin_second_session(self) -> None:
         """Let the pairs from now on be those of a second session."""
@@ -185,7 +199,7 @@ class _ProgramPairs:
         """Whether the intervals are as narrow as was asked for."""
         if self._comparison is None:
             return False
-        return find_widest(self._comparison.changes) <= self._effort.within
+        return find_widest(self._comparison.changes) <= self._effort.max_half_width
 
     @property
     def is_unconfirmed(self) -> bool:
@@ -207,28 +221,31 @@ class _ProgramPairs:
         """Return the comparison; raise InconclusiveError if no pair counts."""
         if self._comparison is not None:
             return self._comparison
-        before = [pair.before for pair in self.pairs]
-        after = [pair.after for pair in self.pairs]
-        seen = uncounted_words(compare(before, after, self._limits).changes)
+        old_samples = [pair.old_sample for pair in self.pairs]
+        new_samples = [pair.new_sample for pair in self.pairs]
+        uncounted_text = uncounted_words(compare(old_samples, new_samples, self._limits).changes)
         raise InconclusiveError(
-            f"None of {len(self.pairs)} pairs counts: {self._why()}.{seen}",
+            f"None of {len(self.pairs)} pairs counts: {self._find_reason()}.{uncounted_text}",
             hint="Wait until the machine is idle, or count all of them: --any-state.",
         )
 
     def describe(self) -> str:
         """Say how many pairs count, why others do not, and what ended the measurement."""
         return self._effort.describe(
-            self.number, self._why(), narrow=self.is_narrow, spent=self.clock.is_spent()
+            self.number,
+            self._find_reason(),
+            narrow=self.is_narrow,
+            out_of_time=self.clock.is_spent(),
         )
 
     def _counting(self) -> list[_RunPair]:
-        both = zip(self.pairs, self._reasons, strict=True)
-        return [pair for pair, reasons in both if not reasons]
+        pairs_with_reasons = zip(self.pairs, self._reasons, strict=True)
+        return [pair for pair, reasons in pairs_with_reasons if not reasons]
 
     def _count_first_session(self) -> int:
         return sum(not reasons for reasons in self._reasons[: self._of_first_session])
 
-    def _why(self) -> str:
+    def _find_reason(self) -> str:
         return next((reasons[0].rstrip(".") for reasons in self._reasons if reasons), "")
 
 
@@ -244,20 +261,21 @@ class _ProgramRunner:
         """Run a program once; raise ToolError where it fails, or does not end."""
         output, errors = self.folder / "stdout.txt", self.folder / "stderr.txt"
         errors.unlink(missing_ok=True)
-        started = now()
+        started = make_timestamp()
         program = Program(argv, os.environ, Path.cwd(), errors, output)
-        ended = run_timed(program, self.supervisor, _LONGEST)
-        if ended.status != 0:
+        program_run = run_timed(program, self.supervisor, _LONGEST)
+        if program_run.status != 0:
             raise ToolError(
-                f"{shlex.join(argv)} ended with {exit_words(ended.status)}.{last_words(errors)}",
+                f"{shlex.join(argv)} ended with "
+                f"{exit_words(program_run.status)}.{last_words(errors)}",
                 hint="Both programs must succeed: run it alone first.",
             )
         results = read_texts([read_printed(output), read_printed(errors)], self.patterns)
-        results.setdefault(WALL_TIME, Measured(float(ended.length), "ns", "lower"))
-        made = Provenance(command=argv, started=started)
+        results.setdefault(WALL_TIME, Measured(float(program_run.length), "ns", "lower"))
+        provenance = Provenance(command=argv, started=started)
         return Sample(
             shlex.join(argv),
-            Result(made, results=tuple(map(_make_measurement, results, results.values()))),
+            Result(provenance, results=tuple(map(_make_measurement, results, results.values()))),
             absence="it was measured once in each run.",
         )
 

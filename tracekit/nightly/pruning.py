@@ -25,9 +25,9 @@ from tracekit.base import (
     RecordingError,
     TracekitError,
     UsageError,
+    make_timestamp,
     mark,
     noting,
-    now,
 )
 from tracekit.nightly.history.changes import Changes
 from tracekit.nightly.history.listing import course_in
@@ -53,7 +53,7 @@ class RunSeen:
 
     folder: Path
     root: Path
-    begun: datetime
+    start: datetime
     parts: Mapping[Kind, tuple[Path, ...]] = field(default_factory=dict[Kind, tuple[Path, ...]])
     night: str = ""
     stays: str = ""
@@ -75,19 +75,19 @@ def roots(folders: Iterable[Path]) -> list[Path]:
     return sorted(folder for folder in real if real.isdisjoint(folder.parents))
 
 
-def runs_below(root: Path, now: datetime) -> Iterator[RunSeen]:
+def runs_below(root: Path, current_time: datetime) -> Iterator[RunSeen]:
     """Yield the runs in a folder, and in folders in it, in the order of their names."""
     for name, folders, files in os.walk(root):
         folders.sort()
         if "recording.json" in files:
             folders.clear()
-            yield _run(Path(name), root, now)
+            yield _run(Path(name), root, current_time)
 
 
-def _run(place: Path, root: Path, now: datetime) -> RunSeen:
+def _run(place: Path, root: Path, current_time: datetime) -> RunSeen:
     recording = Recording(place)
     changed = datetime.fromtimestamp(recording.provenance_file.lstat().st_mtime, UTC)
-    night, stays = _night_of(place, now)
+    night, stays = _night_of(place, current_time)
     run = RunSeen(place, root, changed, night=night, stays=stays)
     try:
         if recording.provenance_file.is_symlink():
@@ -95,19 +95,19 @@ def _run(place: Path, root: Path, now: datetime) -> RunSeen:
         provenance = recording.provenance()
     except TracekitError:
         return replace(run, stays="its recording.json cannot be read")
-    begun = moment_in(provenance.started) or moment_in(provenance.created) or changed
+    start = moment_in(provenance.started) or moment_in(provenance.created) or changed
     parts = _parts(recording)
-    stays = _working(provenance, now) or stays
+    stays = _working(provenance, current_time) or stays
     if not (parts or stays or recording.result_file.is_file()):
         stays = "it was not analyzed, and its bundle is all there is of it"
-    return replace(run, begun=begun, parts=parts, stays=stays)
+    return replace(run, start=start, parts=parts, stays=stays)
 
 
 def _parts(recording: Recording) -> dict[Kind, tuple[Path, ...]]:
     """Return what can be removed; of a run that was not analyzed a capture of frames alone."""
     analyzed = recording.result_file.is_file()
-    known = bundles(recording) if analyzed else (recording.gputrace,)
-    there = tuple(path for path in known if path.is_dir() and not path.is_symlink())
+    bundle_paths = bundles(recording) if analyzed else (recording.gputrace,)
+    there = tuple(path for path in bundle_paths if path.is_dir() and not path.is_symlink())
     parts: dict[Kind, tuple[Path, ...]] = {"bundle": there} if there else {}
     if analyzed and not recording.exports.is_symlink():
         texts = tuple(
@@ -119,23 +119,27 @@ def _parts(recording: Recording) -> dict[Kind, tuple[Path, ...]]:
     return parts
 
 
-def _working(provenance: Provenance, now: datetime) -> str:
+def _working(provenance: Provenance, current_time: datetime) -> str:
     for name, stage in provenance.stages.items():
-        at = moment_in(stage.at)
-        if stage.state == "running" and (at is None or now - at < _WORKING):
+        stage_time = moment_in(stage.at)
+        if stage.state == "running" and (
+            stage_time is None or current_time - stage_time < _WORKING
+        ):
             return f"its stage {name} is running"
     return ""
 
 
-def _night_of(run: Path, now: datetime) -> tuple[str, str]:
+def _night_of(run: Path, current_time: datetime) -> tuple[str, str]:
     """Return the id of a run's night, and why that lets nothing be removed; empty without one."""
-    own = next((folder for folder in (run, *run.parents) if (folder / DOCUMENT).is_file()), None)
-    if own is None:
+    night_folder = next(
+        (folder for folder in (run, *run.parents) if (folder / DOCUMENT).is_file()), None
+    )
+    if night_folder is None:
         return "", ""
-    night = course_in(own)
+    night = course_in(night_folder)
     if night is None:
         return "?", "its night.json cannot be read"
-    cut_off = night.began is not None and now - night.began > _LONGEST
+    cut_off = night.start_time is not None and current_time - night.start_time > _LONGEST
     return night.id, "" if night.ended or cut_off else "its night has not ended"
 
 
@@ -143,19 +147,19 @@ def _night_of(run: Path, now: datetime) -> tuple[str, str]:
 class Protection:
     """Why nights must stay, by id, and folders with all that is in them, by real path.
 
-    It is not `known` where no history was asked; then nights stay.
+    It is not `is_known` where no history was asked; then nights stay.
     """
 
     nights: Mapping[str, str] = field(default_factory=dict[str, str])
     folders: Mapping[Path, str] = field(default_factory=dict[Path, str])
-    known: bool = True
+    is_known: bool = True
 
     def reason(self, run: RunSeen) -> str:
         """Say why a run must stay; empty where it may go."""
         for folder in (run.folder, *run.folder.parents):
             if folder in self.folders:
                 return self.folders[folder]
-        if run.night and not self.known:
+        if run.night and not self.is_known:
             return "no history says whether its night must stay; name the plan with --config"
         return self.nights.get(run.night, "")
 
@@ -176,14 +180,14 @@ def protection(
         ids = [point.night for point in series.points]
         for ramp in trend.ramps:
             ends = (
-                *ids[max(0, ramp.first - 1) : ramp.first + 1],
-                *ids[ramp.last : ramp.last + 2],
+                *ids[max(0, ramp.first_night - 1) : ramp.first_night + 1],
+                *ids[ramp.last_night : ramp.last_night + 2],
             )
-            why = f"a drift of {series.metric} of {series.capture} began or ended there"
-            nights |= dict.fromkeys(ends, why)
+            reason = f"a drift of {series.metric} of {series.capture} began or ended there"
+            nights |= dict.fromkeys(ends, reason)
         for step in trend.steps:
-            first, last = min(step.index, step.earliest), max(step.index, step.latest)
-            for night in ids[max(0, first - 1) : last + 2]:
+            first_index, last_index = min(step.index, step.earliest), max(step.index, step.latest)
+            for night in ids[max(0, first_index - 1) : last_index + 2]:
                 nights[night] = f"{series.metric} of {series.capture} changed there"
     nights |= {
         baseline.night: f"it was accepted as a baseline: {baseline.reason}" for baseline in accepted
@@ -205,7 +209,7 @@ class PruneLimits:
     """
 
     keep: timedelta | None = None
-    most: int | None = None
+    max_bytes: int | None = None
     newest: int = 3
 
 
@@ -214,28 +218,31 @@ Removal = tuple[RunSeen, Kind, Literal["old", "room"]]
 
 
 def decide(
-    runs: Sequence[RunSeen], limits: PruneLimits, now: datetime, reason: Callable[[RunSeen], str]
+    runs: Sequence[RunSeen],
+    limits: PruneLimits,
+    current_time: datetime,
+    reason: Callable[[RunSeen], str],
 ) -> tuple[list[Removal], dict[Path, str]]:
     """Decide what goes, and say by folder why runs stay whole that have something to remove.
 
     What is old comes before what may go for room, of each bundles before exports, the oldest first.
     """
-    oldest_first = sorted(runs, key=lambda run: (run.begun, run.folder))
-    left = Counter(run.root for run in runs)
+    oldest_first = sorted(runs, key=lambda run: (run.start, run.folder))
+    remaining_runs = Counter(run.root for run in runs)
     stay: dict[Path, str] = {}
     for run in oldest_first:
-        new = "it is one of the newest" if left[run.root] <= limits.newest else ""
+        new = "it is one of the newest" if remaining_runs[run.root] <= limits.newest else ""
         stay[run.folder] = run.stays or reason(run) or new
-        left[run.root] -= 1
+        remaining_runs[run.root] -= 1
     removals: list[Removal] = []
     for kind in get_args(Kind):
         for run in oldest_first:
-            old = limits.keep is not None and now - run.begun > limits.keep
-            if kind in run.parts and not stay[run.folder] and (old or limits.most is not None):
+            old = limits.keep is not None and current_time - run.start > limits.keep
+            if kind in run.parts and not stay[run.folder] and (old or limits.max_bytes is not None):
                 removals.append((run, kind, "old" if old else "room"))
     able = [run.folder for run in runs if run.parts or run.stays]
-    kept = {folder: stay[folder] for folder in able if stay[folder]}
-    return sorted(removals, key=lambda removal: removal[2]), kept
+    kept_reasons = {folder: stay[folder] for folder in able if stay[folder]}
+    return sorted(removals, key=lambda removal: removal[2]), kept_reasons
 
 
 STAGE = "prune"
@@ -243,10 +250,12 @@ STAGE = "prune"
 
 def _remove_bundles(recording: Recording, paths: Sequence[Path]) -> dict[Path, str]:
     if recording.bundle in paths and direct(recording.exports) is not None:
-        away, why = stored_to_put_away(recording.exports, recording.tables, now())
-        if why:
-            return {recording.bundle: why}
-        _stand_for(recording, away)
+        put_away_exports, reason = stored_to_put_away(
+            recording.exports, recording.tables, make_timestamp()
+        )
+        if reason:
+            return {recording.bundle: reason}
+        _stand_for(recording, put_away_exports)
         (recording.exports / DIRECT).unlink()
     for bundle in paths:
         bundle.rename(trash(bundle))
@@ -261,36 +270,37 @@ def _delete(recording: Recording, bundle: Path) -> None:
 
 
 def _remove_exports(recording: Recording, _paths: Sequence[Path]) -> dict[Path, str]:
-    away, stays = to_put_away(recording.exports, recording.tables, now())
-    if away:
-        _stand_for(recording, away)
-        for export in away:
+    put_away_exports, stays = to_put_away(recording.exports, recording.tables, make_timestamp())
+    if put_away_exports:
+        _stand_for(recording, put_away_exports)
+        for export in put_away_exports:
             (recording.exports / export.name).unlink(missing_ok=True)
         _note(recording, "exports")
     return stays
 
 
-def _stand_for(recording: Recording, away: Sequence[PutAway]) -> None:
+def _stand_for(recording: Recording, put_away_exports: Sequence[PutAway]) -> None:
     """Let what was kept, once it is on the disk, stand for what is removed next."""
     for file in recording.tables.iterdir():
         if file.is_file():
             with file.open("rb") as stream:
                 os.fsync(stream.fileno())
-    note_put_away(recording.exports, *away)
+    note_put_away(recording.exports, *put_away_exports)
 
 
-def _note(recording: Recording, what: str) -> None:
-    before = recording.provenance().pruned
-    entry = f"{what} on {now()[:10]}"
-    if entry not in before.split("; "):
-        mark(recording, STAGE, "done", f"{before}; {entry}" if before else entry)
+def _note(recording: Recording, part: str) -> None:
+    earlier_notes = recording.provenance().pruning_note
+    entry = f"{part} on {make_timestamp()[:10]}"
+    if entry not in earlier_notes.split("; "):
+        mark(recording, STAGE, "done", f"{earlier_notes}; {entry}" if earlier_notes else entry)
 
 
 @dataclass(frozen=True)
 class Removed:
     """What was removed of a run, or would be: a bundle or exports, as `old` or for `room`.
 
-    `freed` is how many bytes less it holds; where exports went, their kept tables count against.
+    `freed_bytes` is how many bytes less it holds; where exports went, their kept tables count
+    against.
     """
 
     run: Path
@@ -325,7 +335,7 @@ class Pruned:
     dry: bool = False
 
     @property
-    def freed(self) -> int:
+    def freed_bytes(self) -> int:
         """How many bytes there are less."""
         return self.before - self.after
 
@@ -337,7 +347,7 @@ def prune(
     progress: Progress = quiet,
     *,
     dry: bool = False,
-    now: datetime | None = None,
+    current_time: datetime | None = None,
 ) -> Pruned:
     """Remove what is too old or too much: bundles first, then the XML of exports.
 
@@ -345,48 +355,48 @@ def prune(
     the limits hold for all together. What cannot be removed is reported, and the others go on.
     If `dry`, all is only reported; what the kept tables of exports will take counts as nothing.
     """
-    if limits.keep is None and limits.most is None:
+    if limits.keep is None and limits.max_bytes is None:
         raise UsageError(
             "Nothing says what may stay.", hint="Add --keep 30d, --max-size 50GB, or both."
         )
     for folder in folders:
         if not folder.is_dir():
             raise RecordingError(f"{folder} is no folder.", hint="Name one with runs or nights.")
-    where, moment = roots(folders), now or datetime.now(UTC)
+    root_folders, moment = roots(folders), current_time or datetime.now(UTC)
     progress("looking at the runs")
-    runs = [run for root in where for run in runs_below(root, moment)]
-    removals, kept = decide(runs, limits, moment, (protection or Protection()).reason)
-    before = size(where)
-    done = Pruned(before, before, dry=dry)
-    done.kept = [Stays(folder, why) for folder, why in kept.items()]
+    runs = [run for root in root_folders for run in runs_below(root, moment)]
+    removals, kept_reasons = decide(runs, limits, moment, (protection or Protection()).reason)
+    bytes_before = size(root_folders)
+    done = Pruned(bytes_before, bytes_before, dry=dry)
+    done.kept = [Stays(folder, cause) for folder, cause in kept_reasons.items()]
     for run in runs:
         _finish(run, done)
-    for run, kind, why in removals:
-        if why == "room" and done.after <= (limits.most or 0):
+    for run, kind, cause in removals:
+        if cause == "room" and done.after <= (limits.max_bytes or 0):
             break
         freed = size(run.parts[kind])
         if not dry:
             progress(f"pruning {run.folder.name}")
             remove = _remove_bundles if kind == "bundle" else _remove_exports
-            held = size([run.folder])
+            held_bytes = size([run.folder])
             with _removing(run, done), noting(run.folder, STAGE, begin=False):
                 stayed = remove(Recording(run.folder), run.parts[kind])
                 done.stayed += [Stays(path, reason) for path, reason in stayed.items()]
-            freed = held - size([run.folder])
+            freed = held_bytes - size([run.folder])
         done.after -= freed
         if freed:
-            done.removed.append(Removed(run.folder, kind, freed, why))
+            done.removed.append(Removed(run.folder, kind, freed, cause))
     if not dry:
-        done.after = size(where)
-    done.missing = 0 if limits.most is None else max(0, done.after - limits.most)
+        done.after = size(root_folders)
+    done.missing = 0 if limits.max_bytes is None else max(0, done.after - limits.max_bytes)
     return done
 
 
 def _finish(run: RunSeen, done: Pruned) -> None:
     for bundle in bundles(Recording(run.folder)):
-        left = trash(bundle)
-        if left.is_dir() and not left.is_symlink():
-            done.after -= size([left])
+        leftover = trash(bundle)
+        if leftover.is_dir() and not leftover.is_symlink():
+            done.after -= size([leftover])
             with _removing(run, done):
                 if not done.dry:
                     _delete(Recording(run.folder), bundle)

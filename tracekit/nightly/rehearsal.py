@@ -19,7 +19,7 @@ import numpy as np
 from tracekit.analysis import METRICS
 from tracekit.base import InconclusiveError, duration, least_pairs, percent, system
 from tracekit.compare import NORMAL_MAD, shift
-from tracekit.machine import Watch, busy_words, contaminated, find_busiest
+from tracekit.machine import Watch, busy_words, find_busiest, find_rejections
 from tracekit.nightly.gate.decision import changes
 from tracekit.nightly.history.night import Pair
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan
@@ -44,7 +44,8 @@ class PlantedMetric:
     `noise` is how far a pair deviates at 0 %, one deviation where changes add up; `unchanged` and
     `planted` are the changes measured at 0 % and at one threshold, for the worse above 0, with
     their 95 % intervals. `seen` is the share of sessions of the plan's pairs that would show a
-    slowdown of one threshold, `needed` how many pairs it takes for 95 %; None for more than 200.
+    slowdown of one threshold, `needed_pairs` how many pairs it takes for 95 %; None for more than
+    200.
     """
 
     metric: str
@@ -72,7 +73,7 @@ class Rehearsal:
     reason: str = ""
 
     @property
-    def needed(self) -> int | None:
+    def needed_pairs(self) -> int | None:
         """How many pairs all of its metrics take; None for too many, or where it is not known."""
         counts = [metric.needed for metric in self.metrics if metric.needed is not None]
         return max(counts) if counts and len(counts) == len(self.metrics) else None
@@ -86,8 +87,8 @@ def rehearse_plan(
     deadline = time.monotonic() + limit
     rehearsals: list[Rehearsal] = []
     for place, capture in enumerate(plan.captures):
-        left = deadline - time.monotonic()
-        share = left / (len(plan.captures) - place)
+        remaining_seconds = deadline - time.monotonic()
+        share = remaining_seconds / (len(plan.captures) - place)
         rehearsals.append(_rehearse(capture, plan, time.monotonic() + share, progress))
     return tuple(rehearsals)
 
@@ -108,7 +109,7 @@ def _rehearse(capture: Capture, plan: NightPlan, deadline: float, progress: Prog
     if not deciding:
         return replace(rehearsal, reason="no metric that turns measure decides")
     pairs: list[PlantedPair] = []
-    began = time.monotonic()
+    start = time.monotonic()
     with ExitStack() as stack:
         prepared = _prepare(capture, plan, deadline, stack)
         watch = stack.enter_context(Watch(capture.telemetry))
@@ -119,11 +120,11 @@ def _rehearse(capture: Capture, plan: NightPlan, deadline: float, progress: Prog
                 prepared, deciding[0].threshold, pairs=_MOST, watch=watch, calibrate=calibrate
             ):
                 pairs.append(pair)
-                if pair.plain.number < _MOST:
-                    progress(f"{capture.name}: pair {pair.plain.number + 1} of {_MOST}")
+                if pair.plain_pair.number < _MOST:
+                    progress(f"{capture.name}: pair {pair.plain_pair.number + 1} of {_MOST}")
         except InconclusiveError:  # the time is spent; the pairs before are whole
             pass
-    seconds = (time.monotonic() - began) / max(1, len(pairs))
+    seconds = (time.monotonic() - start) / max(1, len(pairs))
     return _judge(replace(rehearsal, measured=len(pairs), seconds=seconds), capture, plan, pairs)
 
 
@@ -141,21 +142,27 @@ def _prepare(
 def _judge(
     rehearsal: Rehearsal, capture: Capture, plan: NightPlan, pairs: Sequence[PlantedPair]
 ) -> Rehearsal:
-    looks = [look for pair in pairs for look in (pair.plain.before, pair.plain.after) if look]
-    reasons = [
-        contaminated(pair.plain.before, pair.plain.after, looks, plan.state) for pair in pairs
+    looks = [
+        look for pair in pairs for look in (pair.plain_pair.before, pair.plain_pair.after) if look
     ]
-    counting = [pair for pair, why in zip(pairs, reasons, strict=True) if not why]
+    reasons = [
+        find_rejections(pair.plain_pair.before, pair.plain_pair.after, looks, plan.state)
+        for pair in pairs
+    ]
+    counting = [pair for pair, reason in zip(pairs, reasons, strict=True) if not reason]
     rehearsal = replace(rehearsal, counting=len(counting))
-    least = least_pairs()
-    if len(pairs) < least:
-        each = duration(rehearsal.seconds * 1e9)
-        why = f"only {len(pairs)} pairs fit into the time, of {each} each; it takes {least}"
-        return replace(rehearsal, reason=why)
-    if len(counting) < least:
-        why = next(why[0] for why in reasons if why).rstrip(".")
+    minimum_pairs = least_pairs()
+    if len(pairs) < minimum_pairs:
+        pair_duration = duration(rehearsal.seconds * 1e9)
+        reason = (
+            f"only {len(pairs)} pairs fit into the time, of {pair_duration} each; it takes "
+            f"{minimum_pairs}"
+        )
+        return replace(rehearsal, reason=reason)
+    if len(counting) < minimum_pairs:
+        reason = next(why[0] for why in reasons if why).rstrip(".")
         who = busy_words(find_busiest())
-        rehearsal = replace(rehearsal, reason=f"{why}; {who}" if who else why)
+        rehearsal = replace(rehearsal, reason=f"{reason}; {who}" if who else reason)
         counting = list(pairs)
     metrics = (_judge_metric(metric, capture, counting) for metric in _deciding(capture))
     return replace(rehearsal, metrics=tuple(metric for metric in metrics if metric is not None))
@@ -166,10 +173,10 @@ def _judge_metric(
 ) -> PlantedMetric | None:
     better = gated.better or METRICS[gated.metric].better.value
     turn = -1 if better == "higher" else 1
-    unchanged = _changes([pair.plain for pair in pairs], gated, turn)
+    unchanged = _changes([pair.plain_pair for pair in pairs], gated, turn)
     planted = _changes([pair.planted for pair in pairs], gated, turn)
-    first, second = shift(unchanged), shift(planted)
-    if first is None or second is None:
+    first_interval, second = shift(unchanged), shift(planted)
+    if first_interval is None or second is None:
         return None
     middle = statistics.median(unchanged)
     noise = NORMAL_MAD * statistics.median(abs(change - middle) for change in unchanged)
@@ -180,8 +187,12 @@ def _judge_metric(
         gated.metric,
         gated.threshold,
         noise,
-        (math.expm1(first.middle), math.expm1(first.low), math.expm1(first.high)),
-        (math.expm1(second.middle), math.expm1(second.low), math.expm1(second.high)),
+        (
+            math.expm1(first_interval.middle),
+            math.expm1(first_interval.lower_bound),
+            math.expm1(first_interval.upper_bound),
+        ),
+        (math.expm1(second.middle), math.expm1(second.lower_bound), math.expm1(second.upper_bound)),
         chance_seen(noise, threshold, capture.pairs),
         next(enough, None),
     )
@@ -198,7 +209,7 @@ def chance_seen(noise: float, change: float, pairs: int) -> float:
     """
     draws = np.random.default_rng(1).normal(change, noise, (_DRAWS, pairs))
     intervals = (shift(session) for session in draws.tolist())
-    return sum(interval is not None and interval.low > 0 for interval in intervals) / _DRAWS
+    return sum(interval is not None and interval.lower_bound > 0 for interval in intervals) / _DRAWS
 
 
 def rehearsal_lines(rehearsal: Rehearsal) -> Iterator[str]:
@@ -225,17 +236,18 @@ def rehearsal_lines(rehearsal: Rehearsal) -> Iterator[str]:
 
 
 def _describe_change(change: tuple[float, float, float]) -> str:
-    middle, low, high = (f"{100 * value:+.1f}" for value in change)
-    return f"{middle} % [{low} … {high}]"
+    middle, lower_bound, upper_bound = (f"{100 * value:+.1f}" for value in change)
+    return f"{middle} % [{lower_bound} … {upper_bound}]"
 
 
 def _advice(rehearsal: Rehearsal) -> str:
     name = rehearsal.capture
-    needed = rehearsal.needed
+    needed = rehearsal.needed_pairs
     if needed is None:
-        most = _COUNTS[-1]
+        largest_count = _COUNTS[-1]
         return (
-            f"{name}: even {most} pairs do not suffice here. Let the machine be quiet, make `turn` "
+            f"{name}: even {largest_count} pairs do not suffice here. Let the machine be quiet, "
+            "make `turn` "
             "longer, or raise the threshold."
         )
     takes = duration(needed * rehearsal.seconds * 1e9)
@@ -250,7 +262,7 @@ def offered_lines(rehearsals: Sequence[Rehearsal]) -> list[str]:
     """Return the lines to put into a plan, of captures whose number of pairs is to be another."""
     lines: list[str] = []
     for rehearsal in rehearsals:
-        needed = rehearsal.needed
+        needed = rehearsal.needed_pairs
         if needed is not None and needed != rehearsal.planned and not rehearsal.reason:
             lines += ["[[nightly.capture]]", f'name = "{rehearsal.capture}"', f"pairs = {needed}"]
     return lines

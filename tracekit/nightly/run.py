@@ -14,7 +14,7 @@ from tracekit.base import (
 )
 from tracekit.machine import environment, git_commit, machine_name, window_words
 from tracekit.nightly.captures import Carrier, Session
-from tracekit.nightly.dry_run import only
+from tracekit.nightly.dry_run import select_captures
 from tracekit.nightly.folder import Keeper, NightFolder, make_output, night_id
 from tracekit.nightly.gate.drift import anchors_due, with_drift, with_previous
 from tracekit.nightly.gate.judge import advise, night_outcome
@@ -23,7 +23,7 @@ from tracekit.nightly.history.night import KINDS, Night
 from tracekit.nightly.memory import HistoryKeeper, Recalled
 from tracekit.nightly.plan.plan import Capture, NightPlan, relative
 from tracekit.nightly.schedule.job import rotate_log
-from tracekit.nightly.schedule.running import awake, enforced, only_one
+from tracekit.nightly.schedule.running import awake, enforce_budget, only_one
 from tracekit.nightly.session.worktree import kind_of
 from tracekit.nightly.trend.course import cost_of
 from tracekit.record import Progress, choose, quiet
@@ -51,7 +51,7 @@ def run_night(
     *,
     captures: Sequence[str] | None = None,
     keep: bool = True,
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     progress: Progress = quiet,
     session: Session | None = None,
 ) -> Night:
@@ -65,22 +65,25 @@ def run_night(
     the next night or `tracekit history sync` adds it to the history.
     """
     system.require_processes("A night")
-    chosen = only(plan, captures).captures if captures else plan.captures
+    chosen = select_captures(plan, captures).captures if captures else plan.captures
     with ExitStack() as stack:
         remark = stack.enter_context(only_one(plan))
         rotate_log(plan.output)
-        begun = now()
-        first = replace(_first(plan, begun, chosen), kept=keep)
-        memory = HistoryKeeper(plan, first.machine, keep)
-        recalled = memory.recall(chosen, begun)
-        chosen = [with_previous(each, recalled.series, plan.file.parent) for each in chosen]
-        folder = NightFolder(make_output(plan.output / first.id))
+        night_start = clock()
+        initial_night = replace(_begin_night(plan, night_start, chosen), kept=keep)
+        memory = HistoryKeeper(plan, initial_night.machine, keep)
+        recalled = memory.recall(chosen, night_start)
+        chosen = [
+            with_previous(chosen_capture, recalled.series, plan.file.parent)
+            for chosen_capture in chosen
+        ]
+        folder = NightFolder(make_output(plan.output / initial_night.id))
         remarks = (*recalled.remarks, *filter(None, [remark]))
-        first = replace(first, folder=memory.place_of(folder), warnings=remarks)
-        keeper = Keeper(folder, first)
+        initial_night = replace(initial_night, folder=memory.place_of(folder), warnings=remarks)
+        keeper = Keeper(folder, initial_night)
         stack.enter_context(awake())
         deadline = time.monotonic() + plan.budget
-        stack.enter_context(enforced(plan.budget))
+        stack.enter_context(enforce_budget(plan.budget))
         moving = {capture.name: capture for capture in chosen if _moves(capture, plan)}
         # What was accepted of one that moves along is where its chain begins.
         expected = {name: value for name, value in recalled.accepted.items() if name not in moving}
@@ -95,12 +98,14 @@ def run_night(
                 carrier.captures = anchors
                 carrier.carry_out()
         except BaseException:
-            night = _ended(carrier, recalled, chosen, now())
-            if lost := memory.remember(night, folder, now(), make=bool(recalled.lost)):
-                log.warning("%s %s", lost.message, lost.hint)
+            night = _end_night(carrier, recalled, chosen, clock())
+            if storage_error := memory.remember(
+                night, folder, clock(), make=bool(recalled.history_error)
+            ):
+                log.warning("%s %s", storage_error.message, storage_error.hint)
             raise
-        night = _ended(carrier, recalled, chosen, now())
-        not_kept = memory.remember(night, folder, now(), make=bool(recalled.lost))
+        night = _end_night(carrier, recalled, chosen, clock())
+        not_kept = memory.remember(night, folder, clock(), make=bool(recalled.history_error))
     if carrier.interrupted:
         also = f" {not_kept.message} {not_kept.hint}" if not_kept else ""
         raise InterruptedRunError(
@@ -112,17 +117,19 @@ def run_night(
     return night
 
 
-def _ended(carrier: Carrier, recalled: Recalled, chosen: Sequence[Capture], now: datetime) -> Night:
+def _end_night(
+    carrier: Carrier, recalled: Recalled, chosen: Sequence[Capture], end_time: datetime
+) -> Night:
     """Judge the night as a whole, and write its document a last time."""
     plan, keeper = carrier.plan, carrier.keeper
-    if recalled.lost:
+    if recalled.history_error:
         night = withhold(keeper.night, chosen)
     else:
         # What others read names no one's folders.
         home = plan.file.parent
         folders = {capture.name: relative(capture.workloads, home) for capture in chosen}
         night = with_drift(keeper.night, recalled.series, recalled.accepted, folders)
-    night = replace(night, ended=_stamp(now), partial=carrier.partial)
+    night = replace(night, ended=_stamp(end_time), partial=carrier.partial)
     outcome, reason = night_outcome(night.entries, partial=night.partial)
     night = replace(night, outcome=outcome, reason=reason)
     keeper.save(night)
@@ -135,19 +142,19 @@ def _moves(capture: Capture, plan: NightPlan) -> bool:
     return False
 
 
-def _first(plan: NightPlan, begun: datetime, chosen: Sequence[Capture]) -> Night:
+def _begin_night(plan: NightPlan, night_start: datetime, chosen: Sequence[Capture]) -> Night:
     facts, recorders = environment(), dict[str, None]()
-    for asked in (capture.recorder for capture in chosen if capture.traced):
+    for recorder_choice in (capture.recorder for capture in chosen if capture.traced):
         try:
-            recorders[choose(asked).name] = None
+            recorders[choose(recorder_choice).name] = None
         except TracekitError:  # the capture fails, and says why
-            recorders[asked] = None
+            recorders[recorder_choice] = None
     facts |= {"recorder": ", ".join(recorders)} if recorders else {}
     return Night(
-        id=night_id(begun),
+        id=night_id(night_start),
         plan=plan.name,
         machine=plan.machine or machine_name(facts),
-        started=_stamp(begun),
+        started=_stamp(night_start),
         digest=plan.digest,
         environment=facts,
         commit=git_commit(plan.file.parent),

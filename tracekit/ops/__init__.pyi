@@ -5,7 +5,7 @@ from .attention.dense import causal_mask as causal_mask
 from .attention.dense import dense_problem as dense_problem
 from .attention.dense import dense_traffic as dense_traffic
 from .attention.dense import draw_dense as draw_dense
-from .attention.dense import gathered as gathered
+from .attention.dense import gather_pages as gather_pages
 from .attention.dense import gathered_traffic as gathered_traffic
 from .attention.dense import largest_dense_error as largest_dense_error
 from .attention.dense import naive_attention as naive_attention
@@ -47,7 +47,7 @@ from .kernels import CallTraffic as CallTraffic
 from .kernels import require_memory as require_memory
 from .kernels import specializations as specializations
 from .norm import NormProblem as NormProblem
-from .norm import compiled as compiled
+from .norm import apply_compiled as apply_compiled
 from .norm import draw_norm_problem as draw_norm_problem
 from .norm import error_of as error_of
 from .norm import fused_kernel as fused_kernel

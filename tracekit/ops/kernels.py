@@ -9,18 +9,18 @@ from typing import Any
 import mlx.core as mx
 import psutil
 
-from tracekit.base import ToolError, UsageError, shipped
+from tracekit.base import ToolError, UsageError, find_shipped_folder
 from tracekit.workload import Work
 
 _SMALLER = "Take shorter or fewer sequences, or fewer heads."
 
 
-def require_memory(needed: int, what: str, hint: str = _SMALLER) -> None:
-    """Raise UsageError, with a hint, if `what` takes more bytes than this machine has."""
+def require_memory(needed: int, name: str, hint: str = _SMALLER) -> None:
+    """Raise UsageError, with a hint, if `name` takes more bytes than this machine has."""
     there = psutil.virtual_memory().total
     if needed > there:
         raise UsageError(
-            f"{what} takes {needed / 1e9:.1f} GB; this machine has {there / 1e9:.1f} GB.",
+            f"{name} takes {needed / 1e9:.1f} GB; this machine has {there / 1e9:.1f} GB.",
             hint=hint,
         )
 
@@ -71,10 +71,13 @@ class CallTraffic:
         """Floating-point operations for each byte that memory must move."""
         return self.flops / (self.unique + self.written)
 
-    def plus(self, read: int, written: int) -> "CallTraffic":
+    def plus(self, read: int, bytes_written: int) -> "CallTraffic":
         """Return the traffic of a call that reads and writes so many bytes more, each once."""
         return replace(
-            self, read=self.read + read, unique=self.unique + read, written=self.written + written
+            self,
+            read=self.read + read,
+            unique=self.unique + read,
+            written=self.written + bytes_written,
         )
 
     def work(self, tokens: int, dispatches: int | None = None) -> Work:
@@ -123,7 +126,7 @@ class KernelSource:
         The scheme is MLX's since 0.32.1: `s` follows the type of a scalar.
         """
         dtypes = [dtype for _, dtype in outputs]
-        made = self.kernel()(
+        arrays = self.kernel()(
             inputs=list(inputs),
             template=list(template),
             grid=grid,
@@ -135,7 +138,7 @@ class KernelSource:
         types = [_type_of(value) for value in inputs] + [METAL_TYPES[dtype] for dtype in dtypes]
         name = "_".join([f"custom_kernel_{self.stem}_", *values, *types])
         _launched.add(name)
-        return made, name
+        return arrays, name
 
 
 def _type_of(value: Any) -> str:
@@ -154,7 +157,7 @@ def specializations() -> frozenset[str]:
 
 @lru_cache(maxsize=64)  # each emulation has a factory of its own
 def _built(factory: Callable[..., Any], source: KernelSource) -> Any:
-    text = (shipped("kernels") / f"{source.stem}.metal").read_text()
+    text = (find_shipped_folder("kernels") / f"{source.stem}.metal").read_text()
     header, _, body = text.partition(_BODY)
     return factory(
         name=source.stem,
@@ -165,7 +168,7 @@ def _built(factory: Callable[..., Any], source: KernelSource) -> Any:
     )
 
 
-def padded(array: mx.array) -> mx.array:
+def pad_buffer(array: mx.array) -> mx.array:
     """Make an array long enough for `device` memory, flat if it was not; a no-op if it is."""
     if array.size >= LEAST_BUFFER:
         return array

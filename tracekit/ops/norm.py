@@ -12,7 +12,7 @@ from tracekit.ops.kernels import (
     KernelSource,
     check_dtypes,
     needing_metal,
-    padded,
+    pad_buffer,
     require_memory,
     take_axes,
 )
@@ -91,10 +91,10 @@ def reference(x: Floats, gain: Floats, weight: Floats, eps: float) -> Floats:
     return (x / rms * gain) @ weight.T
 
 
-def error_of(problem: NormProblem, out: mx.array) -> float:
-    """Return the relative error of `out`, of the row where it is largest; NaN counts as inf."""
+def error_of(problem: NormProblem, output: mx.array) -> float:
+    """Return the relative error of `output`, of the row where it is largest; NaN counts as inf."""
     x, gain, weight = (as_float64(array) for array in (problem.x, problem.gain, problem.weight))
-    return relative_error(as_float64(out), reference(x, gain, weight, problem.eps))
+    return relative_error(as_float64(output), reference(x, gain, weight, problem.eps))
 
 
 def separate(problem: NormProblem) -> mx.array:
@@ -105,7 +105,7 @@ def separate(problem: NormProblem) -> mx.array:
     return mx.fast.rms_norm(problem.x, problem.gain, problem.eps) @ problem.weight.T
 
 
-def compiled(problem: NormProblem) -> mx.array:
+def apply_compiled(problem: NormProblem) -> mx.array:
     """Do both in one function of `mx.compile`, which merges what is element-wise.
 
     It is no fused kernel: the multiplication stays an op of its own.
@@ -171,14 +171,14 @@ def fused_kernel(problem: NormProblem) -> mx.array:
     """
     tile = tile_of(problem)
     across = -(-problem.outputs // tile.columns)
-    with needing_metal("`tracekit.ops.norm.compiled` does the same with MLX's own ops."):
-        arrays = [padded(array) for array in (problem.x, problem.gain, problem.weight)]
+    with needing_metal("`tracekit.ops.norm.apply_compiled` does the same with MLX's own ops."):
+        arrays = [pad_buffer(array) for array in (problem.x, problem.gain, problem.weight)]
         sizes = {"ROWS": tile.rows, "COLUMNS": COLUMNS, "VEC": tile.vec, "SIMDGROUPS": SIMDGROUPS}
-        (out,), _ = _SOURCE.launch(
+        (output,), _ = _SOURCE.launch(
             [*arrays, problem.rows, problem.dims, problem.outputs, float(problem.eps)],
             [("T", problem.dtype), *sizes.items()],
             (across * SIMDGROUPS * LANES, -(-problem.rows // tile.rows), 1),
             SIMDGROUPS * LANES,
             [((problem.rows, problem.outputs), problem.dtype)],
         )
-    return out
+    return output

@@ -2,10 +2,10 @@ from .direct_reading import Xml as Xml
 from .direct_reading import export as export
 from .direct_reading import rows_of_target as rows_of_target
 from .doctor.examine import Diagnosis as Diagnosis
-from .doctor.examine import advised as advised
 from .doctor.examine import examine as examine
 from .doctor.examine import known_of as known_of
 from .doctor.examine import probe_machine as probe_machine
+from .doctor.examine import resolve_plan as resolve_plan
 from .doctor.surroundings import DoctorSurroundings as DoctorSurroundings
 from .event_export import export_workload_events as export_workload_events
 from .event_export import trace_clock as trace_clock
@@ -14,9 +14,9 @@ from .imports import bring as bring
 from .imports import choose_run as choose_run
 from .imports import recordings_of as recordings_of
 from .imports import run_and_targets as run_and_targets
+from .observe import find_ignored_options as find_ignored_options
 from .observe import observe as observe
 from .observe import request_for as request_for
-from .observe import unheeded as unheeded
 from .opening import What as What
 from .opening import opening as opening
 from .opening import perform as perform

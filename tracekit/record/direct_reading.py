@@ -24,8 +24,8 @@ from tracekit.base import (
     Recording,
     ToolError,
     TracekitError,
+    make_timestamp,
     notes_folder,
-    now,
     save,
 )
 from tracekit.record.recorder import Progress
@@ -44,13 +44,13 @@ from tracekit.tables import (
     Toc,
     TocRun,
     collecting,
+    find_recorded_run,
     note_direct,
-    opened,
-    own,
+    open_bundle,
     places_of,
     read_flat,
     read_toc,
-    wanted,
+    select_tables,
     write_toc,
 )
 
@@ -78,19 +78,21 @@ class KnownBundles:
     tables: Mapping[str, Checked] = field(default_factory=dict[str, Checked])
     format: int = FORMAT
 
-    def of(self, store: TableStore) -> Checked | None:
+    def find_checked_table(self, store: TableStore) -> Checked | None:
         """Return how the comparison of a table came out; None where it was not compared.
 
         A comparison of a table without rows says nothing of one with rows.
         """
-        known = self.tables.get(shape(store))
-        unknown = known is None or (store.rows and not known.rows and not known.difference)
-        return None if unknown else known
+        checked_table = self.tables.get(shape(store))
+        unknown = checked_table is None or (
+            store.rows and not checked_table.rows and not checked_table.difference
+        )
+        return None if unknown else checked_table
 
     def difference(self, store: TableStore) -> str:
         """Return how a direct read differs from an export, empty where it does not."""
-        known = self.of(store)
-        return known.difference if known else ""
+        checked_table = self.find_checked_table(store)
+        return checked_table.difference if checked_table else ""
 
 
 _Note = TypeVar("_Note", KnownBundles, Capabilities)
@@ -105,10 +107,10 @@ def shape(store: TableStore) -> str:
     return f"{store.schema} {blake2b(columns.encode(), digest_size=8).hexdigest()}"
 
 
-def note_file(where: Path, name: str, *parts: str) -> Path:
+def note_file(folder: Path, name: str, *parts: str) -> Path:
     """Return the file of a note on the given builds and chip."""
     words = (re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-.") or "unknown" for part in parts)
-    return where / f"{name}-{'_'.join(words)}.json"
+    return folder / f"{name}-{'_'.join(words)}.json"
 
 
 def read_note(file: Path, blank: _Note) -> _Note:
@@ -123,15 +125,15 @@ def read_note(file: Path, blank: _Note) -> _Note:
     return note if note.format == blank.format else blank
 
 
-def recall(build: str, where: Path) -> KnownBundles:
+def recall(build: str, folder: Path) -> KnownBundles:
     """Return what is known of a build; what cannot be read, or is of a newer form, is forgotten."""
-    return read_note(note_file(where, _NOTE, build), KnownBundles(build))
+    return read_note(note_file(folder, _NOTE, build), KnownBundles(build))
 
 
 MOST_ROWS = 50_000
 
 
-def compare(export: Path, table: Stored, toc: Toc, most: int = MOST_ROWS) -> tuple[int, str]:
+def compare(export: Path, table: Stored, toc: Toc, max_rows: int = MOST_ROWS) -> tuple[int, str]:
     """Compare the first rows of a table in a bundle with what xctrace wrote of it.
 
     Returns how many were compared, and the first difference in words; empty if there was none.
@@ -146,16 +148,16 @@ def compare(export: Path, table: Stored, toc: Toc, most: int = MOST_ROWS) -> tup
         return 0, f"it cannot be read directly: {error.message.rstrip('.')}"
     if direct.notes.damage:
         return 0, f"it cannot be read directly: {direct.notes.damage[0]}"
-    theirs, ours = _cells(exported, most), _cells(direct, most)
+    theirs, ours = _cells(exported, max_rows), _cells(direct, max_rows)
     if list(theirs) != list(ours):
         left, right = (", ".join(map(str, table)) for table in (ours, theirs))
         return 0, f"its columns are {left}, exported {right}"
     rows = min(len(theirs), len(ours))
     for name in ours:
         left, right = ours[name][:rows], theirs[name][:rows]
-        same = (left == right) | (left.isna() & right.isna())
-        if not same.all():
-            place = int(same.argmin())
+        equal_cells = (left == right) | (left.isna() & right.isna())
+        if not equal_cells.all():
+            place = int(equal_cells.argmin())
             words = f"{_word(left.iloc[place])} directly, {_word(right.iloc[place])} exported"
             return rows, f"row {place + 1}, {name}: {words}"
     if len(theirs) != len(ours):
@@ -163,12 +165,12 @@ def compare(export: Path, table: Stored, toc: Toc, most: int = MOST_ROWS) -> tup
     return rows, ""
 
 
-def _cells(flat: Flat, most: int) -> pd.DataFrame:
+def _cells(flat: Flat, max_rows: int) -> pd.DataFrame:
     """Return the first rows, None where there is nothing; stacks in words, not in numbers.
 
     Two readers may number stacks otherwise.
     """
-    frame = flat.frame[:most].astype(object)
+    frame = flat.frame[:max_rows].astype(object)
     frame = frame.where(frame.notna(), None)
     stacks, frames = flat.symbols.stacks["frames"], flat.symbols.frames.drop_columns(["frame"])
     for name in filter(lambda name: name.endswith(".stack"), flat.names):
@@ -195,10 +197,10 @@ def check(
     `memory` is what was known of the build of Xcode that recorded `run`, and is kept.
     """
     toc = read_toc(recording.toc_file)
-    before = memory
+    initial_memory = memory
     for store, file in _pairs(run, toc, schemas):
         export = recording.exports / file
-        if memory.of(store) is None and export.exists():
+        if memory.find_checked_table(store) is None and export.exists():
             table = Stored(recording.bundle, run.number, store.number)
             try:
                 with collecting():  # both are read again for what is wanted of them
@@ -206,9 +208,9 @@ def check(
             except InputError as error:
                 log.info("%s is not compared: %s", export.name, error)
                 continue
-            checked = Checked(store.schema, rows, now(), difference)
+            checked = Checked(store.schema, rows, make_timestamp(), difference)
             memory = replace(memory, tables={**memory.tables, shape(store): checked})
-    if memory is not before:
+    if memory is not initial_memory:
         try:
             save(note_file(notes_folder(), _NOTE, memory.build), memory)
         except TracekitError as error:
@@ -220,7 +222,7 @@ def _pairs(run: BundleRun, toc: Toc, schemas: frozenset[str]) -> Iterator[tuple[
     """Yield tables of the bundle with the files of their exports, the smallest tables first."""
     listed = (of_toc for of_toc in toc.runs if of_toc.number == run.number)
     of_toc = next(listed, TocRun(run.number))
-    files = {file.index: file.file for file in wanted(of_toc, schemas)}
+    files = {file.index: file.file for file in select_tables(of_toc, schemas)}
     places = places_of(run, toc)
     # Of tables of one form, one is compared: a small one, but one with rows.
     for store in sorted(run.stores, key=lambda store: (not store.rows, store.rows)):
@@ -230,20 +232,28 @@ def _pairs(run: BundleRun, toc: Toc, schemas: frozenset[str]) -> Iterator[tuple[
 
 
 def notes_on(
-    run: BundleRun, memory: KnownBundles, asked: frozenset[str], exported: Collection[str]
+    run: BundleRun,
+    memory: KnownBundles,
+    requested_schemas: frozenset[str],
+    exported: Collection[str],
 ) -> tuple[str, ...]:
     """Say which tables that were asked for differ from exports, and which were never compared.
 
     Those that were `exported` are named only where they differ.
     """
-    stores = [store for store in run.stores if store.schema in asked]
-    differing = {store.schema: why for store in stores if (why := memory.difference(store))}
+    stores = [store for store in run.stores if store.schema in requested_schemas]
+    differing = {
+        store.schema: difference for store in stores if (difference := memory.difference(store))
+    }
     lines = [
-        f"{schema} is read otherwise than xctrace exports it ({why}): only its export is used, "
+        f"{schema} is read otherwise than xctrace exports it ({difference}): only its export is "
+        "used, "
         f"which `tracekit export` writes. {_REPORT}"
-        for schema, why in differing.items()
+        for schema, difference in differing.items()
     ]
-    new = {store.schema for store in stores if store.rows and memory.of(store) is None}
+    new = {
+        store.schema for store in stores if store.rows and memory.find_checked_table(store) is None
+    }
     if names := ", ".join(sorted(new.difference(exported))):
         build = f" of build {memory.build}" if memory.build else ""
         lines.append(f"Read directly, and never compared with an export{build}: {names}.")
@@ -262,7 +272,7 @@ def rows_of_target(
     """
     targets = frozenset(pids)
     try:
-        run = own(recording)
+        run = find_recorded_run(recording)
         place = Choice(None if run is None else run.number)
         rows = Tables(recording.exports, targets, recording.tables, place).get("gpu_intervals")
         if rows is None:  # nothing was exported yet
@@ -277,11 +287,11 @@ def rows_of_target(
     if rows.empty:
         return False, (exporting.NO_ROWS,)
     numbers = ", ".join(map(str, sorted(pids)))
-    said = (
+    warning = (
         f"{exporting.GPU_INTERVALS} has rows of other processes only: no GPU work of the target "
         f"(process {numbers}) was recorded. See whether the target was awake and used Metal."
     )
-    return False, (said,)
+    return False, (warning,)
 
 
 def export(
@@ -300,15 +310,15 @@ def export(
     where it can neither be exported nor be read directly.
     """
     try:
-        bundle = opened(recording.bundle)
+        bundle = open_bundle(recording.bundle)
     except InputError as error:
         (recording.exports / DIRECT_NOTE).unlink(missing_ok=True)
-        said = recorder.export(recording, progress, choose=choose)
-        return (*said, f"{error.message} Its tables were exported instead.")
+        warnings = recorder.export(recording, progress, choose=choose)
+        return (*warnings, f"{error.message} Its tables were exported instead.")
     recording.exports.mkdir(parents=True, exist_ok=True)
     if not recording.toc_file.exists():
         write_toc(bundle, recording.toc_file)
-    toc_run = own(recording) or TocRun(bundle.runs[-1].number)
+    toc_run = find_recorded_run(recording) or TocRun(bundle.runs[-1].number)
     run = next((run for run in bundle.runs if run.number == toc_run.number), bundle.runs[-1])
     memory = recall(read_version(toc_run.instruments_version).build, notes_folder())
     here = frozenset(table.schema for table in run.tables)
@@ -318,18 +328,20 @@ def export(
         table.schema for table in run.tables if not isinstance(table, TableStore) or table.rows
     }
     empty = (there & here) - filled
-    asked = (choose(there) | choose(there - empty) | {exporting.TIME_INFO}) & there
-    exported = _exported(asked, run, memory, xml)
-    said: tuple[str, ...] = ()
+    requested_schemas = (choose(there) | choose(there - empty) | {exporting.TIME_INFO}) & there
+    exported = _choose_exported(requested_schemas, run, memory, xml)
+    warnings: tuple[str, ...] = ()
     if exported:
         directly = there - exported
-        seen = exporting.SeenTables(directly - empty, directly & empty)
+        seen_tables = exporting.SeenTables(directly - empty, directly & empty)
         try:
-            said = recorder.export(recording, progress, choose=exporting.only(exported), seen=seen)
+            warnings = recorder.export(
+                recording, progress, choose=exporting.choose_only(exported), seen_tables=seen_tables
+            )
         except ToolError as error:
             if xml == "asked":
                 raise
-            said = (f"Nothing was exported; the bundle is read directly: {error.message}",)
+            warnings = (f"Nothing was exported; the bundle is read directly: {error.message}",)
         progress("comparing exports with the bundle")
         memory = check(recording, run, memory, exported)
     differing = {store.schema for store in run.stores if memory.difference(store)}
@@ -337,25 +349,32 @@ def export(
     name = str(place.resolve()) if place.is_symlink() else f"../{place.name}"
     read = tuple(sorted(there - differing)) if differing else None
     note_direct(recording.exports, Direct(name, read))
-    files = wanted(toc_run, exported)
-    written = {file.schema for file in files if (recording.exports / file.file).exists()}
-    absent = (f"The recording has no table {name}." for name in sorted(choose(there) - there))
+    files = select_tables(toc_run, exported)
+    exported_schemas = {file.schema for file in files if (recording.exports / file.file).exists()}
+    absence_warnings = (
+        f"The recording has no table {name}." for name in sorted(choose(there) - there)
+    )
     # An export says itself of all tables what is lacking.
-    lack = () if exported else exporting.lacking(toc_run, set(there - empty), set(empty))
-    return (*said, *absent, *lack, *notes_on(run, memory, asked, written))
+    lack = () if exported else exporting.find_missing_data(toc_run, set(there - empty), set(empty))
+    return (
+        *warnings,
+        *absence_warnings,
+        *lack,
+        *notes_on(run, memory, requested_schemas, exported_schemas),
+    )
 
 
-def _exported(
-    asked: frozenset[str], run: BundleRun, memory: KnownBundles, xml: Xml
+def _choose_exported(
+    requested_schemas: frozenset[str], run: BundleRun, memory: KnownBundles, xml: Xml
 ) -> frozenset[str]:
     """Return which of the tables that are asked for are exported."""
     if xml != "unchecked":
-        return asked if xml == "asked" else frozenset()
+        return requested_schemas if xml == "asked" else frozenset()
     unequal = {
         table.schema
         for table in run.tables
         if not isinstance(table, TableStore)
-        or (known := memory.of(table)) is None
-        or known.difference
+        or (checked_table := memory.find_checked_table(table)) is None
+        or checked_table.difference
     }
-    return asked - ({table.schema for table in run.tables} - unequal)
+    return requested_schemas - ({table.schema for table in run.tables} - unequal)

@@ -56,24 +56,24 @@ def align(
     epoch = _epoch(start_date)
     if epoch is None:
         return {}
-    known: dict[str, Any] = {"source": START_DATE, "epoch": epoch}
+    clock: dict[str, Any] = {"source": START_DATE, "epoch": epoch}
     if not anchors:
-        return known
+        return clock
     offsets = [anchor.epoch - anchor.monotonic for anchor in anchors]
     near = min(anchors, key=lambda anchor: abs(anchor.epoch - epoch))
     origin = near.monotonic + epoch - near.epoch
     uncertainty = _MILLISECOND + max(offsets) - min(offsets)
-    known |= {"origin": origin, "uncertainty": uncertainty}
+    clock |= {"origin": origin, "uncertainty": uncertainty}
     if info is None:
-        return known
+        return clock
     apart = abs(info - origin)
-    known["difference"] = info - origin
+    clock["difference"] = info - origin
     if apart <= _AGREED + uncertainty:
-        return known | {"source": TIME_INFO, "origin": info, "uncertainty": apart}
+        return clock | {"source": TIME_INFO, "origin": info, "uncertainty": apart}
     if apart <= _MISREAD:
-        said = "states another moment than the start-date"
-        return known | {"uncertainty": apart, "time_info": said}
-    return known | {"time_info": "left aside: it fits no moment of the run"}
+        remark = "states another moment than the start-date"
+        return clock | {"uncertainty": apart, "time_info": remark}
+    return clock | {"time_info": "left aside: it fits no moment of the run"}
 
 
 def _epoch(date: str) -> int | None:
@@ -83,8 +83,8 @@ def _epoch(date: str) -> int | None:
         return None
     if moment.tzinfo is None:
         return None
-    whole = moment.replace(microsecond=0)
-    return int(whole.timestamp()) * 1_000_000_000 + moment.microsecond * 1000
+    whole_second = moment.replace(microsecond=0)
+    return int(whole_second.timestamp()) * 1_000_000_000 + moment.microsecond * 1000
 
 
 def export_workload_events(recording: Recording) -> tuple[str, ...]:
@@ -121,13 +121,15 @@ def trace_clock(recording: Recording, run: TocRun) -> dict[str, Any]:
         rows = None
     if rows is None or rows.empty:
         return align(run.start_date, anchors)
-    first = rows.iloc[0].fillna("")
-    info = time_info(first["absolute"], first["timebase"])
-    known = align(run.start_date, anchors, info)
-    if info is None and "origin" in known:
-        said = f"mabs-epoch {first['absolute']!r}, timebase-info {first['timebase']!r}"
-        known["time_info"] = f"not read: {said}"
-    return known
+    first_row = rows.iloc[0].fillna("")
+    info = time_info(first_row["absolute"], first_row["timebase"])
+    clock = align(run.start_date, anchors, info)
+    if info is None and "origin" in clock:
+        printed_values = (
+            f"mabs-epoch {first_row['absolute']!r}, timebase-info {first_row['timebase']!r}"
+        )
+        clock["time_info"] = f"not read: {printed_values}"
+    return clock
 
 
 _UNLAID = "is left out: it cannot be laid on the trace's time, as the trace names no beginning."

@@ -11,7 +11,7 @@ from tracekit.base import (
     StopPolicy,
     ToolError,
     UsageError,
-    now,
+    make_timestamp,
     stage,
     system,
 )
@@ -24,7 +24,7 @@ from tracekit.workload import (
     Plan,
     Spec,
     check,
-    claimed,
+    claim_folder,
     command,
     kept_unless_misused,
     require_place,
@@ -35,7 +35,7 @@ from tracekit.workload import (
 class FrameTimeouts:
     """Seconds to wait: for the whole capture, and for an end that was asked for."""
 
-    whole: float = 1800
+    capture: float = 1800
     leave: float = 20
 
 
@@ -58,7 +58,7 @@ def capture_gpu(
     """
     _check(plan)
     require_place(plan)
-    recording = claimed(plan.output, plan.name, _provenance(plan))
+    recording = claim_folder(plan.output, plan.name, _provenance(plan))
     with kept_unless_misused(recording), stage(recording, "record"):
         _capture(plan, recording, progress, timeouts)
     return recording
@@ -71,14 +71,14 @@ def _check(plan: Plan) -> None:
             "--gputrace captures a workload: the program itself must begin and end the capture.",
             hint="Name one with --workload; `tracekit workloads` lists them.",
         )
-    given = {
+    given_options = {
         "--recorder": plan.recorder != Plan.recorder,
         "--method": plan.method != Plan.method,
         "--counters": plan.counters == "on",
         "--template": plan.templates != Plan.templates,
         "--time-limit": plan.time_limit != Plan.time_limit,
     }
-    unheeded = [option for option, is_given in given.items() if is_given]
+    unheeded = [option for option, is_given in given_options.items() if is_given]
     if unheeded:
         raise UsageError(
             f"--gputrace takes the place of a recording, so {', '.join(unheeded)} has no meaning.",
@@ -88,18 +88,22 @@ def _check(plan: Plan) -> None:
 
 def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: FrameTimeouts) -> None:
     gputrace, repeats = recording.gputrace.resolve(), plan.repeats or STEPS
-    spec = Spec.of(plan, recording, repeats=repeats, seconds=None, lifeline=True, gputrace=gputrace)
+    spec = Spec.from_plan(
+        plan, recording, repeats=repeats, seconds=None, lifeline=True, gputrace=gputrace
+    )
     spec.save(recording.spec_file)
     argv = command(recording.spec_file.resolve())
-    begun = replace(recording.provenance(), command_lines=((f"{SWITCH}=1", *argv),), started=now())
-    recording.save_provenance(begun)
+    initial_provenance = replace(
+        recording.provenance(), command_lines=((f"{SWITCH}=1", *argv),), started=make_timestamp()
+    )
+    recording.save_provenance(initial_provenance)
     # The worker's standard input is a pipe from us, which ends with us, and the worker with it.
     policy = StopPolicy(((0, timeouts.leave), (system.SIGKILL, 5.0)), lifeline=True)
     env = own_environment({}) | {SWITCH: "1"}  # Metal reads it when a process starts
     child = start_worker(argv, policy, env, recording)
     try:
         progress("preparing, warming up and capturing; writing it can take minutes")
-        late = not child.wait(timeouts.whole)
+        late = not child.wait(timeouts.capture)
     finally:
         child.stop()
         child.clean_up()
@@ -108,26 +112,26 @@ def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: Fra
     recording.save_provenance(
         replace(
             provenance,
-            ended=now(),
+            ended=make_timestamp(),
             targets=(Process(report.pid, report.process),) if report.pid else (),
             warnings=tuple(dict.fromkeys((*provenance.warnings, *report.warnings))),
         )
     )
     if late:
-        raise ToolError(f"The capture was not done within {timeouts.whole:g} s and was ended.")
+        raise ToolError(f"The capture was not done within {timeouts.capture:g} s and was ended.")
     if report.state == "interrupted":
         raise KeyboardInterrupt("the workload was asked to stop")
     if report.exit_code == UsageError.exit_code:
         raise UsageError(report.error, report.hint)
     if report.state != "done" or not recording.gputrace.exists():
-        why = report.error or f"The workload ended, but left no {recording.gputrace}."
-        raise ToolError(f"Nothing was captured. {why}", report.hint)
+        reason = report.error or f"The workload ended, but left no {recording.gputrace}."
+        raise ToolError(f"Nothing was captured. {reason}", report.hint)
 
 
 def _provenance(plan: Plan) -> Provenance:
     return Provenance(
         tracekit=version("tracekit"),
-        created=now(),
+        created=make_timestamp(),
         recorder=GPUTRACE,
         workload=plan.workload.name if plan.workload else "",
         parameters=dict(plan.parameters),

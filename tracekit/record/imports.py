@@ -21,9 +21,9 @@ from tracekit.base import (
     RecordingError,
     ToolError,
     UsageError,
+    make_timestamp,
     making,
     noting,
-    now,
     remedy,
     some_of,
     stage,
@@ -31,7 +31,7 @@ from tracekit.base import (
 )
 from tracekit.record.host.exports import write_rows
 from tracekit.record.recorder import Progress
-from tracekit.record.recorders import choose, judged
+from tracekit.record.recorders import choose, choose_used_schemas
 from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.tool import find_xctrace
 from tracekit.tables import (
@@ -48,13 +48,13 @@ from tracekit.tables import (
     is_xcode_counters,
     leave_in_place,
     losses_of_run,
-    meant,
     read_toc,
     read_xcode_counters,
     refusal,
+    select_run,
     sentences,
 )
-from tracekit.workload import claimed, discard
+from tracekit.workload import claim_folder, discard
 
 _OF_PROCESSES = (
     *("gpu_intervals", "encoders", "submissions", "driver_intervals"),
@@ -73,7 +73,7 @@ class ExportFiles:
     tables: tuple[Path, ...]
 
 
-def found(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+def find_inputs(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """Return bundles, packed or not, and files that may be exports, each once."""
     bundles: list[Path] = []
     files: list[Path] = []
@@ -83,7 +83,7 @@ def found(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
         if _is_recording(path):
             bundles.append(path)
         elif path.is_dir():
-            called_so = (inside for inside in path.iterdir() if SUFFIX in inside.name.lower())
+            called_so = (entry for entry in path.iterdir() if SUFFIX in entry.name.lower())
             bundles += sorted(filter(_is_recording, called_so))
             files += [*export_files(path), *sorted(filter(is_xcode_counters, path.iterdir()))]
         else:
@@ -112,9 +112,9 @@ def recordings_of(files: Sequence[Path]) -> list[ExportFiles]:
     Raise InputError where a file is no export, or belongs to none or several of the TOCs.
     """
     kinds = {file: identify(file) for file in files}
-    tocs = [file for file, found in kinds.items() if found.kind == "toc"]
-    tables = [file for file, found in kinds.items() if found.kind == "tables"]
-    strange = [file for file, found in kinds.items() if found.kind == "unknown"]
+    tocs = [file for file, content in kinds.items() if content.kind == "toc"]
+    tables = [file for file, content in kinds.items() if content.kind == "tables"]
+    strange = [file for file, content in kinds.items() if content.kind == "unknown"]
     if strange:
         raise refusal(strange[0])
     if len(tocs) <= 1:
@@ -128,8 +128,12 @@ def recordings_of(files: Sequence[Path]) -> list[ExportFiles]:
 
 
 def _owner(table: Path, tocs: Sequence[Path]) -> Path:
-    named = [toc for toc in tocs if _key(toc) in table.stem and toc.parent == table.parent]
-    best = [toc for toc in named if len(_key(toc)) == max(len(_key(other)) for other in named)]
+    matching_tocs = [toc for toc in tocs if _key(toc) in table.stem and toc.parent == table.parent]
+    best = [
+        toc
+        for toc in matching_tocs
+        if len(_key(toc)) == max(len(_key(other_toc)) for other_toc in matching_tocs)
+    ]
     if len(best) != 1:
         raise InputError(
             f"It is not clear to which of {len(tocs)} TOCs {table} belongs.",
@@ -143,7 +147,7 @@ def _key(toc: Path) -> str:
     return _TOC.sub("", toc.stem).strip("-_. ") or toc.parent.name
 
 
-def described(
+def describe_origin(
     provenance: Provenance, recording: Recording, name: str, number: int | None
 ) -> Provenance:
     """Say where a run comes from, as far as its table of contents does.
@@ -151,12 +155,12 @@ def described(
     `number` is which run of the trace it is about; None for the last one that has tables. Raise
     UsageError where there is no such run.
     """
-    found = index(recording.exports)
-    run, several = meant(found, recording.exports, number, name)
+    export_index = index(recording.exports)
+    run, run_warnings = select_run(export_index, recording.exports, number, name)
     provenance = replace(provenance, recorder="import", workload=name, run=run and run.number)
-    if found.toc is None or run is None:
+    if export_index.toc is None or run is None:
         unknown = "The exports came without a TOC: machine, times and target are not known."
-        return replace(provenance, warnings=(*several, unknown))
+        return replace(provenance, warnings=(*run_warnings, unknown))
     note = direct(recording.exports)
     losses = () if note is None else losses_of_run(note.path(recording.exports), run.number)
     return replace(
@@ -169,7 +173,7 @@ def described(
         duration=run.duration,
         end_reason=run.end_reason,
         machine={ours: run.device[name] for ours, name in _DEVICE if run.device.get(name)},
-        warnings=(*several, *sentences(losses)),
+        warnings=(*run_warnings, *sentences(losses)),
     )
 
 
@@ -179,18 +183,18 @@ def choose_run(recording: Recording, number: int) -> None:
     What was found out about the run before, result and page, is removed. Raise UsageError where
     the trace has no such run.
     """
-    before = recording.provenance()
-    if before.run == number:
+    old_provenance = recording.provenance()
+    if old_provenance.run == number:
         return
-    if before.recorder == "import":
-        blank = replace(before, targets=(), target_reason="")
-        after = described(blank, recording, before.workload, number)
-        after = with_target(after, recording, None)
+    if old_provenance.recorder == "import":
+        blank = replace(old_provenance, targets=(), target_reason="")
+        new_provenance = describe_origin(blank, recording, old_provenance.workload, number)
+        new_provenance = with_target(new_provenance, recording, None)
     else:
-        run, _ = meant(index(recording.exports), recording.exports, number)
-        after = replace(before, run=None if run is None else run.number)
+        run, _ = select_run(index(recording.exports), recording.exports, number)
+        new_provenance = replace(old_provenance, run=None if run is None else run.number)
     with noting(recording.folder, "analyze", begin=False):
-        recording.save_provenance(after)
+        recording.save_provenance(new_provenance)
         for file in (recording.result_file, recording.report_file):
             file.unlink(missing_ok=True)
 
@@ -206,56 +210,63 @@ def run_and_targets(
     provenance = recording.provenance()
     run, targets = None, provenance.targets
     if number not in {None, provenance.run}:
-        run, _ = meant(index(recording.exports), recording.exports, number)
+        run, _ = select_run(index(recording.exports), recording.exports, number)
     if run is not None and provenance.recorder == "import":
         targets = () if run.target is None else (run.target,)
-    about = provenance.run if number is None else number
-    return about, frozenset(target.pid for target in targets)
+    run_number = provenance.run if number is None else number
+    return run_number, frozenset(target.pid for target in targets)
 
 
 def with_target(provenance: Provenance, recording: Recording, target: str | None) -> Provenance:
     """Settle whose rows count: what the user says, the TOC, or the only process there is."""
     if target is None and provenance.targets:
         return provenance
-    seen = processes(recording, provenance.run)
+    seen_processes = processes(recording, provenance.run)
     if target is not None:
-        return replace(provenance, targets=(_chosen(target, seen),))
-    if len(seen) == 1:
-        only = f"{seen[0].name} ({seen[0].pid}) is taken for the target: no other has rows."
-        return replace(provenance, targets=seen, warnings=(*provenance.warnings, only))
+        return replace(provenance, targets=(_chosen(target, seen_processes),))
+    if len(seen_processes) == 1:
+        warning = (
+            f"{seen_processes[0].name} ({seen_processes[0].pid}) is taken for the target: no other "
+            "has rows."
+        )
+        return replace(provenance, targets=seen_processes, warnings=(*provenance.warnings, warning))
     return replace(provenance, target_reason=UNKNOWN)
 
 
 def processes(recording: Recording, run: int | None = None) -> tuple[Process, ...]:
     """Return the processes that the tables of a run name, by pid."""
     tables = Tables(recording.exports, frozenset(), recording.tables, Choice(run))
-    named: dict[int, str] = {}
+    names_by_pid: dict[int, str] = {}
     for name in _OF_PROCESSES:
-        for table in _each(tables, name):
+        for table in _iter_tables(tables, name):
             rows = table[["pid", "process"]].dropna().drop_duplicates()
-            named |= dict(zip(rows["pid"].astype(int), rows["process"].astype(str), strict=True))
-    return tuple(Process(pid, name) for pid, name in sorted(named.items()))
+            names_by_pid |= dict(
+                zip(rows["pid"].astype(int), rows["process"].astype(str), strict=True)
+            )
+    return tuple(Process(pid, name) for pid, name in sorted(names_by_pid.items()))
 
 
-def _each(tables: Tables, name: str) -> Iterator[pd.DataFrame]:
+def _iter_tables(tables: Tables, name: str) -> Iterator[pd.DataFrame]:
     """Yield a table; where it is not clear which one is meant, each that may be."""
-    places = [table.place for table in tables.repeated(name)]
+    places = [table.place for table in tables.list_choices(name)]
     if name in tables and not places:
         yield tables[name]
     for place in places:
         yield tables.chosen(name, table=place.index, run=place.run)
 
 
-def _chosen(target: str, seen: Sequence[Process]) -> Process:
-    by_pid = [process for process in seen if str(process.pid) == target]
-    found = by_pid or [process for process in seen if process.name == target]
-    if len(found) != 1:
-        known = ", ".join(f"{process.name} ({process.pid})" for process in seen)
-        raise UsageError(
-            f"--target {target} names {len(found) or 'none'} of the processes in the tables.",
-            hint=f"There are: {known or 'no process at all'}.",
+def _chosen(target: str, seen_processes: Sequence[Process]) -> Process:
+    by_pid = [process for process in seen_processes if str(process.pid) == target]
+    matches = by_pid or [process for process in seen_processes if process.name == target]
+    if len(matches) != 1:
+        listed_processes = ", ".join(
+            f"{process.name} ({process.pid})" for process in seen_processes
         )
-    return found[0]
+        raise UsageError(
+            f"--target {target} names {len(matches) or 'none'} of the processes in the tables.",
+            hint=f"There are: {listed_processes or 'no process at all'}.",
+        )
+    return matches[0]
 
 
 _REPLAYED = (
@@ -272,13 +283,13 @@ class _Import:
     target: str | None
     progress: Progress
     run: int | None
-    wanted: Choose
+    choose_schemas: Choose
 
     def exports(self, files: ExportFiles) -> Recording:
         """Copy exports into a run's folder."""
         if files.toc is not None:
             read_toc(files.toc)
-        recording = self._claimed(files.name, files.tables)
+        recording = self._claim_folder(files.name, files.tables)
         with _importing(recording):
             self.progress(f"copying {len(files.tables)} tables")
             _copy(files, recording)
@@ -289,58 +300,60 @@ class _Import:
         """Make a run of counters that Xcode exported of a GPU frame capture."""
         counters = read_xcode_counters(files)
         name = min(files, key=lambda file: (file.suffix.lower() != ".csv", file.name)).stem
-        recording = self._claimed(name, files)
+        recording = self._claim_folder(name, files)
         with _importing(recording):
             recording.exports.mkdir(exist_ok=True)
             cells = counters.rows.astype(object).where(counters.rows.notna(), None)
             rows = cells.itertuples(index=False, name=None)
             write_rows(recording.exports, "replay_counters", rows)
-            named = replace(recording.provenance(), recorder="import", workload=name)
+            provenance = replace(recording.provenance(), recorder="import", workload=name)
             warnings = (_REPLAYED, *counters.remarks)
-            recording.save_provenance(replace(named, target_reason=UNKNOWN, warnings=warnings))
+            recording.save_provenance(replace(provenance, target_reason=UNKNOWN, warnings=warnings))
         return recording
 
     def bundle(self, bundle: Path) -> Recording:
         """Make a run of a bundle, with a link to it, or of a zip file, which is unpacked."""
         name = name_of(bundle)
-        recording = self._claimed(name, [bundle])
+        recording = self._claim_folder(name, [bundle])
         with _importing(recording):
-            said = self._placed(bundle, recording)
+            unpack_warnings = self._place_bundle(bundle, recording)
             self.progress("opening the bundle")
-            self._describe(recording, name, (*said, *self._opened(recording)))
+            self._describe(recording, name, (*unpack_warnings, *self._open_tables(recording)))
         return recording
 
-    def _placed(self, bundle: Path, recording: Recording) -> tuple[str, ...]:
+    def _place_bundle(self, bundle: Path, recording: Recording) -> tuple[str, ...]:
         """Put a bundle into a run's folder; return what was left out of a zip file."""
         if bundle.is_dir():
             recording.bundle.symlink_to(bundle.resolve())
             return ()
         self.progress("unpacking the bundle")
-        others = unpack_bundle(bundle, recording.bundle)
-        if not others:
+        other_files = unpack_bundle(bundle, recording.bundle)
+        if not other_files:
             return ()
-        files = "1 file" if len(others) == 1 else f"{len(others):,} files"
-        left = f"{bundle.name} has {files} beside the bundle, not read: {some_of(others)}."
-        return (left,)
+        files = "1 file" if len(other_files) == 1 else f"{len(other_files):,} files"
+        warning = f"{bundle.name} has {files} beside the bundle, not read: {some_of(other_files)}."
+        return (warning,)
 
-    def _claimed(self, name: str, inputs: Sequence[Path]) -> Recording:
-        begun = Provenance(tracekit=version("tracekit"), created=now(), counters="", run=self.run)
-        return claimed(self.output, name, begun, inputs)
+    def _claim_folder(self, name: str, inputs: Sequence[Path]) -> Recording:
+        provenance = Provenance(
+            tracekit=version("tracekit"), created=make_timestamp(), counters="", run=self.run
+        )
+        return claim_folder(self.output, name, provenance, inputs)
 
     def _describe(self, recording: Recording, name: str, warnings: tuple[str, ...] = ()) -> None:
-        provenance = described(recording.provenance(), recording, name, self.run)
+        provenance = describe_origin(recording.provenance(), recording, name, self.run)
         provenance = replace(provenance, warnings=(*provenance.warnings, *warnings))
         recording.save_provenance(provenance)
         recording.save_provenance(with_target(provenance, recording, self.target))
 
-    def _opened(self, recording: Recording) -> tuple[str, ...]:
+    def _open_tables(self, recording: Recording) -> tuple[str, ...]:
         """Let the tables be read directly; where they cannot be, let xctrace export them."""
         try:
             leave_in_place(recording.bundle, recording.exports)
         except InputError as error:
             if find_xctrace() is None:
                 raise
-            exported = choose("xctrace", self.wanted).export(recording, self.progress)
+            exported = choose("xctrace", self.choose_schemas).export(recording, self.progress)
             return (f"{error.message} Its tables were exported by xctrace.", *exported)
         return ()
 
@@ -397,18 +410,18 @@ def bring(
     progress: Progress,
     run: int | None = None,
     *,
-    wanted: Choose = judged,
+    choose_schemas: Choose = choose_used_schemas,
 ) -> list[Recording]:
     """Make a run's folder for each recording found in the given files and folders.
 
     All of Xcode's exports of counters among them belong to one capture. `target` says whose rows
     count, by default the target of the recording; `run` which run of each trace, by default the
-    last one; `wanted` which schemas of a bundle are exported that cannot be read where it is.
-    Raise UsageError where a path, the target or the run does not exist, or `output` is given for
-    several recordings or is taken, InputError where nothing there is an export, it is not clear
+    last one; `choose_schemas` which schemas of a bundle are exported that cannot be read where it
+    is. Raise UsageError where a path, the target or the run does not exist, or `output` is given
+    for several recordings or is taken, InputError where nothing there is an export, it is not clear
     which files belong together, or a bundle is damaged or unknown.
     """
-    bundles, files = found(paths)
+    bundles, files = find_inputs(paths)
     counters = [file for file in files if is_xcode_counters(file)]
     files = [file for file in files if file not in counters]
     exports = recordings_of(files) if files else []
@@ -420,11 +433,12 @@ def bring(
             "folder ends with .trace. Folders inside a folder are not searched.",
         )
     if output is not None and found_here > 1:
+        source_names = [source.name for source in exports] + [name_of(source) for source in bundles]
         raise UsageError(
             f"--output names one folder, but there are {found_here} recordings: "
-            f"{', '.join([each.name for each in exports] + [name_of(each) for each in bundles])}.",
+            f"{', '.join(source_names)}.",
             hint="Leave --output out, or name the files of one recording.",
         )
-    asked = _Import(output, target, progress, run, wanted)
-    replayed = [asked.counters(counters)] if counters else []
-    return [*map(asked.exports, exports), *map(asked.bundle, bundles), *replayed]
+    importer = _Import(output, target, progress, run, choose_schemas)
+    replayed = [importer.counters(counters)] if counters else []
+    return [*map(importer.exports, exports), *map(importer.bundle, bundles), *replayed]

@@ -60,7 +60,7 @@ def read_llama_bench(text: str) -> dict[str, Measured]:
     tests = list(_read_json(text)) or list(_read_csv(text)) or list(_read_markdown(text))
     results: dict[str, Measured] = {}
     for test in tests:
-        namesakes = [other.settings for other in tests if other.name == test.name]
+        namesakes = [other_test.settings for other_test in tests if other_test.name == test.name]
         differing = [
             f"{key}={value}"
             for key, value in test.settings.items()

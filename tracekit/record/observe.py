@@ -47,27 +47,35 @@ def request_for(plan: Plan, recording: Recording, recorder: Recorder) -> Recordi
     if plan.workload is None:
         return request
     if recorder.name == "host":
-        spec = Spec.of(plan, recording, steps=plan.steps, measure_overhead=True, reference=True)
+        spec = Spec.from_plan(
+            plan, recording, steps=plan.steps, measure_overhead=True, reference=True
+        )
         return replace(request, target=_worker(spec, recording))
     if plan.method == "attach":
         go_file = (recording.folder / "worker.go").resolve()
-        spec = Spec.of(plan, recording, go_file=go_file, go_timeout=_GO_TIMEOUT, lifeline=True)
+        spec = Spec.from_plan(
+            plan, recording, go_file=go_file, go_timeout=_GO_TIMEOUT, lifeline=True
+        )
         target = Warmed(_worker(spec, recording), go_file)
         return replace(request, target=target, time_limit=plan.time_limit + WAKE_UP)
-    target = _worker(Spec.of(plan, recording), recording)
+    target = _worker(Spec.from_plan(plan, recording), recording)
     return replace(request, target=target, time_limit=plan.time_limit + START_UP)
 
 
-def unheeded(plan: Plan, recorder: Recorder) -> tuple[str, ...]:
+def find_ignored_options(plan: Plan, recorder: Recorder) -> tuple[str, ...]:
     """Return, in words, what of a plan has no meaning for what it records, or for the recorder."""
     if plan.workload is None:
         steps = {"repeats": plan.repeats, "warmup": plan.warmup}
-        given = [f"--{name} {steps[name]}" for name in steps if steps[name] != getattr(Plan, name)]
-        return tuple(f"{words} was not followed: only a workload has steps." for words in given)
+        given_options = [
+            f"--{name} {steps[name]}" for name in steps if steps[name] != getattr(Plan, name)
+        ]
+        return tuple(
+            f"{words} was not followed: only a workload has steps." for words in given_options
+        )
     if recorder.name != "host" or plan.method == "auto":
         return ()
-    why = "the host recorder starts its workload itself, and marks the warm-up apart"
-    return (f"--method {plan.method} was not followed: {why}.",)
+    reason = "the host recorder starts its workload itself, and marks the warm-up apart"
+    return (f"--method {plan.method} was not followed: {reason}.",)
 
 
 def _worker(spec: Spec, recording: Recording) -> ProgramLaunch:
@@ -86,7 +94,7 @@ def observe(
 
     `telemetry` is the monitor, by a name that `--telemetry` takes; what it meets stops nothing.
     """
-    with beside(telemetry, recording.gauges_file, request.time_limit) as monitored:
+    with run_monitor(telemetry, recording.gauges_file, request.time_limit) as monitored:
         recorded = recorder.record(request, recording, progress)
     if isinstance(request.target, ProgramLaunch) and journal_of(request.target) is None:
         keep_output(recording, recording.target_output_file, recording.host_output)
@@ -94,28 +102,28 @@ def observe(
 
 
 @contextmanager
-def beside(
-    wanted: str, file: Path, time_limit: float, machine: Machine | None = None
+def run_monitor(
+    telemetry: str, file: Path, time_limit: float, machine: Machine | None = None
 ) -> Generator[Beside]:
-    """Read the monitor `wanted` while the block runs; append its gauges to `file`, a journal.
+    """Read the monitor `telemetry` while the block runs; append its gauges to `file`, a journal.
 
     A gauge has the time at which it was read; what a program prints is of the time since its
     sample before. `machine` decides which monitors can be read, by default this one.
     """
     journal: Journal | None = None
 
-    def write(source: str, taken: Taken) -> None:
+    def write(source: str, sample: Taken) -> None:
         nonlocal journal
-        at = time.monotonic_ns()
-        for gauge in taken.readings:
+        moment = time.monotonic_ns()
+        for gauge in sample.readings:
             if journal is None:  # it begins with the time of day
                 journal = Journal(file)
-                journal.write("anchor", **vars(ClockAnchor.now()))
+                journal.write("anchor", **vars(ClockAnchor.read_clocks()))
             name, value, unit = gauge.name, gauge.value, gauge.unit
-            journal.write("gauge", name=name, value=value, at=at, unit=unit, source=source)
+            journal.write("gauge", name=name, value=value, at=moment, unit=unit, source=source)
 
     try:
-        with following(wanted, write, time_limit, machine) as monitored:
+        with following(telemetry, write, time_limit, machine) as monitored:
             yield monitored
     finally:
         if journal is not None:

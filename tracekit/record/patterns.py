@@ -119,8 +119,8 @@ def summarize_samples(
     samples: list[float], unit: str, better: Literal["lower", "higher", "neither"]
 ) -> Measured:
     """Return what was measured several times, or once: its median, with the samples if several."""
-    several = tuple(samples) if len(samples) > 1 else ()
-    return Measured(float(median(samples)), unit, better, samples=several)
+    kept_samples = tuple(samples) if len(samples) > 1 else ()
+    return Measured(float(median(samples)), unit, better, samples=kept_samples)
 
 
 def _read_number(text: str | None) -> float | None:

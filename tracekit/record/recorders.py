@@ -3,7 +3,7 @@
 import shutil
 
 from tracekit.analysis import used_tables
-from tracekit.base import Recording, RecordingError, ToolError, quoted
+from tracekit.base import Recording, RecordingError, ToolError, quote_path
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.recorder import Recorder
 from tracekit.record.xctrace.exporting import Choose
@@ -14,21 +14,21 @@ from tracekit.tables import PRUNED_NOTE, SCHEMAS, direct, export_files, needed_s
 GPUTRACE = "gputrace"  # no recorder: what stands in a run that Metal captured instead
 
 
-def judged(there: frozenset[str]) -> frozenset[str]:
+def choose_used_schemas(there: frozenset[str]) -> frozenset[str]:
     """Return the schemas that metrics and rules make use of, of those that are there."""
     return needed_schemas(used_tables() & set(SCHEMAS), there)
 
 
-def choose(name: str, wanted: Choose = judged) -> Recorder:
+def choose(name: str, choose_schemas: Choose = choose_used_schemas) -> Recorder:
     """Return the recorder of that name; `auto` is xctrace if this machine has it, else host.
 
-    `wanted` says which schemas it exports. Raise ToolError where xctrace was asked for by name,
-    and cannot be used here.
+    `choose_schemas` says which schemas it exports. Raise ToolError where xctrace was asked for by
+    name, and cannot be used here.
     """
     if name == "xctrace":
-        return XctraceRecorder(xctrace_here(), wanted)
+        return XctraceRecorder(xctrace_here(), choose_schemas)
     tool = find_xctrace() if name == "auto" else None
-    return HostRecorder() if tool is None else XctraceRecorder(tool, wanted)
+    return HostRecorder() if tool is None else XctraceRecorder(tool, choose_schemas)
 
 
 def xctrace_here() -> Xctrace:
@@ -41,7 +41,7 @@ def xctrace_here() -> Xctrace:
     return locate()
 
 
-def recorder_for(recording: Recording, wanted: Choose) -> Recorder:
+def recorder_for(recording: Recording, choose_schemas: Choose) -> Recorder:
     """Return the recorder that can export the run's bundle, and which of its schemas.
 
     Raise RecordingError where the run has no bundle, or one that is read directly and no xctrace
@@ -56,11 +56,11 @@ def recorder_for(recording: Recording, wanted: Choose) -> Recorder:
                 f"{recording.folder} needs no export: its tables are read from its bundle.",
                 hint="Go on with `tracekit analyze`.",
             )
-        return choose("xctrace", wanted)
-    pruned = recording.provenance().pruned
-    why = f": it was pruned ({pruned})" if pruned else ""
+        return choose("xctrace", choose_schemas)
+    pruned = recording.provenance().pruning_note
+    reason = f": it was pruned ({pruned})" if pruned else ""
     raise RecordingError(
-        f"{recording.folder} has no bundle to export{why}.",
+        f"{recording.folder} has no bundle to export{reason}.",
         hint="Its tables were exported before: go on with `tracekit analyze`."
         if recording.exports.is_dir()
         else "Nothing was recorded; record again.",
@@ -85,7 +85,7 @@ def require_exports(recording: Recording) -> None:
     if not files and not pruned:
         raise RecordingError(
             f"{recording.folder} has no exports to analyze.",
-            hint=f"Run `tracekit export {quoted(recording.folder)}` first.",
+            hint=f"Run `tracekit export {quote_path(recording.folder)}` first.",
         )
     note = direct(recording.exports)
     bundle = note.path(recording.exports) if note is not None else None

@@ -30,9 +30,9 @@ from tracekit.base import (
     ToolError,
     TracekitError,
     end_leftovers,
-    found,
+    find_process,
+    find_reported_process,
     mark,
-    reported,
     runs,
     start_child,
     start_of,
@@ -75,9 +75,9 @@ class Supervisor:
     descriptors that stay open until the guardian has finished, such as that of a lock.
     """
 
-    def __init__(self, folder: Path, held: Sequence[int] = ()) -> None:
+    def __init__(self, folder: Path, descriptors: Sequence[int] = ()) -> None:
         self._folder = folder
-        self._held = tuple(held)
+        self._held = tuple(descriptors)
         self._watched: set[int] = set()
         self._guardian: subprocess.Popen[bytes] | None = None
 
@@ -166,8 +166,8 @@ def size(paths: Iterable[Path]) -> int:
     """Return the bytes in files and folders; what vanishes meanwhile counts as nothing."""
     total = 0
     for path in paths:
-        inside = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
-        for file in inside if path.is_dir() else (path,):
+        files = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+        for file in files if path.is_dir() else (path,):
             with contextlib.suppress(OSError):
                 total += file.lstat().st_size
     return total
@@ -197,44 +197,44 @@ class _Guardian:
         head = f"{_GONE} ({self.doing})" if self.doing else _GONE
         _note(self.folder, f"{head}; what it had started is being stopped")
         watched, descendants = self.watched.values(), set[psutil.Process]()
-        for process in filter(None, (found(known.pid, known.start) for known in watched)):
+        for process in filter(None, (find_process(entry.pid, entry.start) for entry in watched)):
             with contextlib.suppress(psutil.Error):
                 descendants |= set(process.children(recursive=True))
         ends = [_stop(process, self.timeout) for process in watched]
         worker = fold(Path(self.journal)) if self.journal else WorkloadReport()
-        end_leftovers((*descendants, *reported(worker.pid, worker.start)))
+        end_leftovers((*descendants, *find_reported_process(worker.pid, worker.start)))
         _note(self.folder, f"{head}; {', '.join(ends) or 'nothing of it was left running'}")
 
 
 def _stop(watched: Watched, timeout: float) -> str:
     """Stop a process by its policy; say how it ended."""
     pid, policy = watched.pid, watched.policy
-    process = found(pid, watched.start)
-    last: int | None = 0
-    if process is not None and not _ended(process, timeout, policy):
-        last = policy.escalate(
+    process = find_process(pid, watched.start)
+    last_signal: int | None = 0
+    if process is not None and not _wait_for_end(process, timeout, policy):
+        last_signal = policy.escalate(
             lambda number: policy.send(pid, number),
-            lambda seconds: _ended(process, seconds, policy),
+            lambda seconds: _wait_for_end(process, seconds, policy),
         )
-    if last is None:
+    if last_signal is None:
         return f"process {pid} could not be ended"
     if policy.group:
         policy.send(pid, system.SIGKILL)  # what it left behind in its group
-    if last == 0:
+    if last_signal == 0:
         return f"process {pid} had ended"
-    return f"process {pid} ended after {signal.Signals(last).name}"
+    return f"process {pid} ended after {signal.Signals(last_signal).name}"
 
 
-def _ended(process: psutil.Process, seconds: float, policy: StopPolicy) -> bool:
+def _wait_for_end(process: psutil.Process, seconds: float, policy: StopPolicy) -> bool:
     """Wait for the end of a process; as long as it writes, the wait begins again."""
     paths = [Path(path) for path in policy.grows]
-    written, until = size(paths), time.monotonic() + seconds
+    written_bytes, until = size(paths), time.monotonic() + seconds
     while runs(process):
         if time.monotonic() >= until:
             return False
         time.sleep(_POLL)
-        before, written = written, size(paths)
-        if written > before:
+        previous_bytes, written_bytes = written_bytes, size(paths)
+        if written_bytes > previous_bytes:
             until = max(until, time.monotonic() + seconds)
     return True
 

@@ -73,15 +73,20 @@ _GB = 1e9
 def read_mlx_lm(text: str) -> dict[str, Measured]:
     """Return rates, tokens and peak memory; medians, if the program generated several times."""
     results: dict[str, Measured] = {}
-    lines = [(found[1], dict(_PAIR.findall(found[2]))) for found in _TRIAL.finditer(text)]
+    lines = [
+        (trial_match[1], dict(_PAIR.findall(trial_match[2])))
+        for trial_match in _TRIAL.finditer(text)
+    ]
     trials = [values for name, values in lines if name != "Averages" and "generation_tps" in values]
-    counted = [values for name, values in lines if name == "Averages"] or trials
-    rates = [(found[1].lower(), found[3], found[2]) for found in _RATE.finditer(text)]
+    summary_rows = [values for name, values in lines if name == "Averages"] or trials
+    rates = [
+        (rate_match[1].lower(), rate_match[3], rate_match[2]) for rate_match in _RATE.finditer(text)
+    ]
     peaks = _PEAK.findall(text)
     if trials:
         names = (("prompt_tps", "prompt"), ("generation_tps", "generation"))
-        rates = [(name, row[key], "") for row in counted for key, name in names if key in row]
-        peaks = [row["peak_memory"] for row in counted if "peak_memory" in row]
+        rates = [(name, row[key], "") for row in summary_rows for key, name in names if key in row]
+        peaks = [row["peak_memory"] for row in summary_rows if "peak_memory" in row]
         results["trials_measured"] = Measured(float(len(trials)), "count")
     for kind in ("prompt", "generation"):
         speeds = [float(rate) for name, rate, _ in rates if name == kind]

@@ -24,86 +24,88 @@ _AIR = 1.25
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of a chart, from `low` to a greater `high`.
+    """One axis of a chart, from `minimum` to a greater `maximum`.
 
     `title` says what is counted, with its unit where ticks do not say it; `marks` are the numbers
     that are written beside it, by `words`. On a logarithmic one equal ways are equal ratios.
     """
 
     title: str
-    low: float
-    high: float
+    minimum: float
+    maximum: float
     marks: tuple[float, ...]
     words: Words
     logarithmic: bool = False
 
     def project(self, value: float, begin: float, end: float) -> float:
         """Return the place of a number between those of the axis' ends; none lies outside."""
-        low, high = self._way(self.low), self._way(self.high)
-        share = (self._way(value) - low) / (high - low)
+        lower_end, upper_end = self._way(self.minimum), self._way(self.maximum)
+        share = (self._way(value) - lower_end) / (upper_end - lower_end)
         return begin + (end - begin) * min(1.0, max(0.0, share))
 
     def _way(self, value: float) -> float:
-        return math.log10(max(value, self.low)) if self.logarithmic else value
+        return math.log10(max(value, self.minimum)) if self.logarithmic else value
 
 
-def linear(title: str, low: float, high: float, words: Words, steps: int = 5) -> Axis:
+def linear(title: str, minimum: float, maximum: float, words: Words, steps: int = 5) -> Axis:
     """Return an axis that holds both numbers, with round ticks as close as so many steps allow."""
-    if high <= low:
-        high = low + (abs(low) or 1.0)
-    marks = _round_marks(Decimal(low), Decimal(high), steps)
+    if maximum <= minimum:
+        maximum = minimum + (abs(minimum) or 1.0)
+    marks = _round_marks(Decimal(minimum), Decimal(maximum), steps)
     return Axis(title, marks[0], marks[-1], marks, words)
 
 
-def whole(title: str, low: float, high: float, words: Words) -> Axis:
+def make_integer_axis(title: str, minimum: float, maximum: float, words: Words) -> Axis:
     """Return an axis as `linear` does, of what there is no half of."""
-    axis = linear(title, low, high, words)
+    axis = linear(title, minimum, maximum, words)
     return replace(axis, marks=tuple(mark for mark in axis.marks if mark == round(mark)))
 
 
-def counted(title: str, highest: float) -> Axis:
+def make_count_axis(title: str, highest: float) -> Axis:
     """Return an axis of counts, with room above the highest for words."""
-    high = highest * _AIR
-    marks = whole(title, 0, highest, count).marks
-    return Axis(title, 0, high, tuple(mark for mark in marks if mark <= high), count)
+    maximum = highest * _AIR
+    marks = make_integer_axis(title, 0, highest, count).marks
+    return Axis(title, 0, maximum, tuple(mark for mark in marks if mark <= maximum), count)
 
 
-def _round_marks(low: Decimal, high: Decimal, steps: int) -> tuple[float, ...]:
-    power = Decimal(10) ** ((high - low) / steps).adjusted()
+def _round_marks(minimum: Decimal, maximum: Decimal, steps: int) -> tuple[float, ...]:
+    power = Decimal(10) ** ((maximum - minimum) / steps).adjusted()
     for factor in ("1", "2", "2.5", "5", "10", "20"):
         apart = Decimal(factor) * power
-        first, last = math.floor(low / apart), math.ceil(high / apart)
-        if last - first <= steps:
+        first_place, last_place = math.floor(minimum / apart), math.ceil(maximum / apart)
+        if last_place - first_place <= steps:
             break
-    return tuple(float(apart * place) for place in range(first, last + 1))
+    return tuple(float(apart * place) for place in range(first_place, last_place + 1))
 
 
-def binary(title: str, low: float, high: float, words: Words) -> Axis:
+def binary(title: str, minimum: float, maximum: float, words: Words) -> Axis:
     """Return an axis of bytes from zero or more, whose ticks are round in KiB, MiB, GiB …."""
-    unit = _BINARY ** ((int(max(high, 1)).bit_length() - 1) // 10)
-    shown = linear(title, low / unit, high / unit, words, steps=4)
-    marks = tuple(mark * unit for mark in shown.marks)
+    unit = _BINARY ** ((int(max(maximum, 1)).bit_length() - 1) // 10)
+    scaled_axis = linear(title, minimum / unit, maximum / unit, words, steps=4)
+    marks = tuple(mark * unit for mark in scaled_axis.marks)
     return Axis(title, marks[0], marks[-1], marks, words)
 
 
-def span(title: str, low: float, high: float, words: Words) -> Axis:
+def span(title: str, minimum: float, maximum: float, words: Words) -> Axis:
     """Return an axis that ends just where the numbers end, as time does; ticks lie within."""
-    wide = linear(title, low, high, words)
-    high = max(high, low + 1)
-    inside = tuple(mark for mark in wide.marks if low <= mark <= high)
-    return Axis(title, low, high, inside, words)
+    wide = linear(title, minimum, maximum, words)
+    maximum = max(maximum, minimum + 1)
+    inner_marks = tuple(mark for mark in wide.marks if minimum <= mark <= maximum)
+    return Axis(title, minimum, maximum, inner_marks, words)
 
 
-def logarithmic(title: str, low: float, high: float, words: Words) -> Axis:
+def logarithmic(title: str, minimum: float, maximum: float, words: Words) -> Axis:
     """Return an axis over whole decades that holds both numbers, which are above zero.
 
     Ticks are at 1, 2 and 5 of each decade where there are few decades.
     """
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    last = max(last, first + 1)
-    within = _DECADE if last - first < _FEW else _DECADE[:1]
-    marks = [factor * 10.0**decade for decade in range(first, last) for factor in within]
-    ends = 10.0**first, 10.0**last
+    first_decade, last_decade = math.floor(math.log10(minimum)), math.ceil(math.log10(maximum))
+    last_decade = max(last_decade, first_decade + 1)
+    factors = _DECADE if last_decade - first_decade < _FEW else _DECADE[:1]
+    marks = [
+        factor * 10.0**decade for decade in range(first_decade, last_decade) for factor in factors
+    ]
+    ends = 10.0**first_decade, 10.0**last_decade
     return Axis(title, *ends, (*marks, ends[1]), words, logarithmic=True)
 
 
@@ -124,7 +126,7 @@ class Plane:
     x: Axis
     y: Axis
 
-    def at(self, point: tuple[float, float]) -> tuple[float, float]:
+    def project(self, point: tuple[float, float]) -> tuple[float, float]:
         """Return where a point lies."""
         across, up = point
         return self.x.project(across, 0, self.width), self.y.project(up, self.height, 0)
@@ -143,16 +145,16 @@ def _shape(draw: Callable[Concatenate[Plane, _P], Iterator[ET.Element]]) -> Call
     """Let a function that draws on a plane be called first with what it draws."""
 
     @wraps(draw)
-    def made(*given: _P.args, **options: _P.kwargs) -> Shape:
-        return lambda plane: draw(plane, *given, **options)
+    def make_shape(*arguments: _P.args, **options: _P.kwargs) -> Shape:
+        return lambda plane: draw(plane, *arguments, **options)
 
-    return made
+    return make_shape
 
 
 @_shape
 def line(plane: Plane, points: Points, name: str, *, dashed: bool = False) -> Iterator[ET.Element]:
     """Draw a line from point to point."""
-    corners = "L".join(f"{x:.1f} {y:.1f}" for x, y in map(plane.at, points))
+    corners = "L".join(f"{x:.1f} {y:.1f}" for x, y in map(plane.project, points))
     pen = {"stroke": colour(name), "stroke-width": "1.8", "fill": "none"}
     dashes = {"stroke-dasharray": "5 4"} if dashed else {}
     yield ET.Element("path", {"d": f"M{corners}", **pen, **dashes})
@@ -161,7 +163,7 @@ def line(plane: Plane, points: Points, name: str, *, dashed: bool = False) -> It
 @_shape
 def dots(plane: Plane, points: Points, name: str, radius: float = 4.0) -> Iterator[ET.Element]:
     """Draw a dot at each point."""
-    for x, y in map(plane.at, points):
+    for x, y in map(plane.project, points):
         place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{radius:g}"}
         yield ET.Element("circle", {**place, "fill": colour(name)})
 
@@ -169,7 +171,7 @@ def dots(plane: Plane, points: Points, name: str, radius: float = 4.0) -> Iterat
 @_shape
 def spikes(plane: Plane, points: Points, name: str) -> Iterator[ET.Element]:
     """Draw a small triangle at each point: marks that differ from dots without their colour."""
-    places = [plane.at(point) for point in points]
+    places = [plane.project(point) for point in points]
     marks = "".join(f"M{x - 4:.1f} {y - 4:.1f}h8l-4 7z" for x, y in places)
     yield ET.Element("path", d=marks, fill=colour(name))
 
@@ -179,25 +181,25 @@ def area(
     plane: Plane, edges: Sequence[float], heights: Sequence[float], name: str
 ) -> Iterator[ET.Element]:
     """Fill steps: from each edge to the next a height, of which there is one fewer."""
-    left, ground = plane.at((edges[0], plane.y.low))
-    path = [f"M{left:.1f} {ground:.1f}"]
-    held = None
+    left_x, ground = plane.project((edges[0], plane.y.minimum))
+    path = [f"M{left_x:.1f} {ground:.1f}"]
+    previous_height = None
     for begin, height in zip(edges[:-1], heights, strict=True):
-        if height != held:
-            x, top = plane.at((begin, height))
+        if height != previous_height:
+            x, top = plane.project((begin, height))
             path.append(f"H{x:.1f}V{top:.1f}")
-        held = height
-    right, _ = plane.at((edges[-1], plane.y.low))
+        previous_height = height
+    right, _ = plane.project((edges[-1], plane.y.minimum))
     drawn = f"{''.join(path)}H{right:.1f}V{ground:.1f}Z"
     yield ET.Element("path", {"d": drawn, "fill": colour(name)})
 
 
 @_shape
 def upright(
-    plane: Plane, at: float, label: str, name: str, *, row: int = 0
+    plane: Plane, position: float, label: str, name: str, *, row: int = 0
 ) -> Iterator[ET.Element]:
     """Draw a dashed line across the chart at a place of its first axis, with its name on top."""
-    x, top = plane.at((at, plane.y.high))
+    x, top = plane.project((position, plane.y.maximum))
     stroke = {"stroke": colour(name), "stroke-dasharray": "3 3", "fill": "none"}
     yield ET.Element("path", {"d": f"M{x:.1f} {top:.1f}V{plane.height:.1f}", **stroke})
     yield _word(plane, x, top + FONT_SIZE * (1 + 1.25 * row), label)
@@ -208,31 +210,31 @@ def words(
     plane: Plane, point: tuple[float, float], label: str, *, under: bool = False
 ) -> Iterator[ET.Element]:
     """Write a label beside a point, on the side where there is room, or under it."""
-    x, y = plane.at(point)
+    x, y = plane.project(point)
     up = y + FONT_SIZE if under else max(FONT_SIZE, y - _APART)
     yield _word(plane, x, min(plane.height - 2, up), label)
 
 
 @_shape
-def above(plane: Plane, point: tuple[float, float], label: str) -> Iterator[ET.Element]:
+def label_line(plane: Plane, point: tuple[float, float], label: str) -> Iterator[ET.Element]:
     """Write the name of a rising line at a point of it: on its left above, else on its right below.
 
     So no part of the label lies on the line.
     """
-    x, y = plane.at(point)
+    x, y = plane.project(point)
     if x - _SIDE - len(label) * _CHARACTER >= 0:
-        yield _written(x - _SIDE, max(FONT_SIZE, y - _APART), label, left=True)
+        yield _write_label(x - _SIDE, max(FONT_SIZE, y - _APART), label, is_left=True)
     else:
-        yield _written(x + _SIDE, y + FONT_SIZE + _APART, label, left=False)
+        yield _write_label(x + _SIDE, y + FONT_SIZE + _APART, label, is_left=False)
 
 
 def _word(plane: Plane, x: float, y: float, label: str) -> ET.Element:
-    left = x + _SIDE + len(label) * _CHARACTER > plane.width
-    return _written(x - _SIDE if left else x + _SIDE, y, label, left=left)
+    is_left = x + _SIDE + len(label) * _CHARACTER > plane.width
+    return _write_label(x - _SIDE if is_left else x + _SIDE, y, label, is_left=is_left)
 
 
-def _written(x: float, y: float, label: str, *, left: bool) -> ET.Element:
-    return svg_text(x, y, label, {"text-anchor": "end"} if left else {}, "ink")
+def _write_label(x: float, y: float, label: str, *, is_left: bool) -> ET.Element:
+    return svg_text(x, y, label, {"text-anchor": "end"} if is_left else {}, "ink")
 
 
 WIDTH, HEIGHT = 420, 240
@@ -267,34 +269,34 @@ def svg(chart: Chart, spoken: Callable[[str], str] = str) -> str:
     """
     root = figure("chart", (WIDTH, HEIGHT), chart.title, chart.summary)
     root.set("font-size", str(FONT_SIZE))
-    beside = max(len(chart.y.words(mark)) for mark in chart.y.marks) * _DIGIT + 2 * _TICK
-    left = beside + (_TITLE if chart.y.title else 0)
+    label_width = max(len(chart.y.words(mark)) for mark in chart.y.marks) * _DIGIT + 2 * _TICK
+    left_margin = label_width + (_TITLE if chart.y.title else 0)
     under = FONT_SIZE + 2 * _TICK + (_TITLE if chart.x.title else 0)
-    width, height = WIDTH - 2 * _MARGIN - left, HEIGHT - 2 * _MARGIN - under
+    width, height = WIDTH - 2 * _MARGIN - left_margin, HEIGHT - 2 * _MARGIN - under
     plane = Plane(width, height, chart.x, chart.y)
-    group = moved(_MARGIN + left, _MARGIN)
-    group.extend(_axes(plane, beside))
+    group = make_group(_MARGIN + left_margin, _MARGIN)
+    group.extend(_axes(plane, label_width))
     group.extend(element for shape in chart.shapes for element in shape(plane))
     root.append(group)
-    return finished(root, spoken)
+    return serialize_svg(root, spoken)
 
 
-def _axes(plane: Plane, beside: float) -> Iterator[ET.Element]:
+def _axes(plane: Plane, label_width: float) -> Iterator[ET.Element]:
     """Draw the lines of both axes, their numbers and titles; numbers of y take so much room."""
     width, height = plane.width, plane.height
     for mark in plane.x.marks:
-        x, _ = plane.at((mark, plane.y.low))
+        x, _ = plane.project((mark, plane.y.minimum))
         yield _grid(mark, (x, 0), (x, height + _TICK))
         yield svg_text(x, height + 2 * _TICK + FONT_SIZE, plane.x.words(mark), _MIDDLE, "dim")
     for mark in plane.y.marks:
-        _, y = plane.at((plane.x.low, mark))
+        _, y = plane.project((plane.x.minimum, mark))
         yield _grid(mark, (-_TICK, y), (width, y))
         yield svg_text(-2 * _TICK, y + _TICK, plane.y.words(mark), {"text-anchor": "end"}, "dim")
     if plane.x.title:
-        below = height + 2 * (_TICK + FONT_SIZE) + 10
-        yield svg_text(width / 2, below, plane.x.title, _MIDDLE, "dim")
+        title_y = height + 2 * (_TICK + FONT_SIZE) + 10
+        yield svg_text(width / 2, title_y, plane.x.title, _MIDDLE, "dim")
     if plane.y.title:
-        x, y = 2 * _TICK - beside - 10, height / 2
+        x, y = 2 * _TICK - label_width - 10, height / 2
         turned = {"transform": f"rotate(270 {x:.1f} {y:.1f})"}
         yield svg_text(x, y, plane.y.title, _MIDDLE | turned, "dim")
 
@@ -314,7 +316,7 @@ def figure(name: str, size: tuple[float, float], title: str, summary: str) -> ET
     return root
 
 
-def moved(x: float, y: float) -> ET.Element:
+def make_group(x: float, y: float) -> ET.Element:
     """Return an empty group whose origin lies there."""
     return ET.Element("g", {"transform": f"translate({x:g} {y:g})"})
 
@@ -329,7 +331,7 @@ def svg_text(
     return element
 
 
-def finished(root: ET.Element, spoken: Callable[[str], str]) -> str:
+def serialize_svg(root: ET.Element, spoken: Callable[[str], str]) -> str:
     """Return an element as text; all its words pass through `spoken`."""
     for element in root.iter():
         element.text = spoken(element.text) if element.text else None

@@ -12,8 +12,8 @@ _BEGINNING = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+=]+(?:\s|$)))")
 
 def escape_markdown(text: str) -> str:
     """Return a text that Markdown shows as it is, on one line."""
-    shown = line(text, longest=1000)
-    return _BEGINNING.sub(r"\1\\", _SPECIAL.sub(r"\\\1", shown))
+    visible_line = line(text, longest=1000)
+    return _BEGINNING.sub(r"\1\\", _SPECIAL.sub(r"\\\1", visible_line))
 
 
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -71,23 +71,23 @@ def rows(tables: Tables, name: str) -> Rows:
     else:
         if not frame.empty:
             return Rows(frame)
-        return Rows(_bare(name), f"the table {name} has no rows")
-    return Rows(_bare(name), absence, is_known=False)
+        return Rows(_make_empty_frame(name), f"the table {name} has no rows")
+    return Rows(_make_empty_frame(name), absence, is_known=False)
 
 
-def _bare(name: str) -> pd.DataFrame:
+def _make_empty_frame(name: str) -> pd.DataFrame:
     columns = SCHEMAS[name].columns if name in SCHEMAS else ()
     return pd.DataFrame(columns=[column.name for column in columns])
 
 
 def of_target(tables: Tables, name: str) -> Rows:
     """Return the target's rows of a table whose rows belong to processes."""
-    found = rows(tables, name)
-    if found.absence:
-        return found
-    own = analysis.own_rows(found.frame)
-    none = f"none of the {len(found.frame):,} rows of {name} belongs to the target"
-    return Rows(own, none if own.empty else "")
+    all_rows = rows(tables, name)
+    if all_rows.absence:
+        return all_rows
+    target_rows = analysis.own_rows(all_rows.frame)
+    absence = f"none of the {len(all_rows.frame):,} rows of {name} belongs to the target"
+    return Rows(target_rows, absence if target_rows.empty else "")
 
 
 REPLAY = "replay_counters"
@@ -100,25 +100,26 @@ def is_without_gpu_work(tables: Tables) -> bool:
     )
 
 
-def together(pairs: Iterable[tuple[_K, _V]]) -> dict[_K, list[_V]]:
+def group_by_key(pairs: Iterable[tuple[_K, _V]]) -> dict[_K, list[_V]]:
     """Return what belongs to each key, both in the order in which they came."""
-    found: dict[_K, list[_V]] = {}
+    groups: dict[_K, list[_V]] = {}
     for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def variants_of(frame: pd.DataFrame) -> pd.Series:
     """Return what each row is a variant of; empty where a row, or the table, does not say."""
-    named = frame["variant"] if "variant" in frame else pd.Series("", index=frame.index)
-    return named.fillna("").astype(str)
+    variants = frame["variant"] if "variant" in frame else pd.Series("", index=frame.index)
+    return variants.fillna("").astype(str)
 
 
 def phase_begins(tables: Tables) -> list[tuple[float, str]]:
     """Return when each phase begins, with its name."""
     phases = rows(tables, "phases").frame
     return [
-        (float(at), str(name)) for name, at in zip(phases["name"], phases["start"], strict=True)
+        (float(start), str(name))
+        for name, start in zip(phases["name"], phases["start"], strict=True)
     ]
 
 
@@ -164,23 +165,23 @@ def of_table(tables: Tables, name: str) -> str:
     """
     while name in analysis.DERIVED:
         name = analysis.asked_tables(analysis.DERIVED[name])[0]
-    found = rows(tables, name)
-    if found.absence:
-        return found.absence
-    keys = ((name, found.clock), (name, ""), ("", found.clock))
+    table_rows = rows(tables, name)
+    if table_rows.absence:
+        return table_rows.absence
+    keys = ((name, table_rows.clock), (name, ""), ("", table_rows.clock))
     return next((_SOURCES[key] for key in keys if key in _SOURCES), "clock not stated")
 
 
 def of_metric(tables: Tables, name: str) -> str:
     """Return where a metric comes from: by the first table that it asks for."""
-    known = analysis.METRICS.get(name)
-    if known is None:
+    metric = analysis.METRICS.get(name)
+    if metric is None:
         return "source not stated"
-    return of_table(tables, analysis.asked_tables(known.measure)[0])
+    return of_table(tables, analysis.asked_tables(metric.measure)[0])
 
 
 def meaning(name: str) -> str:
     """Return what a metric is, in its own words; empty for one that this version lacks."""
-    known = analysis.METRICS.get(name)
-    first = known.meaning.split("\n\n")[0] if known else ""
-    return " ".join(first.replace("`", "").split())
+    metric = analysis.METRICS.get(name)
+    first_paragraph = metric.meaning.split("\n\n")[0] if metric else ""
+    return " ".join(first_paragraph.replace("`", "").split())

@@ -29,23 +29,23 @@ class Level:
     color: str = "device"
 
 
-def sampled(
-    name: str, times: Times, values: NDArray[np.float64], within: Window, color: str = "device"
+def sample_level(
+    name: str, times: Times, values: NDArray[np.float64], window: Window, color: str = "device"
 ) -> Level:
     """Return a level as the highest of each of MOST_POINTS equal parts of a window.
 
     Each value holds until the next one; before the first the level is 0.
     """
-    edges = np.linspace(within.start, within.end, MOST_POINTS + 1)
-    held = np.searchsorted(times, edges[:-1], side="right") - 1
-    heights = np.where(held >= 0, values[np.maximum(held, 0)], 0.0)
+    edges = np.linspace(window.start, window.end, MOST_POINTS + 1)
+    value_indexes = np.searchsorted(times, edges[:-1], side="right") - 1
+    heights = np.where(value_indexes >= 0, values[np.maximum(value_indexes, 0)], 0.0)
     place = (np.searchsorted(edges, times, side="right") - 1).clip(max=heights.size - 1)
-    inside = (times >= within.start) & (times <= within.end)
-    np.maximum.at(heights, place[inside], values[inside])
+    window_mask = (times >= window.start) & (times <= window.end)
+    np.maximum.at(heights, place[window_mask], values[window_mask])
     return Level(name, edges.tolist(), heights.tolist(), color)
 
 
-def plain(value: float) -> str:
+def format_number(value: float) -> str:
     """Return a number in words without a unit."""
     return quantity(value, "").strip()
 
@@ -69,10 +69,10 @@ def course(
     time, up = _axes([level], upward, in_words, top)
     shapes: list[Shape] = [
         chart.area(level.edges, level.heights, level.color),
-        *_divided(begins, time),
+        *_draw_phase_marks(begins, time),
     ]
     if marked:
-        shapes.append(chart.spikes([(at, up.high / _AIR) for at in marked], "warning"))
+        shapes.append(chart.spikes([(moment, up.maximum / _AIR) for moment in marked], "warning"))
     return Chart(title, summary, time, up, tuple(shapes))
 
 
@@ -81,38 +81,41 @@ def levels(
 ) -> Chart:
     """Chart several levels of bytes over time as lines, each with its name at its end."""
     time, up = _axes(lines, chart.binary, in_words)
-    shapes = _divided(begins, time)
+    shapes = _draw_phase_marks(begins, time)
     for place, level in enumerate(lines):
-        steps = _stepped(level)
+        steps = _find_corners(level)
         shapes.append(chart.line(steps, level.color, dashed=place % 2 == 1))
         shapes.append(chart.words(steps[-1], level.name))
     return Chart(title, summary, time, up, tuple(shapes))
 
 
 def _axes(
-    shown: Sequence[Level], upward: Upward, in_words: Words, top: float = 0
+    drawn_levels: Sequence[Level], upward: Upward, in_words: Words, top: float = 0
 ) -> tuple[Axis, Axis]:
-    begin = min(level.edges[0] for level in shown)
-    end = max(level.edges[-1] for level in shown)
-    highest = max(top, *(max(level.heights) for level in shown))
+    begin = min(level.edges[0] for level in drawn_levels)
+    end = max(level.edges[-1] for level in drawn_levels)
+    highest = max(top, *(max(level.heights) for level in drawn_levels))
     up = upward("", 0, highest, in_words)
     time = chart.span("time of the trace", float(begin), float(end), duration)
-    return time, replace(up, high=up.high * _AIR)
+    return time, replace(up, maximum=up.maximum * _AIR)
 
 
-def _divided(begins: Begins, time: Axis) -> list[Shape]:
-    inside = [(at, name) for at, name in begins if time.low <= at < time.high]
+def _draw_phase_marks(begins: Begins, time: Axis) -> list[Shape]:
+    visible_begins = [
+        (begin, name) for begin, name in begins if time.minimum <= begin < time.maximum
+    ]
     return [
-        chart.upright(at, name, "phases", row=place % 2) for place, (at, name) in enumerate(inside)
+        chart.upright(begin, name, "phases", row=place % 2)
+        for place, (begin, name) in enumerate(visible_begins)
     ]
 
 
-def _stepped(level: Level) -> list[tuple[float, float]]:
+def _find_corners(level: Level) -> list[tuple[float, float]]:
     """Return the corners of the steps; what does not change has none."""
     points = [(float(level.edges[0]), float(level.heights[0]))]
-    for at, value in zip(level.edges[1:-1], level.heights[1:], strict=True):
+    for edge, value in zip(level.edges[1:-1], level.heights[1:], strict=True):
         if value != points[-1][1]:
-            points += [(float(at), points[-1][1]), (float(at), float(value))]
+            points += [(float(edge), points[-1][1]), (float(edge), float(value))]
     return [*points, (float(level.edges[-1]), points[-1][1])]
 
 
@@ -132,8 +135,10 @@ def distribution(title: str, values: Durations, color: str = "device") -> Chart:
     edges = _edges(values, bins)
     counts, _ = np.histogram(np.minimum(values, edges[-1]), edges)
     p50, p99 = (float(value) for value in np.quantile(values, (0.5, 0.99)))
-    cut = float(values.max()) > edges[-1]
-    axis_title = f"time; the last bin holds all up to {duration(values.max())}" if cut else "time"
+    has_tail = float(values.max()) > edges[-1]
+    axis_title = (
+        f"time; the last bin holds all up to {duration(values.max())}" if has_tail else "time"
+    )
     summary = (
         f"{count(values.size)} values, half of them up to {duration(p50)}, 99 % up to "
         f"{duration(p99)}, the longest {duration(float(values.max()))}."
@@ -143,7 +148,7 @@ def distribution(title: str, values: Durations, color: str = "device") -> Chart:
         title,
         summary,
         chart.span(axis_title, float(edges[0]), float(edges[-1]), duration),
-        chart.counted("count", float(counts.max())),
+        chart.make_count_axis("count", float(counts.max())),
         (
             chart.area(edges.tolist(), heights, color),
             chart.upright(p50, f"p50 {duration(p50)}", "ink"),
@@ -153,13 +158,13 @@ def distribution(title: str, values: Durations, color: str = "device") -> Chart:
 
 
 def _edges(values: Durations, bins: int) -> Durations:
-    low, high = float(values.min()), float(values.max())
+    lower_edge, upper_edge = float(values.min()), float(values.max())
     tail = float(np.quantile(values, _TAIL))
-    if high - low > _FAR * (tail - low) > 0:
-        high = tail + (tail - low) / bins
-    if high <= low:
-        low, high = low * 0.9, low * 1.1 + 1
-    return np.linspace(low, high, bins + 1)
+    if upper_edge - lower_edge > _FAR * (tail - lower_edge) > 0:
+        upper_edge = tail + (tail - lower_edge) / bins
+    if upper_edge <= lower_edge:
+        lower_edge, upper_edge = lower_edge * 0.9, lower_edge * 1.1 + 1
+    return np.linspace(lower_edge, upper_edge, bins + 1)
 
 
 _ROOM = 3.0
@@ -183,33 +188,41 @@ def roof(
     `bandwidth` is what memory delivers in bytes per second, `rate` operations per second.
     """
     ways = [point.intensity for point in points] + ([rate / bandwidth] if rate else [])
-    left, right = min(ways) / _ROOM, max(ways) * _ROOM
-    heights = [left * bandwidth, rate or right * bandwidth, *(point.speed for point in points)]
-    x = chart.logarithmic("operations for each byte", left, right, "{:g}".format)
-    y = chart.logarithmic("operations per second", min(heights) / _ROOM, max(heights) * 2, plain)
-    bend = rate / bandwidth if rate else x.high
-    corners = [(x.low, x.low * bandwidth), (bend, bend * bandwidth)]
+    left_end, right = min(ways) / _ROOM, max(ways) * _ROOM
+    heights = [left_end * bandwidth, rate or right * bandwidth, *(point.speed for point in points)]
+    x = chart.logarithmic("operations for each byte", left_end, right, "{:g}".format)
+    y = chart.logarithmic(
+        "operations per second", min(heights) / _ROOM, max(heights) * 2, format_number
+    )
+    bend = rate / bandwidth if rate else x.maximum
+    corners = [(x.minimum, x.minimum * bandwidth), (bend, bend * bandwidth)]
     if rate:
-        corners.append((max(x.high, bend), rate))
-    shapes = [chart.line(corners, "ink"), _named(x, y, bandwidth, rate, points)]
+        corners.append((max(x.maximum, bend), rate))
+    shapes = [chart.line(corners, "ink"), _name_roof(x, y, bandwidth, rate, points)]
     if rate:
-        shapes.append(chart.words((x.high, rate), f"arithmetic {quantity(rate, 'FLOP/s')}"))
+        shapes.append(chart.words((x.maximum, rate), f"arithmetic {quantity(rate, 'FLOP/s')}"))
     for point in points:
         place = (point.intensity, point.speed)
-        over = point.speed > point.intensity * bandwidth
+        is_above_roof = point.speed > point.intensity * bandwidth
         label = (
-            chart.above(place, point.name) if over else chart.words(place, point.name, under=True)
+            chart.label_line(place, point.name)
+            if is_above_roof
+            else chart.words(place, point.name, under=True)
         )
         shapes += [chart.dots([place], "steps", 5.0), label]
     return Chart(title, summary, x, y, tuple(shapes))
 
 
-def _named(
+def _name_roof(
     x: Axis, y: Axis, bandwidth: float, rate: float | None, points: Sequence[Placed]
 ) -> Shape:
     """Name the roof of memory within what is seen of it, where most room is between points."""
-    begin = max(x.low, y.low / bandwidth)
-    end = min(x.high, (rate or y.high) / bandwidth)
+    begin = max(x.minimum, y.minimum / bandwidth)
+    end = min(x.maximum, (rate or y.maximum) / bandwidth)
     places = [begin * (end / begin) ** share for share in _PLACES]
-    at = max(places, key=lambda place: min(abs(math.log(place / p.intensity)) for p in points))
-    return chart.above((at, at * bandwidth), f"memory {quantity(bandwidth, 'bytes/s')}")
+    position = max(
+        places, key=lambda place: min(abs(math.log(place / p.intensity)) for p in points)
+    )
+    return chart.label_line(
+        (position, position * bandwidth), f"memory {quantity(bandwidth, 'bytes/s')}"
+    )

@@ -10,7 +10,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from tracekit.analysis import Given, Result
-from tracekit.base import shipped, units
+from tracekit.base import find_shipped_folder, units
 from tracekit.report import text
 from tracekit.report.chart import Chart, svg
 from tracekit.report.panel import Panel, Tables, is_without_gpu_work, rows
@@ -37,7 +37,7 @@ def render(result: Result, tables: Tables, *, redact: Redact) -> str:
     a string what must not be shown; every string but the template's own passes through it. The
     same input gives the same characters.
     """
-    given, provenance = Given(tables, result.provenance), result.provenance
+    given_tables, provenance = Given(tables, result.provenance), result.provenance
     origin = _ORIGINS.get(provenance.recorder, "recorder not stated")
     if provenance.recorder == "import":
         origin = f"imported; recorded {units.stamp(provenance.started) or 'at a time not stated'}"
@@ -49,7 +49,7 @@ def render(result: Result, tables: Tables, *, redact: Redact) -> str:
         result=result,
         name=provenance.workload or targets or "Run of an unknown target",
         origin=origin,
-        sections=list(_sections(environment, result, given)),
+        sections=list(_sections(environment, result, given_tables)),
     )
 
 
@@ -62,7 +62,7 @@ def document(
     **context: object,
 ) -> str:
     """Fill the template of a whole page, with its style, its script and the policy for both."""
-    folder = shipped("templates") / "report"
+    folder = find_shipped_folder("templates") / "report"
     style = "\n".join((folder / name).read_text("utf-8") for name in styles)
     script = "\n".join(_terse((folder / "script" / name).read_text("utf-8")) for name in scripts)
     return environment.get_template(template).render(
@@ -94,40 +94,42 @@ def environment_of(redact: Redact) -> jinja2.Environment:
     It keeps the templates that it has compiled: that takes as long as filling them.
     """
 
-    def said(words: str) -> str:
+    def clean_text(words: str) -> str:
         return text.visible(redact(words))
 
     def line(words: str) -> str:
         return text.line(redact(words))
 
-    def shown(value: object) -> object:
-        return said(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    def clean_value(value: object) -> object:
+        return (
+            clean_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+        )
 
     def prose(words: str) -> Markup:
         """Write a text with its `commands` as such."""
-        escaped = str(escape(said(words)))
+        escaped = str(escape(clean_text(words)))
         return Markup(_COMMAND.sub(r"<code>\1</code>", escaped))  # noqa: S704  it is escaped
 
     def drawn(chart: Chart) -> Markup:
-        return Markup(svg(chart, said))  # noqa: S704  escaped
+        return Markup(svg(chart, clean_text))  # noqa: S704  escaped
 
     def packed(timeline: Timeline) -> Markup:
         return Markup(pack(timeline, line))  # noqa: S704  base64
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(shipped("templates") / "report"),
+        loader=jinja2.FileSystemLoader(find_shipped_folder("templates") / "report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=shown,
+        finalize=clean_value,
     )
-    plain: tuple[Callable[..., str], ...] = (
+    named_filters: tuple[Callable[..., str], ...] = (
         *(units.duration, units.moment, units.size, units.percent, units.count, units.quantity),
         *(units.unavailable, units.stamp, line, prose, drawn, packed),
     )
     filters: dict[str, Callable[..., str]] = {
-        **{each.__name__: each for each in plain},
+        **{filter_function.__name__: filter_function for filter_function in named_filters},
         "heading": lambda name: text.heading(redact(name)),
         "sentence": lambda words: text.sentence(redact(words)),
     }

@@ -36,10 +36,10 @@ def heading(name: str) -> str:
     return spelled[:1].upper() + spelled[1:]
 
 
-def flat(values: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, str]]:
+def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     """Yield nested values as lines: ("mlx version", "0.32")."""
     for key, value in values.items():
-        name = f"{within} {key}".strip().replace("_", " ")
+        name = f"{prefix} {key}".strip().replace("_", " ")
         if isinstance(value, Mapping):
             yield from flat(value, name)
         elif isinstance(value, (list, tuple)):

@@ -23,7 +23,7 @@ from .direct import Stored as Stored
 from .direct import direct as direct
 from .direct import is_bundle as is_bundle
 from .direct import note_direct as note_direct
-from .direct import opened as opened
+from .direct import open_bundle as open_bundle
 from .direct import places_of as places_of
 from .direct import require_unpacked as require_unpacked
 from .drift import DamagedExportError as DamagedExportError
@@ -36,13 +36,13 @@ from .exports import PutAway as PutAway
 from .exports import export_files as export_files
 from .exports import identify as identify
 from .exports import index as index
-from .exports import meant as meant
 from .exports import note_put_away as note_put_away
 from .exports import refusal as refusal
+from .exports import select_run as select_run
 from .flat import Flat as Flat
 from .flat import read_flat as read_flat
 from .flat import read_table as read_table
-from .joins import asked as asked
+from .joins import read_inputs as read_inputs
 from .labels import ASKER as ASKER
 from .labels import BLANK as BLANK
 from .labels import INSTANCE as INSTANCE
@@ -56,8 +56,8 @@ from .losses import Loss as Loss
 from .losses import LossRow as LossRow
 from .losses import Severity as Severity
 from .losses import collecting as collecting
+from .losses import list_reported_losses as list_reported_losses
 from .losses import report as report
-from .losses import reported as reported
 from .losses import rows_of as rows_of
 from .losses import sentences as sentences
 from .normalize import owner as owner
@@ -81,10 +81,10 @@ from .toc import Toc as Toc
 from .toc import TocRun as TocRun
 from .toc import TocTable as TocTable
 from .toc import WantedTable as WantedTable
-from .toc import own as own
+from .toc import find_recorded_run as find_recorded_run
 from .toc import read_toc as read_toc
+from .toc import select_tables as select_tables
 from .toc import toc_text as toc_text
-from .toc import wanted as wanted
 from .whole import examine_bundle as examine_bundle
 from .xcode_counters import is_xcode_counters as is_xcode_counters
 from .xcode_counters import read_xcode_counters as read_xcode_counters

@@ -22,12 +22,12 @@ from tracekit.tables.bundle.cells.encodings import (
 from tracekit.tables.bundle.cells.labels import FMT
 from tracekit.tables.bundle.container.records import read_records
 from tracekit.tables.bundle.container.store import TableStore, Unreadable
-from tracekit.tables.bundle.errors import BundleError, called
+from tracekit.tables.bundle.errors import BundleError, name_bundle
 from tracekit.tables.bundle.names import Names
 from tracekit.tables.bundle.reader import BundleReader
-from tracekit.tables.bundle.run_info import listed, toc_of, write_toc
+from tracekit.tables.bundle.run_info import list_named_tables, toc_of, write_toc
 from tracekit.tables.losses import EncodingEvidence, Flaw, Loss, report
-from tracekit.tables.toc import WantedTable, assumed, required, wanted
+from tracekit.tables.toc import WantedTable, explain_run_choice, find_run, select_tables
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, Node, Symbols
 
 SENTINEL = "<sentinel/>"
@@ -43,15 +43,15 @@ _UNPRINTABLE = {
 }  # fmt: skip
 
 
-def escaped(text: str) -> str:
+def escape_text(text: str) -> str:
     """Return a text as it stands in XML, without what XML cannot hold."""
-    plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return plain if plain.isprintable() else plain.translate(_UNPRINTABLE)
+    escaped_text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escaped_text if escaped_text.isprintable() else escaped_text.translate(_UNPRINTABLE)
 
 
-def quoted(text: str) -> str:
+def quote_attribute(text: str) -> str:
     """Return a text as it stands in an attribute within double quotes."""
-    return escaped(text).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
+    return escape_text(text).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
 
 
 class _WrittenElements:
@@ -64,11 +64,11 @@ class _WrittenElements:
 
     def cells(self, part: ColumnCells, kind: EngineeringType, symbols: Symbols) -> Iterator[str]:
         """Yield the elements of a column's cells."""
-        tag, nothing = kind.tag, [None] * len(part.cells)
+        tag, nulls = kind.tag, [None] * len(part.cells)
         texts = part.cells.to_pylist()
         pids, tids, stacks = (
-            nothing if beside is None else beside.to_pylist()
-            for beside in (part.pids, part.tids, part.stacks)
+            nulls if side_cells is None else side_cells.to_pylist()
+            for side_cells in (part.pids, part.tids, part.stacks)
         )
         if kind.encoding is Encoding.THREAD:
             return map(self._thread, texts, tids, pids)
@@ -79,26 +79,26 @@ class _WrittenElements:
             return (write(tag, *cell, symbols) for cell in zip(texts, stacks, strict=True))
         if kind.encoding is Encoding.ANY:
             tag = next(iter(part.foreign)) if len(part.foreign) == 1 else tag
-        known = self._known[tag]
-        known[None] = SENTINEL
-        return (known.get(text) or self._value(tag, text, kind.encoding) for text in texts)
+        known_elements = self._known[tag]
+        known_elements[None] = SENTINEL
+        return (known_elements.get(text) or self._value(tag, text, kind.encoding) for text in texts)
 
     def _element(
         self, tag: str, value: object, content: Iterable[str], **attributes: str | None
     ) -> str:
         """Define a value, or repeat it; its content is asked for after it has its own id."""
-        known = self._known[tag]
-        if (found := known.get(value)) is not None:
-            return found
-        if len(known) >= _MOST_REMEMBERED:
-            known.clear()  # what comes back is defined again
+        known_elements = self._known[tag]
+        if (reference := known_elements.get(value)) is not None:
+            return reference
+        if len(known_elements) >= _MOST_REMEMBERED:
+            known_elements.clear()  # what comes back is defined again
         self._last += 1
         head = f'{tag} id="{self._last}"'
-        known[value] = f'<{tag} ref="{self._last}"/>'
+        known_elements[value] = f'<{tag} ref="{self._last}"/>'
         for name, text in attributes.items():
-            head += "" if text is None else f' {name.replace("_", "-")}="{quoted(text)}"'
-        inside = "".join(content)
-        return f"<{head}>{inside}</{tag}>" if inside or "fmt" in attributes else f"<{head}/>"
+            head += "" if text is None else f' {name.replace("_", "-")}="{quote_attribute(text)}"'
+        inner_xml = "".join(content)
+        return f"<{head}>{inner_xml}</{tag}>" if inner_xml or "fmt" in attributes else f"<{head}/>"
 
     def _value(self, tag: str, value: Any, encoding: Encoding) -> str:
         if value is None:
@@ -109,7 +109,7 @@ class _WrittenElements:
             words = self._names.core(number) if tag == "core" else FMT.get(tag, str)(number)
         else:
             words = text = f"{value:.9f}" if encoding is Encoding.DECIMAL else value
-        return self._element(tag, value, map(escaped, (text,)), fmt=words)
+        return self._element(tag, value, map(escape_text, (text,)), fmt=words)
 
     def _process(self, text: str | None, pid: int | None) -> str:
         parts = (("pid", pid, Encoding.INTEGER), ("device-session", "TODO", Encoding.STRING))
@@ -140,9 +140,11 @@ class _WrittenElements:
             column = symbols.frames["address"]
             addresses = [column[number].as_py() for number in _frames(stack, symbols)]
             counters = addresses[:1] if words.startswith("PC:") else []
-            others = " ".join(map(str, addresses[len(counters) :]))
-            if others:
-                yield self._element("text-addresses", others, (others,), fmt=f"frag {stack}")
+            address_text = " ".join(map(str, addresses[len(counters) :]))
+            if address_text:
+                yield self._element(
+                    "text-addresses", address_text, (address_text,), fmt=f"frag {stack}"
+                )
             else:
                 yield SENTINEL
             for counter in counters:
@@ -152,26 +154,28 @@ class _WrittenElements:
         return SENTINEL if text is None else self._element(tag, (text, stack), content(), fmt=text)
 
     def _frame(self, number: int, symbols: Symbols) -> str:
-        if (found := self._known["frame"].get(number)) is not None:
-            return found
-        known = {name: symbols.frames[name][number].as_py() for name in symbols.frames.column_names}
+        if (reference := self._known["frame"].get(number)) is not None:
+            return reference
+        frame_cells = {
+            name: symbols.frames[name][number].as_py() for name in symbols.frames.column_names
+        }
 
         def binary() -> Iterator[str]:
-            load = known["load_address"]
-            if known["binary"] is not None:
+            load = frame_cells["load_address"]
+            if frame_cells["binary"] is not None:
                 yield self._element(
                     "binary",
-                    (known["uuid"], known["path"], load),
+                    (frame_cells["uuid"], frame_cells["path"], load),
                     (),
-                    name=known["binary"],
-                    UUID=known["uuid"],
-                    arch=known["arch"],
+                    name=frame_cells["binary"],
+                    UUID=frame_cells["uuid"],
+                    arch=frame_cells["arch"],
                     load_addr=None if load is None else hex(load),
-                    path=known["path"],
+                    path=frame_cells["path"],
                 )
 
-        address = hex(known["address"])
-        return self._element("frame", number, binary(), name=known["name"], addr=address)
+        address = hex(frame_cells["address"])
+        return self._element("frame", number, binary(), name=frame_cells["name"], addr=address)
 
 
 def _frames(stack: int | None, symbols: Symbols) -> list[int]:
@@ -193,12 +197,12 @@ def write_table(file: BinaryIO, run: BundleRun, store: TableStore, index: int) -
     reader = BundleReader(run, store, xpath)
     _require_known(run, store, reader.kinds)
     head = f"<?xml version=\"1.0\"?>\n<trace-query-result>\n<node xpath='{xpath}'>"
-    head += f'<schema name="{quoted(store.schema)}">'
+    head += f'<schema name="{quote_attribute(store.schema)}">'
     for column, kind in zip(store.columns, reader.kinds, strict=True):
         head += (
-            f"<col><mnemonic>{escaped(column.mnemonic)}</mnemonic>"
-            f"<name>{escaped(column.title)}</name>"
-            f"<engineering-type>{escaped(kind.tag)}</engineering-type></col>"
+            f"<col><mnemonic>{escape_text(column.mnemonic)}</mnemonic>"
+            f"<name>{escape_text(column.title)}</name>"
+            f"<engineering-type>{escape_text(kind.tag)}</engineering-type></col>"
         )
     file.write(f"{head}</schema>".encode())
     elements = _WrittenElements(run.names)
@@ -284,19 +288,21 @@ def write_exports(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is there already.", hint="Name another folder to write into.")
     runs = toc_of(bundle).runs
-    toc_run = required(runs, number, called(bundle.path))
+    toc_run = find_run(runs, number, name_bundle(bundle.path))
     run = next(run for run in bundle.runs if run.number == toc_run.number)
     progress("table of contents")
     files = [folder / "toc.xml"]
     write_toc(bundle, files[0])
-    there = frozenset(store.schema for store in listed(run))
+    there = frozenset(store.schema for store in list_named_tables(run))
     filled = frozenset(
-        store.schema for store in listed(run) if not isinstance(store, TableStore) or store.rows
+        store.schema
+        for store in list_named_tables(run)
+        if not isinstance(store, TableStore) or store.rows
     )
     schemas = choose(there) | choose(filled)
-    tables = wanted(toc_run, schemas)
+    tables = select_tables(toc_run, schemas)
     losses = [
-        *run.unchecked,
+        *run.unchecked_losses,
         *(table.loss for table in run.tables if isinstance(table, Unreadable) and not table.schema),
     ]
     for place, table in enumerate(tables, 1):
@@ -313,7 +319,7 @@ def write_exports(
             losses.append(Loss(Flaw.DAMAGED, text, schema=table.schema, run=run.number))
     report(losses)
     warnings = (
-        *(assumed(runs, toc_run, called(bundle.path)) if number is None else ()),
+        *(explain_run_choice(runs, toc_run, name_bundle(bundle.path)) if number is None else ()),
         *(f"The recording has no table {name}." for name in sorted(schemas - there)),
     )
     return Exported(tuple(files), tuple(dict.fromkeys(losses)), warnings)
@@ -321,9 +327,9 @@ def write_exports(
 
 def _write(run: BundleRun, table: WantedTable, path: Path) -> tuple[Loss, ...]:
     """Write a table; return what of it is not surely read, or has no name."""
-    store = listed(run)[table.index - 1]
+    store = list_named_tables(run)[table.index - 1]
     if not isinstance(store, TableStore):
-        raise BundleError(store.why)
+        raise BundleError(store.reason)
     if not _SAFE_NAME.fullmatch(store.schema):
         raise UnwritableError("its name can be no file's")
     with replacing(path) as file:

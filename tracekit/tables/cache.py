@@ -126,11 +126,11 @@ class Kept:
 
     def part(self, columns: Collection[str] | None = None) -> pd.DataFrame:
         """Load some columns, in the table's order; without names all of them."""
-        wanted = [name for name in self.names if columns is None or name in columns]
+        chosen_names = [name for name in self.names if columns is None or name in columns]
         with self._reading(), pq.ParquetFile(self.path, page_checksum_verification=True) as file:
             # One after the other, so that no more than one is held twice. A name also selects
             # what has it for a prefix before a dot.
-            loaded = ((name, file.read([name]).column(name)) for name in wanted)
+            loaded = ((name, file.read([name]).column(name)) for name in chosen_names)
             return frame_of(loaded, file.metadata.num_rows)
 
     @contextmanager
@@ -181,15 +181,15 @@ def _kept_or_read(
         removed = put_away(ref.parent).get(ref)
     if folder is None:
         if removed is not None:
-            raise _gone(ref, removed, "no folder of kept tables was named")
+            raise _make_pruned_error(ref, removed, "no folder of kept tables was named")
         return read_flat(ref, schema, toc, choice)
     place = _CachePlace(folder, ref, schema, choice, toc)
     if removed is not None:
-        return place.remaining(removed)
+        return place.load_remaining(removed)
     try:
         stamped = place.stamp()
         file = place.file(stamped)
-        return place.kept(file, stamped) or place.keep(file, stamped)
+        return place.load_kept(file, stamped) or place.keep(file, stamped)
     except (OSError, RecordingError) as error:
         _log.warning("The table %s is not kept: %s", schema, error)
     return place.read()
@@ -206,10 +206,10 @@ def _as_written(file: Path) -> Kept | Flat:
     return Kept(file, CacheNote(None, None, ""))
 
 
-def _gone(ref: TableRef, away: PutAway, why: str) -> PrunedError:
-    day, _, _ = away.at.partition("T")
+def _make_pruned_error(ref: TableRef, pruned_export: PutAway, reason: str) -> PrunedError:
+    day, _, _ = pruned_export.at.partition("T")
     return PrunedError(
-        f"{ref} was pruned on {day}, and {why}.",
+        f"{ref} was pruned on {day}, and {reason}.",
         hint="Nothing of this table is left but what result.json and the page say.",
     )
 
@@ -239,42 +239,44 @@ class _CachePlace:
             if note is not None and note.export == stamped:
                 return file
         ref = self.ref
-        return self._named(ref.digest() if isinstance(ref, Stored) else digest(ref), READER_VERSION)
+        return self._build_path(
+            ref.digest() if isinstance(ref, Stored) else digest(ref), READER_VERSION
+        )
 
-    def kept(self, file: Path, stamped: Stamp) -> Kept | None:
+    def load_kept(self, file: Path, stamped: Stamp) -> Kept | None:
         """Return the table that is there, if it is whole."""
-        note = _whole(file)
+        note = _read_intact_note(file)
         if note is None:
             return None
-        known = replace(note, export=lasting(stamped), file=lasting(stamp(file)))
-        if known != note:
-            save(_beside(file), known)
+        fresh_note = replace(note, export=lasting(stamped), file=lasting(stamp(file)))
+        if fresh_note != note:
+            save(_get_note_path(file), fresh_note)
         return Kept(file, note)
 
-    def remaining(self, removed: PutAway) -> Kept:
+    def load_remaining(self, removed: PutAway) -> Kept:
         """Return the table that was kept of an export that is no more."""
-        file = self._named(removed.digest, removed.reader)
-        note = _whole(file)
+        file = self._build_path(removed.digest, removed.reader)
+        note = _read_intact_note(file)
         if note is None:
-            raise _gone(self.ref, removed, f"{file} is not what was kept of it")
+            raise _make_pruned_error(self.ref, removed, f"{file} is not what was kept of it")
         return Kept(file, note)
 
     def keep(self, file: Path, stamped: Stamp) -> Kept | Flat:
         """Read the table into the folder."""
-        written = convert(self.ref, file, self.schema, self.choice, toc=self.toc)
+        conversion = convert(self.ref, file, self.schema, self.choice, toc=self.toc)
         if self.stamp() != stamped:
             file.unlink(missing_ok=True)
             _log.warning("%s changed while it was read; it is read again.", self.ref)
             return self.read()
-        table, *symbols = written.files
+        table, *symbols = conversion.files
         note = CacheNote(
             export=lasting(stamped),
             file=lasting(stamp(table)),
             digest=digest(table),
             symbols=tuple(map(digest, symbols)),
-            losses=written.notes.losses,
+            losses=conversion.notes.losses,
         )
-        save(_beside(file), note)
+        save(_get_note_path(file), note)
         self._drop_others(file)
         return Kept(file, note)
 
@@ -282,29 +284,29 @@ class _CachePlace:
     def _stem(self) -> str:
         return file_name(f"{self.schema} {self.choice}".strip())
 
-    def _named(self, content: str, reader: int) -> Path:
+    def _build_path(self, content: str, reader: int) -> Path:
         return self.folder / f"{self._stem}.{content}.{reader}.parquet"
 
     def _all(self) -> Iterator[tuple[Path, int]]:
         name = re.compile(re.escape(self._stem) + r"\.[0-9a-f]{32}\.(\d+)\.parquet")
         for file in sorted(self.folder.glob("*.parquet")):
-            if found := name.fullmatch(file.name):
-                yield file, int(found[1])
+            if match := name.fullmatch(file.name):
+                yield file, int(match[1])
 
     def _drop_others(self, file: Path) -> None:
-        away = {} if isinstance(self.ref, Stored) else put_away(self.ref.parent)
-        only = {export.digest for export in away.values()}
-        for other, _ in self._all():
-            if other != file and other.name.split(".")[-3] not in only:
-                for path in (_beside(other), other, *symbol_files(other)):
+        pruned_exports = {} if isinstance(self.ref, Stored) else put_away(self.ref.parent)
+        pruned_digests = {export.digest for export in pruned_exports.values()}
+        for cached_file, _ in self._all():
+            if cached_file != file and cached_file.name.split(".")[-3] not in pruned_digests:
+                for path in (_get_note_path(cached_file), cached_file, *symbol_files(cached_file)):
                     path.unlink(missing_ok=True)
 
 
-def _beside(file: Path) -> Path:
+def _get_note_path(file: Path) -> Path:
     return file.with_suffix(".json")
 
 
-def _whole(file: Path) -> CacheNote | None:
+def _read_intact_note(file: Path) -> CacheNote | None:
     """Return the note on a kept table; None where there is none, or the table is damaged."""
     note = _note(file)
     if note is None:
@@ -319,7 +321,7 @@ def _whole(file: Path) -> CacheNote | None:
 def _note(file: Path) -> CacheNote | None:
     try:
         file.stat()
-        return msgspec.json.decode(_beside(file).read_bytes(), type=CacheNote)
+        return msgspec.json.decode(_get_note_path(file).read_bytes(), type=CacheNote)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:
@@ -333,76 +335,86 @@ def kept_as(listed: Listed, tables: Sequence[Listed]) -> Choice:
     Where there are several it is the table's place, even if each has a file of its own, so that
     what is kept of one never takes the place of what is kept of another.
     """
-    in_file = sum(other.ref == listed.ref for other in tables)
+    in_file = sum(table.ref == listed.ref for table in tables)
     if len(tables) == 1 or (in_file == 1 and listed.place.index is None):
         return OPEN
     return listed.choice
 
 
-def to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], dict[Path, str]]:
+def to_put_away(
+    exports: Path, cache: Path, removed_at: str
+) -> tuple[list[PutAway], dict[Path, str]]:
     """Keep every table of every export that is there, and return what may be removed at that time.
 
     Beside stands why other files must stay: those that are no exports or are links, damaged ones,
     and those whose tables could not be kept.
     """
-    found = index(exports)
-    held: dict[Path, list[Listed]] = {}
-    for table in found.every:
+    export_index = index(exports)
+    tables_by_file: dict[Path, list[Listed]] = {}
+    for table in export_index.all_tables:
         if isinstance(table.ref, Path) and table.ref.suffix != PARQUET and table.ref.exists():
-            held.setdefault(table.ref, []).append(table)
-    stems = Counter(_stem(found, table) for tables in held.values() for table in tables)
-    away: list[PutAway] = []
-    stays = dict.fromkeys(found.strange, "it is no export")
-    for path, tables in held.items():
+            tables_by_file.setdefault(table.ref, []).append(table)
+    stems = Counter(
+        _stem(export_index, table) for tables in tables_by_file.values() for table in tables
+    )
+    pruned_exports: list[PutAway] = []
+    stays = dict.fromkeys(export_index.strange, "it is no export")
+    for path, tables in tables_by_file.items():
         link = "it is a link" if path.is_symlink() else ""
-        if reason := link or _reason(found, tables, stems, cache):
+        if reason := link or _reason(export_index, tables, stems, cache):
             stays[path] = reason
         else:
-            headers, size = found.headers[path], path.stat().st_size
-            away.append(PutAway(path.name, digest(path), READER_VERSION, size, headers, at))
-    return away, stays
+            headers, size = export_index.headers[path], path.stat().st_size
+            pruned_exports.append(
+                PutAway(path.name, digest(path), READER_VERSION, size, headers, removed_at)
+            )
+    return pruned_exports, stays
 
 
-def stored_to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], str]:
+def stored_to_put_away(exports: Path, cache: Path, removed_at: str) -> tuple[list[PutAway], str]:
     """Keep every table that is read from a bundle, and return what stands for them without it.
 
     Or else why the bundle must stay; the one or the other is empty.
     """
-    found = index(exports)
-    if lost := (*found.unread, *found.lost):
-        return [], str(lost[0])
-    stems = Counter(_stem(found, table) for table in found.every)
-    away: list[PutAway] = []
-    for table in found.every:
+    export_index = index(exports)
+    if missing_losses := (*export_index.unread, *export_index.missing_losses):
+        return [], str(missing_losses[0])
+    stems = Counter(_stem(export_index, table) for table in export_index.all_tables)
+    pruned_exports: list[PutAway] = []
+    for table in export_index.all_tables:
         if isinstance(ref := table.ref, Stored):
-            if why := _reason(found, [table], stems, cache):
-                return [], f"{table.schema}, which is read from it: {why}"
+            if reason := _reason(export_index, [table], stems, cache):
+                return [], f"{table.schema}, which is read from it: {reason}"
             name = f"{ref.bundle.name}.run{ref.run}.store{ref.number}"
             header = TableHeader(table.schema, xpath_of(table.place), 1, rows=table.rows)
             size = ref.file.stat().st_size
-            away.append(PutAway(name, ref.digest(), READER_VERSION, size, (header,), at))
-    return away, ""
+            pruned_exports.append(
+                PutAway(name, ref.digest(), READER_VERSION, size, (header,), removed_at)
+            )
+    return pruned_exports, ""
 
 
-def _reason(found: ExportIndex, tables: list[Listed], stems: Counter[str], cache: Path) -> str:
+def _reason(
+    export_index: ExportIndex, tables: list[Listed], stems: Counter[str], cache: Path
+) -> str:
     """Say why an export with these tables must stay; empty where it may go."""
-    if any(stems[_stem(found, listed)] > 1 for listed in tables):
+    if any(stems[_stem(export_index, listed)] > 1 for listed in tables):
         return "another file holds a table that cannot be distinguished from one of its own"
     for table in tables:
-        choice = kept_as(table, found.tables[table.schema])
+        choice = kept_as(table, export_index.tables[table.schema])
         try:
             with collecting():  # the reason that is returned tells of them
-                kept = kept_or_read(cache, table.ref, table.schema, choice, found.toc)
+                kept_table = kept_or_read(cache, table.ref, table.schema, choice, export_index.toc)
         except InputError as error:
             return f"it cannot be read: {error.message}"
-        if not isinstance(kept, Kept):
+        if not isinstance(kept_table, Kept):
             return "its tables could not be kept"
-        if kept.notes.damage:
+        if kept_table.notes.damage:
             return "it is damaged, and rows are missing"
-        if any(loss.severity is Severity.ERROR for loss in kept.notes.losses):
+        if any(loss.severity is Severity.ERROR for loss in kept_table.notes.losses):
             return "it is damaged, and names are missing"
     return ""
 
 
-def _stem(found: ExportIndex, listed: Listed) -> str:
-    return f"{listed.schema} {kept_as(listed, found.tables[listed.schema])}"
+def _stem(export_index: ExportIndex, listed: Listed) -> str:
+    return f"{listed.schema} {kept_as(listed, export_index.tables[listed.schema])}"

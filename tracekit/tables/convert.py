@@ -16,7 +16,7 @@ from tracekit.tables.direct import Listed, TableRef
 from tracekit.tables.drift import ReadNotes
 from tracekit.tables.exports import ExportIndex, contents_beside, index, of_one_run
 from tracekit.tables.flat import TableSelection, read_flat, read_pieces
-from tracekit.tables.layout import Layout, unused
+from tracekit.tables.layout import Layout, find_unused_name
 from tracekit.tables.losses import Flaw, Loss, report
 from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.toc import Toc
@@ -101,10 +101,10 @@ class ParquetStream:
         self._held.append(raw)
         self._bytes += raw.nbytes
         self._rows += raw.num_rows
-        if (self._bytes >= _PART_BYTES or self._rows >= _PART_ROWS) and layout.settled:
+        if (self._bytes >= _PART_BYTES or self._rows >= _PART_ROWS) and layout.is_settled:
             part = self._part()
             self._wait()
-            self._doing = self._pool.submit(lambda: self._write(layout.converted(part)))
+            self._doing = self._pool.submit(lambda: self._write(layout.convert_table(part)))
 
     def finish(self) -> None:
         """Write what is left, and end the file."""
@@ -112,7 +112,7 @@ class ParquetStream:
         assert layout is not None
         self._wait()
         if self._held:
-            self._write(layout.converted(self._part()))
+            self._write(layout.convert_table(self._part()))
         if self._parquet is not None:
             self._parquet.add_key_value_metadata(layout.metadata)
             self._parquet.close()
@@ -201,13 +201,13 @@ def convert(
             flat = read_flat(ref, schema, toc, choice)
             _write(flat.frame, file, suffix)
             symbols, rows, notes = flat.symbols, len(flat.frame), flat.notes
-        beside: list[Path] = []
+        symbol_paths: list[Path] = []
         if symbols.stacks.num_rows:
-            beside += symbol_files(output)
-            for path, part in zip(beside, (symbols.frames, symbols.stacks), strict=True):
-                written = files.enter_context(replacing(path))
-                pq.write_table(part, written, compression="zstd", compression_level=1)
-    return Converted((output, *beside), rows, notes)
+            symbol_paths += symbol_files(output)
+            for path, part in zip(symbol_paths, (symbols.frames, symbols.stacks), strict=True):
+                symbol_stream = files.enter_context(replacing(path))
+                pq.write_table(part, symbol_stream, compression="zstd", compression_level=1)
+    return Converted((output, *symbol_paths), rows, notes)
 
 
 def files_of(table: Path) -> tuple[Path, Path, Path]:
@@ -242,23 +242,25 @@ def unbundle(
         InputError: The bundle is damaged, or of a layout that is not known.
         RecordingError: The files cannot be written.
     """
-    found = index(bundle)
+    export_index = index(bundle)
     if run is not None:
-        found, _, _ = of_one_run(found, bundle, Choice(run))
+        export_index, _, _ = of_one_run(export_index, bundle, Choice(run))
     outputs = [
         (table, folder / f"{name}{suffix}")
-        for table, name in _named(found.every)
+        for table, name in _name_tables(export_index.all_tables)
         if not table.unreadable
     ]
-    every = [file for _, output in outputs for file in files_of(output)]
-    with writing(every, [bundle], force=force):
-        return _written(found, outputs, progress)
+    all_files = [file for _, output in outputs for file in files_of(output)]
+    with writing(all_files, [bundle], force=force):
+        return _write_tables(export_index, outputs, progress)
 
 
-def _written(
-    found: ExportIndex, outputs: Iterable[tuple[Listed, Path]], progress: Callable[[str], None]
+def _write_tables(
+    export_index: ExportIndex,
+    outputs: Iterable[tuple[Listed, Path]],
+    progress: Callable[[str], None],
 ) -> tuple[Path, ...]:
-    report((*found.said, *found.lost))
+    report((*export_index.unchecked_losses, *export_index.missing_losses))
     files: list[Path] = []
     for table, output in outputs:
         progress(f"writing {table.schema}")
@@ -269,7 +271,7 @@ def _written(
                 f"{output.parent} cannot be made: {error.strerror}.", hint=remedy(error)
             ) from error
         try:
-            converted = convert(table.ref, output, table.schema, table.choice, toc=found.toc)
+            converted = convert(table.ref, output, table.schema, table.choice, toc=export_index.toc)
         except InputError as error:
             text = f"{table.schema}, {table}, is left out: {error.message}"
             report([Loss(Flaw.DAMAGED, text, schema=table.schema, run=table.place.run)])
@@ -278,13 +280,13 @@ def _written(
     return tuple(files)
 
 
-def _named(tables: Sequence[Listed]) -> Iterator[tuple[Listed, str]]:
+def _name_tables(tables: Sequence[Listed]) -> Iterator[tuple[Listed, str]]:
     """Yield tables with the names of their files, none of which leads elsewhere."""
-    several = len({table.place.run for table in tables}) > 1
-    taken: dict[str, int] = {}
+    has_several_runs = len({table.place.run for table in tables}) > 1
+    name_counts: dict[str, int] = {}
     for table in sorted(tables, key=lambda entry: (entry.place.run or 0, entry.place.index or 0)):
-        name = f"{f'run{table.place.run}/' if several else ''}{file_name(table.schema)}"
-        yield table, unused(name, taken, "-")
+        name = f"{f'run{table.place.run}/' if has_several_runs else ''}{file_name(table.schema)}"
+        yield table, find_unused_name(name, name_counts, "-")
 
 
 def file_name(text: str) -> str:

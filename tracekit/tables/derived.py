@@ -26,13 +26,13 @@ def lives(
     owned = [
         frame for frame in (gpu_intervals, commits, submissions, encoders) if frame is not None
     ]
-    named = [
+    keyed_frames = [
         *owned,
         *(frame for frame in (completions, command_buffer_errors) if frame is not None),
     ]
-    ids = pd.concat([frame[_KEY] for frame in named], ignore_index=True).dropna()
+    ids = pd.concat([frame[_KEY] for frame in keyed_frames], ignore_index=True).dropna()
     table = pd.DataFrame({_KEY: ids.drop_duplicates(ignore_index=True)})
-    table, said = _owned(table, owned), list[str]()
+    table, warnings = _add_owners(table, owned), list[str]()
     for source, name, columns in (
         (commits, "commits", {"committed": "committed", "frame": "frame"}),
         (submissions, "submissions", {"start": "submitted"}),
@@ -43,40 +43,42 @@ def lives(
     ):
         if source is not None:
             more = source[[*{_KEY, *columns} & set(source.columns)]].rename(columns=columns)
-            table, words = _added(table, more, name)
-            said += words
-    table = _summed(table, gpu_intervals, encoders)
-    first = table[[column for column in ("submitted", "committed", "gpu_start") if column in table]]
-    order = first.min(axis="columns").sort_values(kind="stable").index
+            table, words = _add_columns(table, more, name)
+            warnings += words
+    table = _add_sums(table, gpu_intervals, encoders)
+    start_times = table[
+        [column for column in ("submitted", "committed", "gpu_start") if column in table]
+    ]
+    order = start_times.min(axis="columns").sort_values(kind="stable").index
     table = table.loc[order].reset_index(drop=True)
-    return Joined({str(name): table[name] for name in table} | _spans(table), tuple(said))
+    return Joined({str(name): table[name] for name in table} | _spans(table), tuple(warnings))
 
 
-def _owned(table: pd.DataFrame, owned: list[pd.DataFrame]) -> pd.DataFrame:
+def _add_owners(table: pd.DataFrame, owned: list[pd.DataFrame]) -> pd.DataFrame:
     columns = [_KEY, *_OWNER, "clock"]
-    named = [frame.loc[frame["pid"].notna() & frame[_KEY].notna(), columns] for frame in owned]
-    firsts = [frame.drop_duplicates(_KEY) for frame in named]
+    owner_rows = [frame.loc[frame["pid"].notna() & frame[_KEY].notna(), columns] for frame in owned]
+    firsts = [frame.drop_duplicates(_KEY) for frame in owner_rows]
     everyone = pd.concat(firsts, ignore_index=True).drop_duplicates(_KEY, ignore_index=True)
-    at = match([table[_KEY]], [everyone[_KEY]])
-    table = table.assign(**{name: at.take(everyone[name]) for name in (*_OWNER, "clock")})
+    matches = match([table[_KEY]], [everyone[_KEY]])
+    table = table.assign(**{name: matches.take(everyone[name]) for name in (*_OWNER, "clock")})
     return table.assign(target=table["target"].fillna(value=False).astype(bool))
 
 
-def _added(
+def _add_columns(
     table: pd.DataFrame, more: pd.DataFrame, name: str
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     names = [str(column) for column in more if column != _KEY]
     rows = distinct(more, [_KEY], names)
-    at = match([table[_KEY]], [rows[_KEY]])
+    matches = match([table[_KEY]], [rows[_KEY]])
     for column in names:
-        found = at.take(rows[column])
+        values = matches.take(rows[column])
         table[column] = (
-            table[column].where(table[column].notna(), found) if column in table else found
+            table[column].where(table[column].notna(), values) if column in table else values
         )
-    return table, at.doubts("command buffers", name)
+    return table, matches.doubts("command buffers", name)
 
 
-def _summed(
+def _add_sums(
     table: pd.DataFrame, gpu_intervals: pd.DataFrame, encoders: pd.DataFrame | None
 ) -> pd.DataFrame:
     work = gpu_intervals.assign(end=gpu_intervals["start"] + gpu_intervals["duration"])
@@ -86,8 +88,8 @@ def _summed(
     table = table.join(sums.astype("Int64"), on=_KEY)
     table["gpu_time"] = _total(table, work)
     if encoders is not None:
-        written = encoders.groupby(_KEY).agg(encoders=("start", "size"))
-        table = table.join(written.astype("Int64"), on=_KEY)
+        encoder_counts = encoders.groupby(_KEY).agg(encoders=("start", "size"))
+        table = table.join(encoder_counts.astype("Int64"), on=_KEY)
         table["encoder_time"] = _total(table, encoders)
     return table
 
@@ -121,19 +123,21 @@ def named_counters(
     infos = distinct(gpu_counter_infos, ["counter", "accelerator"], ["name", "type"])
     devices = infos["accelerator"].dropna().unique()
     device = samples["accelerator"]
-    known = infos
+    complete_infos = infos
     if len(devices) == 1:
         device = device.fillna(devices[0])
-        known = infos.assign(accelerator=infos["accelerator"].fillna(devices[0]))
-    named = match([samples["counter"], device], [known["counter"], known["accelerator"]])
-    types = named.take(infos["type"])
-    unnamed = named.asked - named.found - named.ambiguous
-    warnings = named.said("counter samples", "gpu_counter_infos")
-    if unnamed and named.found:
+        complete_infos = infos.assign(accelerator=infos["accelerator"].fillna(devices[0]))
+    matches = match(
+        [samples["counter"], device], [complete_infos["counter"], complete_infos["accelerator"]]
+    )
+    types = matches.take(infos["type"])
+    unnamed = matches.key_count - matches.match_count - matches.ambiguous
+    warnings = matches.describe_mismatches("counter samples", "gpu_counter_infos")
+    if unnamed and matches.match_count:
         warnings += (f"{unnamed:,} counter samples have an id that no name is known of",)
     columns = {
         "start": samples["time"],
-        "counter": named.take(infos["name"]),
+        "counter": matches.take(infos["name"]),
         "value": samples["value"],
         "percentage": _percentage(types),
         "clock": samples["clock"],
@@ -146,9 +150,9 @@ def named_counters(
 
 def counters_side_by_side(gpu_counters: pd.DataFrame) -> Joined:
     """Lay the counters that were sampled together side by side, a column for each name."""
-    named = gpu_counters[gpu_counters["counter"].notna() & gpu_counters["value"].notna()]
-    several = named.duplicated(["device", "start", "counter"], keep=False)
-    single = named[~several]
+    named_samples = gpu_counters[gpu_counters["counter"].notna() & gpu_counters["value"].notna()]
+    is_duplicate = named_samples.duplicated(["device", "start", "counter"], keep=False)
+    single = named_samples[~is_duplicate]
     rows = single.groupby(["start", "device"], sort=True, dropna=False)
     row = rows.ngroup().to_numpy()
     names = list(dict.fromkeys(single["counter"]))
@@ -158,16 +162,16 @@ def counters_side_by_side(gpu_counters: pd.DataFrame) -> Joined:
             f"{len(names)} counters at {count:,} different times are too many side by side.",
             hint="Use gpu_counters, which has a row for each sample.",
         )
-    first = single.groupby(row, sort=True)
+    row_groups = single.groupby(row, sort=True)
     columns: dict[str, pd.Series] = {
-        name: first[name].first() for name in ("start", "device", "clock")
+        name: row_groups[name].first() for name in ("start", "device", "clock")
     }
     for name, samples in single.groupby("counter", sort=False):
         places = row[single["counter"].to_numpy() == name]
         column = pd.Series(pd.NA, index=range(count), dtype="Float64")
         column.iloc[places] = samples["value"].to_numpy()
-        columns[_free(str(name), columns)] = column
-    doubled = int(several.sum())
+        columns[_find_free_name(str(name), columns)] = column
+    doubled = int(is_duplicate.sum())
     warnings = (
         (f"{doubled:,} samples share their counter and their time, and are left out",)
         if doubled
@@ -189,8 +193,8 @@ def summarized_counters(
         percentage=("percentage", "min"),
         mixed=("percentage", "max"),
     ).reset_index()
-    alike = (table["percentage"] == table["mixed"]).fillna(value=False)
-    table["percentage"] = table["percentage"].where(alike)
+    is_uniform = (table["percentage"] == table["mixed"]).fillna(value=False)
+    table["percentage"] = table["percentage"].where(is_uniform)
     units = pd.Series(pd.NA, index=table.index, dtype="string")
     units[table["percentage"].fillna(value=False).astype(bool)] = "percent"
     columns = {name: table[name] for name in table if name != "mixed"} | {"unit": units}
@@ -199,17 +203,17 @@ def summarized_counters(
         infos = distinct(gpu_counter_infos, ["name"], ["description"])
         described = match([table["counter"]], [infos["name"]])
         columns["description"] = described.take(infos["description"])
-        warnings = described.said("counters", "gpu_counter_infos")
+        warnings = described.describe_mismatches("counters", "gpu_counter_infos")
     return Joined({str(name): column for name, column in columns.items()}, warnings)
 
 
 def _percentage(types: pd.Series) -> pd.Series:
-    known = types.isin(["Percentage", "Value"])
-    return (types == "Percentage").astype("boolean").where(known)
+    is_known = types.isin(["Percentage", "Value"])
+    return (types == "Percentage").astype("boolean").where(is_known)
 
 
-def _free(name: str, taken: dict[str, pd.Series]) -> str:
-    return name if name not in taken else _free(f"{name} (counter)", taken)
+def _find_free_name(name: str, columns: dict[str, pd.Series]) -> str:
+    return name if name not in columns else _find_free_name(f"{name} (counter)", columns)
 
 
 _ROWS = "GPU intervals"
@@ -225,8 +229,8 @@ def jobs(
     completions: pd.DataFrame | None,
 ) -> Joined:
     """Find for each piece of work its encoder, its command buffer, and their times."""
-    own, said = gpu_intervals, list[str]()
-    found: dict[str, pd.Series] = {}
+    intervals, warnings = gpu_intervals, list[str]()
+    joined_columns: dict[str, pd.Series] = {}
     for table, name, theirs, ours in (
         (commits, "commits", "committed", "committed"),
         (submissions, "submissions", "start", "submitted"),
@@ -234,42 +238,51 @@ def jobs(
     ):
         if table is not None:
             moments = distinct(table, [_KEY], [theirs])
-            at = match([own[_KEY]], [moments[_KEY]])
-            found[ours] = at.take(moments[theirs])
-            said += at.said(_ROWS, name)
+            matches = match([intervals[_KEY]], [moments[_KEY]])
+            joined_columns[ours] = matches.take(moments[theirs])
+            warnings += matches.describe_mismatches(_ROWS, name)
     if encoders is not None:
         keys = [_KEY, "encoder"]
         theirs = distinct(encoders, keys, ["label", "command_buffer_label", "event"])
-        at = match([own[key] for key in keys], [theirs[key] for key in keys])
-        found["encoder_label"] = at.take(theirs["label"])
-        found["command_buffer_label"] = at.take(theirs["command_buffer_label"])
-        found["encoder_kind"] = at.take(theirs["event"])
-        said += at.said(_ROWS, "encoders")
+        matches = match([intervals[key] for key in keys], [theirs[key] for key in keys])
+        joined_columns["encoder_label"] = matches.take(theirs["label"])
+        joined_columns["command_buffer_label"] = matches.take(theirs["command_buffer_label"])
+        joined_columns["encoder_kind"] = matches.take(theirs["event"])
+        warnings += matches.describe_mismatches(_ROWS, "encoders")
     if object_labels is not None:
         labels = distinct(object_labels, ["object"], ["label"])
         for key in ("encoder", _KEY):
-            at = match([own[key]], [labels["object"]])
-            others, known = at.take(labels["label"]), found.get(f"{key}_label")
-            found[f"{key}_label"] = others if known is None else known.where(known.notna(), others)
-            said += at.doubts(_ROWS, "object_labels")
-    columns = {str(name): own[name] for name in own} | found
-    if "committed" in found and "completed" in found:
-        columns["commit_to_complete"] = found["completed"] - found["committed"]
-    columns["latency"], counted = _latency(own, found)
-    return Joined(columns, (*said, *counted))
+            matches = match([intervals[key]], [labels["object"]])
+            object_texts, present_labels = (
+                matches.take(labels["label"]),
+                joined_columns.get(f"{key}_label"),
+            )
+            joined_columns[f"{key}_label"] = (
+                object_texts
+                if present_labels is None
+                else present_labels.where(present_labels.notna(), object_texts)
+            )
+            warnings += matches.doubts(_ROWS, "object_labels")
+    columns = {str(name): intervals[name] for name in intervals} | joined_columns
+    if "committed" in joined_columns and "completed" in joined_columns:
+        columns["commit_to_complete"] = joined_columns["completed"] - joined_columns["committed"]
+    columns["latency"], latency_warnings = _latency(intervals, joined_columns)
+    return Joined(columns, (*warnings, *latency_warnings))
 
 
-def _latency(own: pd.DataFrame, found: Mapping[str, pd.Series]) -> tuple[pd.Series, list[str]]:
+def _latency(
+    intervals: pd.DataFrame, joined_columns: Mapping[str, pd.Series]
+) -> tuple[pd.Series, list[str]]:
     """Take what the trace states; else count from the commit, else from the submission."""
-    latency, said = own["start_latency"].astype("Int64"), list[str]()
+    latency, warnings = intervals["start_latency"].astype("Int64"), list[str]()
     for name, words in (("committed", "commit"), ("submitted", "start of the submission")):
-        if name in found:
-            counted = own["start"] - found[name]
-            filled = int((latency.isna() & counted.notna()).sum())
-            latency = latency.where(latency.notna(), counted)
+        if name in joined_columns:
+            computed_latency = intervals["start"] - joined_columns[name]
+            filled = int((latency.isna() & computed_latency.notna()).sum())
+            latency = latency.where(latency.notna(), computed_latency)
             if filled:
-                said.append(f"the latency of {filled:,} {_ROWS} is counted from the {words}")
-    return latency, said
+                warnings.append(f"the latency of {filled:,} {_ROWS} is counted from the {words}")
+    return latency, warnings
 
 
 _KEY_SHADERS = ["name", "pipeline", "kind", "pid"]
@@ -277,40 +290,42 @@ _KEY_SHADERS = ["name", "pipeline", "kind", "pid"]
 
 def runs(shader_profiler_intervals: pd.DataFrame, shaders: pd.DataFrame) -> Joined:
     """Find for each stretch of a shader which of the listed shaders it is."""
-    own = shader_profiler_intervals
+    intervals = shader_profiler_intervals
     listed = distinct(shaders, _KEY_SHADERS, ["shader", "pc_start", "pc_end"])
-    at = match([own[key] for key in _KEY_SHADERS], [listed[key] for key in _KEY_SHADERS])
-    found = {name: at.take(listed[name]) for name in ("shader", "pc_start", "pc_end")}
-    columns = {str(name): own[name] for name in own}
-    return Joined(columns | found, at.said("stretches of shaders", "shaders"))
+    matches = match([intervals[key] for key in _KEY_SHADERS], [listed[key] for key in _KEY_SHADERS])
+    shader_columns = {name: matches.take(listed[name]) for name in ("shader", "pc_start", "pc_end")}
+    columns = {str(name): intervals[name] for name in intervals}
+    return Joined(
+        columns | shader_columns, matches.describe_mismatches("stretches of shaders", "shaders")
+    )
 
 
 def pc_runs(shader_pc_intervals: pd.DataFrame, shaders: pd.DataFrame) -> Joined:
     """Find for each stretch at one instruction the one shader whose code it is in."""
-    own, names = shader_pc_intervals, ["shader", "name", "label", "pipeline", "kind", "pid"]
+    intervals, names = shader_pc_intervals, ["shader", "name", "label", "pipeline", "kind", "pid"]
     place = ["pc_start", "pc_end"]
     code = distinct(shaders, place, names).dropna(subset=place)
     code = code.sort_values("pc_start", kind="stable", ignore_index=True)
-    at = _within(own["pc"], code["pc_start"], code["pc_end"])
-    columns = {str(name): own[name] for name in own}
-    found = {name: at.take(code[name]) for name in names}
-    return Joined(columns | found, at.said("instructions", "shaders"))
+    matches = _match_ranges(intervals["pc"], code["pc_start"], code["pc_end"])
+    columns = {str(name): intervals[name] for name in intervals}
+    shader_columns = {name: matches.take(code[name]) for name in names}
+    return Joined(columns | shader_columns, matches.describe_mismatches("instructions", "shaders"))
 
 
-def _within(points: pd.Series, begins: pd.Series, ends: pd.Series) -> Match:
+def _match_ranges(points: pd.Series, begins: pd.Series, ends: pd.Series) -> Match:
     """Match points with the only range [begin, end) that holds them; begins are ordered."""
-    known = points.notna().to_numpy()
-    pcs, where = np.unique(points.to_numpy(dtype="uint64", na_value=0), return_inverse=True)
+    has_point = points.notna().to_numpy()
+    pcs, inverse = np.unique(points.to_numpy(dtype="uint64", na_value=0), return_inverse=True)
     starts, stops = begins.to_numpy(dtype="uint64"), ends.to_numpy(dtype="uint64")
-    begun = np.searchsorted(starts, pcs, side="right")
-    count = begun - np.searchsorted(np.sort(stops), pcs, side="right")
+    begin_counts = np.searchsorted(starts, pcs, side="right")
+    count = begin_counts - np.searchsorted(np.sort(stops), pcs, side="right")
     places = np.full(len(pcs), -1, dtype=np.intp)
     for index in np.flatnonzero(count == 1):
-        places[index] = np.flatnonzero(stops[: begun[index]] > pcs[index])[-1]
+        places[index] = np.flatnonzero(stops[: begin_counts[index]] > pcs[index])[-1]
     return Match(
-        places=np.where(known, places[where], -1),
-        asked=int(known.sum()),
-        ambiguous=int((count[where] > 1)[known].sum()),
+        places=np.where(has_point, places[inverse], -1),
+        key_count=int(has_point.sum()),
+        ambiguous=int((count[inverse] > 1)[has_point].sum()),
         there=len(begins),
     )
 
@@ -332,25 +347,27 @@ def paired_signposts(signposts: pd.DataFrame) -> Joined:
     begins = (marks["event"] == "Begin").to_numpy(dtype=bool)
     follows = np.zeros(len(marks), dtype=bool)
     follows[:-1] = begins[:-1] & ~begins[1:] & (key[:-1] == key[1:])
-    first = np.flatnonzero(follows)
-    first = first[np.argsort(marks["time"].to_numpy()[first], kind="stable")]
-    begin = marks.iloc[first].reset_index(drop=True)
-    end = marks.iloc[first + 1].reset_index(drop=True)
-    kept = {name: begin[name] for name in (*_KEY_SIGNPOSTS, "process", "target", "tid", "clock")}
+    begin_places = np.flatnonzero(follows)
+    begin_places = begin_places[np.argsort(marks["time"].to_numpy()[begin_places], kind="stable")]
+    begin = marks.iloc[begin_places].reset_index(drop=True)
+    end = marks.iloc[begin_places + 1].reset_index(drop=True)
+    shared_columns = {
+        name: begin[name] for name in (*_KEY_SIGNPOSTS, "process", "target", "tid", "clock")
+    }
     times = {"start": begin["time"], "duration": end["time"] - begin["time"]}
     messages = {"begin_message": begin["message"], "end_message": end["message"]}
-    single = len(marks) - 2 * len(first)
+    single = len(marks) - 2 * len(begin_places)
     warnings = (f"{single:,} signposts have no counterpart and are left out",) if single else ()
-    return Joined({**times, **kept, **messages}, warnings)
+    return Joined({**times, **shared_columns, **messages}, warnings)
 
 
 def phases_of_signposts(signpost_intervals: pd.DataFrame) -> Joined:
     """Take the target's signposts of the subsystem and category that are agreed for phases."""
     subsystem, category = PHASES
-    own = signpost_intervals[
+    phase_intervals = signpost_intervals[
         signpost_intervals["target"]
         & (signpost_intervals["subsystem"] == subsystem).fillna(value=False)
         & (signpost_intervals["category"] == category).fillna(value=False)
         & signpost_intervals["duration"].notna()
     ].reset_index(drop=True)
-    return Joined({name: own[name] for name in ("start", "duration", "name", "clock")})
+    return Joined({name: phase_intervals[name] for name in ("start", "duration", "name", "clock")})

@@ -21,9 +21,9 @@ from tracekit.base import InputError, Recording, read_input, save
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.store import TableStore, run_folder, store_folder
-from tracekit.tables.bundle.errors import called
+from tracekit.tables.bundle.errors import name_bundle
 from tracekit.tables.bundle.run_info import worded_attributes
-from tracekit.tables.place import Choice, Stamp, TablePlace, described, stamp, tables_at
+from tracekit.tables.place import Choice, Stamp, TablePlace, describe_table, stamp, tables_at
 from tracekit.tables.toc import Toc
 
 SUFFIX, PACKED = ".trace", ".zip"
@@ -55,22 +55,22 @@ class Stored:
         """The file that stands for it."""
         return self.bundle / store_folder(self.run, self.number) / RECORDS
 
-    def open(self) -> tuple[BundleRun, TableStore]:
+    def open_table(self) -> tuple[BundleRun, TableStore]:
         """Open its run, and read what the table is; raise InputError where that is damaged."""
-        bundle = opened(self.bundle)
+        bundle = open_bundle(self.bundle)
         run = next((entry for entry in bundle.runs if entry.number == self.run), None)
         if run is None:
-            raise bundle.files.damaged(run_folder(self.run), "is missing")
+            raise bundle.files.make_damage_error(run_folder(self.run), "is missing")
         return run, run.store(self.number)
 
     def stamp(self) -> Stamp:
         """Return one stamp for all files that its rows are read from."""
-        found = dict(_stamps(self.bundle, self._names()))
-        listing = repr(sorted((name, mark) for name, mark in found.items()))
+        stamps = dict(_stamps(self.bundle, self._names()))
+        listing = repr(sorted((name, mark) for name, mark in stamps.items()))
         return Stamp(
-            size=sum(mark.size for mark in found.values()),
-            modified=max((mark.modified for mark in found.values()), default=0),
-            changed=max((mark.changed for mark in found.values()), default=0),
+            size=sum(mark.size for mark in stamps.values()),
+            modified=max((mark.modified for mark in stamps.values()), default=0),
+            changed=max((mark.changed for mark in stamps.values()), default=0),
             inode=int.from_bytes(blake2b(listing.encode(), digest_size=7).digest(), "big"),
         )
 
@@ -81,7 +81,7 @@ class Stored:
         for name in self._names():
             if files.exists(name):
                 content.update(f"{name} {files.size(name)}\n".encode())
-                with files.open(name) as file, files.reading(name):
+                with files.open_file(name) as file, files.reading(name):
                     while block := file.read(_BLOCK):
                         content.update(block)
         symbols = (self.bundle / _SYMBOLS).glob("*")
@@ -100,10 +100,10 @@ TableRef = Path | Stored
 """Where tables are: a file of XML, or one table of a bundle."""
 
 
-def shown(ref: TableRef) -> str:
+def describe_ref(ref: TableRef) -> str:
     """Name tables for a sentence: a table in a bundle by bundle and number."""
     if isinstance(ref, Stored):
-        return f"{called(ref.bundle)} (store {ref.number})"
+        return f"{name_bundle(ref.bundle)} (store {ref.number})"
     return ref.name
 
 
@@ -112,8 +112,8 @@ def is_bundle(path: Path) -> bool:
 
     A folder with a `recording.json` is that of a run, whatever it is called.
     """
-    named = path.suffix.lower() == SUFFIX and path.is_dir()
-    return named and not Recording(path).provenance_file.exists()
+    is_trace_folder = path.suffix.lower() == SUFFIX and path.is_dir()
+    return is_trace_folder and not Recording(path).provenance_file.exists()
 
 
 def require_unpacked(path: Path) -> None:
@@ -125,15 +125,17 @@ def require_unpacked(path: Path) -> None:
         )
 
 
-def opened(bundle: Path) -> Bundle:
+def open_bundle(bundle: Path) -> Bundle:
     """Open a bundle, or return the one that is open, as long as its files are the same."""
-    below = sorted(path for path in (bundle / "corespace").rglob("*") if path.name != RECORDS)
-    files = (str(path.relative_to(bundle)) for path in below if path.is_file())
-    return _opened(bundle, tuple(_stamps(bundle, (*_DOCUMENT, *files))))
+    bundle_paths = sorted(
+        path for path in (bundle / "corespace").rglob("*") if path.name != RECORDS
+    )
+    files = (str(path.relative_to(bundle)) for path in bundle_paths if path.is_file())
+    return _open_cached(bundle, tuple(_stamps(bundle, (*_DOCUMENT, *files))))
 
 
 @lru_cache(maxsize=2)
-def _opened(bundle: Path, stamps: tuple[tuple[str, Stamp], ...]) -> Bundle:  # noqa: ARG001  a key
+def _open_cached(bundle: Path, stamps: tuple[tuple[str, Stamp], ...]) -> Bundle:  # noqa: ARG001  a key
     return Bundle(bundle)
 
 
@@ -166,8 +168,8 @@ class Listed:
 
     def __str__(self) -> str:
         """Name it for a sentence: a table of a bundle by its place alone."""
-        where = described(self.place, self.attributes)
-        return where if isinstance(self.ref, Stored) else f"{where} in {self.ref.name}"
+        place_text = describe_table(self.place, self.attributes)
+        return place_text if isinstance(self.ref, Stored) else f"{place_text} in {self.ref.name}"
 
 
 DIRECT_NOTE = "direct.json"
@@ -197,17 +199,17 @@ def direct(folder: Path) -> Direct | None:
     return read_note(folder / DIRECT_NOTE, Direct, FORMAT)
 
 
-def read_note(note: Path, of: type[_Note], format_: int) -> _Note | None:
+def read_note(note: Path, note_type: type[_Note], format_: int) -> _Note | None:
     """Return what a note beside exports says; None where there is none."""
     try:
         content = read_input(note)
-        written = msgspec.json.decode(content, type=_TableFormat).format
-        if written > format_:
+        format_number = msgspec.json.decode(content, type=_TableFormat).format
+        if format_number > format_:
             raise InputError(
-                f"{note} has format {written}; this tracekit reads up to {format_}.",
+                f"{note} has format {format_number}; this tracekit reads up to {format_}.",
                 hint="Use the tracekit that wrote it, or a newer one.",
             )
-        return msgspec.json.decode(content, type=of)
+        return msgspec.json.decode(content, type=note_type)
     except FileNotFoundError:
         return None
     except msgspec.MsgspecError as error:
@@ -235,14 +237,14 @@ def tables_in(
         places = places_of(run, toc)
         for table in run.tables:
             if table.schema and (schemas is None or table.schema in schemas):
-                known = isinstance(table, TableStore)
+                is_readable = isinstance(table, TableStore)
                 yield Listed(
                     ref=Stored(bundle.path, run.number, table.number),
                     schema=table.schema,
                     place=places[table.number],
                     attributes=worded_attributes(table.attributes),
-                    rows=known and table.rows > 0,
-                    unreadable="" if known else table.why,
+                    rows=is_readable and table.rows > 0,
+                    unreadable="" if is_readable else table.reason,
                 )
 
 
@@ -255,28 +257,30 @@ def places_of(run: BundleRun, toc: Toc | None = None) -> dict[int, TablePlace]:
     """
     runs = toc.runs if toc is not None else ()
     listed = [table for toc_run in runs if toc_run.number == run.number for table in toc_run.tables]
-    free: dict[_Key, list[int]] = defaultdict(list)
+    free_indices: dict[_Key, list[int]] = defaultdict(list)
     for table in listed:
-        free[_key(table.schema, table.attributes)].append(table.index)
+        free_indices[_key(table.schema, table.attributes)].append(table.index)
     behind = count(len(listed) + 1)
     places: dict[int, TablePlace] = {}
     for store in run.tables:
         if store.schema:
-            same = free[_key(store.schema, worded_attributes(store.attributes))]
-            places[store.number] = TablePlace(run.number, same.pop(0) if same else next(behind))
+            indices = free_indices[_key(store.schema, worded_attributes(store.attributes))]
+            places[store.number] = TablePlace(
+                run.number, indices.pop(0) if indices else next(behind)
+            )
     return places
 
 
-def covered(listed: Listed, exports: Sequence[Listed], toc: Toc | None) -> bool:
+def is_covered(listed: Listed, exports: Sequence[Listed], toc: Toc | None) -> bool:
     """Tell whether an export stands for a table of a bundle, so that it is not read directly.
 
     It does if it is of the same place; or of the same schema, if its place is not known.
     """
-    same = [other.place for other in exports if other.schema == listed.schema]
+    places = [export.place for export in exports if export.schema == listed.schema]
     return any(
         (place.run, place.index) == (listed.place.run, listed.place.index)
         or all(table.schema != listed.schema for table in tables_at(toc, place))
-        for place in same
+        for place in places
     )
 
 

@@ -24,14 +24,14 @@ class ReadNotes:
     @property
     def damage(self) -> tuple[str, ...]:
         """Where rows are missing, in sentences."""
-        return self._of(Flaw.DAMAGED)
+        return self._list_texts(Flaw.DAMAGED)
 
     @property
     def drift(self) -> tuple[str, ...]:
         """Which columns hold what they do not declare, in sentences."""
-        return self._of(Flaw.CHANGED)
+        return self._list_texts(Flaw.CHANGED)
 
-    def _of(self, flaw: Flaw) -> tuple[str, ...]:
+    def _list_texts(self, flaw: Flaw) -> tuple[str, ...]:
         return tuple(str(loss) for loss in self.losses if loss.flaw is flaw)
 
 

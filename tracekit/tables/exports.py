@@ -18,16 +18,16 @@ from lxml import etree
 from tracekit.base import InputError, UsageError, declares_document_type, hostile, save
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.store import Unreadable
-from tracekit.tables.bundle.errors import called
+from tracekit.tables.bundle.errors import name_bundle
 from tracekit.tables.bundle.run_info import toc_of
 from tracekit.tables.direct import (
     Listed,
     Stored,
     TableRef,
-    covered,
     direct,
     is_bundle,
-    opened,
+    is_covered,
+    open_bundle,
     read_note,
     tables_in,
 )
@@ -41,7 +41,7 @@ from tracekit.tables.place import (
     place_of,
     tables_at,
 )
-from tracekit.tables.toc import Toc, TocRun, assumed, listed, read_toc, required
+from tracekit.tables.toc import Toc, TocRun, describe_runs, explain_run_choice, find_run, read_toc
 from tracekit.tables.xml.details import detail_name
 from tracekit.tables.xml.source import (
     ROOT,
@@ -146,21 +146,26 @@ class _PutAwayNote:
 
 def put_away(folder: Path) -> dict[Path, PutAway]:
     """Return the exports of a folder that were removed and are not there again, by their paths."""
-    noted = {folder / name: export for name, export in _noted(folder).items()}
+    pruned_exports = {
+        folder / name: export for name, export in _read_pruned_exports(folder).items()
+    }
     return {
         path: export
-        for path, export in noted.items()
+        for path, export in pruned_exports.items()
         if not (path.exists() or path.with_suffix(PARQUET).exists())
     }
 
 
 def note_put_away(folder: Path, *exports: PutAway) -> None:
     """Note exports that are to be removed next; the last note of a name counts."""
-    noted = _noted(folder) | {export.name: export for export in exports}
-    save(folder / PRUNED_NOTE, _PutAwayNote(tuple(noted[name] for name in sorted(noted))))
+    pruned_exports = _read_pruned_exports(folder) | {export.name: export for export in exports}
+    save(
+        folder / PRUNED_NOTE,
+        _PutAwayNote(tuple(pruned_exports[name] for name in sorted(pruned_exports))),
+    )
 
 
-def _noted(folder: Path) -> dict[str, PutAway]:
+def _read_pruned_exports(folder: Path) -> dict[str, PutAway]:
     note = read_note(folder / PRUNED_NOTE, _PutAwayNote, FORMAT) or _PutAwayNote()
     return {export.name: export for export in note.exports if Path(export.name).name == export.name}
 
@@ -181,7 +186,7 @@ class Content:
 def identify(path: Path) -> Content:
     """Tell what a file is by its beginning, and for tables by a scan for their headers."""
     if path.suffix == PARQUET:
-        return Content("tables", (TableHeader(path.stem, "", 1, rows=_filled(path)),))
+        return Content("tables", (TableHeader(path.stem, "", 1, rows=_has_rows(path)),))
     match root(head(path)):
         case name if name == TOC_ROOT:
             return Content("toc")
@@ -191,7 +196,7 @@ def identify(path: Path) -> Content:
             return Content("unknown")
 
 
-def _filled(file: Path) -> bool:
+def _has_rows(file: Path) -> bool:
     """Tell whether a Parquet file has rows; a damaged one counts, so that reading it says so."""
     try:
         return pq.read_metadata(file).num_rows > 0
@@ -213,9 +218,9 @@ class ExportIndex:
     """The exports of a folder: the tables of each schema, and the table of contents.
 
     `toc` is the table of contents if there is exactly one. `strange` files are neither. `headers`
-    are those of each export, as they stand in it. `lost` says what a bundle must hold that is
-    missing or cannot be read; `unread`, why nothing of a bundle is read; and `said`, why tables
-    may be missing that nobody knows of.
+    are those of each export, as they stand in it. `missing_losses` says what a bundle must hold
+    that is missing or cannot be read; `unread`, why nothing of a bundle is read; and
+    `unchecked_losses`, why tables may be missing that nobody knows of.
     """
 
     tables: dict[str, tuple[Listed, ...]] = field(default_factory=dict[str, tuple[Listed, ...]])
@@ -224,12 +229,12 @@ class ExportIndex:
     headers: dict[Path, tuple[TableHeader, ...]] = field(
         default_factory=dict[Path, tuple[TableHeader, ...]]
     )
-    lost: tuple[Loss, ...] = ()
+    missing_losses: tuple[Loss, ...] = ()
     unread: tuple[Loss, ...] = ()
-    said: tuple[Loss, ...] = ()
+    unchecked_losses: tuple[Loss, ...] = ()
 
     @property
-    def every(self) -> tuple[Listed, ...]:
+    def all_tables(self) -> tuple[Listed, ...]:
         """All tables."""
         return tuple(table for tables in self.tables.values() for table in tables)
 
@@ -246,71 +251,83 @@ def index(folder: Path) -> ExportIndex:
     folder, nothing; a note or a bundle that cannot be read is an InputError.
     """
     if is_bundle(folder):
-        bundle = opened(folder)
+        bundle = open_bundle(folder)
         toc = toc_of(bundle)
         return _with_lost(ExportIndex(_by_schema(tables_in(bundle, toc)), toc=toc), bundle)
-    found = _exports(folder)
+    export_index = _exports(folder)
     note = direct(folder)
     if note is None:
-        return found
+        return export_index
     try:
-        bundle = opened(note.path(folder))
+        bundle = open_bundle(note.path(folder))
         new = [
             table
-            for table in tables_in(bundle, found.toc, note.schemas)
-            if not covered(table, found.every, found.toc)
+            for table in tables_in(bundle, export_index.toc, note.schemas)
+            if not is_covered(table, export_index.all_tables, export_index.toc)
         ]
-        tables = _by_schema([*found.every, *new])
-        return _with_lost(replace(found, tables=tables), bundle, {table.ref for table in new})
+        tables = _by_schema([*export_index.all_tables, *new])
+        return _with_lost(
+            replace(export_index, tables=tables), bundle, {table.ref for table in new}
+        )
     except InputError as error:
-        why = f"Tables of {called(note.path(folder))} are not read: {error.message}"
-        return replace(found, unread=(Loss(Flaw.DAMAGED, why),))
+        failure = f"Tables of {name_bundle(note.path(folder))} are not read: {error.message}"
+        return replace(export_index, unread=(Loss(Flaw.DAMAGED, failure),))
 
 
 def _with_lost(
-    found: ExportIndex, bundle: Bundle, wanted: Container[TableRef] | None = None
+    export_index: ExportIndex, bundle: Bundle, wanted_refs: Container[TableRef] | None = None
 ) -> ExportIndex:
-    """Add what is missing of a bundle, of those tables whose names are known if `wanted`."""
-    lost = [
+    """Add what is missing of a bundle, of those tables whose names are known if `wanted_refs`."""
+    table_losses = [
         table.loss
         for run in bundle.runs
         for table in run.tables
         if isinstance(table, Unreadable)
         and (
-            wanted is None
+            wanted_refs is None
             or not table.schema
-            or Stored(bundle.path, table.run, table.number) in wanted
+            or Stored(bundle.path, table.run, table.number) in wanted_refs
         )
     ]
-    said = (loss for run in bundle.runs for loss in run.unchecked)
-    return replace(found, lost=(*bundle.missing, *lost), said=tuple(said))
+    unchecked_losses = (loss for run in bundle.runs for loss in run.unchecked_losses)
+    return replace(
+        export_index,
+        missing_losses=(*bundle.missing, *table_losses),
+        unchecked_losses=tuple(unchecked_losses),
+    )
 
 
 def _exports(folder: Path) -> ExportIndex:
-    found = {path: identify(path) for path in export_files(folder)}
-    tocs = tuple(path for path, content in found.items() if content.kind == "toc")
-    strange = tuple(path for path, content in found.items() if content.kind == "unknown")
-    held = {path: content.headers for path, content in found.items() if content.headers}
-    held |= {path: export.headers for path, export in put_away(folder).items()}
+    file_contents = {path: identify(path) for path in export_files(folder)}
+    tocs = tuple(path for path, content in file_contents.items() if content.kind == "toc")
+    strange = tuple(path for path, content in file_contents.items() if content.kind == "unknown")
+    headers_by_path = {
+        path: content.headers for path, content in file_contents.items() if content.headers
+    }
+    headers_by_path |= {path: export.headers for path, export in put_away(folder).items()}
     toc = contents(tocs)
-    every = (_listed(path, header, toc) for path, own in held.items() for header in own)
-    tables = _by_schema(table for table in every if table.schema)
-    return ExportIndex(tables, strange, toc, held)
+    all_tables = (
+        _list_table(path, header, toc)
+        for path, path_headers in headers_by_path.items()
+        for header in path_headers
+    )
+    tables = _by_schema(table for table in all_tables if table.schema)
+    return ExportIndex(tables, strange, toc, headers_by_path)
 
 
 def _by_schema(tables: Iterable[Listed]) -> dict[str, tuple[Listed, ...]]:
-    found: dict[str, tuple[Listed, ...]] = {}
+    schema_tables: dict[str, tuple[Listed, ...]] = {}
     for table in tables:
-        found[table.schema] = (*found.get(table.schema, ()), table)
-    return found
+        schema_tables[table.schema] = (*schema_tables.get(table.schema, ()), table)
+    return schema_tables
 
 
-def _listed(path: Path, header: TableHeader, toc: Toc | None) -> Listed:
+def _list_table(path: Path, header: TableHeader, toc: Toc | None) -> Listed:
     place = place_of(header.xpath, header.number)
     if path.suffix == PARQUET:
         place = place_in(toc, header.schema) or place
-    named = next(tables_at(toc, place), None) if header.inherited else None
-    schema = header.schema if named is None else named.schema
+    toc_table = next(tables_at(toc, place), None) if header.inherited else None
+    schema = header.schema if toc_table is None else toc_table.schema
     return Listed(path, schema, place, attributes_of(toc, place, schema), header.rows)
 
 
@@ -334,32 +351,46 @@ def contents(tocs: Sequence[Path]) -> Toc | None:
 
 
 def of_one_run(
-    found: ExportIndex, folder: Path, only: Choice
+    export_index: ExportIndex, folder: Path, choice: Choice
 ) -> tuple[ExportIndex, int | None, tuple[str, ...]]:
     """Leave out what belongs to other runs, or to other places where a place is named.
 
-    Returns the exports of one run, the last one with tables if `only` names none, and those that do
-    not say of which run they are; its number, None where no export says one; and that it was chosen
-    for being the last, where it was.
+    Returns the exports of one run, the last one with tables if `choice` names none, and those that
+    do not say of which run they are; its number, None where no export says one; and that it was
+    chosen for being the last, where it was.
     """
-    run, said = meant(found, folder, only.run)
-    kept = Choice(None if run is None else run.number, only.table)
+    run, remarks = select_run(export_index, folder, choice.run)
+    run_choice = Choice(None if run is None else run.number, choice.table)
     tables = {
-        schema: own
-        for schema, every in found.tables.items()
-        if (own := tuple(table for table in every if _may_be(table.place, kept)))
+        schema: run_tables
+        for schema, schema_tables in export_index.tables.items()
+        if (
+            run_tables := tuple(
+                table for table in schema_tables if _may_be(table.place, run_choice)
+            )
+        )
     }
-    if only.table is not None and not tables:
-        raise InputError(f"{_called(folder)} has no table that is {kept}.", hint=HOW_TO_CHOOSE)
-    lost, of_bundle = (
-        tuple(loss for loss in losses if kept.run is None or loss.run in {None, kept.run})
-        for losses in (found.lost, found.said)
+    if choice.table is not None and not tables:
+        raise InputError(
+            f"{_name_folder(folder)} has no table that is {run_choice}.", hint=HOW_TO_CHOOSE
+        )
+    missing_losses, of_bundle = (
+        tuple(
+            loss for loss in losses if run_choice.run is None or loss.run in {None, run_choice.run}
+        )
+        for losses in (export_index.missing_losses, export_index.unchecked_losses)
     )
-    return replace(found, tables=tables, lost=lost, said=of_bundle), kept.run, said
+    return (
+        replace(
+            export_index, tables=tables, missing_losses=missing_losses, unchecked_losses=of_bundle
+        ),
+        run_choice.run,
+        remarks,
+    )
 
 
-def meant(
-    found: ExportIndex, folder: Path, number: int | None = None, name: str = ""
+def select_run(
+    export_index: ExportIndex, folder: Path, number: int | None = None, name: str = ""
 ) -> tuple[TocRun | None, tuple[str, ...]]:
     """Return the run that is meant, and that it was chosen for being the last, where it was.
 
@@ -367,31 +398,33 @@ def meant(
     export says one. The trace has the `name` in sentences, if not that of the folder. A run that is
     not there, or of which nothing was exported, is a UsageError.
     """
-    filled = {table.place.run for table in found.every if table.place.run is not None}
-    toc = {run.number: run for run in (found.toc.runs if found.toc is not None else ())}
+    filled = {table.place.run for table in export_index.all_tables if table.place.run is not None}
+    toc = {
+        run.number: run for run in (export_index.toc.runs if export_index.toc is not None else ())
+    }
     runs = [toc.get(key) or TocRun(key) for key in sorted({*toc, *filled})]
-    name = name or _called(folder)
+    name = name or _name_folder(folder)
     if number is None:
         with_tables = [run for run in runs if run.number in filled]
-        last = next(iter((with_tables or runs)[-1:]), None)
-        return last, () if last is None else assumed(runs, last, name)
-    if not runs and found.tables:
+        last_run = next(iter((with_tables or runs)[-1:]), None)
+        return last_run, () if last_run is None else explain_run_choice(runs, last_run, name)
+    if not runs and export_index.tables:
         raise UsageError(
             f"{name} has no run {number}: nothing says of which run its tables are.",
             hint="Leave --run out.",
         )
     if not runs:
         return None, ()
-    run = required(runs, number, name)
+    run = find_run(runs, number, name)
     if filled and run.tables and number not in filled:
-        there = listed([other for other in runs if other.number in filled])
+        there = describe_runs([other_run for other_run in runs if other_run.number in filled])
         raise UsageError(f"{name} has no export of run {number}.", hint=f"It has {there}.")
     return run, ()
 
 
-def _called(folder: Path) -> str:
-    return called(folder) if is_bundle(folder) else str(folder)
+def _name_folder(folder: Path) -> str:
+    return name_bundle(folder) if is_bundle(folder) else str(folder)
 
 
-def _may_be(place: TablePlace, kept: Choice) -> bool:
-    return kept.allows(place if place.run is not None else replace(place, run=kept.run), {})
+def _may_be(place: TablePlace, choice: Choice) -> bool:
+    return choice.allows(place if place.run is not None else replace(place, run=choice.run), {})

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from tracekit.base import InputError, unreadable
 from tracekit.tables.bundle.reader import BundleReader
-from tracekit.tables.direct import Stored, TableRef, places_of, shown
+from tracekit.tables.direct import Stored, TableRef, describe_ref, places_of
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning, ReadNotes
 from tracekit.tables.exports import contents_beside
 from tracekit.tables.layout import Layout
@@ -30,7 +30,7 @@ from tracekit.tables.place import (
     OPEN,
     Choice,
     attributes_of,
-    described,
+    describe_table,
     place_of,
     xpath_of,
 )
@@ -60,24 +60,24 @@ class Taker(Protocol):
 
 
 def read_pieces(
-    ref: TableRef, taker: Taker, toc: Toc | None = None, only: ReaderName | None = None
+    ref: TableRef, taker: Taker, toc: Toc | None = None, reader_name: ReaderName | None = None
 ) -> Symbols:
     """Read all tables of an export, or one of a bundle, into a taker; return their stacks.
 
     Without the table of contents the exact reader knows no tables without a header, and a
-    bundle none of the places of its tables. `only` is the one reader of exports to use; the
+    bundle none of the places of its tables. `reader_name` is the one reader of exports to use; the
     fast one raises IrregularError where the export is none that it reads. Other trouble is an
     InputError.
     """
     if isinstance(ref, Stored):
-        run, store = ref.open()
+        run, store = ref.open_table()
         reader = BundleReader(run, store, xpath_of(places_of(run, toc)[store.number]))
         return _read(reader, ref.file, taker)
-    if only != "exact":
+    if reader_name != "exact":
         try:
             return _read(FastReader(ref), ref, taker)
         except IrregularError as error:
-            if only == "fast":
+            if reader_name == "fast":
                 raise
             _log.debug("%s: not read by the fast reader: %s", ref, error)
     return _read(DetailReader(ref) if holds_details(ref) else ExactReader(ref, toc), ref, taker)
@@ -140,21 +140,27 @@ class TableSelection:
     def take(self, piece: Node) -> None:
         """Pass a piece on, if its table is the first that may be meant and has rows."""
         key = piece.number, piece.xpath, piece.schema
-        seen = self._seen.get(key)
-        if seen is None:
+        seen_table = self._seen.get(key)
+        if seen_table is None:
             place = place_of(piece.xpath, piece.number)
             attributes = attributes_of(self._toc, place, piece.schema)
-            meant = self._schema in {None, piece.schema} and self._choice.allows(place, attributes)
-            seen = _SeenTable(piece.schema, described(place, attributes), (), meant)
-            self._seen[key] = seen
-        seen.rows += piece.rows
-        seen.damage = seen.damage or piece.damage
-        seen.losses = piece.losses or seen.losses  # each piece tells of all before it, too
-        if seen.candidate and seen.rows:
-            self._chosen = self._chosen or seen
-            if seen is self._chosen:
+            is_candidate = self._schema in {None, piece.schema} and self._choice.allows(
+                place, attributes
+            )
+            seen_table = _SeenTable(
+                piece.schema, describe_table(place, attributes), (), is_candidate
+            )
+            self._seen[key] = seen_table
+        seen_table.rows += piece.rows
+        seen_table.damage = seen_table.damage or piece.damage
+        seen_table.losses = (
+            piece.losses or seen_table.losses
+        )  # each piece tells of all before it, too
+        if seen_table.candidate and seen_table.rows:
+            self._chosen = self._chosen or seen_table
+            if seen_table is self._chosen:
                 self._sink.take(piece)
-        elif seen.candidate:
+        elif seen_table.candidate:
             self._empty = self._empty or piece
 
     def finish(self) -> None:
@@ -164,22 +170,25 @@ class TableSelection:
                 f"{self._path} holds no table: what was asked for is not in the trace.",
                 hint="The table of contents (`xctrace export --toc`) lists what there is.",
             )
-        candidates = [seen for seen in self._seen.values() if seen.candidate]
+        candidates = [seen_table for seen_table in self._seen.values() if seen_table.candidate]
         if not candidates:
             there = [s for s in self._seen.values() if s.schema == self._schema]
-            which = f"that is {self._choice}" if there or self._schema is None else self._schema
+            table_words = (
+                f"that is {self._choice}" if there or self._schema is None else self._schema
+            )
             raise InputError(
-                f"{self._path} has no table {which}; it holds "
-                f"{_listed(there or [*self._seen.values()])}.",
+                f"{self._path} has no table {table_words}; it holds "
+                f"{_name_tables(there or [*self._seen.values()])}.",
                 hint=HOW_TO_CHOOSE,
             )
-        full = [seen for seen in candidates if seen.rows]
-        one_schema = len({seen.schema for seen in candidates}) == 1
-        several = full if one_schema else candidates
-        if len(several) > 1:
-            of = f" of {several[0].schema}" if one_schema else ""
+        full = [seen_table for seen_table in candidates if seen_table.rows]
+        one_schema = len({seen_table.schema for seen_table in candidates}) == 1
+        rival_tables = full if one_schema else candidates
+        if len(rival_tables) > 1:
+            schema_words = f" of {rival_tables[0].schema}" if one_schema else ""
             raise InputError(
-                f"{self._path} holds {len(several)} tables{of}: {_listed(several)}.",
+                f"{self._path} holds {len(rival_tables)} tables{schema_words}: "
+                f"{_name_tables(rival_tables)}.",
                 hint=f"Name the one to read. {HOW_TO_CHOOSE}",
             )
         if self._chosen is None:
@@ -189,41 +198,45 @@ class TableSelection:
 
     def notes(self, drift: Iterable[str]) -> ReadNotes:
         """Return what is to be said of the table, whose columns have that drift; report it."""
-        name = shown(self._ref)
+        name = describe_ref(self._ref)
         damage = (
             Loss(
                 Flaw.DAMAGED,
-                f"{name}: {seen.schema} is damaged after row {seen.rows}: {seen.damage}.",
-                schema=seen.schema,
+                f"{name}: {seen_table.schema} is damaged after row {seen_table.rows}: "
+                f"{seen_table.damage}.",
+                schema=seen_table.schema,
             )
-            for seen in self._seen.values()
-            if seen.damage
+            for seen_table in self._seen.values()
+            if seen_table.damage
         )
         schema = "" if self._chosen is None else self._chosen.schema
         broken = (Loss(Flaw.CHANGED, f"{name}: {text}", schema=schema) for text in drift)
-        notes = ReadNotes((*damage, *broken, *self._others()))
+        notes = ReadNotes((*damage, *broken, *self._gather_losses()))
         report(notes.losses)
         return notes
 
-    def _others(self) -> tuple[Loss, ...]:
+    def _gather_losses(self) -> tuple[Loss, ...]:
         """Tell which tables were left out because they have no rows, and what a reader noted."""
         if self._chosen is None:
             return ()
-        others = [s for s in self._seen.values() if s.candidate and s is not self._chosen]
-        left_out = tuple(
+        empty_tables = [s for s in self._seen.values() if s.candidate and s is not self._chosen]
+        empty_losses = tuple(
             Loss(
                 Flaw.NOTED,
-                f"{shown(self._ref)}: of the tables of {seen.schema}, {seen.place} has no rows "
+                f"{describe_ref(self._ref)}: of the tables of {seen_table.schema}, "
+                f"{seen_table.place} has no rows "
                 "and is left out.",
-                schema=seen.schema,
+                schema=seen_table.schema,
             )
-            for seen in (others if self.rows else ())
+            for seen_table in (empty_tables if self.rows else ())
         )
         if isinstance(self._ref, Stored):
-            return (*left_out, *self._chosen.losses)
+            return (*empty_losses, *self._chosen.losses)
         name = self._path.name
-        named = (replace(loss, text=f"{name}: {loss.text}.") for loss in self._chosen.losses)
-        return (*left_out, *named)
+        reader_losses = (
+            replace(loss, text=f"{name}: {loss.text}.") for loss in self._chosen.losses
+        )
+        return (*empty_losses, *reader_losses)
 
     @property
     def rows(self) -> int:
@@ -231,9 +244,9 @@ class TableSelection:
         return self._chosen.rows if self._chosen else 0
 
 
-def _listed(seen: Sequence[_SeenTable]) -> str:
-    more = [f"and {len(seen) - _LISTED:,} more"] if len(seen) > _LISTED else []
-    return "; ".join([*map(str, seen[:_LISTED]), *more])
+def _name_tables(seen_tables: Sequence[_SeenTable]) -> str:
+    more = [f"and {len(seen_tables) - _LISTED:,} more"] if len(seen_tables) > _LISTED else []
+    return "; ".join([*map(str, seen_tables[:_LISTED]), *more])
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,15 +306,15 @@ def read_flat(
     schema: str | None = None,
     toc: Toc | None = None,
     choice: Choice = OPEN,
-    only: ReaderName | None = None,
+    reader_name: ReaderName | None = None,
 ) -> Flat:
     """Read one table like `read_table`, and return the warnings instead of issuing them.
 
-    `only` names the one reader to use, as `read_pieces` takes it.
+    `reader_name` names the one reader to use, as `read_pieces` takes it.
     """
     gathered = _Gathered()
     selection = TableSelection(ref, gathered, schema, choice, toc)
-    symbols = read_pieces(ref, selection, toc, only)
+    symbols = read_pieces(ref, selection, toc, reader_name)
     selection.finish()
     layout = gathered.layout
     assert layout is not None

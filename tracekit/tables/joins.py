@@ -23,7 +23,7 @@ class Asked:
     optional: tuple[str, ...]
 
 
-def asked(join: Callable[..., Any]) -> Asked:
+def read_inputs(join: Callable[..., Any]) -> Asked:
     """Read from its signature what a join asks for."""
     parameters = inspect.signature(join, eval_str=True).parameters
     optional = {
@@ -45,7 +45,7 @@ class Joined:
     warnings: tuple[str, ...] = ()
 
 
-def conformed(joined: Joined, schema: Schema) -> pd.DataFrame:
+def conform_table(joined: Joined, schema: Schema) -> pd.DataFrame:
     """Return the table with the schema's columns, in order and with their dtypes.
 
     Further columns are kept behind them where the schema says that there are `more`.
@@ -76,17 +76,17 @@ Places = NDArray[np.intp]
 class Match:
     """Where rows of one table are in another, at `places`: -1 for none, and for one of several.
 
-    `asked` rows have a key at all; `ambiguous` of them have several counterparts, and so none. The
-    other table has `there` rows.
+    `key_count` rows have a key at all; `ambiguous` of them have several counterparts, and so none.
+    The other table has `there` rows.
     """
 
     places: Places
-    asked: int
+    key_count: int
     ambiguous: int
     there: int
 
     @property
-    def found(self) -> int:
+    def match_count(self) -> int:
         """How many rows have a counterpart."""
         return int((self.places >= 0).sum())
 
@@ -96,32 +96,34 @@ class Match:
         nullable = dtypes.get(str(column.dtype), column.dtype)
         return pd.Series(column.astype(nullable).array.take(self.places, allow_fill=True))
 
-    def said(self, rows: str, others: str) -> tuple[str, ...]:
+    def describe_mismatches(self, rows: str, other_table: str) -> tuple[str, ...]:
         """Say in words what did not match at all, and what is ambiguous."""
-        if self.asked and self.there and not self.found and not self.ambiguous:
-            return (f"none of the {self.asked:,} {rows} has its id in {others}",)
-        return self.doubts(rows, others)
+        if self.key_count and self.there and not self.match_count and not self.ambiguous:
+            return (f"none of the {self.key_count:,} {rows} has its id in {other_table}",)
+        return self.doubts(rows, other_table)
 
-    def doubts(self, rows: str, others: str) -> tuple[str, ...]:
+    def doubts(self, rows: str, other_table: str) -> tuple[str, ...]:
         """Say in words what is ambiguous."""
         if not self.ambiguous:
             return ()
-        return (f"{self.ambiguous:,} {rows} have several rows in {others}, and take none of them",)
+        return (
+            f"{self.ambiguous:,} {rows} have several rows in {other_table}, and take none of them",
+        )
 
 
-def match(rows: Sequence[pd.Series], others: Sequence[pd.Series]) -> Match:
+def match(rows: Sequence[pd.Series], other_rows: Sequence[pd.Series]) -> Match:
     """Match rows by a key of one or more columns; a key with a null in it matches nothing."""
-    parts = [pd.DataFrame(dict(enumerate(part))) for part in (rows, others)]
+    parts = [pd.DataFrame(dict(enumerate(part))) for part in (rows, other_rows)]
     keys = pd.concat(parts, ignore_index=True)
     codes = keys.groupby(list(keys), sort=False).ngroup().fillna(-1).to_numpy(np.int64)
-    own, other = codes[: len(parts[0])], codes[len(parts[0]) :]
-    known = np.flatnonzero(other >= 0)
+    row_codes, other_codes = codes[: len(parts[0])], codes[len(parts[0]) :]
+    keyed_places = np.flatnonzero(other_codes >= 0)
     place, count = np.full((2, int(codes.max(initial=-1)) + 2), -1)  # the last is of no key
-    place[other[known]] = known
-    count[:-1] = np.bincount(other[known], minlength=count.size - 1)
-    places = np.where(count[own] == 1, place[own], -1)
-    ambiguous = int((count[own] > 1).sum())
-    return Match(places, int((own >= 0).sum()), ambiguous, len(other))
+    place[other_codes[keyed_places]] = keyed_places
+    count[:-1] = np.bincount(other_codes[keyed_places], minlength=count.size - 1)
+    places = np.where(count[row_codes] == 1, place[row_codes], -1)
+    ambiguous = int((count[row_codes] > 1).sum())
+    return Match(places, int((row_codes >= 0).sum()), ambiguous, len(other_codes))
 
 
 def distinct(frame: pd.DataFrame, keys: Sequence[str], values: Sequence[str]) -> pd.DataFrame:
@@ -140,27 +142,29 @@ def first_with_rows(name: str, ways: Sequence[Callable[[], Made]]) -> Made:
     Where none does, the first that can be read counts. What cannot be read is an error only if
     no other way is left.
     """
-    found: pd.DataFrame | None = None
+    empty_table: pd.DataFrame | None = None
     losses: list[Loss] = []
     for place, way in enumerate(ways, 1):
         try:
             table, more = way()
         except InputError as error:
-            if place == len(ways) and found is None:
+            if place == len(ways) and empty_table is None:
                 raise
             losses.append(Loss(Flaw.NOTED, f"{name}: {error.message}", table=name))
             continue
         losses += more
         if len(table):
             return table, losses
-        found = table if found is None else found
-    assert found is not None, "there is at least one way"
-    return found, losses
+        empty_table = table if empty_table is None else empty_table
+    assert empty_table is not None, "there is at least one way"
+    return empty_table, losses
 
 
-def made(schema: Schema, join: Callable[..., Any], tables: Mapping[str, pd.DataFrame]) -> Made:
+def make_table(
+    schema: Schema, join: Callable[..., Any], tables: Mapping[str, pd.DataFrame]
+) -> Made:
     """Return the table that `join` makes, and what is to be said about it."""
-    names, losses = asked(join), list[Loss]()
+    names, losses = read_inputs(join), list[Loss]()
     arguments: dict[str, pd.DataFrame | None] = {name: tables[name] for name in names.required}
     for name in names.optional:
         try:
@@ -174,4 +178,4 @@ def made(schema: Schema, join: Callable[..., Any], tables: Mapping[str, pd.DataF
         Loss(Flaw.UNSURE, f"{schema.name}: {warning}", table=schema.name)
         for warning in joined.warnings
     )
-    return conformed(joined, schema), losses
+    return conform_table(joined, schema), losses

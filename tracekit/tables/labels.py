@@ -27,28 +27,28 @@ def families(labels: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
     if not isinstance(texts.dtype, pd.StringDtype):
         texts = texts.astype("string")
     if texts[:_SAMPLE].nunique() > _SAMPLE // 2:
-        codes, names = _named(texts)
+        codes, names = _factorize_families(texts)
     else:
-        own, distinct = pd.factorize(texts)
-        found, names = _named(pd.Series(distinct, dtype="string"))
-        codes = found[own]
+        label_codes, distinct = pd.factorize(texts)
+        family_codes, names = _factorize_families(pd.Series(distinct, dtype="string"))
+        codes = family_codes[label_codes]
     return pd.Series(codes, index=labels.index, dtype="int64"), names
 
 
 def kernels_of(labels: pd.Series) -> pd.Series:
     """Return the family of each label."""
     codes, names = families(labels)
-    named = pd.Series(names, dtype="string").take(codes.to_numpy())
-    return named.set_axis(labels.index)
+    kernels = pd.Series(names, dtype="string").take(codes.to_numpy())
+    return kernels.set_axis(labels.index)
 
 
-def _named(texts: pd.Series) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    every = pa.chunked_array(pa.array(texts, pa.string(), from_pandas=True))
-    once = _without(INSTANCE, every).combine_chunks().dictionary_encode()
-    shorter = _without(ASKER, once.dictionary)
+def _factorize_families(texts: pd.Series) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    all_texts = pa.chunked_array(pa.array(texts, pa.string(), from_pandas=True))
+    encoded_texts = _without(INSTANCE, all_texts).combine_chunks().dictionary_encode()
+    shorter = _without(ASKER, encoded_texts.dictionary)
     names = [text.strip() or UNLABELLED for text in shorter.to_pylist()]
     codes, distinct = pd.factorize(np.array(names, dtype=object))
-    return codes[once.indices.to_numpy()], tuple(distinct)
+    return codes[encoded_texts.indices.to_numpy()], tuple(distinct)
 
 
 def _without(end: str, texts: Any) -> Any:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from tracekit.tables.values import (
     FORMS,
     Form,
-    converted,
+    cast_cells,
     dtype_of,
     is_coded,
     long_bytes,
@@ -55,25 +55,25 @@ class _ColumnLayout:
             self.typed = cells.type
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether no cell to come can change the type."""
         return self.typed is not None or self._form is Form.TEXT
 
-    def converted(self, cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    def convert_cells(self, cells: pa.ChunkedArray) -> pa.ChunkedArray:
         """Turn cells into the type that follows from them; these are all, if it is not settled."""
-        found = self.typed
-        if found is None:
+        arrow_type = self.typed
+        if arrow_type is None:
             texts = cells
             if is_coded(cells.type):
                 texts = pa.chunked_array([chunk.dictionary for chunk in cells.chunks], pa.string())
-            found = None if self._clashing else type_of(texts, self._effective)
-            self.broken = found is None
-            if found is None or pa.types.is_string(found):
-                found = cells.type
+            arrow_type = None if self._clashing else type_of(texts, self._effective)
+            self.broken = arrow_type is None
+            if arrow_type is None or pa.types.is_string(arrow_type):
+                arrow_type = cells.type
         elif self._form is Form.FLAG:
-            found = pa.bool_()
-        self.type = found
-        return converted(cells, found)
+            arrow_type = pa.bool_()
+        self.type = arrow_type
+        return cast_cells(cells, arrow_type)
 
     @property
     def drift(self) -> str | None:
@@ -81,9 +81,9 @@ class _ColumnLayout:
         if self.typed is not None or not (self._clashing or self.broken):
             return None
         clashing = ", ".join(sorted(self.foreign)) if self._clashing else ""
-        found = clashing or f"what is no {self._effective}"
+        actual_content = clashing or f"what is no {self._effective}"
         declared = next(iter(self.foreign)) if self._one_foreign else self.declared or "a number"
-        return f"{self.name} is declared as {declared} and holds {found}; it is text"
+        return f"{self.name} is declared as {declared} and holds {actual_content}; it is text"
 
     @cached_property
     def _form(self) -> Form | None:
@@ -106,14 +106,14 @@ class _ColumnLayout:
 class Layout:
     """One flat table while its pieces come: its columns, and the types that they allow."""
 
-    def __init__(self, first: Node) -> None:
-        self.table = first.schema
-        names, taken = list[str](), dict[str, int]()
+    def __init__(self, first_piece: Node) -> None:
+        self.table = first_piece.schema
+        names, name_counts = list[str](), dict[str, int]()
         self.columns: list[_ColumnLayout] = []
         types: list[pa.DataType] = []
-        for name, part, cells in _cells(first):
+        for name, part, cells in _cells(first_piece):
             declared = part.column.engineering_type if cells is part.cells else None
-            names.append(unused(name, taken))
+            names.append(find_unused_name(name, name_counts))
             types.append(cells.type)
             self.columns.append(_ColumnLayout(name, declared))
         self.raw = pa.schema(list(zip(names, types, strict=True)))
@@ -130,9 +130,9 @@ class Layout:
         return pa.table(arrays, schema=self.raw)
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether no piece to come can change the type of a column."""
-        return all(column.settled for column in self.columns)
+        return all(column.is_settled for column in self.columns)
 
     @property
     def drift(self) -> tuple[str, ...]:
@@ -151,41 +151,41 @@ class Layout:
         frame = pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in dtypes.items()})
         return dict(pa.Schema.from_pandas(frame, preserve_index=False).metadata or {})
 
-    def converted(self, raw: pa.Table) -> pa.Table:
+    def convert_table(self, raw: pa.Table) -> pa.Table:
         """Turn cells as they came into cells of their types: all cells, where not settled."""
-        return pa.table(dict(self._converted(raw)))
+        return pa.table(dict(self._convert_columns(raw)))
 
     def frame(self, raw: pa.Table) -> pd.DataFrame:
         """Turn all cells as they came into a frame, one column after the other."""
-        return frame_of(self._converted(raw), raw.num_rows)
+        return frame_of(self._convert_columns(raw), raw.num_rows)
 
-    def _converted(self, raw: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
+    def _convert_columns(self, raw: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
         for name, cells, column in zip(raw.column_names, raw.columns, self.columns, strict=True):
-            yield name, column.converted(cells)
+            yield name, column.convert_cells(cells)
 
 
 def frame_of(columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int) -> pd.DataFrame:
     """Return typed columns as a frame; a column is nullable where it holds a null."""
-    found = {name: series(values) for name, values in columns}
-    return pd.DataFrame(found, index=pd.RangeIndex(rows), copy=False)
+    series_by_name = {name: series(values) for name, values in columns}
+    return pd.DataFrame(series_by_name, index=pd.RangeIndex(rows), copy=False)
 
 
 def _cells(piece: Node) -> Iterator[tuple[str, ColumnCells, pa.ChunkedArray]]:
     for part in piece.columns:
         name = part.column.mnemonic
         yield name, part, part.cells
-        for beside, suffix in ((part.stacks, "stack"), (part.tids, "tid"), (part.pids, "pid")):
-            if beside is not None:
-                yield f"{name}.{suffix}", part, beside
+        for side_cells, suffix in ((part.stacks, "stack"), (part.tids, "tid"), (part.pids, "pid")):
+            if side_cells is not None:
+                yield f"{name}.{suffix}", part, side_cells
 
 
-def unused(name: str, taken: dict[str, int], between: str = ".") -> str:
-    """Return the name, or its next number if it is taken; `taken` counts how far each came."""
-    number = taken.get(name, 0) + 1
-    candidate = name if number == 1 else f"{name}{between}{number}"
-    while candidate in taken:
+def find_unused_name(name: str, name_counts: dict[str, int], separator: str = ".") -> str:
+    """Return the name, with its next number out of `name_counts` if it is taken."""
+    number = name_counts.get(name, 0) + 1
+    candidate = name if number == 1 else f"{name}{separator}{number}"
+    while candidate in name_counts:
         number += 1
-        candidate = f"{name}{between}{number}"
-    taken[name] = number
-    taken.setdefault(candidate, 1)
+        candidate = f"{name}{separator}{number}"
+    name_counts[name] = number
+    name_counts.setdefault(candidate, 1)
     return candidate

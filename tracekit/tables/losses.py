@@ -109,12 +109,15 @@ def sentences(losses: Iterable[Loss], *, bundles: bool = True) -> tuple[str, ...
 
 
 def _sentence(evidence: EncodingEvidence, losses: Sequence[Loss], *, bundles: bool) -> str:
-    first, columns = losses[0], [", ".join(loss.columns) for loss in losses]
-    words = f"{first.bundle}: " if bundles and first.bundle else ""
+    first_loss, columns = losses[0], [", ".join(loss.columns) for loss in losses]
+    words = f"{first_loss.bundle}: " if bundles and first_loss.bundle else ""
     if len(losses) == 1:
-        return f"{words}{first.schema}: {_UNSURE[evidence]}: {columns[0]}."
-    named = (f"{loss.schema} ({own})" for loss, own in zip(losses, columns, strict=True))
-    return f"{words}{_UNSURE[evidence]}: {', '.join(named)}."
+        return f"{words}{first_loss.schema}: {_UNSURE[evidence]}: {columns[0]}."
+    schema_words = (
+        f"{loss.schema} ({column_words})"
+        for loss, column_words in zip(losses, columns, strict=True)
+    )
+    return f"{words}{_UNSURE[evidence]}: {', '.join(schema_words)}."
 
 
 @dataclass(frozen=True)
@@ -198,7 +201,7 @@ def report(losses: Iterable[Loss], *, read: bool = True) -> None:
         ledger.add(losses, read=read)
 
 
-def reported() -> tuple[str, ...]:
+def list_reported_losses() -> tuple[str, ...]:
     """Return what was reported so far, in sentences; nothing where nobody collects."""
     ledger = _ledger.get()
     return () if ledger is None else sentences(ledger.losses)

@@ -36,16 +36,16 @@ def normalize(
         except InputError as error:
             if not column.doubtful:
                 raise
-            columns[column.name] = _nothing(frame, column)
+            columns[column.name] = _make_null_column(frame, column)
             text = f"{error.message[:-1]}, and is left null"
-            losses.append(_changed(text, schema, source, column.source))
+            losses.append(_make_change_loss(text, schema, source, column.source))
     table = pd.DataFrame(columns, index=frame.index)
-    placed = table[_times(schema)].notna().all(axis="columns")
-    if not placed.all():
-        rows = int((~placed).sum())
-        left_out = f"{source.schema}: {rows} rows without a time are left out"
-        losses.append(_changed(left_out, schema, source, rows=rows))
-        table = table[placed].reset_index(drop=True)
+    has_times = table[_times(schema)].notna().all(axis="columns")
+    if not has_times.all():
+        rows = int((~has_times).sum())
+        remark = f"{source.schema}: {rows} rows without a time are left out"
+        losses.append(_make_change_loss(remark, schema, source, rows=rows))
+        table = table[has_times].reset_index(drop=True)
     return table.astype(dict.fromkeys(_times(schema), "int64")), losses
 
 
@@ -68,32 +68,32 @@ def _times(schema: Schema) -> list[str]:
 
 
 def _drift(exported: list[str], schema: Schema, source: SchemaSource) -> list[Loss]:
-    known = {column.source for column in schema.columns} | set(source.unused)
-    known |= {f"{name}{suffix}" for name in known for suffix in _BESIDE}
-    unknown = dict.fromkeys(name for name in exported if name not in known)
+    known_columns = {column.source for column in schema.columns} | set(source.unused)
+    known_columns |= {f"{name}{suffix}" for name in known_columns for suffix in _BESIDE}
+    unknown = dict.fromkeys(name for name in exported if name not in known_columns)
     missing = dict.fromkeys(
         owner(column.source)
         for column in schema.columns
         if column.source and not column.since and owner(column.source) not in exported
     )
-    found = (
+    column_groups = (
         (Flaw.UNKNOWN, "that tracekit does not know", unknown),
         (Flaw.LACKING, "that the export lacks", missing if source.clock == "gpu" else {}),
     )
     return [
         Loss(
             flaw,
-            f"{source.schema}: columns {which}: {', '.join(columns)}",
+            f"{source.schema}: columns {description}: {', '.join(columns)}",
             table=schema.name,
             schema=source.schema,
             columns=(*columns,),
         )
-        for flaw, which, columns in found
+        for flaw, description, columns in column_groups
         if columns
     ]
 
 
-def _changed(
+def _make_change_loss(
     text: str, schema: Schema, source: SchemaSource, *columns: str, rows: int | None = None
 ) -> Loss:
     return Loss(Flaw.CHANGED, text, schema.name, source.schema, columns, rows)
@@ -117,13 +117,13 @@ def _column(
                 f"which says {column.meaning}.",
                 hint="Export it again, with all its columns.",
             )
-        return _nothing(frame, column)
+        return _make_null_column(frame, column)
     values = frame[column.source]
     if column.kind is ColumnKind.PROCESS:
         return _names(values, frame.get(f"{column.source}.pid"))
     try:
         if column.kind is ColumnKind.TARGET:
-            return _signed(values).isin(targets).astype("bool")
+            return _convert_signed(values).isin(targets).astype("bool")
         return _CONVERT[column.kind](values)
     except (TypeError, ValueError, OverflowError) as error:
         raise DriftError(
@@ -131,26 +131,26 @@ def _column(
         ) from error
 
 
-def _nothing(frame: pd.DataFrame, column: Column) -> pd.Series:
+def _make_null_column(frame: pd.DataFrame, column: Column) -> pd.Series:
     return pd.Series(pd.NA, index=frame.index, dtype=_DTYPES[column.kind])
 
 
-def _signed(values: pd.Series) -> pd.Series:
+def _convert_signed(values: pd.Series) -> pd.Series:
     integers = _integers(values)
     if integers.dtype == "Int64":
         return integers
-    known = integers.mask(integers == _NONE)
-    if (known > _LARGEST_SIGNED).any():
+    present_integers = integers.mask(integers == _NONE)
+    if (present_integers > _LARGEST_SIGNED).any():
         raise OverflowError
-    return known.astype("Int64")
+    return present_integers.astype("Int64")
 
 
 def _identifier(values: pd.Series) -> pd.Series:
     integers = _integers(values)
-    known = integers.mask(integers == (-1 if integers.dtype == "Int64" else _NONE))
-    if (known < 0).any():
+    present_integers = integers.mask(integers == (-1 if integers.dtype == "Int64" else _NONE))
+    if (present_integers < 0).any():
         raise OverflowError
-    return known.astype("UInt64")
+    return present_integers.astype("UInt64")
 
 
 def _bits(values: pd.Series) -> pd.Series:
@@ -201,8 +201,8 @@ def _names(values: pd.Series, pids: pd.Series | None) -> pd.Series:
         text.removesuffix(suffix) if isinstance(text, str) else None
         for text, suffix in zip(some["text"], suffixes, strict=True)
     ]
-    named = pd.Series(names, dtype="string").take(codes)
-    return named.set_axis(values.index)
+    process_names = pd.Series(names, dtype="string").take(codes)
+    return process_names.set_axis(values.index)
 
 
 _DTYPES: dict[ColumnKind, str] = {
@@ -225,7 +225,7 @@ _DTYPES: dict[ColumnKind, str] = {
     ColumnKind.TARGET: "bool",
 }
 _CONVERT: dict[ColumnKind, Callable[[pd.Series], pd.Series]] = {
-    **{kind: _signed for kind, dtype in _DTYPES.items() if dtype == "Int64"},
+    **{kind: _convert_signed for kind, dtype in _DTYPES.items() if dtype == "Int64"},
     ColumnKind.IDENTIFIER: _identifier,
     ColumnKind.BITS: _bits,
     ColumnKind.NUMBER: _number,

@@ -29,8 +29,8 @@ class Stamp:
 
 def stamp(path: Path) -> Stamp:
     """Return the stamp of a file."""
-    found = path.stat()
-    return Stamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+    status = path.stat()
+    return Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 def lasting(mark: Stamp) -> Stamp | None:
@@ -54,9 +54,11 @@ class TablePlace:
 
     def __str__(self) -> str:
         """Name it as people choose it."""
-        known = self.run is not None and self.index is not None
+        is_in_toc = self.run is not None and self.index is not None
         return (
-            f"run {self.run} table {self.index}" if known else f"number {self.number} in its file"
+            f"run {self.run} table {self.index}"
+            if is_in_toc
+            else f"number {self.number} in its file"
         )
 
 
@@ -92,10 +94,10 @@ HOW_TO_CHOOSE = "Choose with --table and --run, or in Python by table, run or at
 
 def place_of(xpath: str, number: int = 1) -> TablePlace:
     """Read where a table stands from the xpath above it."""
-    found = _PLACE.search(xpath)
+    match = _PLACE.search(xpath)
     return (
-        TablePlace(int(found[1]), int(found[2]), number)
-        if found
+        TablePlace(int(match[1]), int(match[2]), number)
+        if match
         else TablePlace(None, None, number)
     )
 
@@ -130,7 +132,7 @@ def place_in(toc: Toc | None, schema: str) -> TablePlace | None:
     return places[0] if len(places) == 1 else None
 
 
-def described(place: TablePlace, attributes: Mapping[str, str]) -> str:
+def describe_table(place: TablePlace, attributes: Mapping[str, str]) -> str:
     """Name a table and what sets it apart."""
     words = ", ".join(_pairs(attributes))
     return f"{place} ({words})" if words else str(place)

@@ -74,5 +74,5 @@ class Schema:
     join: Callable[..., Any] | None = None
     joined_first: bool = False
     versions: str = ""
-    together: bool = False
+    is_concatenated: bool = False
     more: str = ""

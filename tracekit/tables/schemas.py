@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from tracekit.tables import derived
-from tracekit.tables.joins import asked
+from tracekit.tables.joins import read_inputs
 from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.schema import Column, ColumnKind, Schema, SchemaSource
 
@@ -53,7 +53,7 @@ def read(text: str) -> dict[str, Schema]:
                 join=getattr(derived, table.join) if table.join else None,
                 joined_first=table.joined_first,
                 versions=table.versions,
-                together=table.together,
+                is_concatenated=table.together,
                 more=table.more,
             )
         except (AttributeError, KeyError, ValueError) as error:
@@ -89,9 +89,9 @@ def _column(line: str) -> Column:
     fields = [field.strip() for field in line.split("|")]
     if not _LEAST <= len(fields) <= _MOST:
         raise ValueError(f"not a name, a kind, a mnemonic and a meaning: {line}")
-    name, kind_and_unit, source, meaning, *rest = fields
+    name, kind_and_unit, source, meaning, *remarks = fields
     kind, _, unit = kind_and_unit.partition(" ")
-    remark = rest[0] if rest else ""
+    remark = remarks[0] if remarks else ""
     since = remark.removeprefix("since ") if remark.startswith("since ") else ""
     if not since and remark not in {"", "required", "doubtful"}:
         raise ValueError(f"{remark!r} is said of the column {name}")
@@ -115,14 +115,14 @@ def origins(schema: Schema) -> str:
     sources = " or ".join(source.schema for source in schema.sources)
     if schema.join is None or sources:
         return sources
-    parts = (SCHEMAS[name] for name in asked(schema.join).required)
+    parts = (SCHEMAS[name] for name in read_inputs(schema.join).required)
     return " with ".join(dict.fromkeys(origins(part) for part in parts))
 
 
 def unknown(schemas: Iterable[str]) -> Iterator[Loss]:
     """Name the exported schemas that no table is made of, in one loss if there are any."""
-    known = {source.schema for schema in SCHEMAS.values() for source in schema.sources}
-    if names := ", ".join(name for name in schemas if name not in known):
+    known_schemas = {source.schema for schema in SCHEMAS.values() for source in schema.sources}
+    if names := ", ".join(name for name in schemas if name not in known_schemas):
         text = (
             f"Exports that tracekit has no table for: {names}; `tracekit convert` turns them into "
             "flat tables."
@@ -135,7 +135,7 @@ def needed_schemas(tables: Iterable[str], there: frozenset[str]) -> frozenset[st
 
     For each table its first source counts; where there is none, its join does.
     """
-    return frozenset(found for name in tables for found in _read_from(SCHEMAS[name], there))
+    return frozenset(schema for name in tables for schema in _read_from(SCHEMAS[name], there))
 
 
 def first_sources(name: str) -> frozenset[str]:
@@ -143,18 +143,18 @@ def first_sources(name: str) -> frozenset[str]:
     schema = SCHEMAS[name]
     if schema.sources or schema.join is None:
         return frozenset(source.schema for source in schema.sources[:1])
-    return frozenset[str]().union(*map(first_sources, asked(schema.join).required))
+    return frozenset[str]().union(*map(first_sources, read_inputs(schema.join).required))
 
 
 def every_source(name: str) -> frozenset[str]:
     """Return the schemas of all exports that a table may be made of, through all joins."""
     schema = SCHEMAS[name]
-    found = {source.schema for source in schema.sources}
+    source_schemas = {source.schema for source in schema.sources}
     if schema.join is not None:
-        needed = asked(schema.join)
+        needed = read_inputs(schema.join)
         for table in (*needed.required, *needed.optional):
-            found |= every_source(table)
-    return frozenset(found)
+            source_schemas |= every_source(table)
+    return frozenset(source_schemas)
 
 
 def _read_from(schema: Schema, there: frozenset[str]) -> Iterator[str]:
@@ -163,7 +163,7 @@ def _read_from(schema: Schema, there: frozenset[str]) -> Iterator[str]:
         yield source
     if schema.join is None or (source is not None and not schema.joined_first):
         return
-    names = asked(schema.join)
+    names = read_inputs(schema.join)
     parts = [frozenset(_read_from(SCHEMAS[name], there)) for name in names.required]
     if all(parts):
         yield from frozenset[str]().union(*parts)

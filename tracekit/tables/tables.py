@@ -10,11 +10,11 @@ import pandas as pd
 from tracekit.base import InputError, RecordingError, TracekitError
 from tracekit.tables.bundle.run_info import issues_of, losses_of, write_toc
 from tracekit.tables.cache import Kept, PrunedError, kept_as, kept_or_read
-from tracekit.tables.direct import Direct, Listed, TableRef, note_direct, opened
+from tracekit.tables.direct import Direct, Listed, TableRef, note_direct, open_bundle
 from tracekit.tables.drift import DriftError
-from tracekit.tables.exports import index, meant, of_one_run, refusal
+from tracekit.tables.exports import index, of_one_run, refusal, select_run
 from tracekit.tables.flat import Flat
-from tracekit.tables.joins import Made, asked, first_with_rows, made
+from tracekit.tables.joins import Made, first_with_rows, make_table, read_inputs
 from tracekit.tables.losses import LOSSES, EncodingEvidence, Flaw, Loss, report, rows_of, sentences
 from tracekit.tables.normalize import dtype_of, normalize, read_by
 from tracekit.tables.place import HOW_TO_CHOOSE, OPEN, Choice
@@ -76,9 +76,11 @@ class Tables(Mapping[str, pd.DataFrame]):
         self._flat: dict[_Key, Kept | Flat] = {}
         self._refused: dict[_Key, InputError] = {}
         self._tables: dict[str, pd.DataFrame] = {}
-        found = self._index
-        self._lost = (*found.unread, *found.lost)
-        self._read = dict.fromkeys((*map(_strange, found.strange), *self._lost, *found.said))
+        export_index = self._index
+        self._lost = (*export_index.unread, *export_index.missing_losses)
+        self._read = dict.fromkeys(
+            (*map(_strange, export_index.strange), *self._lost, *export_index.unchecked_losses)
+        )
         self._made = dict.fromkeys((*known, *unknown(self.schemas)))
         # What was lost beside that is asked for is told, and is no reason to fail.
         report(self._read, read=False)
@@ -117,7 +119,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         return (*self._read, *self._made)
 
     @property
-    def uncompared(self) -> frozenset[tuple[str, str]]:
+    def uncompared_columns(self) -> frozenset[tuple[str, str]]:
         """Schemas and columns that were read by an encoding that was never compared."""
         return frozenset(
             (loss.schema, column)
@@ -126,7 +128,7 @@ class Tables(Mapping[str, pd.DataFrame]):
             for column in loss.columns
         )
 
-    def listed(self, schema: str, choice: Choice = OPEN) -> tuple[Listed, ...]:
+    def list_tables(self, schema: str, choice: Choice = OPEN) -> tuple[Listed, ...]:
         """Return the tables of a schema that may be meant, if there are several.
 
         Those without rows do not count where another has some, nor do those whose rows cannot be
@@ -142,14 +144,14 @@ class Tables(Mapping[str, pd.DataFrame]):
 
     def flat(self, schema: str, choice: Choice = OPEN) -> Kept | Flat:
         """Return the one table of a schema that is meant; raise as `Tables.raw` does."""
-        listed = self.exported(schema, choice)
+        listed = self.find_table(schema, choice)
         place = kept_as(listed, self._every.tables[schema])
         key = (listed.ref, schema, place.run, place.table)
         if key in self._refused:
             raise self._refused[key].with_traceback(None)
         if key not in self._flat:
             self._flat[key] = self._first_read(key, listed, place)
-            losses = (*self._flat[key].notes.losses, *self._others(listed, choice))
+            losses = (*self._flat[key].notes.losses, *self._describe_empty_tables(listed, choice))
             report(losses)
             self._read |= dict.fromkeys(losses)
         return self._flat[key]
@@ -166,11 +168,11 @@ class Tables(Mapping[str, pd.DataFrame]):
 
     def _lose(self, error: InputError, loss: Loss) -> None:
         """Note what an error costs: whoever does without the table may say nothing of it."""
-        if not any(error.message in known.text for known in self._lost):
+        if not any(error.message in known_loss.text for known_loss in self._lost):
             self._read[loss] = None
             report([loss])
 
-    def exported(self, schema: str, choice: Choice = OPEN) -> Listed:
+    def find_table(self, schema: str, choice: Choice = OPEN) -> Listed:
         """Return where the one table of a schema is that is meant; raise as `table` does."""
         report(loss for loss in self._lost if loss.schema in {"", schema})
         if schema not in self._index.tables:
@@ -179,34 +181,34 @@ class Tables(Mapping[str, pd.DataFrame]):
                 f"There is no table {schema} in {self.folder}.",
                 hint=f"There are {', '.join(near or self.schemas) or 'none at all'}.",
             )
-        tables = self.listed(schema, choice)
+        tables = self.list_tables(schema, choice)
         if not tables:
             raise InputError(
                 f"{self.folder} has no {schema} that is {choice}; it has "
-                f"{_named(self._index.tables[schema])}.",
+                f"{_name_tables(self._index.tables[schema])}.",
                 hint=HOW_TO_CHOOSE,
             )
         if len(tables) > 1:
             raise InputError(
-                f"{self.folder} has {len(tables)} tables of {schema}: {_named(tables)}.",
+                f"{self.folder} has {len(tables)} tables of {schema}: {_name_tables(tables)}.",
                 hint=HOW_TO_CHOOSE,
             )
         return next(iter(tables))
 
-    def _others(self, listed: Listed, choice: Choice) -> list[Loss]:
+    def _describe_empty_tables(self, listed: Listed, choice: Choice) -> list[Loss]:
         """Tell which tables were left out for having no rows."""
         if not listed.rows:
             return []
         return [
             Loss(
                 Flaw.NOTED,
-                f"{other.schema}: {other} has no rows and is left out.",
-                schema=other.schema,
+                f"{table.schema}: {table} has no rows and is left out.",
+                schema=table.schema,
             )
-            for other in self._index.tables[listed.schema]
-            if other != listed
-            and not other.unreadable
-            and choice.allows(other.place, other.attributes)
+            for table in self._index.tables[listed.schema]
+            if table != listed
+            and not table.unreadable
+            and choice.allows(table.place, table.attributes)
         ]
 
     def raw(
@@ -245,11 +247,11 @@ class Tables(Mapping[str, pd.DataFrame]):
             self._tables[name] = table
         return _handed_out(self._tables[name])
 
-    def repeated(self, name: str) -> tuple[Listed, ...]:
+    def list_choices(self, name: str) -> tuple[Listed, ...]:
         """Return what `chosen` can choose from, if it is not clear what a table is read from."""
         schema = _schema(name)
-        source = None if schema.together else self._source(schema)
-        listed = self.listed(source.schema) if source is not None else ()
+        source = None if schema.is_concatenated else self._source(schema)
+        listed = self.list_tables(source.schema) if source is not None else ()
         return listed if len(listed) > 1 else ()
 
     def chosen(
@@ -260,14 +262,14 @@ class Tables(Mapping[str, pd.DataFrame]):
         source = self._source(schema)
         if source is None or (table, run) == (None, None):
             return self[name]
-        made, losses = self._normalized(schema, source, Choice(run, table))
+        frame, losses = self._normalize_table(schema, source, Choice(run, table))
         self._note_made(losses)
-        return made
+        return frame
 
     def _note_made(self, losses: Iterable[Loss]) -> None:
-        noted = dict.fromkeys(losses)
-        report(noted)
-        self._made |= noted
+        new_losses = dict.fromkeys(losses)
+        report(new_losses)
+        self._made |= new_losses
 
     def _every_loss(self) -> tuple[Loss, ...]:
         """Read every table, and return what was lost of any."""
@@ -296,16 +298,20 @@ class Tables(Mapping[str, pd.DataFrame]):
         return next((source for source in schema.sources if source.schema in self.schemas), None)
 
     def _joins(self, schema: Schema) -> bool:
-        return schema.join is not None and all(name in self for name in asked(schema.join).required)
+        return schema.join is not None and all(
+            name in self for name in read_inputs(schema.join).required
+        )
 
     def _ways(self, schema: Schema) -> list[Callable[[], Made]]:
         """Return how the table can be had here, first choice first."""
         ways: list[Callable[[], Made]] = []
         source, join = self._source(schema), schema.join
         if source is not None:
-            ways.append(lambda: self._together(schema, source))
+            ways.append(lambda: self._normalize_all(schema, source))
         if join is not None and self._joins(schema):
-            ways.insert(0 if schema.joined_first else len(ways), lambda: made(schema, join, self))
+            ways.insert(
+                0 if schema.joined_first else len(ways), lambda: make_table(schema, join, self)
+            )
         if not ways:
             report(loss for loss in self._lost if loss.schema in {"", *every_source(schema.name)})
             raise MissingTableError(
@@ -315,15 +321,15 @@ class Tables(Mapping[str, pd.DataFrame]):
             )
         return ways
 
-    def _together(self, schema: Schema, source: SchemaSource) -> Made:
-        listed = self.listed(source.schema) if schema.together else ()
+    def _normalize_all(self, schema: Schema, source: SchemaSource) -> Made:
+        listed = self.list_tables(source.schema) if schema.is_concatenated else ()
         if len(listed) < 2:  # noqa: PLR2004  several
-            return self._normalized(schema, source)
-        parts = [self._normalized(schema, source, export.choice) for export in listed]
+            return self._normalize_table(schema, source)
+        parts = [self._normalize_table(schema, source, export.choice) for export in listed]
         losses = [loss for _, more in parts for loss in more]
         return pd.concat([table for table, _ in parts], ignore_index=True), losses
 
-    def _normalized(self, schema: Schema, source: SchemaSource, choice: Choice = OPEN) -> Made:
+    def _normalize_table(self, schema: Schema, source: SchemaSource, choice: Choice = OPEN) -> Made:
         flat = self.flat(source.schema, choice)
         try:
             part = flat.part(read_by(schema))
@@ -367,9 +373,9 @@ def leave_in_place(bundle: Path, exports: Path) -> None:
     A folder of exports beside the bundle names it without the folder that both are in, so that
     this can be moved. A bundle that cannot be read is an InputError.
     """
-    opening = opened(bundle)
-    beside = bundle.parent == exports.parent
-    name = f"../{bundle.name}" if beside else str(bundle.resolve())
+    opening = open_bundle(bundle)
+    is_beside = bundle.parent == exports.parent
+    name = f"../{bundle.name}" if is_beside else str(bundle.resolve())
     try:
         exports.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -383,7 +389,7 @@ def losses_of_run(bundle: Path, number: int) -> tuple[Loss, ...]:
 
     That is what it lacks, what is not verified, and what Instruments noted of it.
     """
-    opening = opened(bundle)
+    opening = open_bundle(bundle)
     issues = [
         issue for run in opening.runs if run.number == number for issue in issues_of(opening, run)
     ]
@@ -392,16 +398,16 @@ def losses_of_run(bundle: Path, number: int) -> tuple[Loss, ...]:
     return losses
 
 
-def tables_of_bundle(bundle: Path, only: Choice = OPEN) -> Tables:
+def tables_of_bundle(bundle: Path, choice: Choice = OPEN) -> Tables:
     """Return the normalized tables of a run of a bundle; no run is made of it, nothing is kept.
 
     A run that is not there is a UsageError, a bundle that cannot be read an InputError.
     """
-    run, _ = meant(index(bundle), bundle, only.run)
+    run, _ = select_run(index(bundle), bundle, choice.run)
     target = None if run is None else run.target
     targets = frozenset[int]() if target is None else frozenset([target.pid])
-    known = losses_of(opened(bundle), None if run is None else run.number)
-    return Tables(bundle, targets, only=only, known=known)
+    prior_losses = losses_of(open_bundle(bundle), None if run is None else run.number)
+    return Tables(bundle, targets, only=choice, known=prior_losses)
 
 
 def losses_table(losses: Iterable[Loss]) -> pd.DataFrame:
@@ -412,7 +418,7 @@ def losses_table(losses: Iterable[Loss]) -> pd.DataFrame:
     return frame.astype(dtypes)
 
 
-def _named(tables: Sequence[Listed]) -> str:
+def _name_tables(tables: Sequence[Listed]) -> str:
     more = len(tables) - _LISTED
-    others = [f"and {more:,} more, which `tracekit tables` lists"] if more > 0 else []
-    return "; ".join([*map(str, tables[:_LISTED]), *others])
+    more_words = [f"and {more:,} more, which `tracekit tables` lists"] if more > 0 else []
+    return "; ".join([*map(str, tables[:_LISTED]), *more_words])

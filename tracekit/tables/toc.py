@@ -27,12 +27,12 @@ NAMES = ("intruments-recording-settings", "instruments-recording-settings")
 
 def settings(run: Element) -> dict[str, tuple[str, ...]]:
     """Return one "Key: value" line for each setting, by instrument."""
-    found: dict[str, tuple[str, ...]] = {}
+    setting_lines: dict[str, tuple[str, ...]] = {}
     for name in NAMES:
         for instrument in run.iterfind(f"info/summary/{name}/instrument"):
             key = instrument.get("name", "")
-            found[key] = found.get(key, ()) + tuple(_lines(instrument))
-    return found
+            setting_lines[key] = setting_lines.get(key, ()) + tuple(_lines(instrument))
+    return setting_lines
 
 
 def _lines(instrument: Element) -> Iterator[str]:
@@ -40,9 +40,9 @@ def _lines(instrument: Element) -> Iterator[str]:
         if setting.tag == "option":
             yield f"{setting.get('key', '')}: {setting.get('value', setting.text or '')}"
             continue
-        name, own = setting.get("name", ""), (setting.text or "").strip()
-        if own:
-            yield f"{name}: {own}"
+        name, text = setting.get("name", ""), (setting.text or "").strip()
+        if text:
+            yield f"{name}: {text}"
         for value in setting.iterfind("value"):
             yield setting_line(name, (value.text or "").strip())
 
@@ -131,16 +131,16 @@ class WantedTable:
     index: int = field(default=0, compare=False)
 
 
-def wanted(run: TocRun, schemas: Iterable[str]) -> tuple[WantedTable, ...]:
+def select_tables(run: TocRun, schemas: Iterable[str]) -> tuple[WantedTable, ...]:
     """Return the tables of `run` that have one of `schemas`, in the order of its TOC."""
     schemas = frozenset(schemas)
     listed = [table for table in run.tables if table.schema in schemas]
-    counts, seen = Counter(table.schema for table in listed), Counter[str]()
+    counts, seen_counts = Counter(table.schema for table in listed), Counter[str]()
     tables: list[WantedTable] = []
     for table in listed:
         schema = table.schema
-        seen[schema] += 1
-        place = seen[schema]
+        seen_counts[schema] += 1
+        place = seen_counts[schema]
         file = f"{schema}.xml" if place == 1 else f"{schema}-{place}.xml"
         tables.append(
             WantedTable(schema, None if counts[schema] == 1 else place, file, table.index)
@@ -205,7 +205,11 @@ def _run(path: Path, run: Element, place: int) -> TocRun:
         environment=tuple(item.get("key", "") for item in run.iterfind("info//environment/item")),
         settings=settings(run),
         processes=tuple(process for process, _ in listed),
-        paths={process.pid: where for process, where in listed if where is not None},
+        paths={
+            process.pid: process_path
+            for process, process_path in listed
+            if process_path is not None
+        },
         tables=tuple(
             _table(path, *pair) for pair in enumerate(run.iterfind("data/table"), start=1)
         ),
@@ -215,10 +219,10 @@ def _run(path: Path, run: Element, place: int) -> TocRun:
 
 def _text(run: Element, place: str) -> str:
     path, _, attribute = place.partition("/@")
-    found = run.find(path)
-    if found is None:
+    element = run.find(path)
+    if element is None:
         return ""
-    return found.get(attribute, "") if attribute else (found.text or "").strip()
+    return element.get(attribute, "") if attribute else (element.text or "").strip()
 
 
 def _attributes(element: Element) -> dict[str, str]:
@@ -253,37 +257,37 @@ def _seconds(path: Path, text: str) -> float | None:
 _MOST = 20
 
 
-def required(runs: Sequence[TocRun], number: int | None, name: str) -> TocRun:
+def find_run(runs: Sequence[TocRun], number: int | None, name: str) -> TocRun:
     """Return the run of that number, the last one without; raise UsageError if there is none."""
-    found = runs[-1] if number is None else next((r for r in runs if r.number == number), None)
-    if found is None:
-        raise UsageError(f"{name} has no run {number}.", hint=f"It has {listed(runs)}.")
-    return found
+    chosen_run = runs[-1] if number is None else next((r for r in runs if r.number == number), None)
+    if chosen_run is None:
+        raise UsageError(f"{name} has no run {number}.", hint=f"It has {describe_runs(runs)}.")
+    return chosen_run
 
 
-def assumed(runs: Sequence[TocRun], run: TocRun, name: str) -> tuple[str, ...]:
+def explain_run_choice(runs: Sequence[TocRun], run: TocRun, name: str) -> tuple[str, ...]:
     """Say which run is read if none was named, and which there are; nothing if there is but one."""
     if len(runs) < 2:  # noqa: PLR2004  several
         return ()
-    which = "the last one" if run.number == runs[-1].number else "the last one with tables"
-    there = f"{name} has {len(runs)} runs: {listed(runs)}."
-    return (f"{there} Run {run.number}, {which}, is read; --run chooses another.",)
+    reason = "the last one" if run.number == runs[-1].number else "the last one with tables"
+    there = f"{name} has {len(runs)} runs: {describe_runs(runs)}."
+    return (f"{there} Run {run.number}, {reason}, is read; --run chooses another.",)
 
 
-def own(recording: Recording) -> TocRun | None:
+def find_recorded_run(recording: Recording) -> TocRun | None:
     """Return the run that a recording is about, the last one where it does not say; or none."""
     runs = read_toc(recording.toc_file).runs
-    known = recording.provenance().run if recording.provenance_file.exists() else None
-    return next((run for run in runs if run.number == known), runs[-1] if runs else None)
+    run_number = recording.provenance().run if recording.provenance_file.exists() else None
+    return next((run for run in runs if run.number == run_number), runs[-1] if runs else None)
 
 
-def listed(runs: Sequence[TocRun]) -> str:
+def describe_runs(runs: Sequence[TocRun]) -> str:
     """Name runs by number, with their targets and times."""
     more = [f"and {len(runs) - _MOST:,} more"] if len(runs) > _MOST else []
-    return "; ".join([*(_described(run) for run in islice(runs, _MOST)), *more])
+    return "; ".join([*(_describe_run(run) for run in islice(runs, _MOST)), *more])
 
 
-def _described(run: TocRun) -> str:
+def _describe_run(run: TocRun) -> str:
     target = f"{run.target.name} {run.target.pid}".strip() if run.target is not None else ""
     seconds = "" if run.duration is None else f"{run.duration:.3f} s"
     facts = [fact for fact in (target, run.start_date, seconds) if fact]
@@ -298,55 +302,55 @@ def toc_text(toc: Toc) -> str:
     """Return a table of contents as text."""
     root = etree.Element("trace-toc")
     for run in toc.runs:
-        element = _below(root, "run", number=str(run.number))
-        info = _below(element, "info")
-        _target(_below(info, "target"), run)
-        _summary(_below(info, "summary"), run)
-        processes = _below(element, "processes")
+        element = _add_element(root, "run", number=str(run.number))
+        info = _add_element(element, "info")
+        _target(_add_element(info, "target"), run)
+        _summary(_add_element(info, "summary"), run)
+        processes = _add_element(element, "processes")
         for process in run.processes:
             path = {"path": run.paths[process.pid]} if process.pid in run.paths else {}
-            _below(processes, "process", name=process.name, pid=str(process.pid), **path)
-        data = _below(element, "data")
+            _add_element(processes, "process", name=process.name, pid=str(process.pid), **path)
+        data = _add_element(element, "data")
         for table in sorted(run.tables, key=lambda entry: entry.index):
-            _below(data, "table", **(table.attributes | {"schema": table.schema}))
-        _below(element, "tracks")
+            _add_element(data, "table", **(table.attributes | {"schema": table.schema}))
+        _add_element(element, "tracks")
     etree.indent(root, space="    ")
     return f'<?xml version="1.0"?>\n\n{etree.tostring(root, encoding="unicode")}\n'
 
 
 def _target(target: Element, run: TocRun) -> None:
     if run.device:
-        _below(target, "device", **run.device)
-    said = {
+        _add_element(target, "device", **run.device)
+    process_attributes = {
         place.partition("/@")[2]: text
         for name, place in TEXTS.items()
         if "@" in place and (text := getattr(run, name))
     }
     if run.target is not None:
-        said |= {"name": run.target.name, "pid": str(run.target.pid)}
-    if said:
-        _below(target, "process", **said)
+        process_attributes |= {"name": run.target.name, "pid": str(run.target.pid)}
+    if process_attributes:
+        _add_element(target, "process", **process_attributes)
     if run.all_processes:
-        _below(target, "all-processes")
+        _add_element(target, "all-processes")
     if run.environment:
-        environment = _below(target, "environment")
+        environment = _add_element(target, "environment")
         for name in run.environment:
-            _below(environment, "item", key=name)
+            _add_element(environment, "item", key=name)
 
 
 def _summary(summary: Element, run: TocRun) -> None:
     for name, place in TEXTS.items():
         if "@" not in place and (text := getattr(run, name)):
-            _below(summary, place.rpartition("/")[2]).text = _plain(text)
+            _add_element(summary, place.rpartition("/")[2]).text = _clean_text(text)
         if name == "end_date" and run.duration is not None:
-            _below(summary, "duration").text = _duration(run.duration)
+            _add_element(summary, "duration").text = _duration(run.duration)
     if run.settings:
-        instruments = _below(summary, NAMES[0])
+        instruments = _add_element(summary, NAMES[0])
         for name, lines in run.settings.items():
-            instrument = _below(instruments, "instrument", name=name)
-            dictionary = _below(_below(instrument, "array"), "dictionary")
+            instrument = _add_element(instruments, "instrument", name=name)
+            dictionary = _add_element(_add_element(instrument, "array"), "dictionary")
             for key, _, words in (line.partition(": ") for line in lines):
-                _below(dictionary, "key", name=key).text = _plain(words)
+                _add_element(dictionary, "key", name=key).text = _clean_text(words)
 
 
 def _duration(duration: float) -> str:
@@ -354,10 +358,12 @@ def _duration(duration: float) -> str:
     return text if float(text) == duration else repr(duration)
 
 
-def _below(parent: Element, tag: str, /, **attributes: str) -> Element:
-    plain = {_NOT_NAME.sub("_", name): _plain(text) for name, text in attributes.items()}
-    return etree.SubElement(parent, tag, plain)
+def _add_element(parent: Element, tag: str, /, **attributes: str) -> Element:
+    clean_attributes = {
+        _NOT_NAME.sub("_", name): _clean_text(text) for name, text in attributes.items()
+    }
+    return etree.SubElement(parent, tag, clean_attributes)
 
 
-def _plain(text: str) -> str:
+def _clean_text(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)

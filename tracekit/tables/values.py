@@ -47,13 +47,13 @@ def without_collecting() -> Generator[None]:
             gc.enable()
 
 
-def ahead(items: Iterator[_Item], most: int = 1) -> Iterator[_Item]:
+def prefetch(items: Iterator[_Item], depth: int = 1) -> Iterator[_Item]:
     """Yield items while a thread gets the next ones; numpy and Arrow let both work at once.
 
     What getting one raises is raised where that one would come.
     """
     with ThreadPoolExecutor(1, "tracekit-ahead") as thread:
-        coming = deque(thread.submit(next, items, None) for _ in range(most))
+        coming = deque(thread.submit(next, items, None) for _ in range(depth))
         while (item := coming.popleft().result()) is not None:
             coming.append(thread.submit(next, items, None))
             yield item
@@ -150,16 +150,18 @@ def type_of(texts: pa.ChunkedArray, form: Form | None) -> pa.DataType | None:
     if form is None and not _follow(texts, _PLAIN_INTEGER):
         return pa.float64() if _follow(texts, _PLAIN_NUMBER) else pa.string()
     kinds = (pa.int64(), pa.uint64())
-    found = _integer(texts, *(reversed(kinds) if form is Form.UNSIGNED else kinds))
+    integer_type = _integer(texts, *(reversed(kinds) if form is Form.UNSIGNED else kinds))
     if form is None:
-        return found or pa.string()
-    return pa.bool_() if found is not None and form is Form.FLAG else found
+        return integer_type or pa.string()
+    return pa.bool_() if integer_type is not None and form is Form.FLAG else integer_type
 
 
 def _integer(texts: pa.ChunkedArray, *kinds: pa.DataType) -> pa.DataType | None:
     """Return the first of these types that holds all texts as integers, if one does."""
-    whole = _all(pc.call_function("ascii_is_decimal", [texts]))  # the usual case, 5 times as fast
-    if not (whole or _follow(texts, _INTEGER)):
+    is_decimal = _all(
+        pc.call_function("ascii_is_decimal", [texts])
+    )  # the usual case, 5 times as fast
+    if not (is_decimal or _follow(texts, _INTEGER)):
         return None
     return next((kind for kind in kinds if _fit(texts, kind)), None)
 
@@ -169,7 +171,7 @@ def is_coded(values: pa.DataType) -> bool:
     return pa.types.is_dictionary(values)
 
 
-def converted(cells: pa.ChunkedArray, to: pa.DataType) -> pa.ChunkedArray:
+def cast_cells(cells: pa.ChunkedArray, to: pa.DataType) -> pa.ChunkedArray:
     """Turn texts, or numbers that a reader has made, into the type that evidence allows."""
     if is_coded(cells.type) and not is_coded(to):
         cells = cells.cast(pa.string())

@@ -8,7 +8,7 @@ from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.store import Unreadable, run_folder
 from tracekit.tables.bundle.errors import UnknownBundleError
 from tracekit.tables.bundle.run_info import run_info, toc_of
-from tracekit.tables.direct import Listed, Stored, opened, tables_in
+from tracekit.tables.direct import Listed, Stored, open_bundle, tables_in
 from tracekit.tables.flat import TableSelection, read_pieces
 from tracekit.tables.losses import Severity, collecting
 from tracekit.tables.toc import Toc
@@ -22,16 +22,16 @@ def examine_bundle(path: Path, progress: Callable[[str], None]) -> Wholeness:
     known to be whole.
     """
     try:
-        bundle = opened(path)
+        bundle = open_bundle(path)
         toc = toc_of(bundle)
-        every = tables_in(bundle, toc)
+        listed_tables = tables_in(bundle, toc)
     except UnknownBundleError as error:
         return Wholeness("bundle", str(path), unknown=(error.message,))
     except InputError as error:
         return Wholeness("bundle", str(path), faults=(error.message,))
-    faults = dict.fromkeys(_lacking(bundle))
+    faults = dict.fromkeys(_find_missing(bundle))
     rows = tables = 0
-    for table in every:
+    for table in listed_tables:
         if table.unreadable:
             continue
         progress(f"reading {table.schema}")
@@ -41,7 +41,7 @@ def examine_bundle(path: Path, progress: Callable[[str], None]) -> Wholeness:
         rows += count
         tables += 1
     checked = {"runs": len(bundle.runs), "tables": tables, "rows": rows}
-    unknown = tuple(str(loss) for run in bundle.runs for loss in run.unchecked)
+    unknown = tuple(str(loss) for run in bundle.runs for loss in run.unchecked_losses)
     return Wholeness("bundle", str(path), checked, tuple(faults), unknown)
 
 
@@ -84,7 +84,7 @@ def _rows(bundle: Bundle, table: Listed) -> int | None:
     return run.store(table.ref.number).rows
 
 
-def _lacking(bundle: Bundle) -> Iterator[str]:
+def _find_missing(bundle: Bundle) -> Iterator[str]:
     """Yield what a bundle must hold that is missing or damaged, in sentences."""
     yield from map(str, bundle.missing)
     for run in bundle.runs:
@@ -95,10 +95,10 @@ def _lacking_of(run: BundleRun) -> Iterator[str]:
     yield from map(str, run_info(run)[1])
     yield from map(str, run.names.losses)
     yield from (str(table.loss) for table in run.tables if isinstance(table, Unreadable))
-    yield from _damaged(run)
+    yield from _find_damage(run)
 
 
-def _damaged(run: BundleRun) -> Iterator[str]:
+def _find_damage(run: BundleRun) -> Iterator[str]:
     """Yield what is wrong with texts, types and arrays, of which tables may need only some."""
     for name, read in (
         ("strings", lambda: len(run.strings)),

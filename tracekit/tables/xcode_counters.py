@@ -32,7 +32,7 @@ class _CountersForm:
     have units of their own.
     """
 
-    first: tuple[str, ...]
+    first_columns: tuple[str, ...]
     delimiter: str
     function: int
     label: int | None = None
@@ -147,7 +147,7 @@ def read_xcode_counters(paths: Sequence[Path]) -> Counters:
         )
     encoders: dict[int, _Encoder] = {}
     for file in files:
-        if wrong := _added(encoders, file.encoders):
+        if wrong := _add_counters(encoders, file.encoders):
             raise InputError(
                 f"{file.path} has {wrong} than the files before it.",
                 hint="Import the files of one capture.",
@@ -160,24 +160,24 @@ def read_xcode_counters(paths: Sequence[Path]) -> Counters:
 
 def refused_table(path: Path) -> InputError | None:
     """Say why a table of text is not read: its header, and which headers are; None for others."""
-    first = _beginning(path)
-    if "\ufffd" in first or not first.replace("\t", "").isprintable():
+    header = _beginning(path)
+    if "\ufffd" in header or not header.replace("\t", "").isprintable():
         return None
-    delimiter = max(",;\t", key=first.count)
-    if delimiter not in first or first.lstrip().startswith("<"):
+    delimiter = max(",;\t", key=header.count)
+    if delimiter not in header or header.lstrip().startswith("<"):
         return None
-    if any(first.startswith(";".join(form.first[:4])) for form in _FORMS):
+    if any(header.startswith(";".join(form.first_columns[:4])) for form in _FORMS):
         return InputError(
             f"{path} holds Xcode's counters with semicolons between them, as a spreadsheet saves "
             "them in some languages, in which numbers may be changed.",
             hint="Import the file as Xcode exported it.",
         )
-    columns = _columns(first, delimiter)
-    named = ", ".join(repr(column[:40]) for column in columns[:6])
+    columns = _columns(header, delimiter)
+    column_names = ", ".join(repr(column[:40]) for column in columns[:6])
     more = f" and {len(columns) - 6} more" if len(columns) > 6 else ""  # noqa: PLR2004
-    read = " or ".join(repr(",".join(form.first[:4])) for form in (_ROUNDED, _EXACT))
+    read = " or ".join(repr(",".join(form.first_columns[:4])) for form in (_ROUNDED, _EXACT))
     return InputError(
-        f"{path} is a table of text with an unknown header: {named}{more}.",
+        f"{path} is a table of text with an unknown header: {column_names}{more}.",
         hint="Of such tables, `tracekit import` reads Xcode's counters, whose CSV begins with "
         f"{read}.",
     )
@@ -201,10 +201,10 @@ def _beginning(path: Path) -> str:
 
 def _form(path: Path) -> _CountersForm | None:
     """Return the form whose first columns the file has; None where it has those of none."""
-    first = _beginning(path)
+    header = _beginning(path)
     for form in _FORMS:
-        columns = _columns(first, form.delimiter)
-        if tuple(columns[: len(form.first)]) == form.first:
+        columns = _columns(header, form.delimiter)
+        if tuple(columns[: len(form.first_columns)]) == form.first_columns:
             return form
     return None
 
@@ -243,19 +243,21 @@ def _file(path: Path) -> _CountersFile:
         command_buffer = "" if form.command_buffer is None else row[form.command_buffer]
         encoder = _Encoder(label, command_buffer)
         file.encoders[function] = encoder
-        first = len(form.first)
-        _read_cells(encoder, form, zip(heads[first:], row[first:], strict=True), line)
+        first_counter = len(form.first_columns)
+        _read_cells(
+            encoder, form, zip(heads[first_counter:], row[first_counter:], strict=True), line
+        )
     file.remarks += _remarks(file, rows)
     return file
 
 
 def _function(form: _CountersForm, row: Sequence[str], line: str) -> tuple[int, str]:
     """Return the index of the function of a row, and the label of its encoder."""
-    named = _NAME.fullmatch(row[form.function])
-    together = form.label is None
-    if named is None or (named[2] is None) is together:
+    match = _NAME.fullmatch(row[form.function])
+    has_joint_label = form.label is None
+    if match is None or (match[2] is None) is has_joint_label:
         raise InputError(f"{line} has no number of its encoder: {row[form.function]!r}.")
-    return int(named[1]), named[2] if form.label is None else row[form.label]
+    return int(match[1]), match[2] if form.label is None else row[form.label]
 
 
 def _read_cells(
@@ -308,19 +310,19 @@ def _unit(name: str) -> str:
     return "%" if _SHARES.search(name) else "B" if _SIZES.search(name) else ""
 
 
-def _cell(text: str, given: str | None) -> _Cell | None:
+def _cell(text: str, given_unit: str | None) -> _Cell | None:
     """Read a number with its own unit; or without one, where a unit is given."""
-    found = _NUMBER.fullmatch(text.strip())
-    if found is None or (given is not None and found[2]):
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None or (given_unit is not None and match[2]):
         return None
-    text, unit = found[1].replace(",", ""), found[2] if given is None else given
+    text, unit = match[1].replace(",", ""), match[2] if given_unit is None else given_unit
     unit, scale = _UNITS.get(unit, (unit, 1.0))
     digits, _, power = text.lower().partition("e")
     half = 0.5 * 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
     return _Cell(float(text) * scale, unit, half * scale)
 
 
-def _added(encoders: dict[int, _Encoder], added: Mapping[int, _Encoder]) -> str:
+def _add_counters(encoders: dict[int, _Encoder], added: Mapping[int, _Encoder]) -> str:
     """Add the counters of a file; return what is not as in other files of one capture.
 
     What two files say of a cell must be one value, rounded twice.
@@ -328,18 +330,20 @@ def _added(encoders: dict[int, _Encoder], added: Mapping[int, _Encoder]) -> str:
     if encoders and added.keys() != encoders.keys():
         return "other encoders"
     for number, encoder in added.items():
-        known = encoders.setdefault(number, encoder)
-        if known.label != encoder.label:
+        known_encoder = encoders.setdefault(number, encoder)
+        if known_encoder.label != encoder.label:
             return f"another label of encoder {number}, {encoder.label!r},"
         for name, cell in encoder.cells.items():
-            before = known.cells.get(name, cell)
-            if not before.unit:
+            earlier_cell = known_encoder.cells.get(name, cell)
+            if not earlier_cell.unit:
                 scale = 0.01 if cell.unit == "ratio" else 1.0
-                before = _Cell(before.value * scale, cell.unit, before.rounding * scale)
-            apart = (cell.rounding + before.rounding) * (1 - 1e-9)
-            if before.unit == cell.unit and abs(before.value - cell.value) >= apart:
+                earlier_cell = _Cell(
+                    earlier_cell.value * scale, cell.unit, earlier_cell.rounding * scale
+                )
+            apart = (cell.rounding + earlier_cell.rounding) * (1 - 1e-9)
+            if earlier_cell.unit == cell.unit and abs(earlier_cell.value - cell.value) >= apart:
                 return f"another {name} of encoder {number}"
-            known.cells[name] = min(cell, before, key=lambda known: known.rounding)
+            known_encoder.cells[name] = min(cell, earlier_cell, key=lambda option: option.rounding)
     return ""
 
 
@@ -365,26 +369,28 @@ def _frame(encoders: Mapping[int, _Encoder]) -> pd.DataFrame:
 
 def _suspects(encoders: Mapping[int, _Encoder]) -> Mapping[tuple[int, str], str]:
     """Say which cells Xcode is known to leave wrong, by what other cells say."""
-    found: dict[tuple[int, str], str] = {}
+    reasons: dict[tuple[int, str], str] = {}
     values = {
         number: {name: cell.value for name, cell in encoder.cells.items()}
         for number, encoder in encoders.items()
     }
-    for number, own in values.items():
-        found |= {
-            (number, name): reason for name, value in own.items() if (reason := _doubt(name, value))
+    for number, encoder_values in values.items():
+        reasons |= {
+            (number, name): reason
+            for name, value in encoder_values.items()
+            if (reason := _doubt(name, value))
         }
-        ran = own.get(COST, 0) > 0 or own.get(_INSTRUCTIONS, 0) > 0
-        if own.get(_INVOCATIONS) == 0 and ran:
-            found[number, _INVOCATIONS] = "0, although the encoder ran"
+        has_run = encoder_values.get(COST, 0) > 0 or encoder_values.get(_INSTRUCTIONS, 0) > 0
+        if encoder_values.get(_INVOCATIONS) == 0 and has_run:
+            reasons[number, _INVOCATIONS] = "0, although the encoder ran"
     if all(own.get(_MISSES) == 0 for own in values.values()):
-        found |= {(number, _MISSES): "0 for every encoder" for number in values}
+        reasons |= {(number, _MISSES): "0 for every encoder" for number in values}
     if all(
         _PERFORMANCE in own and own[_PERFORMANCE] == own.get(_INSTRUCTIONS)
         for own in values.values()
     ):
-        found |= {(number, _PERFORMANCE): f"repeats {_INSTRUCTIONS}" for number in values}
-    return found
+        reasons |= {(number, _PERFORMANCE): f"repeats {_INSTRUCTIONS}" for number in values}
+    return reasons
 
 
 def _doubt(name: str, value: float) -> str:

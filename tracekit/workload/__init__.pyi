@@ -28,7 +28,7 @@ from .journal import StepBlock as StepBlock
 from .journal import StepMark as StepMark
 from .journal import WorkloadReport as WorkloadReport
 from .journal import fold as fold
-from .journal import unclosed as unclosed
+from .journal import mark_unclosed as mark_unclosed
 from .parameters import DTYPES as DTYPES
 from .parameters import ActiveBlocks as ActiveBlocks
 from .parameters import Batch as Batch
@@ -49,7 +49,7 @@ from .plan import METAL_SYSTEM_TRACE as METAL_SYSTEM_TRACE
 from .plan import TRACES as TRACES
 from .plan import Plan as Plan
 from .plan import check as check
-from .plan import claimed as claimed
+from .plan import claim_folder as claim_folder
 from .plan import discard as discard
 from .plan import kept_unless_misused as kept_unless_misused
 from .plan import require_place as require_place

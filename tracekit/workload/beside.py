@@ -26,7 +26,7 @@ class NeighbourModules:
 
         They are there again when this context is entered once more.
         """
-        before = set(sys.modules)
+        loaded_names = set(sys.modules)
         importlib.invalidate_caches()  # a module may have been written a moment ago
         sys.modules.update(self._modules)
         sys.path[:0] = self._folders
@@ -36,7 +36,9 @@ class NeighbourModules:
             for folder in self._folders:
                 with suppress(ValueError):
                     sys.path.remove(folder)
-            added = {name: module for name, module in sys.modules.items() if name not in before}
+            added = {
+                name: module for name, module in sys.modules.items() if name not in loaded_names
+            }
             self._modules = {name: added[name] for name in added if self._is_beside(name, added)}
             for name in self._modules:
                 del sys.modules[name]
@@ -46,9 +48,9 @@ class NeighbourModules:
 
         A folder further down, as one of installed packages, is another matter.
         """
-        whole = added.get(name.partition(".")[0])
-        file = getattr(whole, "__file__", None)
-        places = [file] if file else [*getattr(whole, "__path__", ())]
-        package = bool(places) and hasattr(whole, "__path__") and file is not None
+        top_module = added.get(name.partition(".")[0])
+        file = getattr(top_module, "__file__", None)
+        places = [file] if file else [*getattr(top_module, "__path__", ())]
+        package = bool(places) and hasattr(top_module, "__path__") and file is not None
         parents = (Path(place).parents[1 if package else 0] for place in places)
         return any(str(parent) in self._folders for parent in parents)

@@ -66,8 +66,8 @@ class Turns:
         self.timed.clear()
 
     def finish(self) -> Results:
-        """Return what `compared` says of the steps so far."""
-        return compared(self.timed, self.subject, self.baseline)
+        """Return what `compare_variants` says of the steps so far."""
+        return compare_variants(self.timed, self.subject, self.baseline)
 
 
 def alternate(
@@ -91,7 +91,7 @@ def alternate(
     )
 
 
-def compared(timed: Sequence[Timed], subject: Variant, baseline: Variant) -> Results:
+def compare_variants(timed: Sequence[Timed], subject: Variant, baseline: Variant) -> Results:
     """Say how long steps of each took, and how much faster the subject is.
 
     A pair is a step of each, one right after the other. The speed-up is the median over pairs
@@ -100,35 +100,37 @@ def compared(timed: Sequence[Timed], subject: Variant, baseline: Variant) -> Res
     """
     results: dict[str, float | Measured] = {}
     for variant in (subject, baseline):
-        results |= _own(variant, [time for name, time in timed if name == variant.name])
-    pairs = [dict(timed[first : first + 2]) for first in range(0, len(timed) - 1, 2)]
+        results |= _summarize_variant(
+            variant, [time for name, time in timed if name == variant.name]
+        )
+    pairs = [dict(timed[start : start + 2]) for start in range(0, len(timed) - 1, 2)]
     times = [[pair[variant.name] for pair in pairs] for variant in (baseline, subject)]
     ratio = paired_ratio(*times)
     needed = least_pairs()
-    few = f"an interval needs {needed} pairs of steps, and there were {len(pairs)}"
+    shortfall = f"an interval needs {needed} pairs of steps, and there were {len(pairs)}"
     return results | {
-        "speedup": _known(ratio.median, "x", "higher", "there was no pair of steps"),
-        "speedup_low_95": _known(ratio.low, "x", "higher", few),
-        "speedup_high_95": _known(ratio.high, "x", "higher", few),
+        "speedup": _make_measured(ratio.median, "x", "higher", "there was no pair of steps"),
+        "speedup_low_95": _make_measured(ratio.lower_bound, "x", "higher", shortfall),
+        "speedup_high_95": _make_measured(ratio.upper_bound, "x", "higher", shortfall),
         "pairs": Measured(len(pairs), "count"),
     }
 
 
-def _own(variant: Variant, times: Sequence[int]) -> dict[str, Measured]:
+def _summarize_variant(variant: Variant, times: Sequence[int]) -> dict[str, Measured]:
     median = statistics.median(times) if times else None
     rate = variant.work.tokens * len(times) / (sum(times) / 1e9) if times else None
-    absent = f"the steady phase had no step of {variant.name}"
-    found = {f"step_time_{variant.name}": _known(median, "ns", "lower", absent)}
+    reason = f"the steady phase had no step of {variant.name}"
+    results = {f"step_time_{variant.name}": _make_measured(median, "ns", "lower", reason)}
     if variant.work.tokens:
         name = f"tokens_per_second_{variant.name}"
-        found[name] = _known(rate, "tokens/s", "higher", absent)
-    return found
+        results[name] = _make_measured(rate, "tokens/s", "higher", reason)
+    return results
 
 
-def _known(
-    value: float | None, unit: str, better: Literal["lower", "higher"], absent: str
+def _make_measured(
+    value: float | None, unit: str, better: Literal["lower", "higher"], reason: str
 ) -> Measured:
-    return Measured(value, unit, better, absent if value is None else "")
+    return Measured(value, unit, better, reason if value is None else "")
 
 
 Call = Callable[[], "mx.array"]
@@ -148,9 +150,9 @@ def submitting(call: Call) -> Call:
     import mlx.core as mx
 
     def submit() -> "mx.array":
-        out = call()
-        mx.async_eval(out)
-        return out
+        result = call()
+        mx.async_eval(result)
+        return result
 
     return submit
 

@@ -53,10 +53,12 @@ class StepMark:
     submit_other_cpu: int | None = None  # of all other threads meanwhile
     wait_cpu: int | None = None  # of all threads, from then until it was complete
 
-    def told(self, spans: Sequence[Span]) -> int:
+    def sum_told_spans(self, spans: Sequence[Span]) -> int:
         """Return for how much of `submit`, in ns, spans tell what the host did; by its end."""
-        ended = [span for span in spans if self.start <= span.start and span.end <= self.submitted]
-        return min(self.submitted - self.start, sum(span.end - span.start for span in ended))
+        submit_spans = [
+            span for span in spans if self.start <= span.start and span.end <= self.submitted
+        ]
+        return min(self.submitted - self.start, sum(span.end - span.start for span in submit_spans))
 
     def worked_in_submit(self, host: int = 0) -> int:
         """Return for how long other threads worked while the calling one was held up in `submit`.
@@ -74,8 +76,8 @@ class StepMark:
 
         `host` is as above.
         """
-        left = self.completed - self.submitted
-        return left < LEFT * (self.completed - self.start - host)
+        wait_time = self.completed - self.submitted
+        return wait_time < LEFT * (self.completed - self.start - host)
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ class ClockAnchor:
     epoch: int
 
     @classmethod
-    def now(cls) -> Self:
+    def read_clocks(cls) -> Self:
         """Read both clocks, as close together as Python allows."""
         return cls(time.monotonic_ns(), time.time_ns())
 
@@ -171,10 +173,10 @@ class Journal:
         """Append a line of JSON; raise RecordingError where the disk is full."""
         line = msgspec.json.encode(value, enc_hook=str) + b"\n"
         try:
-            written = self._file.write(line)
+            byte_count = self._file.write(line)
         except OSError as error:
             raise RecordingError(f"{self.path} cannot be written: {error.strerror}.") from error
-        if written != len(line):
+        if byte_count != len(line):
             raise RecordingError(f"{self.path} cannot be written: the disk is full.")
 
     def close(self) -> None:
@@ -210,10 +212,10 @@ def fold(path: Path) -> WorkloadReport:
     A mark of an unknown kind, by a newer worker, is left out; a line that cannot be understood is
     counted in `unreadable`. No journal at all gives the empty report.
     """
-    kept: dict[str, list[Any]] = {name: [] for name, _ in _KEPT.values()}
+    listed_marks: dict[str, list[Any]] = {name: [] for name, _ in _KEPT.values()}
     phases: list[Phase] = []
     warnings: list[str] = []
-    named: dict[str, dict[str, Any]] = {name: {} for name, _, _ in _NAMED.values()}
+    named_marks: dict[str, dict[str, Any]] = {name: {} for name, _, _ in _NAMED.values()}
     report = WorkloadReport()
     unreadable = 0
     text = path.read_bytes() if path.exists() else b""
@@ -223,10 +225,10 @@ def fold(path: Path) -> WorkloadReport:
             match values.pop("mark", None):
                 case str(mark) if mark in _KEPT:
                     name, kind = _KEPT[mark]
-                    kept[name].append(msgspec.convert(values, kind))
+                    listed_marks[name].append(msgspec.convert(values, kind))
                 case str(mark) if mark in _NAMED:
                     name, key, kind = _NAMED[mark]
-                    named[name][values.pop(key)] = msgspec.convert(values, kind)
+                    named_marks[name][values.pop(key)] = msgspec.convert(values, kind)
                 case "phase":
                     phase = msgspec.convert(values, Phase)
                     _leave(phases, phase.start)
@@ -238,18 +240,18 @@ def fold(path: Path) -> WorkloadReport:
                 case "model":
                     report = replace(report, model=msgspec.convert(values, Work))
                 case "about":
-                    report = _described(report, values)
+                    report = _apply_about(report, values)
                 case _:
                     continue
         except (msgspec.MsgspecError, KeyError):
             unreadable += 1
-    _leave(phases, kept["steps"][-1].completed if kept["steps"] else 0)
-    kept |= {"phases": phases, "warnings": warnings}
-    lists = {name: tuple(values) for name, values in kept.items()}
-    return replace(report, unreadable=unreadable, **named, **lists)
+    _leave(phases, listed_marks["steps"][-1].completed if listed_marks["steps"] else 0)
+    listed_marks |= {"phases": phases, "warnings": warnings}
+    lists = {name: tuple(values) for name, values in listed_marks.items()}
+    return replace(report, unreadable=unreadable, **named_marks, **lists)
 
 
-def unclosed(report: WorkloadReport, error: str) -> WorkloadReport:
+def mark_unclosed(report: WorkloadReport, error: str) -> WorkloadReport:
     """Say of an account that its worker never closed why: `error`, or else an interruption."""
     if report.complete:
         return report
@@ -257,13 +259,13 @@ def unclosed(report: WorkloadReport, error: str) -> WorkloadReport:
     return replace(report, state=state, error=report.error or error)
 
 
-def _described(report: WorkloadReport, values: dict[str, Any]) -> WorkloadReport:
-    known = {name: value for name, value in values.items() if name in _ABOUT}
-    checked = msgspec.convert(known, WorkloadReport)
-    return replace(report, **{name: getattr(checked, name) for name in known})
+def _apply_about(report: WorkloadReport, values: dict[str, Any]) -> WorkloadReport:
+    known_values = {name: value for name, value in values.items() if name in _ABOUT}
+    checked = msgspec.convert(known_values, WorkloadReport)
+    return replace(report, **{name: getattr(checked, name) for name in known_values})
 
 
-def _leave(phases: list[Phase], at: int) -> None:
+def _leave(phases: list[Phase], end_time: int) -> None:
     """End the last phase, unless it has ended."""
     if phases and phases[-1].end is None:
-        phases[-1] = replace(phases[-1], end=max(at, phases[-1].start))
+        phases[-1] = replace(phases[-1], end=max(end_time, phases[-1].start))

@@ -18,10 +18,10 @@ from tracekit.base import (
     RecordingError,
     TracekitError,
     UsageError,
-    nearest,
     remedy,
     require_apart,
     require_program,
+    suggest_name,
     system,
 )
 from tracekit.workload.workload import Workload
@@ -83,14 +83,16 @@ def check(plan: Plan) -> None:
 
 
 def _check_choices(plan: Plan) -> None:
-    for name, said, choice in (
+    for name, value, choice in (
         ("recorder", plan.recorder, RecorderChoice),
         ("method", plan.method, MethodChoice),
         ("counters", plan.counters, CountersChoice),
         ("telemetry", plan.telemetry, TelemetryChoice),
     ):
-        if said not in get_args(choice):
-            raise UsageError(f"--{name} cannot be {said!r}.", hint=nearest(said, get_args(choice)))
+        if value not in get_args(choice):
+            raise UsageError(
+                f"--{name} cannot be {value!r}.", hint=suggest_name(value, get_args(choice))
+            )
     for name, number, fewest in (("repeats", plan.repeats, 1), ("warmup", plan.warmup, 0)):
         if number is not None and number < fewest:
             raise UsageError(f"--{name} must be at least {fewest}; it is {number}.")
@@ -100,11 +102,11 @@ def _check_choices(plan: Plan) -> None:
 
 
 def _check_target(plan: Plan) -> None:
-    given = [plan.workload is not None, bool(plan.command), plan.attach is not None]
-    if sum(given) != 1:
+    given_targets = [plan.workload is not None, bool(plan.command), plan.attach is not None]
+    if sum(given_targets) != 1:
         raise UsageError(
             "Say what to record: a workload, a command after `--`, or a running process"
-            + ("; one of them, not several." if sum(given) else "."),
+            + ("; one of them, not several." if sum(given_targets) else "."),
             hint="tracekit capture --workload paged | -- COMMAND ARGS | --attach PID. "
             "`tracekit workloads` lists the workloads.",
         )
@@ -150,7 +152,7 @@ def require_place(plan: Plan) -> None:
         _require_free(plan.output)
 
 
-def claimed(
+def claim_folder(
     output: Path | None, name: str, provenance: Provenance, inputs: Iterable[Path] = ()
 ) -> Recording:
     """Make a folder for a run, with its `recording.json`: `output`, or a new one in bench/traces.
@@ -161,13 +163,13 @@ def claimed(
     if output is not None:
         _require_free(output, inputs)
         lent = output.is_dir()
-        if not _claimed(output, provenance):
-            raise _taken(output)
+        if not _try_claim(output, provenance):
+            raise _make_taken_error(output)
         return Recording(output, lent)
     stem = f"{datetime.now().astimezone():%Y-%m-%dT%H-%M-%S}-{name}"
     for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
         folder = TRACES / f"{stem}{suffix}"
-        if _claimed(folder, provenance):
+        if _try_claim(folder, provenance):
             return Recording(folder)
     raise UsageError(f"There are too many runs named {stem} in {TRACES}.")
 
@@ -176,7 +178,7 @@ def _require_free(output: Path, inputs: Iterable[Path] = ()) -> None:
     with _usable(output):
         require_apart([output], inputs)
         if not _is_free(output):
-            raise _taken(output)
+            raise _make_taken_error(output)
 
 
 def discard(recording: Recording) -> None:
@@ -201,7 +203,7 @@ def kept_unless_misused(recording: Recording, *refusals: type[TracekitError]) ->
         raise
 
 
-def _taken(output: Path) -> UsageError:
+def _make_taken_error(output: Path) -> UsageError:
     return UsageError(
         f"{output} exists and is not an empty folder.",
         hint="Name a new folder: a recording never goes over another one.",
@@ -215,7 +217,7 @@ def _is_free(folder: Path) -> bool:
     )
 
 
-def _claimed(folder: Path, provenance: Provenance) -> bool:
+def _try_claim(folder: Path, provenance: Provenance) -> bool:
     """Take a free folder, or make it; return False where it is taken.
 
     Of several who want one at once only one succeeds.

@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 
-from tracekit.base import InputError, UsageError, nearest, shipped
+from tracekit.base import InputError, UsageError, find_shipped_folder, suggest_name
 
 IDLE = "idle"
 """Variant of a step, and name of a span, in which there was nothing to do: load was absent."""
@@ -137,7 +137,7 @@ Submitted = Any
 Results = Mapping[str, float | Measured]
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass
 
 
@@ -163,7 +163,7 @@ class Step:
     variants: Mapping[str, Work] = field(default_factory=dict[str, Work])
     # called when a step is complete: what that step was; the time it takes is no step's
     tell: Callable[[], StepReport] | None = None
-    begin: Callable[[], None] = _nothing  # called when the steady phase begins
+    begin: Callable[[], None] = _do_nothing  # called when the steady phase begins
     exhausted: Callable[[], bool] = bool  # whether nothing is left to do, though there is time
     # called when the steady phase is over: what the workload measured in it
     finish: Callable[[], Results] = dict[str, float | Measured]
@@ -179,15 +179,15 @@ class Step:
                 raise InputError(
                     f"The {name} of a step must be a whole number of at least 0; it is {value!r}."
                 )
-        measured(self.results)
+        normalize_results(self.results)
 
 
-def measured(results: Results) -> dict[str, Measured]:
+def normalize_results(results: Results) -> dict[str, Measured]:
     """Give plain numbers among results the form of the others; raise InputError for no number."""
-    return {name: _measured(name, value) for name, value in results.items()}
+    return {name: _normalize_result(name, value) for name, value in results.items()}
 
 
-def _measured(name: str, value: Any) -> Measured:
+def _normalize_result(name: str, value: Any) -> Measured:
     result = value if isinstance(value, Measured) else Measured(value)
     if not isinstance(result.value, int | float) and not (result.value is None and result.reason):
         raise InputError(f"The result {name!r} of a step must be a number; it is {value!r}.")
@@ -219,28 +219,28 @@ class Workload:
         """The function's parameters: what a user may choose."""
         return inspect.signature(self.prepare, eval_str=True).parameters
 
-    def bind(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def bind(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Turn values as JSON or a command line knows them into the function's own types.
 
         Bounds that a parameter states in `typer.Option(min=…, max=…)` hold here too. Raises
         UsageError where a name is unknown or missing, or a value does not fit.
         """
         parameters = self.parameters
-        known = f"It has: {', '.join(parameters) or 'none'}."
-        for name in given:
+        parameter_list = f"It has: {', '.join(parameters) or 'none'}."
+        for name in values:
             if name not in parameters:
                 raise UsageError(
                     f"The workload {self.name} has no parameter {name!r}.",
-                    hint=nearest(name, parameters, otherwise=known),
+                    hint=suggest_name(name, parameters, otherwise=parameter_list),
                 )
         for name, parameter in parameters.items():
-            if parameter.default is parameter.empty and name not in given:
+            if parameter.default is parameter.empty and name not in values:
                 raise UsageError(f"The workload {self.name} needs {_option(name)}.")
-        return {name: _converted(parameters[name], value) for name, value in given.items()}
+        return {name: _convert_value(parameters[name], value) for name, value in values.items()}
 
-    def make(self, given: Mapping[str, Any]) -> Step:
+    def make(self, values: Mapping[str, Any]) -> Step:
         """Prepare the workload and return its step; raise as `bind`, and InputError for no step."""
-        step: Any = self.prepare(**self.bind(given))
+        step: Any = self.prepare(**self.bind(values))
         if not isinstance(step, Step):
             raise InputError(
                 f"The workload {self.name} returned {step!r}, which is no Step.",
@@ -267,7 +267,11 @@ def folders(extra: Path | None = None) -> tuple[Path, ...]:
         raise UsageError(
             f"{extra} is not a folder.", hint="Name the folder of your workloads, not a file of it."
         )
-    return (shipped("workloads"),) if extra is None else (extra, shipped("workloads"))
+    return (
+        (find_shipped_folder("workloads"),)
+        if extra is None
+        else (extra, find_shipped_folder("workloads"))
+    )
 
 
 def find(name: str, extra: Path | None = None) -> Workload:
@@ -275,25 +279,29 @@ def find(name: str, extra: Path | None = None) -> Workload:
 
     In a folder, the file that is called like it is loaded first, the others only if need be.
     """
-    wanted = name.replace("_", "-")
+    wanted_name = name.replace("_", "-")
     for folder in folders(extra):
-        file = folder / f"{wanted.replace('-', '_')}.py"
-        like = {entry.name: entry for entry in load_all(file)} if file.is_file() else {}
-        entry = like.get(wanted) or _workloads_in(folder, without=file).get(wanted)
+        file = folder / f"{wanted_name.replace('-', '_')}.py"
+        file_entries = {entry.name: entry for entry in load_all(file)} if file.is_file() else {}
+        entry = file_entries.get(wanted_name) or _workloads_in(folder, without=file).get(
+            wanted_name
+        )
         if entry is not None:
             return entry
     there = all_workloads(extra)
-    raise UsageError(f"There is no workload {name!r}.", hint=_hint_of(wanted, there))
+    raise UsageError(f"There is no workload {name!r}.", hint=_hint_of(wanted_name, there))
 
 
-def _hint_of(wanted: str, there: Sequence[Workload]) -> str:
+def _hint_of(wanted_name: str, there: Sequence[Workload]) -> str:
     """Say which workload may have been meant; somebody may have written the name of a file."""
-    inside = [entry.name for entry in there if entry.file.stem == wanted.replace("-", "_")]
-    if inside:
-        return f"The file of that name has: {', '.join(inside)}."
+    names_in_file = [
+        entry.name for entry in there if entry.file.stem == wanted_name.replace("-", "_")
+    ]
+    if names_in_file:
+        return f"The file of that name has: {', '.join(names_in_file)}."
     names = sorted({"command", *(entry.name for entry in there)})
     more = f"There are: {', '.join(names)}. `--workloads DIR` adds a folder of your own."
-    return nearest(wanted, names, otherwise=more)
+    return suggest_name(wanted_name, names, otherwise=more)
 
 
 def all_workloads(extra: Path | None = None) -> list[Workload]:
@@ -301,18 +309,18 @@ def all_workloads(extra: Path | None = None) -> list[Workload]:
 
     A file that cannot be loaded is logged as a warning and left out.
     """
-    named: dict[str, Workload] = {}
+    workloads: dict[str, Workload] = {}
     for folder in folders(extra):
         there = _workloads_in(folder)
         if not there:
             log.warning("There is no workload in %s: it is a function marked @workload.", folder)
-        named = there | named
-    return sorted(named.values(), key=lambda entry: entry.name)
+        workloads = there | workloads
+    return sorted(workloads.values(), key=lambda entry: entry.name)
 
 
 def _workloads_in(folder: Path, *, without: Path | None = None) -> dict[str, Workload]:
     """Load the workloads of a folder, by name; of one name, that of the file called like it."""
-    named: dict[str, Workload] = {}
+    workloads: dict[str, Workload] = {}
     for file in _files(folder):
         if file == without:
             continue
@@ -322,17 +330,17 @@ def _workloads_in(folder: Path, *, without: Path | None = None) -> dict[str, Wor
             log.warning("%s", error.message)
             continue
         for entry in entries:
-            other = named.setdefault(entry.name, entry)
-            if other is entry:
+            earlier_entry = workloads.setdefault(entry.name, entry)
+            if earlier_entry is entry:
                 continue
             if file.stem == entry.name.replace("-", "_"):
-                named[entry.name] = entry
-            chosen = named[entry.name].file.name
+                workloads[entry.name] = entry
+            chosen = workloads[entry.name].file.name
             log.warning(
                 "%s is in %s and in %s; that of %s counts",
-                entry.name, other.file.name, file.name, chosen,
+                entry.name, earlier_entry.file.name, file.name, chosen,
             )  # fmt: skip
-    return named
+    return workloads
 
 
 def load(file: Path, name: str = "") -> Workload:
@@ -354,19 +362,21 @@ def load_all(file: Path) -> list[Workload]:
             hint="Write `from tracekit.workload import Step, workload`, and @workload above the "
             "function.",
         )
-    named = {getattr(prepare, _MARK).replace("_", "-"): prepare for prepare in marked}
-    if len(named) != len(marked) or "<lambda>" in named:
-        raise InputError(f"{file} has workloads without a name of their own: {', '.join(named)}.")
-    return [Workload(name, file, prepare) for name, prepare in named.items()]
+    functions_by_name = {getattr(prepare, _MARK).replace("_", "-"): prepare for prepare in marked}
+    if len(functions_by_name) != len(marked) or "<lambda>" in functions_by_name:
+        raise InputError(
+            f"{file} has workloads without a name of their own: {', '.join(functions_by_name)}."
+        )
+    return [Workload(name, file, prepare) for name, prepare in functions_by_name.items()]
 
 
-def load_marked(file: Path, what: str, mark: str) -> list[Callable[..., Any]]:
+def load_marked(file: Path, decorator: str, mark: str) -> list[Callable[..., Any]]:
     """Load a file, and return its own functions that have the attribute `mark`, in its order.
 
-    `what` is the name of the decorator that marks them; functions that the file imports are not its
-    own. Raise InputError where it cannot be loaded.
+    `decorator` is the name of the decorator that marks them; functions that the file imports are
+    not its own. Raise InputError where it cannot be loaded.
     """
-    name = f"tracekit.{what}s.{file.stem}"
+    name = f"tracekit.{decorator}s.{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
@@ -374,7 +384,7 @@ def load_marked(file: Path, what: str, mark: str) -> list[Callable[..., Any]]:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise InputError(f"The {what} {file} cannot be loaded: {error!r}.") from error
+        raise InputError(f"The {decorator} {file} cannot be loaded: {error!r}.") from error
     there = [value for value in vars(module).values() if hasattr(value, mark)]
     return [value for value in dict.fromkeys(there) if not _is_imported(value, name)]
 
@@ -391,7 +401,7 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _converted(parameter: inspect.Parameter, value: Any) -> Any:
+def _convert_value(parameter: inspect.Parameter, value: Any) -> Any:
     kind: Any = Any if parameter.annotation is parameter.empty else parameter.annotation
     kind, *bounds = get_args(kind) if get_origin(kind) is Annotated else (kind,)
     option = _option(parameter.name)
@@ -402,11 +412,11 @@ def _converted(parameter: inspect.Parameter, value: Any) -> Any:
     except msgspec.ValidationError as error:
         raise UsageError(f"{option} cannot be {value!r}: {error}.") from None
     for bound in bounds if converted is not None else ():
-        least, most = getattr(bound, "min", None), getattr(bound, "max", None)
-        if least is not None and converted < least:
-            raise UsageError(f"{option} must be at least {least}; it is {converted}.")
-        if most is not None and converted > most:
-            raise UsageError(f"{option} must be at most {most}; it is {converted}.")
+        minimum, maximum = getattr(bound, "min", None), getattr(bound, "max", None)
+        if minimum is not None and converted < minimum:
+            raise UsageError(f"{option} must be at least {minimum}; it is {converted}.")
+        if maximum is not None and converted > maximum:
+            raise UsageError(f"{option} must be at most {maximum}; it is {converted}.")
     return converted
 
 

@@ -3,7 +3,17 @@
 import pandas as pd
 import pytest
 
-from analysed import MS, completed, gaps_of, given, measured, named, rows, table, work
+from analysed import (
+    MS,
+    completed,
+    gaps_of,
+    given,
+    make_named_table,
+    measure_tables,
+    rows,
+    table,
+    work,
+)
 from tracekit.analysis.idle.pieces import Party
 from tracekit.analysis.inject import Unavailable
 
@@ -18,21 +28,21 @@ def awake(*times: tuple[float, float]) -> dict[str, pd.DataFrame]:
     return {"gpu_performance_states": states.drop(columns=["target", "command_buffer"])}
 
 
-def told(frame: pd.DataFrame) -> str:
+def describe_gaps(frame: pd.DataFrame) -> str:
     """Say when each cause begins in each gap, and when the gap ends."""
-    said: list[str] = []
+    descriptions: list[str] = []
     for _, pieces in frame.groupby("gap"):
         starts, ends = pieces["start"], pieces["start"] + pieces["duration"]
         assert ends[:-1].tolist() == starts[1:].tolist()
         words: list[str] = []
         for start, cause in zip(starts, pieces["cause"].astype(str), strict=True):
             words += [] if words and words[-1] == cause else [f"{start / MS:.9g}", cause]
-        said.append(" ".join([*words, f"{ends.iloc[-1] / MS:.9g}"]))
-    return ", ".join(said)
+        descriptions.append(" ".join([*words, f"{ends.iloc[-1] / MS:.9g}"]))
+    return ", ".join(descriptions)
 
 
 def until(end: float) -> dict[str, pd.DataFrame]:
-    return {"phases": named(("steady", 0, end))}
+    return {"phases": make_named_table(("steady", 0, end))}
 
 
 CASES: dict[str, tuple[pd.DataFrame, dict[str, pd.DataFrame], str]] = {
@@ -86,7 +96,7 @@ CASES: dict[str, tuple[pd.DataFrame, dict[str, pd.DataFrame], str]] = {
         )
     },
     "the driver, others, a late start": (
-        work(TWO, others=[(3, 4)]),
+        work(TWO, other_work=[(3, 4)]),
         {"driver_intervals": rows((2, 3, 0))},
         "1 late-start 2 driver 5 other-process 7 late-start 11",
     ),
@@ -109,17 +119,17 @@ CASES: dict[str, tuple[pd.DataFrame, dict[str, pd.DataFrame], str]] = {
         "1 late-start 3 driver 5 late-start 10",
     ),
     "others on another channel": (
-        pd.concat([work(TWO), work([], others=[(3, 4)]).assign(channel="Fragment")]),
+        pd.concat([work(TWO), work([], other_work=[(3, 4)]).assign(channel="Fragment")]),
         {},
         "1 late-start 11",
     ),
     "inside of a command buffer": (
-        work([(0, 1, 0, 1), (5, 1, 5, 1), (9, 1, 5, 2)], others=[(2, 1)]),
+        work([(0, 1, 0, 1), (5, 1, 5, 1), (9, 1, 5, 2)], other_work=[(2, 1)]),
         {},
         "1 between-encoders 2 other-process 3 between-encoders 5, 6 late-start 9",
     ),
     "others where nothing was queued": (
-        work([(0, 1, 0, 1), (11, 1, 0, 2)], others=[(3, 4)]),
+        work([(0, 1, 0, 1), (11, 1, 0, 2)], other_work=[(3, 4)]),
         {},
         "1 unattributed 11",
     ),
@@ -131,12 +141,12 @@ CASES: dict[str, tuple[pd.DataFrame, dict[str, pd.DataFrame], str]] = {
     **{
         f"compiled, by {source}": (
             work([(0, 1, 0, 1), (10, 1, 2, 2)]),
-            {source: shown},
+            {source: source_rows},
             "1 unattributed 3 compile 8 late-start 10",
         )
-        for source, shown in (
+        for source, source_rows in (
             ("compiler_activity", rows((3, 6, 0))),
-            ("spans", named(("compile", 3, 6))),
+            ("spans", make_named_table(("compile", 3, 6))),
         )
     },
     "a device that had to wake": (
@@ -160,7 +170,7 @@ CASES: dict[str, tuple[pd.DataFrame, dict[str, pd.DataFrame], str]] = {
         "1 powering-up 6 late-start 11",
     ),
     "without a time of commits": (
-        work(UNKNOWN, others=[(1, 2)]),
+        work(UNKNOWN, other_work=[(1, 2)]),
         {"driver_intervals": rows((3, 1, 0)), "compiler_activity": rows((5, 1, 0))},
         "1 unattributed 3 driver 4 unattributed 5 compile 6 unattributed 10",
     ),
@@ -191,7 +201,7 @@ CASES: dict[str, tuple[pd.DataFrame, dict[str, pd.DataFrame], str]] = {
         work([(0, 2, None, 0), (10, 2, None, 0), (20, 2, None, 0)], clock="host"),
         {
             "submissions": rows((5, 5, 0), (11, 9, 0)),
-            "spans": named(("compile", 6, 3), ("readback", 13, 1)),
+            "spans": make_named_table(("compile", 6, 3), ("readback", 13, 1)),
         },
         ("2 host 5 encoding 6 compile 9 encoding 10, 12 encoding 20"),
     ),
@@ -200,24 +210,24 @@ CASES: dict[str, tuple[pd.DataFrame, dict[str, pd.DataFrame], str]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_each_piece_of_a_gap_has_the_cause_that_holds_then(case: str) -> None:
-    made, tables, expected = CASES[case]
-    end = (made["start"] + made["duration"])[made["target"]].max() / MS
-    frame = given(gpu_intervals=made, **{**until(end), **tables})["gaps"]
-    assert told(frame) == expected
+    work_rows, tables, expected = CASES[case]
+    end = (work_rows["start"] + work_rows["duration"])[work_rows["target"]].max() / MS
+    frame = given(gpu_intervals=work_rows, **{**until(end), **tables})["gaps"]
+    assert describe_gaps(frame) == expected
 
 
 def test_lead_in_and_tail_belong_to_the_window() -> None:
     frame = gaps_of(work([(5, 1, 2, 1), (8, 1, 0.1, 2), (30, 1, 4, 3)]), (2, 20))
     assert (
-        told(frame)
+        describe_gaps(frame)
         == "2 host 3 late-start 5, 6 unattributed 7.9 start-latency 8, 9 unattributed 20"
     )
     assert frame["gap"].tolist() == [0, 0, 1, 1, 2]
 
 
 def test_what_the_host_did_is_said_by_the_innermost_span() -> None:
-    tick = named(("tick", 0, 11))
-    for shown, pieces, doing in (
+    tick = make_named_table(("tick", 0, 11))
+    for tables, pieces, doing in (
         (
             {"encoders": rows((5, 2, 2))},
             "1 unattributed 5 encoding 7 unattributed 10",
@@ -225,12 +235,12 @@ def test_what_the_host_did_is_said_by_the_innermost_span() -> None:
         ),
         ({"driver_intervals": rows((3, 9, 0))}, "1 unattributed 3 driver 10", " driver"),
         (
-            {"spans": named(("idle", 3, 4), ("admit", 7, 2))},
+            {"spans": make_named_table(("idle", 3, 4), ("admit", 7, 2))},
             "1 unattributed 3, 7 unattributed 10",
             " admit ",
         ),
         (
-            {"spans": named(("tick", 0, 11), ("readback", 3, 2))},
+            {"spans": make_named_table(("tick", 0, 11), ("readback", 3, 2))},
             *("1 unattributed 10", "tick readback tick"),
         ),
         (
@@ -238,13 +248,13 @@ def test_what_the_host_did_is_said_by_the_innermost_span() -> None:
             *("1 unattributed 3 compile 5 unattributed 10", "tick compiler tick"),
         ),
     ):
-        frame = gaps_of(work([(0, 1, 0, 1), (10, 1, 0, 2)]), (0, 11), **shown)
-        assert (told(frame), " ".join(frame["during"].astype(str))) == (pieces, doing)
+        frame = gaps_of(work([(0, 1, 0, 1), (10, 1, 0, 2)]), (0, 11), **tables)
+        assert (describe_gaps(frame), " ".join(frame["during"].astype(str))) == (pieces, doing)
 
 
 def test_it_says_why_there_are_no_gaps() -> None:
     with pytest.raises(Unavailable, match="there was no load in the steady window"):
-        gaps_of(work([(0, 1, 0, 1)]), (0, 9), spans=named(("idle", 0, 9)))
+        gaps_of(work([(0, 1, 0, 1)]), (0, 9), spans=make_named_table(("idle", 0, 9)))
     with pytest.raises(Unavailable, match="the steady window has no length"):
         gaps_of(work([(0, 1, 0, 1)]), (5, 5))
     with pytest.raises(Unavailable, match="none of the 1 rows belongs to python3"):
@@ -256,13 +266,15 @@ def test_each_of_several_devices_has_gaps_of_its_own() -> None:
     turns = work([(0, 5, 0, 1), (5, 5, 0, 2), (10, 5, 0, 3), (15, 5, 0, 4)])
     turns["device"] = ["A", "B", "A", "B"]
     reports = completed((5, 1), (10, 2), (15, 3), (20, 4))
-    known = given(gpu_intervals=turns, completions=reports, **until(20))
-    frame = known["gaps"]
+    given_tables = given(gpu_intervals=turns, completions=reports, **until(20))
+    frame = given_tables["gaps"]
     assert frame["device"].astype(int).tolist() == [0, 0, 1, 1]
     assert (frame["start"] // MS).tolist() == [5, 15, 0, 10]
     assert frame["cause"].astype(str).tolist() == ["other-device"] * 4
-    assert measured("idle_ratio", gpu_intervals=turns, completions=reports, **until(20)) == 0.5
-    parties = known["parties"]
+    assert (
+        measure_tables("idle_ratio", gpu_intervals=turns, completions=reports, **until(20)) == 0.5
+    )
+    parties = given_tables["parties"]
     assert parties[Party.WORKS] == parties[Party.OTHER_DEVICE] == 10 * MS
     assert sum(parties.values()) == 20 * MS
 

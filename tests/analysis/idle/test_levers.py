@@ -45,14 +45,18 @@ def test_every_cause_has_a_sum_and_all_sums_are_the_idle_time() -> None:
 
 def test_gaps_are_chosen_by_cause_or_by_the_wait_before_them() -> None:
     late = gaps_of(GAPS, Cause.LATE_START)
-    assert (late.starts.tolist(), late.ends.tolist(), late.lost.tolist()) == ([200], [750], [500])
+    assert (late.starts.tolist(), late.ends.tolist(), late.lost_times.tolist()) == (
+        [200],
+        [750],
+        [500],
+    )
     waited = gaps_of_waits(GAPS, "yes")
     assert (waited.starts.tolist(), waited.ends.tolist(), waited.time) == ([0], [100], 100)
     assert gaps_of_waits(GAPS, "unknown").count == 0  # no turn of the host is in them
     went_on = host_time_without_wait(GAPS)
     assert (went_on.starts.tolist(), went_on.ends.tolist(), went_on.time) == ([950], [980], 20)
-    none = gaps_of(GAPS, Cause.WIRING)
-    assert (none.count, none.time, none.median) == (0, 0, 0.0)
+    no_gaps = gaps_of(GAPS, Cause.WIRING)
+    assert (no_gaps.count, no_gaps.time, no_gaps.median) == (0, 0, 0.0)
     assert loaded_time(pd.DataFrame({"start": [0, 9], "duration": [5, 6]})) == 11
 
 
@@ -87,9 +91,9 @@ WAIT, ENCODING, WIRING = Cause.HOST, Cause.ENCODING, Cause.WIRING
         (Cause.START, {"small_work": True}, "round-trips"),
         (Cause.REPORT, {"small_work": True, "waits": 0.59}, "periodic-wait"),
         (Cause.REPORT, {"small_work": True, "waits": 1.51}, "several-waits"),
-        (WIRING, {"lost": True}, "wiring-lost"),
-        (WIRING, {"lost": False}, "wiring-allocations"),
-        (WIRING, {"lost": None}, "wiring"),
+        (WIRING, {"lost_wiring": True}, "wiring-lost"),
+        (WIRING, {"lost_wiring": False}, "wiring-allocations"),
+        (WIRING, {"lost_wiring": None}, "wiring"),
         (Cause.LATE_START, {"other_stream": False}, "late-start"),
         (Cause.LATE_START, {"other_stream": True}, "other-stream"),
     ],
@@ -126,10 +130,10 @@ def test_twenty_samples_of_the_busiest_thread_tell_what_the_host_did() -> None:
             " Meanwhile, of 20 samples of a, 50.0 % in f and 45.0 % in h.",
         ),
     ):
-        meanwhile = pd.DataFrame(rows, columns=["thread", "function", "samples"])
-        assert host_words(meanwhile).startswith(words), rows
-        assert bool(host_words(meanwhile)) == bool(words), rows
-        assert (host_words(None), host_words(meanwhile[:0])) == ("", ""), rows
+        samples = pd.DataFrame(rows, columns=["thread", "function", "samples"])
+        assert host_words(samples).startswith(words), rows
+        assert bool(host_words(samples)) == bool(words), rows
+        assert (host_words(None), host_words(samples[:0])) == ("", ""), rows
 
 
 def test_a_thread_that_commits_nothing_is_at_work_while_starts_are_late(
@@ -146,13 +150,13 @@ def test_a_thread_that_commits_nothing_is_at_work_while_starts_are_late(
                 "start duration cause", (0, 20, "late-start"), (30, 9, "driver"), unit=1_000
             )
             cells = {"target": True, "weight": round(weight * 20_000 / number)}
-            inside = [(at, tid) for at in range(number)]
-            beside = [(at + 30, 3) for at in range(number)]  # in another gap
-            every = table("time tid", *inside, *beside, unit=1_000, **cells)
+            rows_in_gap = [(time, tid) for time in range(number)]
+            rows_elsewhere = [(time + 30, 3) for time in range(number)]  # in another gap
+            samples = table("time tid", *rows_in_gap, *rows_elsewhere, unit=1_000, **cells)
             sent = pd.DataFrame({"tid": [1, 2], "target": [True, False]})
-            assert other_thread(gaps, every, sent) == at_work
+            assert other_thread(gaps, samples, sent) == at_work
             assert not other_thread(gaps, None, sent)
-            assert not other_thread(gaps, every, sent.drop(columns="tid"))
+            assert not other_thread(gaps, samples, sent.drop(columns="tid"))
 
 
 def test_a_second_lever_is_that_of_the_rest_or_one_that_fits_the_same_facts() -> None:
@@ -162,7 +166,7 @@ def test_a_second_lever_is_that_of_the_rest_or_one_that_fits_the_same_facts() ->
     # A host that takes long, or is seen at work, is no thread that is woken late.
     for habits in (
         replace(waits, until_encoding=9_000_000),
-        replace(waits, meanwhile="It sorts."),
+        replace(waits, host_activity="It sorts."),
     ):
         assert second_lever(Mechanism.WAIT_EACH_ITERATION, host, habits) is None
     driver = {Cause.DRIVER: 60, Cause.HOST: 40}
@@ -179,9 +183,9 @@ def test_launches_that_wait_for_one_another_are_round_trips() -> None:
 
 
 def test_a_host_that_encodes_all_the_time_sets_the_pace() -> None:
-    ahead = Habits(1.0, 1.0, encoding=0.9)
-    assert mechanism(Cause.START, ahead) is Mechanism.HOST_ENCODES
-    apart = replace(ahead, small_buffers=True, apart=True)
+    habits = Habits(1.0, 1.0, encoding=0.9)
+    assert mechanism(Cause.START, habits) is Mechanism.HOST_ENCODES
+    apart = replace(habits, small_buffers=True, apart=True)
     assert mechanism(Cause.START, apart) is Mechanism.LAUNCHES_APART
     assert mechanism(Cause.START, replace(apart, encoding_rises=True)) is Mechanism.GROWING_HOST
     assert mechanism(Cause.HOST, Habits(5.0, 1.0, quantum=1_300_000)) is Mechanism.SLOW_WAIT

@@ -10,21 +10,21 @@ US = 1_000
 
 def thread(lasts: list[int], quantum: int, *, polls: bool) -> Thread:
     """Return command buffers whose reports come so long after the commit, in µs."""
-    now = 0
-    begun: list[int] = []
+    time = 0
+    begins: list[int] = []
     committed: list[int] = []
     completed: list[int] = []
-    for last in lasts:
-        begun.append(now * US)
-        now += 20
-        committed.append(now * US)
-        completed.append((now + last) * US)
-        looks = -(-last // quantum) if polls else max(1, last // 500)
-        now += looks * quantum
+    for delay in lasts:
+        begins.append(time * US)
+        time += 20
+        committed.append(time * US)
+        completed.append((time + delay) * US)
+        looks = -(-delay // quantum) if polls else max(1, delay // 500)
+        time += looks * quantum
     rows = np.arange(len(lasts))
-    ended = np.array(completed) - 30 * US
+    ends = np.array(completed) - 30 * US
     return Thread(
-        1, rows, np.zeros(rows.size, np.int64), *map(np.array, (begun, committed, ended, completed))
+        1, rows, np.zeros(rows.size, np.int64), *map(np.array, (begins, committed, ends, completed))
     )
 
 

@@ -29,16 +29,16 @@ def loop(
     random = np.random.default_rng(seed)
     factors = 1 + noise * random.standard_normal((2, number))
     rows: list[tuple[float, float, float]] = []
-    now = 0.0
+    time = 0.0
     reported = 0.0
     for host_factor, device_factor in factors.T:
-        begun = max(now, reported) if waits else now
-        committed = begun + host * host_factor
+        begin = max(time, reported) if waits else time
+        committed = begin + host * host_factor
         reported = max(reported, committed) + device * device_factor
-        now = committed
-        rows.append((begun, committed, reported))
-    begun, committed, reported = np.array(rows).T * US
-    frame = pd.DataFrame({"begun": begun, "committed": committed, "completed": reported})
+        time = committed
+        rows.append((begin, committed, reported))
+    begin, committed, reported = np.array(rows).T * US
+    frame = pd.DataFrame({"begun": begin, "committed": committed, "completed": reported})
     return frame.round().astype("Int64")
 
 
@@ -65,8 +65,8 @@ def test_commits_that_do_not_move_with_reports_show_none(
 
 
 def test_a_host_that_computes_for_long_without_a_wait_is_told_from_one_that_waits() -> None:
-    free = loop(400, 1_000, 400, waits=False, noise=0.05)
-    assert (waits_of(unseen(free), None, NONE)[1:] == Wait.NO).all()
+    loop_without_waits = loop(400, 1_000, 400, waits=False, noise=0.05)
+    assert (waits_of(unseen(loop_without_waits), None, NONE)[1:] == Wait.NO).all()
 
 
 def test_encoding_before_the_report_shows_that_the_host_went_on() -> None:
@@ -81,29 +81,35 @@ def test_encoding_before_the_report_shows_that_the_host_went_on() -> None:
 def test_wiring_at_the_report_shows_that_the_host_went_on() -> None:
     frame = unseen(loop(40, 20, 150, waits=True))
     report = int(frame["completed"].iloc[9])
-    wiring = IntervalSet.of(np.array([report - 5]), np.array([report + 5]))
+    wiring = IntervalSet.from_spans(np.array([report - 5]), np.array([report + 5]))
     assert waits_of(frame, None, wiring)[10] == Wait.NO
 
 
 def test_fewer_than_sixteen_commits_of_a_place_show_no_habit() -> None:
-    for number, known in ((17, False), (18, True)):
+    for number, is_known in ((17, False), (18, True)):
         waits = waits_of(unseen(loop(number, 20, 150, waits=True)), None, NONE)
-        assert bool((waits[1:] != Wait.UNKNOWN).any()) is known, number
+        assert bool((waits[1:] != Wait.UNKNOWN).any()) is is_known, number
 
 
 def test_each_place_of_an_iteration_is_judged_by_itself() -> None:
     """The second of two command buffers is committed at once, the first after a wait."""
-    one = loop(60, 20, 150, waits=True, noise=0.2)
+    first_buffers = loop(60, 20, 150, waits=True, noise=0.2)
     work = np.random.default_rng(8).integers(20, 40, 60) * US
-    second = one.assign(committed=one["committed"] + 3 * US, completed=one["completed"] + work)
-    one = one.assign(committed=one["committed"] + np.concatenate(([0], np.cumsum(work)[:-1])))
-    second = second.assign(committed=one["committed"] + 3 * US)
+    second = first_buffers.assign(
+        committed=first_buffers["committed"] + 3 * US, completed=first_buffers["completed"] + work
+    )
+    first_buffers = first_buffers.assign(
+        committed=first_buffers["committed"] + np.concatenate(([0], np.cumsum(work)[:-1]))
+    )
+    second = second.assign(committed=first_buffers["committed"] + 3 * US)
     shift = np.concatenate(([0], np.cumsum(work)[:-1]))
-    one = one.assign(completed=one["completed"] + shift)
+    first_buffers = first_buffers.assign(completed=first_buffers["completed"] + shift)
     second = second.assign(completed=second["completed"] + shift)
-    frame = pd.concat([one, second]).sort_values("committed", ignore_index=True)
+    frame = pd.concat([first_buffers, second]).sort_values("committed", ignore_index=True)
     frame = unseen(frame)
-    iterations = pd.DataFrame({"start": one["committed"] - 1, "duration": 10}).astype("int64")
+    iterations = pd.DataFrame({"start": first_buffers["committed"] - 1, "duration": 10}).astype(
+        "int64"
+    )
     waits = waits_of(frame, iterations, NONE)
     assert (waits[2::2] == Wait.YES).all()
     assert (waits[1::2] != Wait.YES).all()
@@ -147,8 +153,8 @@ THREADS = np.array([7], np.int64)
 def samples(number: int, tid: int = 7) -> pd.DataFrame:
     """So many samples within the first 100 µs, each for 1 µs, and one behind them."""
     times = [*range(0, 100 * number, 100), 500_000]
-    made = table("time tid", *((time, tid) for time in times), unit=1, weight=1_000)
-    return made.assign(target=True)
+    frame = table("time tid", *((time, tid) for time in times), unit=1, weight=1_000)
+    return frame.assign(target=True)
 
 
 def test_a_thread_that_is_sampled_often_works_and_one_that_is_not_waits() -> None:
@@ -185,8 +191,8 @@ def test_two_in_flight_wait_for_the_latest_report_but_one() -> None:
     commits: list[float] = []
     reports: list[float] = []
     for host, device in random.uniform(0.8, 1.2, (80, 2)):
-        begun = max(commits[-1:] + reports[-2:-1], default=0.0)
-        commits.append(begun + 20 * host)
+        begin = max(commits[-1:] + reports[-2:-1], default=0.0)
+        commits.append(begin + 20 * host)
         reports.append(max([*reports[-1:], commits[-1]]) + 150 * device)
     frame = pd.DataFrame({"begun": None, "committed": commits, "completed": reports}) * US
     waits = waits_of(frame.round().astype("Int64"), None, NONE)
@@ -194,12 +200,12 @@ def test_two_in_flight_wait_for_the_latest_report_but_one() -> None:
 
 
 def test_each_thread_is_judged_by_itself() -> None:
-    both = [
+    frames = [
         unseen(loop(60, host, 150, waits=waits)).assign(thread=thread)
         for host, waits, thread in ((20, True, 1), (400, False, 2))
     ]
-    together = waits_of(pd.concat(both, ignore_index=True), None, NONE)
-    alone = [waits_of(one, None, NONE) for one in both]
-    assert together.tolist() == np.concatenate(alone).tolist()
+    joint_waits = waits_of(pd.concat(frames, ignore_index=True), None, NONE)
+    alone = [waits_of(frame, None, NONE) for frame in frames]
+    assert joint_waits.tolist() == np.concatenate(alone).tolist()
     assert (alone[0][1:] == Wait.YES).all()
     assert (alone[1] != Wait.YES).all()

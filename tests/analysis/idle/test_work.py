@@ -4,16 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysed import MS, completed, named, rows, table, work
+from analysed import MS, completed, make_named_table, rows, table, work
 from tracekit.analysis.idle.work import (
     NEVER,
     DeviceWork,
     Surroundings,
+    find_encoding,
     moments,
     of_buffer,
     surroundings,
     work_of,
-    written,
 )
 from tracekit.analysis.intervals import FOREVER
 from tracekit.analysis.scope import Device
@@ -40,7 +40,7 @@ def life_of(
 def test_an_interval_alone_tells_its_submission_and_pieces_are_ordered_by_start() -> None:
     life = life_of(work([(5, 2, 3, 1)]))
     assert (ms(life.submitted), ms(life.start), ms(life.end)) == ([2], [5], [7])
-    assert (ms(life.begun), ms(life.completed)) == ([None], [None])
+    assert (ms(life.encoding_starts), ms(life.completed)) == ([None], [None])
     life = life_of(work([(20, 1, 2, 2), (5, 2, 3, 1)]), completions=completed((30, 2), (9, 1)))
     assert (ms(life.start), ms(life.submitted)) == ([5, 20], [2, 18])
     assert ms(life.completed) == [9, 30]
@@ -64,13 +64,13 @@ def test_writing_begins_with_the_first_encoder_else_with_the_buffer() -> None:
         submissions=rows((2, 3, 1), (12, 3, 2)),
         encoders=rows((4, 1, 1), (3, 1, 1)),
     )
-    assert ms(life.begun) == [3, 12, None]
+    assert ms(life.encoding_starts) == [3, 12, None]
     # It ends with the commit, and may begin long after the buffer was made.
-    known = (2, 8, 1, 3), (20, 5, 2, None)
-    submissions = table("start duration command_buffer encoder_time", *known, target=True)
-    assert ms(life_of(work([(11, 1, 1, 1)]), submissions=submissions).begun) == [7]
-    shown = written(None, submissions)
-    assert (ms(shown.starts), ms(shown.ends)) == ([7, 20], [10, 25])
+    submission_rows = (2, 8, 1, 3), (20, 5, 2, None)
+    submissions = table("start duration command_buffer encoder_time", *submission_rows, target=True)
+    assert ms(life_of(work([(11, 1, 1, 1)]), submissions=submissions).encoding_starts) == [7]
+    writing_times = find_encoding(None, submissions)
+    assert (ms(writing_times.starts), ms(writing_times.ends)) == ([7, 20], [10, 25])
 
 
 def test_all_pieces_of_a_buffer_complete_with_its_last_report() -> None:
@@ -100,7 +100,7 @@ def test_ids_that_are_all_alike_are_replaced_by_the_order_of_the_commits() -> No
         completions=completed((16, SAME), (22, SAME)),
     )
     assert life.buffer.tolist() == [0, 0, 1]
-    assert (ms(life.submitted), ms(life.begun)) == ([2, 2, 13], [1, 1, 12])
+    assert (ms(life.submitted), ms(life.encoding_starts)) == ([2, 2, 13], [1, 1, 12])
     assert ms(life.completed) == [16, 16, 22]
     # Completions have no process: with those of others among them, none can be told apart.
     life = life_of(
@@ -116,36 +116,36 @@ def test_on_a_cpu_work_begins_when_it_is_handed_over_and_its_end_is_known() -> N
     life = life_of(intervals, submissions=rows((5, 6, 0), (18, 3, 0)))
     assert ms(life.start) == ms(life.submitted) == [3, 5, 20]
     assert ms(life.end) == ms(life.completed) == [4, 7, 21]
-    assert ms(life.begun) == [None, 5, 18]
+    assert ms(life.encoding_starts) == [None, 5, 18]
     for calls in (rows((0, 1, 0)).iloc[:0], None):
-        assert ms(life_of(intervals, submissions=calls).begun) == [None] * 3, calls
+        assert ms(life_of(intervals, submissions=calls).encoding_starts) == [None] * 3, calls
 
 
 def test_written_is_when_the_targets_encoders_were_else_its_command_buffers() -> None:
     """Tables of encoders are empty where a process wrote none, or hold only those of others."""
-    others, submissions = rows((0, 1, 9), target=False), rows((5, 3, 1))
-    encoders = pd.concat([rows((2, 2, 1), (3, 4, 1)), others])
-    for known, bounds in (
+    other_encoders, submissions = rows((0, 1, 9), target=False), rows((5, 3, 1))
+    encoders = pd.concat([rows((2, 2, 1), (3, 4, 1)), other_encoders])
+    for tables, bounds in (
         ((encoders, submissions), ([2], [7])),
-        ((others, submissions), ([5], [8])),
-        ((others.iloc[:0], submissions), ([5], [8])),
+        ((other_encoders, submissions), ([5], [8])),
+        ((other_encoders.iloc[:0], submissions), ([5], [8])),
         ((None, rows((5, 3, 1), target=False)), ([], [])),
         ((None, None), ([], [])),
     ):
-        shown = written(*known)
-        assert (ms(shown.starts), ms(shown.ends)) == bounds, known
+        writing_times = find_encoding(*tables)
+        assert (ms(writing_times.starts), ms(writing_times.ends)) == bounds, tables
 
 
 def test_the_given_tables_stay_as_they_are() -> None:
     tables = [work([(20, 1, 2, 2), (5, 2, 3, 1)]), rows((1, 2, 1), (11, 1, 2))]
-    before = [each.copy() for each in tables]
+    copies = [frame.copy() for frame in tables]
     life_of(tables[0], submissions=tables[1])
-    for after, copied in zip(tables, before, strict=True):
-        pd.testing.assert_frame_equal(after, copied)
+    for table_after, copied in zip(tables, copies, strict=True):
+        pd.testing.assert_frame_equal(table_after, copied)
 
 
 def test_work_finds_the_first_or_last_time_of_its_buffer() -> None:
-    for buffers, listed, times, best, found in (
+    for buffers, listed, times, best, buffer_times in (
         ([7, 9], [9, 7, 9, 7, 9], [30, 12, 10, 11, 20], "min", [11, 10]),
         ([7, 9], [9, 7, 9, 7, 9], [30, 12, 10, 11, 20], "max", [12, 30]),
         ([3, 5, 3, 3], [5, 3], [50, 30], "min", [30, 50, 30, 30]),
@@ -158,8 +158,13 @@ def test_work_finds_the_first_or_last_time_of_its_buffer() -> None:
         ([1, 2], [], [], "max", [NEVER, NEVER]),
         ([], [1], [5], "min", []),
     ):
-        frames = [table("command_buffer", *((one,) for one in ids)) for ids in (buffers, listed)]
-        assert of_buffer(*frames, np.array(times, np.int64), best).tolist() == found, (listed, best)
+        frames = [
+            table("command_buffer", *((buffer,) for buffer in ids)) for ids in (buffers, listed)
+        ]
+        assert of_buffer(*frames, np.array(times, np.int64), best).tolist() == buffer_times, (
+            listed,
+            best,
+        )
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "int64[pyarrow]"])
@@ -168,66 +173,73 @@ def test_a_null_moment_is_never(dtype: str) -> None:
     assert moments(column).tolist() == [1, NEVER, 2**62 + 1]
 
 
-def at(*moments: float) -> np.ndarray:
+def to_nanoseconds(*moments: float) -> np.ndarray:
     return np.array([round(moment * MS) for moment in moments], np.int64)
 
 
 def around(
     driver: pd.DataFrame | None = None,
     awake: pd.DataFrame | None = None,
-    others: tuple[tuple[float, float], ...] = (),
+    other_pieces: tuple[tuple[float, float], ...] = (),
     **tables: pd.DataFrame,
 ) -> Surroundings:
     """Gather what tables by name show around work of the target, and of others on its channel."""
-    every = work([(0, 1, 0, 1)], list(others))
-    device = Device(every, every[every["target"]])
+    all_work = work([(0, 1, 0, 1)], list(other_pieces))
+    device = Device(all_work, all_work[all_work["target"]])
     names = ("compiler_activity", "spans", "driver_events")
     compiled, spans, events = (tables.get(name) for name in names)
-    written = tables.get("encoders"), tables.get("submissions")
-    return surroundings(device, *written, driver, compiled, awake, spans, events)
+    written_tables = tables.get("encoders"), tables.get("submissions")
+    return surroundings(device, *written_tables, driver, compiled, awake, spans, events)
 
 
 def test_the_bounds_are_those_of_all_of_it() -> None:
-    seen = around(
+    environment = around(
         rows((5, 1, 0)),
         rows((9, 1, 0)).drop(columns="target"),
         ((3, 1),),
         encoders=rows((1, 1, 0)),
         compiler_activity=rows((7, 1, 0)),
-        spans=named(("sample", 11, 1)),
+        spans=make_named_table(("sample", 11, 1)),
         driver_events=rows((13, 1, 0), (15, 1, 0)).assign(event=["Wire Memory", "Other"]),
     )
     assert (
-        sorted({moment for part in seen.bounds for moment in part.tolist()})
-        == at(*range(1, 15)).tolist()
+        sorted({moment for part in environment.bounds for moment in part.tolist()})
+        == to_nanoseconds(*range(1, 15)).tolist()
     )
     assert not any(part.size for part in around().bounds)
 
 
 def test_the_driver_takes_the_targets_buffers_in_order() -> None:
     """What it does after the first buffer that it begins is for later ones, or for any."""
-    seen = around(pd.concat([rows((20, 3, 0), (10, 3, 0)), rows((30, 2, 0), target=False)]))
-    moments, handed_over = at(11, 21, 21, 21, 31), at(9, 9, 10.5, 19, 29)
-    assert seen.driving(moments, handed_over).tolist() == [True, False, True, True, False]
-    assert around(rows((10, 3, 0))).driving(at(12, 13), at(11, 11)).tolist() == [True, False]
+    environment = around(pd.concat([rows((20, 3, 0), (10, 3, 0)), rows((30, 2, 0), target=False)]))
+    moments, handed_over = to_nanoseconds(11, 21, 21, 21, 31), to_nanoseconds(9, 9, 10.5, 19, 29)
+    assert environment.driving(moments, handed_over).tolist() == [True, False, True, True, False]
+    assert around(rows((10, 3, 0))).driving(
+        to_nanoseconds(12, 13), to_nanoseconds(11, 11)
+    ).tolist() == [True, False]
 
 
 def test_a_driver_that_is_behind_takes_each_buffer_by_the_next_row() -> None:
     """Three are committed at once: the third one's row begins when the second one's is over."""
-    seen = around(rows((10, 5, 0), (15, 5, 0), (20, 5, 0)))
-    through = seen.driven(at(9, 9, 9), at(16, 21, 26))
-    assert through.tolist() == at(15, 20, 25).tolist()
-    assert seen.driving(at(22), at(9), through[2:]).tolist() == [True]
+    environment = around(rows((10, 5, 0), (15, 5, 0), (20, 5, 0)))
+    through = environment.driven(to_nanoseconds(9, 9, 9), to_nanoseconds(16, 21, 26))
+    assert through.tolist() == to_nanoseconds(15, 20, 25).tolist()
+    assert environment.driving(to_nanoseconds(22), to_nanoseconds(9), through[2:]).tolist() == [
+        True
+    ]
     # A row that begins when the device works already is not its own.
-    assert seen.driven(at(9, 9, 9), at(16, 17, 19)).tolist() == at(15, 20, 15).tolist()
+    assert (
+        environment.driven(to_nanoseconds(9, 9, 9), to_nanoseconds(16, 17, 19)).tolist()
+        == to_nanoseconds(15, 20, 15).tolist()
+    )
 
 
 def test_an_encoder_within_a_buffer_is_no_buffer_of_its_own() -> None:
     """Else the driver would be through with the buffer at the end of its first encoder."""
     driver = rows((10, 6, 0), (11, 1, 0)).assign(depth=pd.array([0, 1], dtype="Int64"))
-    assert around(driver).driving(at(14), at(9)).tolist() == [True]
+    assert around(driver).driving(to_nanoseconds(14), to_nanoseconds(9)).tolist() == [True]
     unknown = driver.assign(depth=pd.array([None, None], dtype="Int64"))
-    assert around(unknown).driving(at(14), at(10.5)).tolist() == [False]
+    assert around(unknown).driving(to_nanoseconds(14), to_nanoseconds(10.5)).tolist() == [False]
 
 
 def test_asleep_is_in_no_state_and_woken_in_time() -> None:
@@ -237,16 +249,20 @@ def test_asleep_is_in_no_state_and_woken_in_time() -> None:
         (4, 9, False),  # awake
         (6, 9, False),  # never seen to wake again
     ):
-        seen = around(awake=rows((3, 2, 0)).drop(columns="target"))
-        assert seen.asleep(at(moment), at(until)).tolist() == [asleep], (moment, until)
-    assert around().asleep(at(1), np.array([FOREVER - 1])).tolist() == [False]
+        environment = around(awake=rows((3, 2, 0)).drop(columns="target"))
+        assert environment.asleep(to_nanoseconds(moment), to_nanoseconds(until)).tolist() == [
+            asleep
+        ], (moment, until)
+    assert around().asleep(to_nanoseconds(1), np.array([FOREVER - 1])).tolist() == [False]
 
 
 def test_spans_are_gathered_by_name_and_those_without_work_left_out() -> None:
     names = ("sample", "sample", "admit", "idle", "reference", "x")
     starts = (0, 1, 9, 20, 30, 40)
-    annotations = named(*((name, start, 3) for name, start in zip(names, starts, strict=True)))
+    annotations = make_named_table(
+        *((name, start, 3) for name, start in zip(names, starts, strict=True))
+    )
     annotations.loc[5, "name"] = pd.NA
-    seen = around(spans=annotations)
-    assert list(seen.annotated) == ["admit", "sample"]
-    assert seen.annotated["sample"].bounds.tolist() == at(0, 4).tolist()
+    environment = around(spans=annotations)
+    assert list(environment.annotated) == ["admit", "sample"]
+    assert environment.annotated["sample"].bounds.tolist() == to_nanoseconds(0, 4).tolist()

@@ -6,22 +6,30 @@ MLX's memory is noted between phases; clock, heat and power are read by a monito
 import pandas as pd
 import pytest
 
-from analysed import SECOND, intervals, measured, named, phases, row_of_steps, table
+from analysed import (
+    SECOND,
+    intervals,
+    make_named_table,
+    measure_tables,
+    phases,
+    row_of_steps,
+    table,
+)
 from tracekit.analysis.inject import Unavailable
 from tracekit.base.recording import Provenance
 
 OF_THE_SPAN = ("gpu_busy", "gpu_span", "gpu_idle_ratio", "gpu_interval_count", "start_latency_p50")
 
 
-def activity(own: list[int], service: list[int]) -> pd.DataFrame:
-    mine = [(start, True, "python3") for start in own]
-    others = [(start, False, "MTLCompilerService") for start in service]
-    return table("start target process", *mine, *others, unit=1, duration=5).astype(
+def activity(target_starts: list[int], service: list[int]) -> pd.DataFrame:
+    mine = [(start, True, "python3") for start in target_starts]
+    service_rows = [(start, False, "MTLCompilerService") for start in service]
+    return table("start target process", *mine, *service_rows, unit=1, duration=5).astype(
         {"target": bool}
     )
 
 
-def made(*times: int) -> pd.DataFrame:
+def make_specializations(*times: int) -> pd.DataFrame:
     return table("time name", *((time, f"paged_{time}") for time in times), unit=1)
 
 
@@ -32,12 +40,12 @@ def encoders(*starts: int, target: bool = True) -> pd.DataFrame:
 
 def spread(count: int, *, target: bool = True, **columns: object) -> pd.DataFrame:
     """Make rows of a second each, of the target by default."""
-    times = [(at, at) for at in range(count)]
+    times = [(second, second) for second in range(count)]
     return table("start time", *times, unit=SECOND, duration=1, pid=4711, target=target, **columns)
 
 
 def test_only_the_targets_intervals_count() -> None:
-    for name, own, value in (
+    for name, target_rows, value in (
         ("gpu_busy", [(0, 10), (5, 10), (100, 20)], 35),
         ("gpu_span", [(5, 100), (20, 10)], 100),
         ("gpu_idle_ratio", [(0, 25), (75, 25)], 0.5),
@@ -45,97 +53,107 @@ def test_only_the_targets_intervals_count() -> None:
         ("start_latency_p50", [(0, 1), (2, 1), (4, 1)], 2_000),
         ("start_latency_p99", [(0, 1), (2, 1), (4, 1)], 2_980),
     ):
-        frame = intervals(own, others=[(0, 500)], latencies=[1_000, 3_000, None][: len(own)])
-        assert measured(name, gpu_intervals=frame) == pytest.approx(value)
+        frame = intervals(
+            target_rows, other_times=[(0, 500)], latencies=[1_000, 3_000, None][: len(target_rows)]
+        )
+        assert measure_tables(name, gpu_intervals=frame) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("name", OF_THE_SPAN)
 def test_what_was_not_recorded_is_not_a_zero(name: str) -> None:
-    for frame, known, reason in (
+    for frame, is_known, reason in (
         (intervals([]), True, "no rows, of any process"),
-        (intervals([], others=[(0, 1)]), True, r"none of the 1 rows belongs to python3 \(4711\)"),
+        (
+            intervals([], other_times=[(0, 1)]),
+            True,
+            r"none of the 1 rows belongs to python3 \(4711\)",
+        ),
         (intervals([(0, 1)]), False, "which process is the target is not known"),
         (intervals([(0, 1)], clock="host"), True, "ran on the CPU"),
     ):
         with pytest.raises(Unavailable, match=reason):
-            measured(name, gpu_intervals=frame, known=known)
+            measure_tables(name, gpu_intervals=frame, has_targets=is_known)
     frame = intervals([(7, 0)], latencies=[None])
     if reason := {"gpu_idle_ratio": "no length", "start_latency_p50": "latency"}.get(name):
         with pytest.raises(Unavailable, match=reason):
-            measured(name, gpu_intervals=frame)
+            measure_tables(name, gpu_intervals=frame)
 
 
 def test_pipelines_of_the_steady_window_are_counted_and_none_that_nobody_counts_are_zero() -> None:
-    for compiled, counted, number in (
+    for compiled, specializations, number in (
         (activity([], [50, 99]), None, 0),
         (activity([99, 100, 399, 400], []), None, 2),
-        (None, made(10, 150), 1),
-        (activity([120], []), made(110, 115, 150), 3),
-        (activity([120, 130], []), made(110), 2),
-        (activity([], []), made(), 0),
+        (None, make_specializations(10, 150), 1),
+        (activity([120], []), make_specializations(110, 115, 150), 3),
+        (activity([120, 130], []), make_specializations(110), 2),
+        (activity([], []), make_specializations(), 0),
         (activity([50], [120]), None, 0),
-        (activity([], [120]), made(150), 1),
+        (activity([], [120]), make_specializations(150), 1),
     ):
         tables = {"gpu_intervals": intervals([(0, 400)]), "phases": phases(100, 300)}
-        known = {"compiler_activity": compiled, "specializations": counted}
-        assert measured("steady_compiles", **tables, **known) == number
-    for clock, known, reason in (
+        compile_tables = {"compiler_activity": compiled, "specializations": specializations}
+        assert measure_tables("steady_compiles", **tables, **compile_tables) == number
+    for clock, compile_tables, reason in (
         ("gpu", {"compiler_activity": activity([], [120, 130])}, "2 times under its own name"),
         ("gpu", {}, "neither compiler activity"),
-        ("host", {"specializations": made()}, "the workload names no pipelines"),
+        ("host", {"specializations": make_specializations()}, "the workload names no pipelines"),
     ):
         frame = intervals([(0, 400)], clock=clock)
         with pytest.raises(Unavailable, match=reason):
-            measured("steady_compiles", gpu_intervals=frame, phases=phases(100, 300), **known)
+            measure_tables(
+                "steady_compiles", gpu_intervals=frame, phases=phases(100, 300), **compile_tables
+            )
 
 
 def test_the_share_of_others_is_of_busy_time() -> None:
-    frame = intervals([(100, 60), (200, 40)], others=[(0, 120), (150, 20), (390, 90)])
+    frame = intervals([(100, 60), (200, 40)], other_times=[(0, 120), (150, 20), (390, 90)])
     # Busy are 100 to 170, 200 to 240 and 390 to 400; others had 20, 20 and 10 of that.
     window = phases(100, 300)
-    assert measured("other_process_share", gpu_intervals=frame, phases=window) == 50 / 120
+    assert measure_tables("other_process_share", gpu_intervals=frame, phases=window) == 50 / 120
     with pytest.raises(Unavailable, match="the GPU did nothing in the steady window"):
-        measured("other_process_share", gpu_intervals=intervals([(0, 10)]), phases=window)
+        measure_tables("other_process_share", gpu_intervals=intervals([(0, 10)]), phases=window)
 
 
 def test_a_token_costs_the_union_and_the_encoders_of_the_window() -> None:
-    frame = intervals([(0, 150), (120, 60), (300, 20), (390, 40)], others=[(200, 90)])
+    frame = intervals([(0, 150), (120, 60), (300, 20), (390, 40)], other_times=[(200, 90)])
     tables = {"gpu_intervals": frame, "phases": phases(100, 300)}
     tables["steps"] = row_of_steps([100, 80, 220]).assign(tokens=2)
     # Of 100 … 400: 100 to 180, 300 to 320 and 390 to 400.
-    assert measured("gpu_time_per_token", **tables) == 110 / 6
-    begun = [encoders(99, 100, 150, 399, 400), encoders(120, 130, target=False)]
-    assert measured("encoders_per_token", encoders=pd.concat(begun), **tables) == 3 / 6
-    assert measured("encoder_count", encoders=pd.concat(begun)) == 5
+    assert measure_tables("gpu_time_per_token", **tables) == 110 / 6
+    encoder_frames = [encoders(99, 100, 150, 399, 400), encoders(120, 130, target=False)]
+    assert (
+        measure_tables("encoders_per_token", encoders=pd.concat(encoder_frames), **tables) == 3 / 6
+    )
+    assert measure_tables("encoder_count", encoders=pd.concat(encoder_frames)) == 5
     tables["steps"] = row_of_steps([100]).assign(tokens=2)
     with pytest.raises(Unavailable, match="no encoder of the target begins in the steady window"):
-        measured("encoders_per_token", encoders=encoders(5), **tables)
+        measure_tables("encoders_per_token", encoders=encoders(5), **tables)
 
 
 @pytest.mark.parametrize("name", ["gpu_time_per_token", "encoders_per_token"])
 def test_what_is_missing_of_a_tokens_cost_is_said(name: str) -> None:
-    known = {"gpu_intervals": intervals([(0, 10)]), "steps": row_of_steps([10])}
+    tables = {"gpu_intervals": intervals([(0, 10)]), "steps": row_of_steps([10])}
     for changes, reason in (
-        ({"steps": known["steps"].assign(tokens=0)}, "produces no tokens"),
+        ({"steps": tables["steps"].assign(tokens=0)}, "produces no tokens"),
         ({"gpu_intervals": intervals([(0, 10)], clock="host")}, "ran on the CPU"),
         ({"steps": row_of_steps([100] * 4)}, "of the steady steps have no interval"),
     ):
         with pytest.raises(Unavailable, match=reason):
-            measured(name, encoders=encoders(5), **{**known, **changes})
+            measure_tables(name, encoders=encoders(5), **{**tables, **changes})
 
 
 def test_work_in_flight_on_a_cpu() -> None:
     frame = intervals([(100, 40), (150, 40)], clock="host")
-    notes = named(("reference", 140, 10), ("reference", 195, 20), unit=1)
+    notes = make_named_table(("reference", 140, 10), ("reference", 195, 20), unit=1)
     tables = {"gpu_intervals": frame, "phases": phases(100, 100)}
-    assert measured("host_busy", gpu_intervals=frame) == 80
-    assert measured("host_idle_ratio", **tables) == pytest.approx(0.2)
-    assert measured("host_idle_ratio", spans=notes, **tables) == pytest.approx(1 - 80 / 85)
-    assert measured("reference_share", spans=notes, **tables) == pytest.approx(0.15)
+    assert measure_tables("host_busy", gpu_intervals=frame) == 80
+    assert measure_tables("host_idle_ratio", **tables) == pytest.approx(0.2)
+    assert measure_tables("host_idle_ratio", spans=notes, **tables) == pytest.approx(1 - 80 / 85)
+    assert measure_tables("reference_share", spans=notes, **tables) == pytest.approx(0.15)
     with pytest.raises(Unavailable, match="did no reference work"):
-        measured("reference_share", **tables)
+        measure_tables("reference_share", **tables)
     with pytest.raises(Unavailable, match="GPU times"):
-        measured("host_busy", gpu_intervals=intervals([(0, 10)]))
+        measure_tables("host_busy", gpu_intervals=intervals([(0, 10)]))
 
 
 SAMPLES = table(
@@ -147,47 +165,47 @@ SAMPLES = table(
 
 
 def test_cpu_and_memory_by_samples() -> None:
-    assert measured("host_cpu", process_samples=SAMPLES, phases=phases(100, 100)) == 1.5
-    assert measured("host_cpu", process_samples=SAMPLES) == 2.0
-    assert measured("memory_peak", process_samples=SAMPLES) == 50
+    assert measure_tables("host_cpu", process_samples=SAMPLES, phases=phases(100, 100)) == 1.5
+    assert measure_tables("host_cpu", process_samples=SAMPLES) == 2.0
+    assert measure_tables("memory_peak", process_samples=SAMPLES) == 50
     with pytest.raises(Unavailable, match="no sample"):
-        measured("host_cpu", process_samples=SAMPLES, phases=phases(500, 100))
+        measure_tables("host_cpu", process_samples=SAMPLES, phases=phases(500, 100))
     with pytest.raises(Unavailable, match="no sample of the target's memory"):
-        measured("memory_peak", process_samples=SAMPLES.iloc[2:3])
+        measure_tables("memory_peak", process_samples=SAMPLES.iloc[2:3])
 
 
 def test_cpu_time_over_the_time_recorded() -> None:
     samples = spread(4, weight=[SECOND, None, 2 * SECOND, SECOND])
     samples["target"] = [True, True, True, False]
-    assert measured("cpu_time", cpu_profile=samples) == 3 * SECOND
+    assert measure_tables("cpu_time", cpu_profile=samples) == 3 * SECOND
     lasted = Provenance(duration=1.5)
-    assert measured("cpu_utilization", cpu_profile=samples, provenance=lasted) == 2
+    assert measure_tables("cpu_utilization", cpu_profile=samples, provenance=lasted) == 2
     with pytest.raises(Unavailable, match="how long was recorded"):
-        measured("cpu_utilization", cpu_profile=samples)
+        measure_tables("cpu_utilization", cpu_profile=samples)
 
 
 def test_states_memory_allocations_and_wiring() -> None:
     work = {"gpu_intervals": intervals([(0, 8 * SECOND)])}
     states = spread(4, state=["Maximum", "Minimum", "Maximum", "Maximum"])
-    assert measured("gpu_downclocked_ratio", gpu_performance_states=states, **work) == 0.25
+    assert measure_tables("gpu_downclocked_ratio", gpu_performance_states=states, **work) == 0.25
     host = intervals([(0, 5)], clock="host")
     with pytest.raises(Unavailable, match="ran on the CPU"):
-        measured("gpu_downclocked_ratio", gpu_performance_states=states, gpu_intervals=host)
+        measure_tables("gpu_downclocked_ratio", gpu_performance_states=states, gpu_intervals=host)
     sizes = pd.concat([spread(8, size=range(0, 800, 100)), spread(8, size=[None] * 8)])
     sizes = pd.concat([sizes, sizes.assign(pid=4712, size=50), spread(8, size=9, target=False)])
-    assert measured("gpu_memory_slope", allocated_sizes=sizes, **work) == pytest.approx(100)
+    assert measure_tables("gpu_memory_slope", allocated_sizes=sizes, **work) == pytest.approx(100)
     samples = sizes.rename(columns={"size": "memory"})
-    assert measured("memory_slope", process_samples=samples, **work) == pytest.approx(100)
+    assert measure_tables("memory_slope", process_samples=samples, **work) == pytest.approx(100)
     saw = spread(16, size=[100, 900] * 8)
     saw["start"] //= 2
-    assert measured("gpu_memory_slope", allocated_sizes=saw, **work) == 0
+    assert measure_tables("gpu_memory_slope", allocated_sizes=saw, **work) == 0
     allocated, steps = spread(6, event="Allocation"), spread(4, phase="steady")
-    known = {"resource_allocations": allocated, "steps": steps, **work}
-    assert measured("allocations_per_step", **known) == pytest.approx(4 / 4)
+    allocation_tables = {"resource_allocations": allocated, "steps": steps, **work}
+    assert measure_tables("allocations_per_step", **allocation_tables) == pytest.approx(4 / 4)
     wired = spread(2, event="Wire Memory")
     foreign = spread(5, event="Wire Memory", target=False)
     twice = pd.concat([wired, wired, spread(5, event="Other"), foreign])
-    assert measured("wire_time", driver_events=twice, **work) == 2 * SECOND
+    assert measure_tables("wire_time", driver_events=twice, **work) == 2 * SECOND
 
 
 Note = tuple[str, str, int | None, str]
@@ -201,7 +219,9 @@ NOTES: list[Note] = [
     ("steady", "mlx_active", 1600, ""),
     ("steady", "mlx_peak", 2500, ""),
 ]
-UNKNOWN: list[Note] = [(phase, what, None, "MLX is not loaded") for phase, what, *_ in NOTES]
+UNKNOWN: list[Note] = [
+    (phase, quantity, None, "MLX is not loaded") for phase, quantity, *_ in NOTES
+]
 
 
 def profile(notes: list[Note]) -> pd.DataFrame:
@@ -210,10 +230,10 @@ def profile(notes: list[Note]) -> pd.DataFrame:
 
 
 def test_growth_is_from_the_note_before_the_steady_phase_for_each_step() -> None:
-    assert measured("mlx_memory_peak", memory_profile=profile(NOTES), steps=STEADY) == 2500
-    for last, growth in ((1600, 200), (1000, -100)):
-        notes = profile([*NOTES[:-2], ("steady", "mlx_active", last, "")])
-        assert measured("memory_growth", memory_profile=notes, steps=STEADY) == growth
+    assert measure_tables("mlx_memory_peak", memory_profile=profile(NOTES), steps=STEADY) == 2500
+    for last_bytes, growth in ((1600, 200), (1000, -100)):
+        notes = profile([*NOTES[:-2], ("steady", "mlx_active", last_bytes, "")])
+        assert measure_tables("memory_growth", memory_profile=notes, steps=STEADY) == growth
 
 
 def test_what_was_not_noted_is_said(subtests: pytest.Subtests) -> None:
@@ -226,7 +246,7 @@ def test_what_was_not_noted_is_said(subtests: pytest.Subtests) -> None:
     ):
         for name in names.split():
             with subtests.test((name, reason)), pytest.raises(Unavailable, match=reason):
-                measured(name, memory_profile=profile(notes), steps=steps)
+                measure_tables(name, memory_profile=profile(notes), steps=steps)
 
 
 NAMES = ("gpu_clock_p50", "gpu_clock_min", "gpu_power_p50", "thermal_pressure_worst")
@@ -250,10 +270,10 @@ READ = table(
 
 def test_readings_of_the_steady_window_count_else_all_of_the_run() -> None:
     window = phases(1_000, 1_000)
-    steady = [measured(name, gauges=READ, phases=window) for name in NAMES]
+    steady = [measure_tables(name, gauges=READ, phases=window) for name in NAMES]
     assert steady == [1.2e9, 1.0e9, 18.0, 2]
     for marks in (None, window[window["name"] == "warm-up"]):
-        assert measured("gpu_clock_min", gauges=READ, phases=marks) == 444e6
-        assert measured("thermal_pressure_worst", gauges=READ, phases=marks) == 4
+        assert measure_tables("gpu_clock_min", gauges=READ, phases=marks) == 444e6
+        assert measure_tables("thermal_pressure_worst", gauges=READ, phases=marks) == 4
     with pytest.raises(Unavailable, match="no reading of gpu_clock lies in the steady window"):
-        measured("gpu_clock_p50", gauges=READ, phases=phases(1_100, 300))
+        measure_tables("gpu_clock_p50", gauges=READ, phases=phases(1_100, 300))

@@ -19,7 +19,7 @@ def cycles(*rows: tuple[str, int, int | None, int]) -> pd.DataFrame:
     return frame.assign(target=frame["pid"].isin([7, 8]))
 
 
-def given(life: pd.DataFrame | None, *pids: int, duration: float | None = 10.0) -> Given:
+def make_given(life: pd.DataFrame | None, *pids: int, duration: float | None = 10.0) -> Given:
     profile = {"weight": [SECOND], "target": [True], "time": [9 * SECOND]}
     tables = {"cpu_profile": pd.DataFrame(profile)}
     if life is not None:
@@ -34,9 +34,9 @@ LATE = (CREATION, 0, 8 * SECOND, 7)
 @pytest.mark.parametrize(
     ("kind", "known", "length"),
     [
-        ("created late", given(cycles(LATE)), 2),
-        ("the first of two", given(cycles(LATE, (CREATION, 0, 5 * SECOND, 8)), 7, 8), 5),
-        ("another's creation too", given(cycles((CREATION, 0, SECOND, 9), LATE)), 2),
+        ("created late", make_given(cycles(LATE)), 2),
+        ("the first of two", make_given(cycles(LATE, (CREATION, 0, 5 * SECOND, 8)), 7, 8), 5),
+        ("another's creation too", make_given(cycles((CREATION, 0, SECOND, 9), LATE)), 2),
     ],
 )
 def test_utilization_is_of_the_time_in_which_the_target_lived(
@@ -49,12 +49,12 @@ def test_utilization_is_of_the_time_in_which_the_target_lived(
 @pytest.mark.parametrize(
     ("kind", "known"),
     [
-        ("no table", given(None)),
-        ("no row of it", given(cycles((CREATION, 0, SECOND, 9)))),
-        ("another period", given(cycles(("Foreground", 0, SECOND, 7)))),
-        ("no duration", given(cycles((CREATION, 0, None, 7)))),
-        ("one of two", given(cycles(LATE), 7, 8)),
-        ("created after the end", given(cycles((CREATION, 0, 11 * SECOND, 7)))),
+        ("no table", make_given(None)),
+        ("no row of it", make_given(cycles((CREATION, 0, SECOND, 9)))),
+        ("another period", make_given(cycles(("Foreground", 0, SECOND, 7)))),
+        ("no duration", make_given(cycles((CREATION, 0, None, 7)))),
+        ("one of two", make_given(cycles(LATE), 7, 8)),
+        ("created after the end", make_given(cycles((CREATION, 0, 11 * SECOND, 7)))),
     ],
 )
 def test_all_that_was_recorded_counts_where_no_creation_is_told(kind: str, known: Given) -> None:
@@ -65,4 +65,4 @@ def test_all_that_was_recorded_counts_where_no_creation_is_told(kind: str, known
 
 def test_without_a_duration_no_utilization_is_known() -> None:
     with pytest.raises(Unavailable, match="how long was recorded is not known"):
-        inject(METRICS["cpu_utilization"].measure, given(cycles(LATE), duration=None))
+        inject(METRICS["cpu_utilization"].measure, make_given(cycles(LATE), duration=None))

@@ -12,7 +12,7 @@ from analysed import (
     UNKNOWN,
     given,
     intervals,
-    measured,
+    measure_tables,
     model,
     samples,
     steady,
@@ -40,7 +40,7 @@ def value(name: str, machine: Provenance = M1_MAX, **changes: Any) -> Any:
     row |= {key: changes.pop(key) for key in list(changes) if key in row}
     tables = {"steps": STEPS, "step_models": pd.DataFrame([row]), **changes}
     try:
-        return measured(name, provenance=machine, **tables)
+        return measure_tables(name, provenance=machine, **tables)
     except Unavailable as reason:
         return str(reason)
 
@@ -60,8 +60,8 @@ def test_a_step_takes_its_bytes_or_its_operations() -> None:
 
 def test_the_share_is_that_of_the_median_step_or_of_the_time_the_gpu_ran() -> None:
     assert value("bandwidth_share") == pytest.approx(168_100 / 210_000)
-    ran = [(5 * MS, 900_000), *((at * MS, 180_000) for at in (10, 11, 12))]
-    share = value("bandwidth_share_busy", gpu_intervals=intervals(ran))
+    work_rows = [(5 * MS, 900_000), *((time * MS, 180_000) for time in (10, 11, 12))]
+    share = value("bandwidth_share_busy", gpu_intervals=intervals(work_rows))
     assert share == pytest.approx(168_100 / 180_000)
     resident = "cache-resident: 1,345 GB/s is more than the 400 GB/s"
     assert resident in value("bandwidth_share", steps=STEPS.assign(duration=50_000))
@@ -69,7 +69,7 @@ def test_the_share_is_that_of_the_median_step_or_of_the_time_the_gpu_ran() -> No
 
 @pytest.mark.parametrize("name", ["step_bound", "bandwidth_share"])
 def test_what_cannot_be_known_says_why(name: str) -> None:
-    for of, changes, reason in (
+    for provenance, changes, reason in (
         (UNKNOWN, {}, "does not say which chip it was made on"),
         (machine(gpu_cores=None), {}, "how many this one has is not known"),
         (machine(chip="Apple M5 Ultra", gpu_cores=80), {}, "contradict each other"),
@@ -78,9 +78,9 @@ def test_what_cannot_be_known_says_why(name: str) -> None:
         (M1_MAX, {"step_models": pd.concat([model(1), model(2)])}, "several variants"),
         (M1_MAX, {"bytes_unique": 0, "bytes_written": 0}, "how many bytes a step moves"),
     ):
-        assert reason in value(name, of, **changes)
+        assert reason in value(name, provenance, **changes)
         work = intervals([(number * MS, MS) for number in range(10, 13)])
-        assert reason in value("bandwidth_share_busy", of, **changes, gpu_intervals=work)
+        assert reason in value("bandwidth_share_busy", provenance, **changes, gpu_intervals=work)
 
 
 def test_time_of_other_work_is_no_time_of_the_steps() -> None:
@@ -94,14 +94,14 @@ def test_the_roof_is_of_all_steady_steps() -> None:
     work = intervals([(number * MS, MS // 2) for number in range(10)])
     tables = {"gpu_intervals": work, "step_models": model(100_000_000), **steady()}
     roof = given(M1_MAX, **tables)["steady_roof"]
-    assert (roof.moved, roof.per_step, roof.ran) == (1_000_000_000, 100_000_000, 5 * MS)
+    assert (roof.moved, roof.per_step, roof.busy_time) == (1_000_000_000, 100_000_000, 5 * MS)
     assert roof.reached.share == pytest.approx(0.5)
-    assert roof.least == pytest.approx(1e9 / (0.8 * 400e9) * 1e9)
+    assert roof.least_time == pytest.approx(1e9 / (0.8 * 400e9) * 1e9)
     twenty = intervals([(number * MS, MS // 2) for number in range(19)])
     assert given(M1_MAX, **{**tables, **steady(count=20), "gpu_intervals": twenty})["steady_roof"]
-    cut = {**tables, "gpu_intervals": work[:9]}
+    short_tables = {**tables, "gpu_intervals": work[:9]}
     with pytest.raises(Unavailable, match=r"10\.0 % of the steady steps have no interval"):
-        given(M1_MAX, **cut)["steady_roof"]
+        given(M1_MAX, **short_tables)["steady_roof"]
     with pytest.raises(Unavailable, match="no marks of a workload"):
         given(M1_MAX, gpu_intervals=work)["steady_roof"]
 
@@ -110,7 +110,7 @@ M3 = machine(chip="Apple M3", gpu_cores=10)
 
 
 def test_memory_bounds_by_operations_a_byte() -> None:
-    for flops, of, by_memory in (
+    for flops, provenance, by_memory in (
         (26_000_000, M1_MAX, True),  # the ridge of an M1 Max is 26.5
         (27_000_000, M1_MAX, False),
         (0, M1_MAX, None),
@@ -118,7 +118,7 @@ def test_memory_bounds_by_operations_a_byte() -> None:
         (21_000_000, M3, False),
     ):
         tables = {"gpu_intervals": intervals([(0, 10 * MS)]), **steady()}
-        roof = given(of, step_models=model(1_000_000, flops), **tables)["steady_roof"]
+        roof = given(provenance, step_models=model(1_000_000, flops), **tables)["steady_roof"]
         assert roof.by_memory is by_memory, flops
 
 
@@ -147,9 +147,9 @@ def test_a_counter_is_measured_in_the_unit_in_which_the_chip_counts() -> None:
         ("gpu_write_bandwidth", PERCENT, "in percent"),
     ):
         work = intervals([(0, 20 * MS)])
-        found = value(name, steps=None, gpu_counters=counters, gpu_intervals=work)
+        measured_value = value(name, steps=None, gpu_counters=counters, gpu_intervals=work)
         if isinstance(expected, str):
-            assert expected in found
+            assert expected in measured_value
         else:
-            assert found == pytest.approx(expected)
+            assert measured_value == pytest.approx(expected)
         assert METRICS[name].unit == ("GB/s" if name.endswith("bandwidth") else "ratio"), expected

@@ -3,7 +3,16 @@
 import pandas as pd
 import pytest
 
-from analysed import MS, handed_over, intervals, measured, named, row_of_steps, steady, table
+from analysed import (
+    MS,
+    handed_over,
+    intervals,
+    make_named_table,
+    measure_tables,
+    row_of_steps,
+    steady,
+    table,
+)
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.metrics import METRICS
 
@@ -23,7 +32,7 @@ SERVED = steps(
     (700, 100, "steady", 16, None),
     (800, 200, "steady", 0, "idle"),
 )
-NOTES = named(("reference", 900, 90), ("reference", 1_100, 50), ("admit", 1_160, 10))
+NOTES = make_named_table(("reference", 900, 90), ("reference", 1_100, 50), ("admit", 1_160, 10))
 MODEL = pd.DataFrame({"bytes_unique": [3_000_000], "bytes_written": [1_000_000]})
 
 
@@ -42,7 +51,7 @@ def test_steady_steps_count_from_first_start_to_last_end() -> None:
         ("step_rate", {"steps": STEADY, "spans": NOTES}, 2 / 0.45),
         ("tokens_per_second", {"steps": STEADY, "spans": NOTES}, 32 / 0.45),
     ):
-        assert measured(name, **tables) == pytest.approx(value)
+        assert measure_tables(name, **tables) == pytest.approx(value)
 
 
 MIXED = STEADY.assign(variant=["paged", "paged", "sdpa"])
@@ -60,44 +69,54 @@ def test_what_is_missing_is_said(subtests: pytest.Subtests) -> None:
     ):
         for name in names.split():
             with subtests.test((name, reason)), pytest.raises(Unavailable, match=reason):
-                measured(name, **{"steps": STEADY, **tables})
+                measure_tables(name, **{"steps": STEADY, **tables})
 
 
 def test_spikes_share_is_their_excess_over_all_time() -> None:
     even = row_of_steps([10 * MS] * 20)
-    assert measured("step_variation", steps=even) == measured("step_spike_share", steps=even) == 0
-    one = row_of_steps([60 * MS if place == 9 else 10 * MS for place in range(26)])
-    assert measured("step_spike_share", steps=one) == pytest.approx(50 / 300)
+    assert (
+        measure_tables("step_variation", steps=even)
+        == measure_tables("step_spike_share", steps=even)
+        == 0
+    )
+    spiky_steps = row_of_steps([60 * MS if place == 9 else 10 * MS for place in range(26)])
+    assert measure_tables("step_spike_share", steps=spiky_steps) == pytest.approx(50 / 300)
 
 
 def test_counts_per_step_and_token() -> None:
-    frame = intervals([(at * US, 5 * US) for at in range(0, 120, 10)])
-    frame = frame.assign(command_buffer=pd.array([at // 2 for at in range(12)], dtype="UInt64"))
-    known = {"steps": row_of_steps([40 * US] * 3).assign(tokens=2), "gpu_intervals": frame}
-    assert measured("command_buffers_per_step", **known) == 2
-    assert measured("command_buffers_per_token", **known) == 1
-    assert measured("intervals_per_token", **known) == 2
+    frame = intervals([(time * US, 5 * US) for time in range(0, 120, 10)])
+    frame = frame.assign(
+        command_buffer=pd.array([number // 2 for number in range(12)], dtype="UInt64")
+    )
+    tables = {"steps": row_of_steps([40 * US] * 3).assign(tokens=2), "gpu_intervals": frame}
+    assert measure_tables("command_buffers_per_step", **tables) == 2
+    assert measure_tables("command_buffers_per_token", **tables) == 1
+    assert measure_tables("intervals_per_token", **tables) == 2
     unnamed = frame.assign(command_buffer=pd.array([None] * 12, dtype="UInt64"))
     with pytest.raises(Unavailable, match="to which command buffers"):
-        measured("command_buffers_per_step", **{**known, "gpu_intervals": unnamed})
+        measure_tables("command_buffers_per_step", **{**tables, "gpu_intervals": unnamed})
     host = intervals([(0, 5)], clock="host")
     with pytest.raises(Unavailable, match="ran on the CPU"):
-        measured("intervals_per_token", **{**known, "gpu_intervals": host})
+        measure_tables("intervals_per_token", **{**tables, "gpu_intervals": host})
 
 
 def test_depth_and_readbacks() -> None:
-    rows = [(at, at + 100, at + 100, at + 900, at + 900) for at in range(0, 4_000, 1_000)]
+    rows = [
+        (time, time + 100, time + 100, time + 900, time + 900) for time in range(0, 4_000, 1_000)
+    ]
     tables = handed_over(rows)
     tables["steps"] = row_of_steps([2_000 * US] * 2)[::-1]
-    window = named(("steady", 0, 4_000), unit=US)
-    assert measured("queue_depth_mean", **tables, phases=window) == pytest.approx(3_200 / 4_000)
-    assert measured("readbacks_per_step", **tables, phases=window) == 1.5
+    window = make_named_table(("steady", 0, 4_000), unit=US)
+    assert measure_tables("queue_depth_mean", **tables, phases=window) == pytest.approx(
+        3_200 / 4_000
+    )
+    assert measure_tables("readbacks_per_step", **tables, phases=window) == 1.5
 
 
 def test_the_ceiling_is_tokens_over_the_union_of_the_work() -> None:
     for work, ceiling in (
         ([(0, 10)], 16_000),
-        ([(at, 0.5) for at in range(10)], 32_000),
+        ([(time, 0.5) for time in range(10)], 32_000),
         ([(0, 5), (0, 9), (2, 8)], 16_000),
         ([(-5, 7), (2, 90)], 16_000),
     ):
@@ -106,8 +125,8 @@ def test_the_ceiling_is_tokens_over_the_union_of_the_work() -> None:
         warm = tables["steps"].assign(phase="warm-up", tokens=1_000)
         tables["steps"] = pd.concat([warm, tables["steps"]], ignore_index=True)
         tables["gpu_intervals"] = intervals(rows)
-        assert measured("kernel_ceiling", **tables) == pytest.approx(ceiling), work
-        assert measured("tokens_per_second", **tables) <= ceiling * 1.000001, work
+        assert measure_tables("kernel_ceiling", **tables) == pytest.approx(ceiling), work
+        assert measure_tables("tokens_per_second", **tables) <= ceiling * 1.000001, work
     assert METRICS["kernel_ceiling"].unit == "tokens/s"
 
 
@@ -120,8 +139,8 @@ def test_without_work_or_tokens_there_is_no_ceiling() -> None:
         (16, [], "the table has no rows"),
     ):
         with pytest.raises(Unavailable, match=reason):
-            measured("kernel_ceiling", gpu_intervals=intervals(work), **steady(tokens=tokens))
+            measure_tables("kernel_ceiling", gpu_intervals=intervals(work), **steady(tokens=tokens))
     tables = steady()
     tables["steps"] = tables["steps"].assign(variant=["paged", "sdpa"] * 5)
     with pytest.raises(Unavailable, match=r"several variants \(paged, sdpa\)"):
-        measured("kernel_ceiling", gpu_intervals=intervals([(0, 10 * MS)]), **tables)
+        measure_tables("kernel_ceiling", gpu_intervals=intervals([(0, 10 * MS)]), **tables)

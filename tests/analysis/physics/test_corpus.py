@@ -45,13 +45,17 @@ def test_each_alarm_is_listed_with_its_row(name: str, corpus: Path, tmp_path: Pa
     files = sorted(corpus.glob(RECORDINGS[name]))
     assert files
     [recording] = pipeline.import_(files, tmp_path / "run")
-    known = Given(pipeline.tables_of(recording), recording.provenance(), used_tables())
-    made = [*known.breaches("gpu_states"), *known.breaches()]
-    alarms = {(each.table, each.law.name, start) for each in made for start in each.start.tolist()}
+    given_tables = Given(pipeline.tables_of(recording), recording.provenance(), used_tables())
+    breaches = [*given_tables.breaches("gpu_states"), *given_tables.breaches()]
+    alarms = {
+        (breach.table, breach.law.name, start)
+        for breach in breaches
+        for start in breach.start.tolist()
+    }
     listed = {
         (table, law, int(start.replace(",", "")))
-        for own, table, law, start in ROW.findall(TEXT)
-        if own == name
+        for row_name, table, law, start in ROW.findall(TEXT)
+        if row_name == name
     }
     assert alarms == listed
 

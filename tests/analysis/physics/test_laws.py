@@ -27,19 +27,23 @@ def loop() -> dict[str, Rows]:
     }
     for number in range(NUMBER):
         start = (10 + number) * MS
-        own = OWN | {"command_buffer": 1_000 + number, "frame": number}
-        unit = own | {"encoder": 5_000 + number}
+        buffer_cells = OWN | {"command_buffer": 1_000 + number, "frame": number}
+        unit = buffer_cells | {"encoder": 5_000 + number}
         work = {"start": start, "duration": 300 * US, "start_latency": 80 * US, "depth": 0}
         tables["gpu_intervals"].append(unit | work | {"channel": "Compute"})
         tables["encoders"].append(unit | {"start": start - 100 * US, "duration": 10 * US})
-        made = {"start": start - 110 * US, "duration": 30 * US, "event": "CommandBufferSubmission"}
-        tables["submissions"].append(own | made)
-        tables["commits"].append(own | {"time": start, "committed": start - 80 * US})
-        tables["completions"].append(own | {"time": start + 360 * US})
+        submission_cells = {
+            "start": start - 110 * US,
+            "duration": 30 * US,
+            "event": "CommandBufferSubmission",
+        }
+        tables["submissions"].append(buffer_cells | submission_cells)
+        tables["commits"].append(buffer_cells | {"time": start, "committed": start - 80 * US})
+        tables["completions"].append(buffer_cells | {"time": start + 360 * US})
     return tables
 
 
-def sampled(weight: int) -> Rows:
+def make_samples(weight: int) -> Rows:
     return [OWN | {"time": number * MS, "weight": weight} for number in range(NUMBER)]
 
 
@@ -154,24 +158,26 @@ CASES = {
 }
 
 
-def examined(
+def examine_tables(
     tables: Mapping[str, pd.DataFrame], created: int | None = None, recorded: int = RECORDED
 ) -> Belief:
     return Belief(tables.get, recorded, lambda: created)
 
 
 def tables_of(case: Case) -> dict[str, pd.DataFrame]:
-    rows = {name: own for name, own in loop().items() if name not in case.without} | dict(case.more)
+    rows = {
+        name: table_rows for name, table_rows in loop().items() if name not in case.without
+    } | dict(case.more)
     rows[case.table][case.place] |= case.changes
     rows[case.table] += [rows[case.table][case.place]] * case.copies
-    return {name: frame(name, own) for name, own in rows.items()}
+    return {name: frame(name, table_rows) for name, table_rows in rows.items()}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_row_that_cannot_be_is_named_and_its_neighbours_are_not(name: str) -> None:
     case = CASES[name]
     tables = tables_of(case)
-    belief = examined(tables, case.created)
+    belief = examine_tables(tables, case.created)
     [breach] = belief.breaches()
     assert (breach.law.name, breach.table, breach.cost) == (case.law, case.table, case.cost)
     frame, believed = tables[case.table], belief.believe(case.table, tables[case.table])
@@ -183,9 +189,9 @@ def test_a_row_that_cannot_be_is_named_and_its_neighbours_are_not(name: str) -> 
     if case.cost is Cost.ROW:
         pd.testing.assert_frame_equal(believed, frame.drop(index=place).reset_index(drop=True))
         return
-    assert believed["duration"].isna().tolist() == [at == place for at in range(NUMBER)]
-    same = frame.assign(duration=believed["duration"])
-    pd.testing.assert_frame_equal(believed, same)
+    assert believed["duration"].isna().tolist() == [index == place for index in range(NUMBER)]
+    shortened_frame = frame.assign(duration=believed["duration"])
+    pd.testing.assert_frame_equal(believed, shortened_frame)
 
 
 def test_every_law_has_a_row_that_breaks_it() -> None:
@@ -223,7 +229,7 @@ SOUND = {
         {},
         {"gpu_performance_states": [state(number * 3, 3) for number in range(NUMBER)]},
     ),
-    "a thread that always runs": Case("", "cpu_profile", {}, {"cpu_profile": sampled(MS)}),
+    "a thread that always runs": Case("", "cpu_profile", {}, {"cpu_profile": make_samples(MS)}),
     "a row at 0": Case("", "completions", {"time": 0, "command_buffer": 7}),
 }
 
@@ -234,7 +240,7 @@ def test_a_row_that_can_be_is_believed(name: str) -> None:
     overlaps = case.changes.get("duration") in {1_100 * US, MS}
     without = frozenset({"completions"}) if overlaps else frozenset[str]()
     tables = tables_of(Case("", case.table, case.changes, case.more, without=without))
-    belief = examined(tables)
+    belief = examine_tables(tables)
     assert belief.breaches() == ()
     assert belief.believe(case.table, tables[case.table]) is tables[case.table]
     assert belief.doubtful == 0
@@ -242,30 +248,32 @@ def test_a_row_that_can_be_is_believed(name: str) -> None:
 
 def test_rows_out_of_order_are_not_a_clock_that_runs_back() -> None:
     mixed = {
-        name: frame(name, own).sample(frac=1, random_state=3, ignore_index=True)
-        for name, own in loop().items()
+        name: frame(name, table_rows).sample(frac=1, random_state=3, ignore_index=True)
+        for name, table_rows in loop().items()
     }
-    assert examined(mixed).breaches() == ()
+    assert examine_tables(mixed).breaches() == ()
 
 
 def test_a_thread_does_not_run_for_longer_than_time_goes_by() -> None:
-    tables = {"cpu_profile": frame("cpu_profile", sampled(2 * MS))}
-    [breach] = examined(tables).breaches()
+    tables = {"cpu_profile": frame("cpu_profile", make_samples(2 * MS))}
+    [breach] = examine_tables(tables).breaches()
     assert (breach.law.name, breach.rows) == ("more-than-wall-time", NUMBER)
 
 
 def test_a_frame_that_one_table_lacks_is_missing_there() -> None:
     rows = loop()
     del rows["encoders"][9]
-    [breach] = examined({name: frame(name, own) for name, own in rows.items()}).breaches()
+    [breach] = examine_tables(
+        {name: frame(name, table_rows) for name, table_rows in rows.items()}
+    ).breaches()
     assert (breach.law.name, breach.table, breach.missing) == ("missing-number", "encoders", 1)
     assert breach.cost is Cost.NOTHING
     for unnumbered in (0, None):  # a program that does not number its command buffers
-        plain = {
-            name: frame(name, [row | {"frame": unnumbered} for row in own])
-            for name, own in rows.items()
+        plain_tables = {
+            name: frame(name, [row | {"frame": unnumbered} for row in table_rows])
+            for name, table_rows in rows.items()
         }
-        assert examined(plain).breaches() == (), unnumbered
+        assert examine_tables(plain_tables).breaches() == (), unnumbered
 
 
 def test_one_that_covers_many_loses_its_length_and_those_in_it_keep_theirs() -> None:
@@ -273,7 +281,7 @@ def test_one_that_covers_many_loses_its_length_and_those_in_it_keep_theirs() -> 
     del rows["completions"]
     rows["gpu_intervals"][9]["duration"] = 30 * MS
     rows["gpu_intervals"][20]["duration"] = 1_100 * US
-    belief = examined({name: frame(name, own) for name, own in rows.items()})
+    belief = examine_tables({name: frame(name, table_rows) for name, table_rows in rows.items()})
     [breach] = belief.breaches()
     assert breach.start.tolist() == [19 * MS, 30 * MS]
     assert breach.excess.tolist() == [29 * MS, 100 * US]
@@ -286,16 +294,21 @@ def test_where_many_overlap_a_depth_is_no_lane(depth: int | None) -> None:
     del rows["completions"]
     for row in rows["gpu_intervals"]:
         row |= {"duration": 1_100 * US, "depth": depth}
-    assert examined({name: frame(name, own) for name, own in rows.items()}).breaches() == ()
+    assert (
+        examine_tables(
+            {name: frame(name, table_rows) for name, table_rows in rows.items()}
+        ).breaches()
+        == ()
+    )
 
 
 def test_tables_that_contradict_each_other_often_are_not_rows_gone_wrong() -> None:
     rows = loop()
     for row in rows["completions"]:
         row["time"] -= 5 * MS
-    tables = {name: frame(name, own) for name, own in rows.items()}
-    belief = examined(tables)
-    assert {each.cost for each in belief.breaches()} == {Cost.NOTHING}
+    tables = {name: frame(name, table_rows) for name, table_rows in rows.items()}
+    belief = examine_tables(tables)
+    assert {breach.cost for breach in belief.breaches()} == {Cost.NOTHING}
     assert belief.believe("completions", tables["completions"]) is tables["completions"]
     assert belief.doubt("completions") == (
         "100.0 % of the rows of completions that commits tells of cannot be, as each reports a "
@@ -309,7 +322,9 @@ def test_nothing_is_made_of_a_table_of_which_more_than_a_twentieth_cannot_be() -
         rows = loop()
         for row in rows["gpu_intervals"][:wrong]:
             row["duration"] = -1
-        belief = examined({name: frame(name, own) for name, own in rows.items()})
+        belief = examine_tables(
+            {name: frame(name, table_rows) for name, table_rows in rows.items()}
+        )
         assert bool(belief.doubt("gpu_intervals")) is doubted, wrong
 
 
@@ -319,12 +334,16 @@ def test_the_host_s_clock_keeps_other_laws() -> None:
     for row in rows["gpu_intervals"]:
         row |= {"duration": 1_100 * US, "clock": "host"}
     rows["gpu_intervals"][9] |= {"start": -5, "duration": 0}
-    tables = {name: frame(name, own) for name, own in rows.items() if name == "gpu_intervals"}
-    assert examined(tables).breaches() == ()
+    tables = {
+        name: frame(name, table_rows)
+        for name, table_rows in rows.items()
+        if name == "gpu_intervals"
+    }
+    assert examine_tables(tables).breaches() == ()
 
 
 def test_a_table_without_rows_breaks_nothing() -> None:
     tables = {name: frame(name, []) for name in loop()}
-    assert examined(tables).breaches() == ()
-    assert examined({}).breaches() == ()
-    assert np.isfinite(examined(tables).doubtful)
+    assert examine_tables(tables).breaches() == ()
+    assert examine_tables({}).breaches() == ()
+    assert np.isfinite(examine_tables(tables).doubtful)

@@ -37,7 +37,7 @@ def lengthen(export: Path, owner: str, place: int) -> int:
     ]
     row = rows[place]
     export.write_text(f"{text[: row.start(2)]}{CELL}{text[row.end(2) :]}")
-    starts = [int(each[1]) - int(row[1]) for each in ROW.finditer(text)]
+    starts = [int(other_row[1]) - int(row[1]) for other_row in ROW.finditer(text)]
     return sum(0 < start < TOO_LONG for start in starts)
 
 
@@ -47,48 +47,50 @@ def _is_used_again(cell: str, text: str) -> bool:
     return number is not None and f'<duration ref="{number[1]}"/>' in text
 
 
-def analyzed(folder: Path) -> dict[str, Any]:
+def analyze_folder(folder: Path) -> dict[str, Any]:
     assert run("analyze", folder) == 0
     return json.loads((folder / "result.json").read_text())
 
 
 def idle_of(result: dict[str, Any]) -> float:
-    [share] = [each["value"] for each in result["metrics"] if each["name"] == "idle_ratio"]
+    [share] = [metric["value"] for metric in result["metrics"] if metric["name"] == "idle_ratio"]
     return share
 
 
 def of_rule(result: dict[str, Any], rule: str) -> list[dict[str, Any]]:
-    return [each for each in result["findings"] if each["rule"] == rule]
+    return [finding for finding in result["findings"] if finding["rule"] == rule]
 
 
 def require_same_but_for(odd: dict[str, Any], sound: dict[str, Any], *new: str) -> None:
     """Hold that the verdict is the same: rules, their levers, and the idle time."""
     assert idle_of(odd) == pytest.approx(idle_of(sound), abs=0.002)
-    rules = [each["rule"] for each in sound["findings"]]
-    assert [each["rule"] for each in odd["findings"] if each["rule"] not in new] == rules
+    rules = [finding["rule"] for finding in sound["findings"]]
+    assert [finding["rule"] for finding in odd["findings"] if finding["rule"] not in new] == rules
     for rule in rules:
         ours, theirs = of_rule(odd, rule), of_rule(sound, rule)
-        assert [each["advice"] for each in ours] == [each["advice"] for each in theirs], rule
+        assert [finding["advice"] for finding in ours] == [
+            finding["advice"] for finding in theirs
+        ], rule
 
 
 def test_an_interval_of_150_ms_is_named_and_takes_no_idle_time_away(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recording = write(simulate(LOOP), tmp_path / "run")
-    sound = analyzed(recording.folder)
+    sound = analyze_folder(recording.folder)
     assert idle_of(sound) > 0.95
     assert of_rule(sound, "impossible-rows") == []
     assert lengthen(recording.exports / INTERVALS, "python3", 100) > 400
     capsys.readouterr()
-    odd = analyzed(recording.folder)
+    odd = analyze_folder(recording.folder)
     require_same_but_for(odd, sound, "impossible-rows")
-    [named] = of_rule(odd, "impossible-rows")
-    assert named["message"].startswith(
+    [finding] = of_rule(odd, "impossible-rows")
+    assert finding["message"].startswith(
         "1 row of gpu_intervals cannot be: it outlasts the report that its command buffer was "
         "complete, by 150 ms."
     )
-    assert (named["severity"], len(named["message"].split())) == ("warning", 38)
-    [loss] = [each for each in odd["losses"] if each["flaw"] == "impossible"]
+    assert (finding["severity"], len(finding["message"].split())) == ("warning", 38)
+    [loss] = [entry for entry in odd["losses"] if entry["flaw"] == "impossible"]
     assert (loss["table"], loss["rows"], loss["severity"]) == ("gpu_intervals", 1, "warning")
     assert "gpu_intervals: 1 row cannot be" in capsys.readouterr().err
 
@@ -99,13 +101,13 @@ def test_where_such_an_interval_may_have_filled_the_idle_time_bubbles_abstains(
     """Of steps of 5 ms, 4.9 % are idle, and 7.2 % without the work of one: no alarm is made."""
     pieces = (Piece("Command Buffer 0:probe", 4_700_000),)
     recording = write(simulate(replace(LOOP, steps=40, pieces=pieces)), tmp_path / "run")
-    sound = analyzed(recording.folder)
+    sound = analyze_folder(recording.folder)
     assert idle_of(sound) == pytest.approx(0.049, abs=0.001)
     assert of_rule(sound, "bubbles") == []
     lengthen(recording.exports / INTERVALS, "python3", 20)
-    result = analyzed(recording.folder)
+    result = analyze_folder(recording.folder)
     assert of_rule(result, "bubbles") == []
-    [check] = [each for each in result["checks"] if each["rule"] == "bubbles"]
+    [check] = [entry for entry in result["checks"] if entry["rule"] == "bubbles"]
     assert check["status"] == "abstained"
     assert "intervals whose end cannot be may have filled" in check["reason"]
 
@@ -131,9 +133,9 @@ def test_a_real_loop_is_judged_alike_with_such_an_interval(
             assert lengthen(export, "sm_apple_metal_probe_host", 100) > 300
         files = sorted(folder.glob("*.xml"))
         assert run("import", *files, "--output", tmp_path / f"{place}-run") == 0
-        results.append(analyzed(tmp_path / f"{place}-run"))
+        results.append(analyze_folder(tmp_path / f"{place}-run"))
     sound, odd = results
     assert idle_of(sound) > 0.95
     require_same_but_for(odd, sound, "impossible-rows")
-    [named] = of_rule(odd, "impossible-rows")
-    assert "outlasts the report" in named["message"]
+    [finding] = of_rule(odd, "impossible-rows")
+    assert "outlasts the report" in finding["message"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysed import MS, intervals, judged
+from analysed import MS, intervals, judge_tables
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import HEADS, Rule
 from tracekit.analysis.rules import RULES
@@ -21,20 +21,20 @@ OF_A_GPU = (
 
 @pytest.mark.parametrize("rule", OF_A_GPU)
 def test_rules_of_a_gpu_abstain_on_a_cpu_and_without_work_of_the_target(rule: str) -> None:
-    for frame, known, reason in (
+    for frame, is_known, reason in (
         (intervals([(0, MS)], clock="host"), True, "ran on the CPU"),
         (intervals([(0, MS)]), False, "target is not known"),
-        (intervals([], others=[(0, 1)]), True, "none of the 1 rows belongs"),
+        (intervals([], other_times=[(0, 1)]), True, "none of the 1 rows belongs"),
     ):
         with pytest.raises(Unavailable, match=reason):
-            judged(rule, gpu_intervals=frame, known=known)
+            judge_tables(rule, gpu_intervals=frame, has_targets=is_known)
 
 
 @pytest.mark.parametrize("rule", OF_NAMES)
 def test_rules_of_names_abstain_on_default_labels(rule: str, subtests: pytest.Subtests) -> None:
     for label in ("Command Buffer 0:Compute Command 0", ""):
         with subtests.test(label), pytest.raises(Unavailable, match="do not name kernels"):
-            judged(rule, gpu_intervals=intervals([(0, 10), (20, 10)]).assign(label=label))
+            judge_tables(rule, gpu_intervals=intervals([(0, 10), (20, 10)]).assign(label=label))
 
 
 def test_a_rule_says_all_that_its_heads_promise_or_raises() -> None:

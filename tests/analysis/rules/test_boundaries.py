@@ -8,7 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysed import MS, Golden, handed_over, intervals, judged, named, phases, row_of_steps
+from analysed import (
+    MS,
+    Golden,
+    handed_over,
+    intervals,
+    judge_tables,
+    make_named_table,
+    phases,
+    row_of_steps,
+)
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.structure import repeating
 
@@ -17,79 +26,87 @@ BUFFERS, ENCODERS, LATE = "frequent-command-buffers", "tiny-encoders", "late-sta
 HOST, QUEUE, READS = "host-bound", "shallow-queue", "frequent-readback"
 
 
-def about(time: int) -> object:
+def approximate(time: int) -> object:
     """What a replay of few iterations wins: its ends count as well."""
     return pytest.approx(time, rel=0.05)
 
 
 def row(
-    work: int, gap: int, per_buffer: int = 1, number: int = 200, ahead: int = 5_000
+    work: int, gap: int, per_buffer: int = 1, number: int = 200, lead: int = 5_000
 ) -> pd.DataFrame:
-    """Make pieces of `work`, `gap` apart, committed `ahead` before they start."""
-    rows = [(at * (work + gap) * US, work * US) for at in range(number)]
-    frame = intervals(rows, latencies=[ahead * US] * number)
-    numbers = [at // per_buffer for at in range(number)]
+    """Make pieces of `work`, `gap` apart, committed `lead` before they start."""
+    rows = [(index * (work + gap) * US, work * US) for index in range(number)]
+    frame = intervals(rows, latencies=[lead * US] * number)
+    numbers = [index // per_buffer for index in range(number)]
     return frame.assign(command_buffer=pd.array(numbers, dtype="UInt64"))
 
 
 def turns(host: int, device: int) -> list[tuple[int, ...]]:
     """Make 20 command buffers, each begun 20 µs after the last is complete."""
-    rows, at = list[tuple[int, ...]](), 0
+    rows, time = list[tuple[int, ...]](), 0
     for _ in range(20):
-        commit, end = at + host, at + host + 50 + device
-        rows.append((at, commit, commit + 50, end, end + 10))
-        at = end + 30
+        commit, end = time + host, time + host + 50 + device
+        rows.append((time, commit, commit + 50, end, end + 10))
+        time = end + 30
     return rows
 
 
 def late(busy: int = 400) -> list[tuple[int, ...]]:
     """Make 40 command buffers that take 1 ms to encode, each begun at the last one's commit."""
     return [
-        (at, at + 1_000, at + 1_050, at + 1_050 + busy, at + 1_060 + busy)
-        for at in range(0, 40_000, 1_000)
+        (time, time + 1_000, time + 1_050, time + 1_050 + busy, time + 1_060 + busy)
+        for time in range(0, 40_000, 1_000)
     ]
 
 
-def encoded_after_a_wait(begun: int) -> list[tuple[int, ...]]:
+def encoded_after_a_wait(begin: int) -> list[tuple[int, ...]]:
     """Make 40 command buffers, each encoded from then on until 600 µs after the last report."""
     return [
-        (at + begun, at + 600, at + 650, at + 990, at + 1_000) for at in range(0, 40_000, 1_000)
+        (time + begin, time + 600, time + 650, time + 990, time + 1_000)
+        for time in range(0, 40_000, 1_000)
     ]
 
 
-AHEAD = [(at, at + 200, at + 900, at + 1_850, at + 2_000) for at in range(0, 20_000, 1_000)]
-NEVER_WAITS = [
-    (at, at + 1_000, at + 1_010, at + 1_410, at + 1_420) for at in range(0, 20_000, 1_000)
+AHEAD = [
+    (time, time + 200, time + 900, time + 1_850, time + 2_000) for time in range(0, 20_000, 1_000)
 ]
-WAITS = [(at + 60, at + 70, at + 80, at + 130, at + 140) for at in range(0, 20_000, 100)]
+NEVER_WAITS = [
+    (time, time + 1_000, time + 1_010, time + 1_410, time + 1_420)
+    for time in range(0, 20_000, 1_000)
+]
+WAITS = [
+    (time + 60, time + 70, time + 80, time + 130, time + 140) for time in range(0, 20_000, 100)
+]
 
 
 # Command buffers of 1 ms: 100 µs of encoding, 50 µs of launch, 800 µs of work; 10 to wake.
 EACH_WAITS = handed_over(
-    [(at, at + 100, at + 150, at + 950, at + 960) for at in range(0, 40_000, 1_000)]
+    [(time, time + 100, time + 150, time + 950, time + 960) for time in range(0, 40_000, 1_000)]
 )
 SEVERAL_AHEAD = handed_over(
-    [(at, at + 100, at + 950, at + 1_900, at + 1_910) for at in range(0, 40_000, 1_000)]
+    [(time, time + 100, time + 950, time + 1_900, time + 1_910) for time in range(0, 40_000, 1_000)]
 )
 
 
 def test_boundaries_and_late_starts_are_findings(golden: Golden) -> None:
     buffers, steps = row(40, 20), row_of_steps([1_200 * US] * 10)
-    of_buffers = judged(BUFFERS, gpu_intervals=buffers, steps=steps)  # 199 gaps of 20 µs
+    of_buffers = judge_tables(BUFFERS, gpu_intervals=buffers, steps=steps)  # 199 gaps of 20 µs
     encoders, steps = row(20, 4, per_buffer=20), row_of_steps([480 * US] * 10)
-    of_encoders = judged(ENCODERS, gpu_intervals=encoders, steps=steps)  # 190 gaps of 4 µs
-    starts = row(600, 400, number=11, ahead=1_000)
-    waited = judged(LATE, gpu_intervals=starts)  # 10 gaps of 400 µs
-    steady = judged(LATE, gpu_intervals=starts, phases=phases(5_000 * US, 3_000 * US))  # 3 of them
+    of_encoders = judge_tables(ENCODERS, gpu_intervals=encoders, steps=steps)  # 190 gaps of 4 µs
+    starts = row(600, 400, number=11, lead=1_000)
+    waited = judge_tables(LATE, gpu_intervals=starts)  # 10 gaps of 400 µs
+    steady = judge_tables(
+        LATE, gpu_intervals=starts, phases=phases(5_000 * US, 3_000 * US)
+    )  # 3 of them
     golden(*of_buffers, *of_encoders, *waited, *steady)
-    assert not judged(ENCODERS, {"limit": 0.2}, gpu_intervals=encoders)
+    assert not judge_tables(ENCODERS, {"limit": 0.2}, gpu_intervals=encoders)
     buffers.loc[100:, "start"] += 70 * US  # one longer gap: the median counts
-    [found] = judged(BUFFERS, gpu_intervals=buffers)
-    assert found.saving == 199 * 20 * US
+    [finding] = judge_tables(BUFFERS, gpu_intervals=buffers)
+    assert finding.saving == 199 * 20 * US
 
 
 def test_each_gap_belongs_to_one_of_them() -> None:
-    for rule, pieces, found in (
+    for rule, pieces, is_found in (
         (BUFFERS, (500, 60), True),  # a boundary costs what it costs
         (BUFFERS, (1_500, 260), True),
         (BUFFERS, (500, 10), False),  # short gaps
@@ -114,51 +131,53 @@ def test_each_gap_belongs_to_one_of_them() -> None:
         (LATE, (600, 400, 1, 7, 101), True),
         (LATE, (600, 400, 1, 11, 101), False),  # all starts take as long
     ):
-        assert bool(judged(rule, gpu_intervals=row(*pieces))) == found, pieces
+        assert bool(judge_tables(rule, gpu_intervals=row(*pieces))) == is_found, pieces
 
 
 def test_a_start_that_stands_out_of_the_boundaries_is_late() -> None:
-    rows, at = [], 0
+    rows, time = [], 0
     for number in range(60):
-        at += 300 if number % 6 == 0 else 60
-        rows.append((at - 5_000, at - 4_990, at, at + 500, at + 540))
-        at += 500
-    [finding] = judged(LATE, **handed_over(rows))
+        time += 300 if number % 6 == 0 else 60
+        rows.append((time - 5_000, time - 4_990, time, time + 500, time + 540))
+        time += 500
+    [finding] = judge_tables(LATE, **handed_over(rows))
     # What it was late by is more than a boundary takes.
-    assert finding.saving == about(9 * (300 - 60) * US)
-    [boundaries] = judged(BUFFERS, **handed_over(rows))
-    assert boundaries.saving == about(59 * 60 * US)  # a late start has a boundary as well
+    assert finding.saving == approximate(9 * (300 - 60) * US)
+    [boundaries] = judge_tables(BUFFERS, **handed_over(rows))
+    assert boundaries.saving == approximate(59 * 60 * US)  # a late start has a boundary as well
     # Fewer than two boundaries an iteration are no habit of it.
     steps = row_of_steps([1_600 * US] * 6)
-    assert judged(LATE, gpu_intervals=row(600, 300, 1, 11), steps=steps)
+    assert judge_tables(LATE, gpu_intervals=row(600, 300, 1, 11), steps=steps)
 
 
 def test_time_of_others_on_the_channel_is_no_late_start() -> None:
-    own = [(step * 1_000 * US, 600 * US) for step in range(11)]
-    others = [(start + 650 * US, 330 * US) for start, _ in own[:10]]
-    frame = intervals(own, others, latencies=[1_000 * US] * 11).assign(channel="Compute")
-    assert not judged(LATE, gpu_intervals=frame)
+    target_rows = [(step * 1_000 * US, 600 * US) for step in range(11)]
+    other_rows = [(start + 650 * US, 330 * US) for start, _ in target_rows[:10]]
+    frame = intervals(target_rows, other_rows, latencies=[1_000 * US] * 11).assign(
+        channel="Compute"
+    )
+    assert not judge_tables(LATE, gpu_intervals=frame)
 
 
 def test_idle_time_while_the_host_encodes_or_after_it_waited_is_the_saving(golden: Golden) -> None:
     # The host takes 1,000 µs between commits, the device 400: half of it, or all but 400, is won.
-    [host] = judged(HOST, **handed_over(late()))
-    assert host.saving == about(39 * 500 * US)
-    assert host.fact("saving_most") == about(39 * 600 * US)
+    [host] = judge_tables(HOST, **handed_over(late()))
+    assert host.saving == approximate(39 * 500 * US)
+    assert host.fact("saving_most") == approximate(39 * 600 * US)
     tables = handed_over(turns(host=200, device=700))
-    [queue] = judged(QUEUE, **tables)
-    assert queue.saving == about(19 * (200 + 50 + 30) * US)
+    [queue] = judge_tables(QUEUE, **tables)
+    assert queue.saving == approximate(19 * (200 + 50 + 30) * US)
     assert queue.fact("pulled") == "in-flight"
     assert queue.fact("saving_least") == 0  # nothing tells whether an iteration needs the last one
     # Waits inside of iterations are left to frequent-readback.
-    [between] = judged(QUEUE, **tables, steps=row_of_steps([1_960 * US] * 10))
-    assert between.saving == about(9 * 280 * US)
+    [between_steps] = judge_tables(QUEUE, **tables, steps=row_of_steps([1_960 * US] * 10))
+    assert between_steps.saving == approximate(9 * 280 * US)
     # Of 39 waits 9 lie between two steps.
-    [inside] = judged(READS, **EACH_WAITS, steps=row_of_steps([4_000 * US] * 10))
-    assert inside.saving == about((39 - 9) * 200 * US)
-    golden(host, queue, between, inside)
+    [inside_steps] = judge_tables(READS, **EACH_WAITS, steps=row_of_steps([4_000 * US] * 10))
+    assert inside_steps.saving == approximate((39 - 9) * 200 * US)
+    golden(host, queue, between_steps, inside_steps)
     # Side by side, an iteration takes what the host takes: 720 µs in place of 980.
-    [finding] = judged(QUEUE, **handed_over(turns(host=700, device=200)))
+    [finding] = judge_tables(QUEUE, **handed_over(turns(host=700, device=200)))
     assert finding.saving is not None
     assert finding.saving / (19 * 260 * US) == pytest.approx(1, abs=0.06)
 
@@ -171,46 +190,50 @@ def test_waits_that_are_few_or_cost_little_are_silent() -> None:
         (SEVERAL_AHEAD, {}, 4_000),  # several command buffers without a wait
     ):
         steps = row_of_steps([step * US] * (40_000 // step))
-        assert not judged(READS, limits, **tables, steps=steps)
+        assert not judge_tables(READS, limits, **tables, steps=steps)
 
 
 def test_readbacks_are_told_by_the_workload_or_by_the_structure_of_the_loop(golden: Golden) -> None:
-    frame = intervals([(at * US, 500 * US) for at in range(0, 40_000, 1_000)], clock="host")
-    spans = named(*(("readback", at + 500, 500) for at in range(-4_000, 44_000, 1_000)), unit=US)
+    frame = intervals([(time * US, 500 * US) for time in range(0, 40_000, 1_000)], clock="host")
+    spans = make_named_table(
+        *(("readback", time + 500, 500) for time in range(-4_000, 44_000, 1_000)), unit=US
+    )
     steps = row_of_steps([4_000 * US] * 10)
-    told = judged(READS, gpu_intervals=frame, steps=steps, spans=spans)  # 30 times 500 µs
-    [twice] = judged(READS, gpu_intervals=frame, steps=steps, spans=pd.concat([spans, spans]))
+    readbacks = judge_tables(
+        READS, gpu_intervals=frame, steps=steps, spans=spans
+    )  # 30 times 500 µs
+    [twice] = judge_tables(READS, gpu_intervals=frame, steps=steps, spans=pd.concat([spans, spans]))
     assert twice.fact("waits") == 8
-    each = row_of_steps([1_000 * US] * 40)
-    assert not judged(READS, gpu_intervals=frame, steps=each, spans=spans)
+    short_steps = row_of_steps([1_000 * US] * 40)
+    assert not judge_tables(READS, gpu_intervals=frame, steps=short_steps, spans=spans)
     # Two waits in each iteration: after a short piece of work, and after a long one.
     rows = list[tuple[int, ...]]()
-    for at in range(0, 40_000, 2_000):
-        rows += [(at, at + 100, at + 150, at + 450, at + 460)]
-        rows += [(at + 600, at + 700, at + 750, at + 1_700, at + 1_710)]
-    golden(*told, *judged(READS, **handed_over(rows)))  # 20 times 300 µs
+    for time in range(0, 40_000, 2_000):
+        rows += [(time, time + 100, time + 150, time + 450, time + 460)]
+        rows += [(time + 600, time + 700, time + 750, time + 1_700, time + 1_710)]
+    golden(*readbacks, *judge_tables(READS, **handed_over(rows)))  # 20 times 300 µs
 
 
 def test_work_that_is_encoded_whole_before_anything_is_committed_is_to_be_committed_earlier() -> (
     None
 ):
     """The host waits for each, but a part of it could have been committed 590 µs earlier."""
-    [found] = judged(HOST, **handed_over(encoded_after_a_wait(begun=0)))
-    assert found.lever == "commit-earlier"
-    assert found.fact("lost_share") == pytest.approx(0.59, abs=0.02)
-    assert found.saving == about(40 * 340 * US)  # what the device works meanwhile, at most
+    [finding] = judge_tables(HOST, **handed_over(encoded_after_a_wait(begin=0)))
+    assert finding.lever == "commit-earlier"
+    assert finding.fact("lost_share") == pytest.approx(0.59, abs=0.02)
+    assert finding.saving == approximate(40 * 340 * US)  # what the device works meanwhile, at most
 
 
 def test_what_came_about_in_another_way_is_silent() -> None:
     for rule, rows in (
         (BUFFERS, WAITS),
-        (HOST, encoded_after_a_wait(begun=560)),
+        (HOST, encoded_after_a_wait(begin=560)),
         (HOST, late(busy=980)),
         (QUEUE, AHEAD),
         (QUEUE, turns(host=10, device=5_000)),
         (QUEUE, NEVER_WAITS),
     ):
-        assert not judged(rule, **handed_over(rows)), (rule, rows[0])
+        assert not judge_tables(rule, **handed_over(rows)), (rule, rows[0])
 
 
 def test_a_rule_abstains_where_it_cannot_know_or_nobody_reports() -> None:
@@ -223,21 +246,27 @@ def test_a_rule_abstains_where_it_cannot_know_or_nobody_reports() -> None:
         (QUEUE, {}, "both a commit and a completion"),
     ):
         frame = row(40, 20)
-        known = frame.assign(**changes).astype(frame.dtypes.to_dict())
+        changed_frame = frame.assign(**changes).astype(frame.dtypes.to_dict())
         with pytest.raises(Unavailable, match=reason):
-            judged(rule, gpu_intervals=known)
+            judge_tables(rule, gpu_intervals=changed_frame)
     host = intervals([(0, 5)], clock="host")
     with pytest.raises(Unavailable, match="has no spans `readback`"):
-        judged(READS, gpu_intervals=host, steps=row_of_steps([10]))
+        judge_tables(READS, gpu_intervals=host, steps=row_of_steps([10]))
     with pytest.raises(Unavailable, match="no repeating structure was found"):
-        judged(READS, **{name: rows.iloc[:5] for name, rows in EACH_WAITS.items()})
+        judge_tables(READS, **{name: rows.iloc[:5] for name, rows in EACH_WAITS.items()})
 
 
 def test_of_two_runs_the_longer_one_repeats() -> None:
     # The first is shorter than the break behind it.
     pieces = np.array([*range(10, 30), *[3] * 6, *range(40, 48), *[3] * 50])
-    at = np.arange(pieces.size) * 10 * MS
-    times = {"begun": at, "committed": at, "started": at, "ended": at + MS, "completed": at + MS}
-    found = repeating(pd.DataFrame({**times, "busy": MS, "encoders": pieces}))
-    assert found is not None
-    assert found.starts.tolist() == at[-50:].tolist()
+    moments = np.arange(pieces.size) * 10 * MS
+    times = {
+        "begun": moments,
+        "committed": moments,
+        "started": moments,
+        "ended": moments + MS,
+        "completed": moments + MS,
+    }
+    repetition = repeating(pd.DataFrame({**times, "busy": MS, "encoders": pieces}))
+    assert repetition is not None
+    assert repetition.starts.tolist() == moments[-50:].tolist()

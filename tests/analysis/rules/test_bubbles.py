@@ -2,35 +2,35 @@
 
 import pytest
 
-from analysed import MS, Golden, intervals, judged, named, phases
+from analysed import MS, Golden, intervals, judge_tables, make_named_table, phases
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.wording import put_into_words
 
 
 def judge(
-    own: list[tuple[float, float]],
+    target_work: list[tuple[float, float]],
     window: tuple[int, int] | None = None,
     *spans: tuple[str, int, int],
     limit: float = 0.05,
-    known: bool = True,
+    is_known: bool = True,
     **more: list[int | None] | str,
 ) -> list[Finding]:
     """Judge work of (start, duration), in a steady window of (start, duration) or in none."""
-    frame = intervals([(round(a * MS), round(b * MS)) for a, b in own], **more)
+    frame = intervals([(round(a * MS), round(b * MS)) for a, b in target_work], **more)
     tables = {"gpu_intervals": frame.assign(channel="Compute")}
     if window is not None:
-        tables["phases"] = phases(*(at * MS for at in window))
+        tables["phases"] = phases(*(time * MS for time in window))
     if spans:
-        tables["spans"] = named(*spans)
-    return judged("bubbles", {"limit": limit}, known=known, **tables)
+        tables["spans"] = make_named_table(*spans)
+    return judge_tables("bubbles", {"limit": limit}, has_targets=is_known, **tables)
 
 
 def test_gaps_are_found_with_lead_in_and_tail_and_their_causes(golden: Golden) -> None:
     [gaps] = judge([(12, 30), (50, 50)], (10, 100))
     # committed 30 ms before the end of the gap, in which another process had 6
-    others = [(70 * MS, 6 * MS)]
-    [causes] = judge([(0, 40), (80, 20)], (0, 100), others=others, latencies=[0, 30 * MS])
+    other_rows = [(70 * MS, 6 * MS)]
+    [causes] = judge([(0, 40), (80, 20)], (0, 100), other_times=other_rows, latencies=[0, 30 * MS])
     [unknown] = judge([(0, 5), (15, 5)], latencies=[None, None])
     golden(gaps, causes, unknown)
 
@@ -60,12 +60,12 @@ def test_time_without_load_is_neither_a_gap_nor_part_of_the_window(golden: Golde
     work, spans = [(0, 40), (90, 10)], (("idle", 42, 40), ("decode", 82, 8))
     assert not judge(work, (0, 100), *spans, limit=0.17)
     golden(*judge(work, (0, 100), *spans))
-    [plain] = judge([(10, 5), (20, 10)], (10, 20))
-    assert [plain] == judge([(10, 5), (20, 10)], (10, 20), ("idle", 0, 10))
+    [plain_finding] = judge([(10, 5), (20, 10)], (10, 20))
+    assert [plain_finding] == judge([(10, 5), (20, 10)], (10, 20), ("idle", 0, 10))
 
 
 def test_what_the_workload_did_in_most_gaps_is_named(golden: Golden) -> None:
-    found: list[str] = []
+    lines: list[str] = []
     for annotated, saving in (
         ([("admit", 40, 40)], 40),
         ([("admit", 55, 30)], 40),
@@ -77,15 +77,15 @@ def test_what_the_workload_did_in_most_gaps_is_named(golden: Golden) -> None:
     ):
         [finding] = judge([(0, 40), (80, 20)], (0, 100), *annotated)
         assert finding.saving == saving * MS, annotated
-        found.append(f"{annotated}: {put_into_words(finding).message}")
-    golden(*found)
+        lines.append(f"{annotated}: {put_into_words(finding).message}")
+    golden(*lines)
 
 
 def test_on_a_cpu_calls_tell_of_waits(golden: Golden) -> None:
     frame = intervals([(0, 10 * MS), (30 * MS, 70 * MS)], clock="host")
     calls = frame[["start", "target"]].assign(start=[0, 12 * MS], duration=[0, 18 * MS])
     tables = {"gpu_intervals": frame, "submissions": calls, "phases": phases(0, 100 * MS)}
-    golden(*judged("bubbles", **tables))
+    golden(*judge_tables("bubbles", **tables))
 
 
 def test_it_abstains_without_a_window_or_load() -> None:

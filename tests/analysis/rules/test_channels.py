@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysed import MS, given, judged, named, row_of_steps
+from analysed import MS, given, judge_tables, make_named_table, row_of_steps
 from tracekit.analysis.rule import Finding
 
 US = 1_000
@@ -23,7 +23,7 @@ def pieces(*rows: tuple[int, int, str], size: int = 0) -> pd.DataFrame:
     return frame.assign(**cells, bytes=size, start_latency=1, command_buffer=numbers)
 
 
-def steps_with(blit: int, *, beside: int = 0, steps: int = 40, size: int = 0) -> pd.DataFrame:
+def steps_with(blit: int, *, overlap: int = 0, steps: int = 40, size: int = 0) -> pd.DataFrame:
     """Make steps of 10 ms: four copies of so many µs together, and compute for the rest.
 
     Of each copy so many µs run beside compute.
@@ -31,19 +31,19 @@ def steps_with(blit: int, *, beside: int = 0, steps: int = 40, size: int = 0) ->
     rows: list[tuple[int, int, str]] = []
     for step in range(steps):
         begin = step * 10_000
-        at = begin
+        time = begin
         for _ in range(4):
-            rows.append((at, blit // 4, "Blit"))
-            at += blit // 4 - beside
-            rows.append((at, (10_000 - blit) // 4 + beside, "Compute"))
-            at += (10_000 - blit) // 4 + beside
+            rows.append((time, blit // 4, "Blit"))
+            time += blit // 4 - overlap
+            rows.append((time, (10_000 - blit) // 4 + overlap, "Compute"))
+            time += (10_000 - blit) // 4 + overlap
     return pieces(*rows, size=size)
 
 
-def found(frame: pd.DataFrame, **tables: Any) -> list[Finding]:
+def judge_copies(frame: pd.DataFrame, **tables: Any) -> list[Finding]:
     steps = row_of_steps([STEP] * 40)
-    window = named(("steady", 0, 40 * STEP), unit=1)
-    return judged("blit-copies", gpu_intervals=frame, steps=steps, phases=window, **tables)
+    window = make_named_table(("steady", 0, 40 * STEP), unit=1)
+    return judge_tables("blit-copies", gpu_intervals=frame, steps=steps, phases=window, **tables)
 
 
 @pytest.mark.parametrize(
@@ -59,31 +59,39 @@ def found(frame: pd.DataFrame, **tables: Any) -> list[Finding]:
 def test_only_copies_that_nothing_runs_beside_count(
     blit: int, beside: int, share: float | None
 ) -> None:
-    findings = found(steps_with(blit, beside=beside))
-    assert [one.fact("device_share") for one in findings] == ([] if share is None else [share])
+    findings = judge_copies(steps_with(blit, overlap=beside))
+    assert [finding.fact("device_share") for finding in findings] == (
+        [] if share is None else [share]
+    )
 
 
 def test_copies_are_told_by_number_length_and_bandwidth() -> None:
-    [one] = found(steps_with(6_000, size=1_500_000))
-    wanted = {"channel": "Blit", "each": 4.0, "per": "step", "length": 1_500 * US, "alike": True}
-    assert {name: one.fact(name) for name in wanted} == wanted
-    assert one.fact("size") == 1_500_000
-    assert one.fact("bandwidth") == pytest.approx(1e9)
-    assert one.saving == 240 * MS
-    [unknown] = found(steps_with(6_000))
+    [finding] = judge_copies(steps_with(6_000, size=1_500_000))
+    expected_facts = {
+        "channel": "Blit",
+        "each": 4.0,
+        "per": "step",
+        "length": 1_500 * US,
+        "alike": True,
+    }
+    assert {name: finding.fact(name) for name in expected_facts} == expected_facts
+    assert finding.fact("size") == 1_500_000
+    assert finding.fact("bandwidth") == pytest.approx(1e9)
+    assert finding.saving == 240 * MS
+    [unknown] = judge_copies(steps_with(6_000))
     assert unknown.fact("bandwidth") is None
 
 
 def test_copies_at_the_beginning_alone_are_a_load() -> None:
     frame = steps_with(6_000)
     late = (frame["channel"] == "Blit") & (frame["start"] > 10 * STEP)
-    assert not found(frame.assign(channel=frame["channel"].mask(late, "Compute")))
+    assert not judge_copies(frame.assign(channel=frame["channel"].mask(late, "Compute")))
 
 
 @pytest.mark.parametrize("channel", ["Compute", "Vertex", "Fragment"])
 def test_other_channels_are_no_copies(channel: str) -> None:
     frame = steps_with(6_000)
-    assert not found(frame.assign(channel=frame["channel"].replace("Blit", channel)))
+    assert not judge_copies(frame.assign(channel=frame["channel"].replace("Blit", channel)))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -98,7 +106,7 @@ def test_time_alone_is_what_a_count_of_moments_says(seed: int) -> None:
     moments = np.zeros((3, 1_000), bool)
     for start, length, channel in rows:
         moments[channels.index(channel), start : start + length] = True
-    window = named(("steady", 0, US * 1_000), unit=1)
+    window = make_named_table(("steady", 0, US * 1_000), unit=1)
     table = given(gpu_intervals=pieces(*rows), phases=window)["channels"].set_index("channel")
     for place, channel in enumerate(channels):
         alone = moments[place] & ~np.delete(moments, place, axis=0).any(axis=0)
@@ -116,7 +124,7 @@ def test_pieces_of_equal_length_and_place_stand_in_for_a_name() -> None:
         rows += [(begin, 5_000, "Compute"), (begin + 9_500, 400, "Blit")]
         rows += [(begin + 5_000 + 1_000 * k, 200 + k, "Compute") for k in range(4)]
     frame = pieces(*rows)
-    window = named(("steady", 0, 30 * STEP), unit=1)
+    window = make_named_table(("steady", 0, 30 * STEP), unit=1)
     steps = row_of_steps([STEP] * 30)
     groups = given(gpu_intervals=frame, phases=window, steps=steps)["work_groups"]
     columns = ["channel", "pieces", "length", "each"]

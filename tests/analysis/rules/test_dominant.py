@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analysed import MS, judged, named, row_of_steps
+from analysed import MS, judge_tables, make_named_table, row_of_steps
 from tracekit.analysis.rule import Finding
 
 US = 1_000
@@ -16,10 +16,10 @@ def frames(*pieces: tuple[int, str], length: int) -> pd.DataFrame:
     """Make `gpu_intervals` of steps of so many µs that begin with these pieces, in a row, in µs."""
     rows: list[tuple[int, int, str, int]] = []
     for step in range(STEPS):
-        at = step * length
+        time = step * length
         for lasts, channel in pieces:
-            rows.append((at, lasts, channel, step + 1))
-            at += lasts
+            rows.append((time, lasts, channel, step + 1))
+            time += lasts
     names = pd.Index(["start", "duration", "channel", "command_buffer"])
     frame = pd.DataFrame(rows, columns=names)
     frame[["start", "duration"]] *= US
@@ -29,10 +29,10 @@ def frames(*pieces: tuple[int, str], length: int) -> pd.DataFrame:
     return frame.assign(**cells, start_latency=1)
 
 
-def found(frame: pd.DataFrame, length: int) -> list[Finding]:
-    window = named(("steady", 0, STEPS * length * US), unit=1)
+def judge_work(frame: pd.DataFrame, length: int) -> list[Finding]:
+    window = make_named_table(("steady", 0, STEPS * length * US), unit=1)
     steps = row_of_steps([length * US] * STEPS)
-    return judged("dominant-work", gpu_intervals=frame, steps=steps, phases=window)
+    return judge_tables("dominant-work", gpu_intervals=frame, steps=steps, phases=window)
 
 
 REDUCES = [(54_000, "Compute"), *[(250, "Compute")] * 24]
@@ -40,21 +40,21 @@ REDUCES = [(54_000, "Compute"), *[(250, "Compute")] * 24]
 
 
 def test_one_piece_that_is_out_of_all_proportion_is_a_warning() -> None:
-    [one] = found(frames(*REDUCES, length=60_500), 60_500)
-    assert one.severity == "warning"
-    assert one.lever == "dominant-work"
-    assert one.fact("device_share") == pytest.approx(0.9)
-    assert one.fact("length") == 54 * MS
-    assert one.fact("factor") == pytest.approx(216)
-    assert (one.fact("each"), one.fact("pieces")) == (1, 25)
+    [finding] = judge_work(frames(*REDUCES, length=60_500), 60_500)
+    assert finding.severity == "warning"
+    assert finding.lever == "dominant-work"
+    assert finding.fact("device_share") == pytest.approx(0.9)
+    assert finding.fact("length") == 54 * MS
+    assert finding.fact("factor") == pytest.approx(216)
+    assert (finding.fact("each"), finding.fact("pieces")) == (1, 25)
 
 
 def test_many_pieces_that_take_most_are_a_note() -> None:
     layer = [(150, "Compute"), (1_200, "Compute"), (350, "Compute")]
-    [one] = found(frames(*layer * 26, length=45_000), 45_000)
-    assert one.severity == "note"
-    assert one.fact("each") == 26
-    assert one.fact("device_share") == pytest.approx(1_200 / 1_700)
+    [finding] = judge_work(frames(*layer * 26, length=45_000), 45_000)
+    assert finding.severity == "note"
+    assert finding.fact("each") == 26
+    assert finding.fact("device_share") == pytest.approx(1_200 / 1_700)
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,17 @@ def test_many_pieces_that_take_most_are_a_note() -> None:
 def test_fragments_are_named_where_frames_take_long(
     heaviest: int, length: int, severity: str
 ) -> None:
-    rest = (length - heaviest) // 8
+    rest_length = (length - heaviest) // 8
     frame = frames(
-        (heaviest, "Fragment"), *[(rest, "Vertex"), (rest, "Fragment")] * 4, length=length
+        (heaviest, "Fragment"),
+        *[(rest_length, "Vertex"), (rest_length, "Fragment")] * 4,
+        length=length,
     )
-    [one] = found(frame, length)
-    assert (one.lever, one.severity) == ("dominant-fragments", severity)
-    assert one.fact("channel_share") == pytest.approx((heaviest + 4 * rest) / length, abs=0.01)
+    [finding] = judge_work(frame, length)
+    assert (finding.lever, finding.severity) == ("dominant-fragments", severity)
+    assert finding.fact("channel_share") == pytest.approx(
+        (heaviest + 4 * rest_length) / length, abs=0.01
+    )
 
 
 @pytest.mark.parametrize(
@@ -86,20 +90,20 @@ def test_fragments_are_named_where_frames_take_long(
     ],
 )
 def test_other_loops_are_silent(pieces: list[tuple[int, str]], length: int) -> None:
-    assert not found(frames(*pieces, length=length), length)
+    assert not judge_work(frames(*pieces, length=length), length)
 
 
 def test_a_prompt_that_comes_before_many_tokens_is_no_kernel_to_replace() -> None:
     frame = frames(*[(250, "Compute")] * 20, length=5_000)
     prompts = frame[frame["command_buffer"] % 10 == 1].drop_duplicates("command_buffer")
     long = prompts.assign(duration=100 * MS)
-    assert not found(pd.concat([frame, long]), 5_000)
+    assert not judge_work(pd.concat([frame, long]), 5_000)
 
 
 def errors(channel: str, code: int) -> list[Finding]:
     frame = frames((9_000, channel), length=10_000)
     failed = pd.DataFrame({"time": [100 * MS], "command_buffer": [10], "error": [code]})
-    return judged("command-buffer-errors", gpu_intervals=frame, command_buffer_errors=failed)
+    return judge_tables("command-buffer-errors", gpu_intervals=frame, command_buffer_errors=failed)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +116,6 @@ def errors(channel: str, code: int) -> list[Finding]:
     ],
 )
 def test_copies_that_failed_are_told_by_their_channel(channel: str, code: int, lever: str) -> None:
-    [one] = errors(channel, code)
-    assert one.lever == lever
-    assert one.fact("copies") is (channel == "Blit")
+    [finding] = errors(channel, code)
+    assert finding.lever == lever
+    assert finding.fact("copies") is (channel == "Blit")

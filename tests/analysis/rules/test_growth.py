@@ -16,25 +16,25 @@ from tracekit.analysis.rules import RULES
 GIB = 1 << 30
 
 
-def judge(rule: str, made: Stock, **tables: Any) -> list[Finding]:
-    return list(inject(RULES[rule].judge, given(**{**made.tables(), **tables})))
+def judge(rule: str, stock: Stock, **tables: Any) -> list[Finding]:
+    return list(inject(RULES[rule].judge, given(**{**stock.tables(), **tables})))
 
 
-def loop(works: Sequence[float], host: float = 300, *, ahead: bool = False) -> Stock:
-    made = Stock()
+def loop(works: Sequence[float], host: float = 300, *, runs_ahead: bool = False) -> Stock:
+    stock = Stock()
     for work, factor in zip(works, jitter(len(works), 0.01), strict=True):
-        made.buffer([work * factor / 2] * 2)
-        if ahead:
-            made.run_ahead()
+        stock.buffer([work * factor / 2] * 2)
+        if runs_ahead:
+            stock.run_ahead()
         else:
-            made.wait()
-        made.spend(host)
-    return made
+            stock.wait()
+        stock.spend(host)
+    return stock
 
 
-def levels(made: Stock, sizes: Sequence[float]) -> pd.DataFrame:
+def levels(stock: Stock, sizes: Sequence[float]) -> pd.DataFrame:
     """Let memory have these levels (GiB), in equal parts of the program's time."""
-    part = made.done / len(sizes)
+    part = stock.done / len(sizes)
     rows = [(place * part, part, round(size * GIB)) for place, size in enumerate(sizes)]
     return table("start duration size", *rows, unit=1_000, target=True, pid=4711)
 
@@ -42,21 +42,21 @@ def levels(made: Stock, sizes: Sequence[float]) -> pd.DataFrame:
 LINE = np.linspace(10_000, 20_000, 80).tolist()
 
 
-def growing(made: Stock, **tables: Any) -> list[Finding]:
-    return judge("growing-steps", made, **tables)
+def growing(stock: Stock, **tables: Any) -> list[Finding]:
+    return judge("growing-steps", stock, **tables)
 
 
 @pytest.mark.parametrize("ahead", [True, False])
 def test_a_line_has_its_slope_its_interval_and_where_it_leads(*, ahead: bool) -> None:
-    [found] = growing(loop(LINE, ahead=ahead))
-    assert found.fact("even")
-    assert found.fact("first") == pytest.approx(10e6, rel=0.01)
-    assert found.fact("last") == pytest.approx(20e6, rel=0.01)
-    lower, slope, upper = (found.fact(name) for name in ("lower", "slope", "upper"))
+    [finding] = growing(loop(LINE, runs_ahead=ahead))
+    assert finding.fact("even")
+    assert finding.fact("first") == pytest.approx(10e6, rel=0.01)
+    assert finding.fact("last") == pytest.approx(20e6, rel=0.01)
+    lower, slope, upper = (finding.fact(name) for name in ("lower", "slope", "upper"))
     assert isinstance(lower, float)
     assert lower < 10e6 / 79 < upper  # pyright: ignore[reportOperatorIssue]
     assert slope == pytest.approx(10e6 / 79, rel=0.02)
-    assert found.fact("then") == pytest.approx(30e6, rel=0.02)
+    assert finding.fact("then") == pytest.approx(30e6, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -76,17 +76,17 @@ def test_noise_and_swings_are_no_growth() -> None:
 
 
 def test_what_is_known_of_memory_decides_how_much_it_matters() -> None:
-    made = loop(LINE)
-    rising, level = (levels(made, sizes) for sizes in (np.linspace(4, 8, 80), [4.0] * 80))
-    [joint] = growing(made, allocated_sizes=rising)
-    [alone] = growing(made, allocated_sizes=level)
-    [unknown] = growing(made)
-    assert [each.severity for each in (joint, alone, unknown)] == [
+    stock = loop(LINE)
+    rising, level = (levels(stock, sizes) for sizes in (np.linspace(4, 8, 80), [4.0] * 80))
+    [joint] = growing(stock, allocated_sizes=rising)
+    [alone] = growing(stock, allocated_sizes=level)
+    [unknown] = growing(stock)
+    assert [finding.severity for finding in (joint, alone, unknown)] == [
         Severity.WARNING,
         Severity.NOTE,
         Severity.WARNING,
     ]
-    assert [each.lever for each in (joint, alone, unknown)] == [
+    assert [finding.lever for finding in (joint, alone, unknown)] == [
         "growing-work",
         "growing-input",
         "growing-input",
@@ -96,16 +96,16 @@ def test_what_is_known_of_memory_decides_how_much_it_matters() -> None:
 
 
 def test_a_joint_rise_is_said_once() -> None:
-    made = loop(LINE)
+    stock = loop(LINE)
     for place in range(80):
         cells = {"event": "Allocation", "size": (1 + place) << 20, "type": "Buffer"}
         for more in range(3):
-            made.add("resource_allocations", made.done / 81 * place + more, **cells)
-    rising = levels(made, np.linspace(4, 8, 80).tolist())
-    [found] = growing(made, allocated_sizes=rising)
-    assert (found.fact("allocations"), found.fact("larger")) == (3, True)
+            stock.add("resource_allocations", stock.done / 81 * place + more, **cells)
+    rising = levels(stock, np.linspace(4, 8, 80).tolist())
+    [finding] = growing(stock, allocated_sizes=rising)
+    assert (finding.fact("allocations"), finding.fact("larger")) == (3, True)
     for rule in ("memory-growth", "hot-allocations"):
-        assert not judge(rule, made, allocated_sizes=rising), rule
+        assert not judge(rule, stock, allocated_sizes=rising), rule
     even = loop([10_000] * 80)
     assert judge(
         "memory-growth", even, allocated_sizes=levels(even, np.linspace(4, 8, 80).tolist())
@@ -114,36 +114,42 @@ def test_a_joint_rise_is_said_once() -> None:
 
 def test_a_clock_that_falls_or_another_process_is_no_growth() -> None:
     for part in (0.5, 1.0):
-        made = loop(LINE)
-        at = part * made.done
-        made.add("gpu_performance_states", 0, at, state="Maximum", induced=False, label="")
-        made.add("gpu_performance_states", at, made.done - at, state="Medium", induced=False)
-        assert bool(growing(made)) is (part == 1.0)
-    made = loop(LINE)
+        stock = loop(LINE)
+        fall_time = part * stock.done
+        stock.add("gpu_performance_states", 0, fall_time, state="Maximum", induced=False, label="")
+        stock.add(
+            "gpu_performance_states",
+            fall_time,
+            stock.done - fall_time,
+            state="Medium",
+            induced=False,
+        )
+        assert bool(growing(stock)) is (part == 1.0)
+    stock = loop(LINE)
     cells = {"process": "other", "pid": 9, "target": False, "channel": "Fragment", "label": "x"}
-    made.add("gpu_intervals", made.done / 2, made.done / 2, **cells)
-    assert not growing(made)
+    stock.add("gpu_intervals", stock.done / 2, stock.done / 2, **cells)
+    assert not growing(stock)
 
 
 def test_the_host_that_does_more_is_told_from_the_device() -> None:
-    made = Stock()
+    stock = Stock()
     for place, factor in enumerate(jitter(80, 0.01)):
-        made.buffer([10_000 * factor])
-        made.wait()
-        made.spend(500 + 100 * place)
-    [found] = growing(made)
-    assert (found.lever, found.wording) == ("growing-host", "growing-steps-host")
-    assert found.fact("slope") == pytest.approx(1e5, rel=0.02)
+        stock.buffer([10_000 * factor])
+        stock.wait()
+        stock.spend(500 + 100 * place)
+    [finding] = growing(stock)
+    assert (finding.lever, finding.wording) == ("growing-host", "growing-steps-host")
+    assert finding.fact("slope") == pytest.approx(1e5, rel=0.02)
 
 
 def test_the_name_of_the_work_that_grows_is_known_where_work_has_names() -> None:
-    made = Stock()
+    stock = Stock()
     for work in LINE:
-        made.buffer([5_000, work - 5_000], names=("gemm", "attention"))
-        made.wait()
-    [found] = growing(made)
-    assert str(found.fact("grown")).endswith("attention")
-    assert found.fact("grown_share") == pytest.approx(1, abs=0.01)
+        stock.buffer([5_000, work - 5_000], names=("gemm", "attention"))
+        stock.wait()
+    [finding] = growing(stock)
+    assert str(finding.fact("grown")).endswith("attention")
+    assert finding.fact("grown_share") == pytest.approx(1, abs=0.01)
 
 
 def test_short_loops_are_not_judged() -> None:
@@ -165,8 +171,8 @@ def test_uneven_work_is_named_by_its_kind() -> None:
     }
     for wording, works in wordings.items():
         row = np.asarray(works, float)
-        [found] = uneven((row if row.size == 200 else np.tile(row, 20)).tolist())
-        assert (found.wording, found.severity) == (wording, Severity.NOTE)
+        [finding] = uneven((row if row.size == 200 else np.tile(row, 20)).tolist())
+        assert (finding.wording, finding.severity) == (wording, Severity.NOTE)
     assert not uneven((10_000 * random.lognormal(0, 0.05, 200)).tolist())
     assert not uneven([10_000] * 100 + [20_000] * 100)  # performance-cliff judges it
 
@@ -174,32 +180,38 @@ def test_uneven_work_is_named_by_its_kind() -> None:
 ODD = frozenset({23, 41, 50, 78, 97, 120, 133, 171, 180})
 
 
-def odd_ones(pieces: int, *, beside: bool = False) -> Stock:
+def odd_ones(pieces: int, *, has_neighbour: bool = False) -> Stock:
     """Let a few iterations take four times as long, in so many times as many pieces."""
-    made = Stock()
+    stock = Stock()
     cells = {"process": "WindowServer", "pid": 420, "target": False, "label": "frame"}
     for place, factor in enumerate(jitter(200, 0.02)):
         times = pieces if place in ODD else 1
         work = 10_000 * factor * (4 if place in ODD else 1)
-        made.buffer([work / times] * times)
-        if beside and place in ODD:
-            made.add("gpu_intervals", made.free - 30_000, 30_000, channel="Fragment", **cells)
-        made.wait()
-    return made
+        stock.buffer([work / times] * times)
+        if has_neighbour and place in ODD:
+            stock.add(
+                "gpu_intervals",
+                stock.device_free_time - 30_000,
+                30_000,
+                channel="Fragment",
+                **cells,
+            )
+        stock.wait()
+    return stock
 
 
 def test_a_few_that_do_more_are_other_work_and_a_few_that_take_longer_are_spikes() -> None:
-    other, same = odd_ones(4), odd_ones(1)
-    [found] = judge("uneven-work", other)
-    assert (found.wording, found.fact("few")) == ("uneven-work-few", len(ODD))
-    assert not judge("step-spikes", other)
-    assert not judge("uneven-work", same)
-    [found] = judge("step-spikes", same)
-    assert found.fact("causes") == "the device worked longer for the target"
+    other_work, same_work = odd_ones(4), odd_ones(1)
+    [finding] = judge("uneven-work", other_work)
+    assert (finding.wording, finding.fact("few")) == ("uneven-work-few", len(ODD))
+    assert not judge("step-spikes", other_work)
+    assert not judge("uneven-work", same_work)
+    [finding] = judge("step-spikes", same_work)
+    assert finding.fact("causes") == "the device worked longer for the target"
 
 
 def test_longer_device_time_beside_another_process_is_that_ones() -> None:
     """On whatever channel: in all real recordings of the corpus it is the window server's."""
-    [found] = judge("step-spikes", odd_ones(1, beside=True))
-    assert found.fact("causes") == "other processes used the GPU"
-    assert not judge("uneven-work", odd_ones(4, beside=True))
+    [finding] = judge("step-spikes", odd_ones(1, has_neighbour=True))
+    assert finding.fact("causes") == "other processes used the GPU"
+    assert not judge("uneven-work", odd_ones(4, has_neighbour=True))

@@ -50,13 +50,13 @@ def test_each_is_named_with_its_first_row_and_what_it_makes_unsure(golden: Golde
 
 
 def test_they_are_facts() -> None:
-    [found] = rule((SEVERAL,))
-    assert (found.fact("rows"), found.fact("law"), found.fact("excess")) == (
+    [finding] = rule((SEVERAL,))
+    assert (finding.fact("rows"), finding.fact("law"), finding.fact("excess")) == (
         2,
         "reported-before-commit",
         20_000,
     )
-    assert [(seen.start, seen.end) for seen in found.evidence] == [
+    assert [(evidence.start, evidence.end) for evidence in finding.evidence] == [
         (3 * MS, 3 * MS),
         (4 * MS, 4 * MS),
     ]

@@ -9,7 +9,18 @@ from collections.abc import Mapping
 import pandas as pd
 import pytest
 
-from analysed import M1_MAX, M3_MAX, MS, UNKNOWN, Golden, intervals, judged, model, samples, steady
+from analysed import (
+    M1_MAX,
+    M3_MAX,
+    MS,
+    UNKNOWN,
+    Golden,
+    intervals,
+    judge_tables,
+    model,
+    samples,
+    steady,
+)
 from tracekit.analysis.counters import OTHERS
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.levers import Mechanism
@@ -25,12 +36,12 @@ def judge(
     values: Mapping[str, float],
     gigabytes: Mapping[str, float] | None = None,
     machine: Provenance = M1_MAX,
-    **others: pd.DataFrame,
+    **more_tables: pd.DataFrame,
 ) -> list[Finding]:
     """Judge counters that had these values all the time, in percent and in GB/s."""
     counters = pd.concat([samples(values), samples(gigabytes or {}, percentage=False)])
-    tables = {"gpu_counters": counters, "gpu_intervals": intervals([(0, 20 * MS)]), **others}
-    return judged(rule, provenance=machine, **tables)
+    tables = {"gpu_counters": counters, "gpu_intervals": intervals([(0, 20 * MS)]), **more_tables}
+    return judge_tables(rule, provenance=machine, **tables)
 
 
 def test_the_highest_counter_is_named(golden: Golden) -> None:
@@ -74,7 +85,7 @@ BOUNDS = {
 
 
 def test_at_most_one_thing_bounds_a_run() -> None:
-    for shares, found in (
+    for shares, expected_rules in (
         ((75.0, 30.0, 30.0), ["memory-bound"]),
         ((30.0, 75.0, 30.0), ["compute-bound"]),
         ((30.0, 30.0, 75.0), ["other-limiter"]),
@@ -84,11 +95,11 @@ def test_at_most_one_thing_bounds_a_run() -> None:
         ((75.0, 75.0, 75.0), []),
     ):
         values = dict(zip(BOUNDS.values(), shares, strict=True))
-        assert [rule for rule in BOUNDS if judge(rule, values)] == found, shares
+        assert [rule for rule in BOUNDS if judge(rule, values)] == expected_rules, shares
 
 
 def test_what_the_workload_itself_needs_tells_good_news_from_bad(golden: Golden) -> None:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for rule, values, steps, severity in (
         # 280 MB in each step of 1 ms are 70 % of 400 GB/s.
         ("memory-bound", BY_MEMORY, model(280_000_000), "note"),
@@ -98,9 +109,9 @@ def test_what_the_workload_itself_needs_tells_good_news_from_bad(golden: Golden)
         ("compute-bound", BY_ARITHMETIC, model(10**7), "warning"),
         ("compute-bound", BY_ARITHMETIC, model(10**7, 0), "warning"),
     ):
-        found += judge(rule, values, step_models=steps, **steady(count=20))
-        assert found[-1].severity == severity, steps
-    golden(*found)
+        findings += judge(rule, values, step_models=steps, **steady(count=20))
+        assert findings[-1].severity == severity, steps
+    golden(*findings)
 
 
 OF_OTHERS = (
@@ -111,36 +122,48 @@ OF_OTHERS = (
 
 
 def test_each_other_unit_has_its_candidates(golden: Golden) -> None:
-    beside = {"ALU Limiter": 40.0, "LLC Limiter": 30.0}
-    found = [one for name in OF_OTHERS for one in judge("other-limiter", {name: 88.0, **beside})]
-    golden(*found, *judge("other-limiter", {"MMU Limiter": 88.0, "F16 Utilization": 1.0}))
+    other_counters = {"ALU Limiter": 40.0, "LLC Limiter": 30.0}
+    findings = [
+        finding
+        for name in OF_OTHERS
+        for finding in judge("other-limiter", {name: 88.0, **other_counters})
+    ]
+    golden(*findings, *judge("other-limiter", {"MMU Limiter": 88.0, "F16 Utilization": 1.0}))
     for group in OTHERS:
         assert Mechanism(f"other-limiter-{group.replace(' ', '-')}"), group
 
 
 def test_low_occupancy_is_found_whatever_the_chip_calls_it(golden: Golden) -> None:
-    beside = {"ALU Limiter": 90.0, "F32 Utilization": 43.0}
+    other_counters = {"ALU Limiter": 90.0, "F32 Utilization": 43.0}
     names = "Kernel Occupancy", "Compute Occupancy"
-    golden(*(one for name in names for one in judge("low-occupancy", {name: 17.5, **beside})))
+    golden(
+        *(
+            finding
+            for name in names
+            for finding in judge("low-occupancy", {name: 17.5, **other_counters})
+        )
+    )
     near = {"GPU Bandwidth": 310.0}
     assert not judge("low-occupancy", {names[0]: 20.0}, near, M3_MAX)
     assert judge("low-occupancy", {names[0]: 20.0}, near, UNKNOWN)
 
 
 def test_kernels_are_distinguished_where_the_trace_names_them() -> None:
-    low = samples({"Kernel Occupancy": 10.0}, every=2 * MS)
-    high = samples({"Kernel Occupancy": 40.0}, every=2 * MS, start=MS)
-    both = pd.concat([low, high], ignore_index=True)
+    low_samples = samples({"Kernel Occupancy": 10.0}, period=2 * MS)
+    high_samples = samples({"Kernel Occupancy": 40.0}, period=2 * MS, start=MS)
+    all_samples = pd.concat([low_samples, high_samples], ignore_index=True)
     names = ["paged_decode", "Gather"] * 20
-    for labels, first, kernels in (
+    for labels, first_length, kernels in (
         (names, 1, "“paged_decode” 10.0 %, “Gather” 40.0 %"),
         (names, 40, ""),  # beside all others
         ([f"Compute Command {n}" for n in range(40)], 1, ""),
     ):
-        work = intervals([(0, first * MS), *((number * MS, MS) for number in range(1, 40))])
-        named = work.assign(label=labels)
-        [finding] = judged("low-occupancy", gpu_counters=both, gpu_intervals=named)
-        assert finding.fact("kernels") == kernels, (labels, first)
+        work = intervals([(0, first_length * MS), *((number * MS, MS) for number in range(1, 40))])
+        labelled_work = work.assign(label=labels)
+        [finding] = judge_tables(
+            "low-occupancy", gpu_counters=all_samples, gpu_intervals=labelled_work
+        )
+        assert finding.fact("kernels") == kernels, (labels, first_length)
 
 
 def test_without_its_counters_a_rule_abstains() -> None:
@@ -162,16 +185,16 @@ def steps_of(
     rule: str,
     moved: int,
     flops: int | None = None,
-    ran: int = MS // 2,
+    busy_time: int = MS // 2,
     limits: dict[str, float] | None = None,
     labels: tuple[str, ...] = ("paged",),
-    **others: pd.DataFrame,
+    **more_tables: pd.DataFrame,
 ) -> list[Finding]:
     """Judge ten steps of 1 ms, in each of which the GPU runs for so long, by half of the time."""
-    work = intervals([(number * MS // 2, ran // 2) for number in range(20)])
+    work = intervals([(number * MS // 2, busy_time // 2) for number in range(20)])
     work["label"] = pd.array([labels[n % len(labels)] for n in range(20)], dtype="string")
-    tables = {"gpu_intervals": work, "step_models": model(moved, flops), **steady(), **others}
-    return judged(rule, limits, provenance=M1_MAX, **tables)
+    tables = {"gpu_intervals": work, "step_models": model(moved, flops), **steady(), **more_tables}
+    return judge_tables(rule, limits, provenance=M1_MAX, **tables)
 
 
 def test_the_saving_is_the_time_above_what_can_be_had(golden: Golden) -> None:
@@ -180,26 +203,26 @@ def test_the_saving_is_the_time_above_what_can_be_had(golden: Golden) -> None:
     golden(*steps_of(DISTANCE, 40_000_000), *gathers)
     work = intervals([(number * MS // 2, MS // 4) for number in range(20)])
     work = work.assign(label=["paged_decode", "Gather"] * 10)
-    beside = pd.concat([work, work[1::2]], ignore_index=True)
-    [twice] = steps_of(DISTANCE, 40_000_000, gpu_intervals=beside)
+    overlapping_work = pd.concat([work, work[1::2]], ignore_index=True)
+    [twice] = steps_of(DISTANCE, 40_000_000, gpu_intervals=overlapping_work)
     assert twice.saving == gathers[0].saving
     assert steps_of(DISTANCE, 120_000_000, limits={"limit": 0.7})
 
 
 def test_more_than_memory_delivers_is_an_error(golden: Golden) -> None:
-    little = steps_of(RESIDENT, 6_000_000, ran=20_000)  # 300 GB/s
+    little = steps_of(RESIDENT, 6_000_000, busy_time=20_000)  # 300 GB/s
     golden(*steps_of(RESIDENT, 300_000_000), *little)
 
 
 def test_other_steps_pass() -> None:
-    for rule, moved, flops, ran in (
+    for rule, moved, flops, busy_time in (
         (DISTANCE, 101_000_000, None, MS // 2),  # half of the bandwidth
         (DISTANCE, 10_000_000, 300_000_000, MS // 2),  # bound by arithmetic
         (RESIDENT, 205_000_000, None, MS // 2),  # within the error of the clock
         (RESIDENT, 6_000_000, None, 200_000),  # little and slow
         (RESIDENT, 67_000_000, None, 240_000),  # much and fast
     ):
-        assert not steps_of(rule, moved, flops, ran)
+        assert not steps_of(rule, moved, flops, busy_time)
 
 
 SERVED = {"requests": pd.DataFrame({"time": [MS], "request": [1]})}
@@ -208,7 +231,7 @@ LOST = "does not show all of their work"
 
 
 def test_what_cannot_be_judged_says_why() -> None:
-    for rule, moved, flops, others, reason in (
+    for rule, moved, flops, more_tables, reason in (
         (DISTANCE, 210_000_000, None, {}, "cache-resident"),
         (DISTANCE, 10_000_000, 0, {}, "how many operations a step takes"),
         (DISTANCE, 40_000_000, None, SERVED, "some prefill prompts"),
@@ -216,4 +239,4 @@ def test_what_cannot_be_judged_says_why() -> None:
         (RESIDENT, 100_000_000, None, CUT, LOST),
     ):
         with pytest.raises(Unavailable, match=reason):
-            steps_of(rule, moved, flops, **others)
+            steps_of(rule, moved, flops, **more_tables)

@@ -16,7 +16,7 @@ from analysed import (
     Golden,
     given,
     intervals,
-    judged,
+    judge_tables,
     phases,
     row_of_steps,
     table,
@@ -32,20 +32,20 @@ from tracekit.analysis.wording import put_into_words
 def judge(
     rule: str,
     times: list[int],
-    beside: pd.DataFrame = NO_HAPPENINGS,
+    events: pd.DataFrame = NO_HAPPENINGS,
     variants: Sequence[str] = ("",),
     **limits: float,
 ) -> list[Finding]:
-    known = {"iterations": row_of_steps(times, variants), "happenings": beside}
-    return [put_into_words(one) for one in inject(RULES[rule].judge, known, limits)]
+    tables = {"iterations": row_of_steps(times, variants), "happenings": events}
+    return [put_into_words(finding) for finding in inject(RULES[rule].judge, tables, limits)]
 
 
-def spikes(times: list[int], *beside: Any, **limits: float) -> list[Finding]:
-    return judge("step-spikes", times, *beside, **limits)
+def spikes(times: list[int], *events: Any, **limits: float) -> list[Finding]:
+    return judge("step-spikes", times, *events, **limits)
 
 
-def cadence(times: list[int], *beside: Any) -> list[Finding]:
-    return judge("irregular-cadence", times, *beside)
+def cadence(times: list[int], *events: Any) -> list[Finding]:
+    return judge("irregular-cadence", times, *events)
 
 
 def with_spikes(*places: int, times: int = 5, number: int = 100) -> list[int]:
@@ -60,13 +60,13 @@ def noisy(spread: float, number: int = 400, seed: int = 5) -> list[int]:
 def test_what_spikes_take_beyond_their_neighbours_is_the_saving(golden: Golden) -> None:
     # The cause stands at each spike, and compiles are not saved twice.
     compiled = table("start duration", (305, 30), target=True)
-    beside = happenings(None, compiled, None, None, None, None, None, None)
-    golden(*spikes(with_spikes(30, 60)), *spikes(with_spikes(30, 60), beside))
+    compile_events = happenings(None, compiled, None, None, None, None, None, None)
+    golden(*spikes(with_spikes(30, 60)), *spikes(with_spikes(30, 60), compile_events))
 
 
 def test_what_lasts_longest_is_shown_first_with_its_note() -> None:
-    shown = longest("steps", np.array([0, 10, 30]), np.array([5, 30, 35]), ("a", "b", "c"))
-    assert [(one.start, one.note) for one in shown] == [(10, "b"), (0, "a"), (30, "c")]
+    longest_rows = longest("steps", np.array([0, 10, 30]), np.array([5, 30, 35]), ("a", "b", "c"))
+    assert [(row.start, row.note) for row in longest_rows] == [(10, "b"), (0, "a"), (30, "c")]
 
 
 def test_there_are_no_spikes_where_no_few_steps_stand_out_and_thresholds_can_be_set() -> None:
@@ -80,9 +80,9 @@ def test_there_are_no_spikes_where_no_few_steps_stand_out_and_thresholds_can_be_
         *(noisy(spread, 500, 11) for spread in (0.02, 0.1, 0.3)),
     ):
         assert not spikes(times)
-    once = with_spikes(30, number=1_000)
-    assert spikes(once, limit=0.001)
-    assert not spikes(once, limit=0.001, least_excess=5.0)
+    one_spike = with_spikes(30, number=1_000)
+    assert spikes(one_spike, limit=0.001)
+    assert not spikes(one_spike, limit=0.001, least_excess=5.0)
 
 
 def test_each_variant_is_judged_by_itself() -> None:
@@ -99,17 +99,24 @@ def test_two_speeds_are_found_and_what_the_slow_one_costs(golden: Golden) -> Non
     logged = pd.DataFrame({"start": slow, "duration": 3 * MS, "name": "log"})
     compiled = logged.assign(name="compile")
     explained = [
-        happenings(None, None, None, None, None, each, None, None) for each in (logged, compiled)
+        happenings(None, None, None, None, None, spans, None, None) for spans in (logged, compiled)
     ]
-    golden(*cadence(turns), *(one for beside in explained for one in cadence(turns, beside)))
+    golden(
+        *cadence(turns),
+        *(
+            explained_finding
+            for events in explained
+            for explained_finding in cadence(turns, events)
+        ),
+    )
     # They need not take turns evenly.
     assert not cadence([10 * MS] * 4 + [20 * MS] + [10 * MS] * 45)
-    [found] = cadence(([10 * MS] * 4 + [20 * MS]) * 10 + [10 * MS])
-    assert "20.0 % are slow" in found.message
+    [finding] = cadence(([10 * MS] * 4 + [20 * MS]) * 10 + [10 * MS])
+    assert "20.0 % are slow" in finding.message
     turns = [10 * MS, 15 * MS] * 40  # 50 times the hundredth of a step that no clock is better than
-    for least, words in ((50.0, "swing between two speeds"), (50.01, "come unevenly")):
-        [found] = judge("irregular-cadence", turns, least_separation=least)
-        assert words in found.message
+    for separation, words in ((50.0, "swing between two speeds"), (50.01, "come unevenly")):
+        [finding] = judge("irregular-cadence", turns, least_separation=separation)
+        assert words in finding.message
 
 
 def test_broad_noise_is_uneven_usual_noise_is_even_and_few_steps_must_differ_more() -> None:
@@ -135,20 +142,20 @@ def test_a_cadence_with_one_change_a_drift_outliers_or_a_small_swing_is_even() -
 
 def loop(works: Sequence[float], names: Sequence[str] = (), more: int = 0) -> Stock:
     """Let an iteration have two encoders of so much work; from half of them on, some more."""
-    made = Stock()
+    stock = Stock()
     for place, (work, factor) in enumerate(zip(works, jitter(len(works), 0.01), strict=True)):
         late = place >= len(works) // 2
         name = names[late] if names else ""
         pieces = [work * factor] * (2 + more * late)
-        made.buffer(pieces, names=[name] if name else ())
-        made.run_ahead()
-        made.spend(100)
-    return made
+        stock.buffer(pieces, names=[name] if name else ())
+        stock.run_ahead()
+        stock.spend(100)
+    return stock
 
 
-def cliff(made: Stock, **tables: pd.DataFrame) -> list[Finding]:
-    known = given(**{**made.tables(), **tables})
-    return list(inject(RULES["performance-cliff"].judge, known))
+def cliff(stock: Stock, **tables: pd.DataFrame) -> list[Finding]:
+    given_tables = given(**{**stock.tables(), **tables})
+    return list(inject(RULES["performance-cliff"].judge, given_tables))
 
 
 RISES = [2_000] * 30 + [3_000] * 30
@@ -156,8 +163,8 @@ RISES = [2_000] * 30 + [3_000] * 30
 
 def test_a_level_that_rises_at_once_and_stays_is_a_note(golden: Golden) -> None:
     # Work runs an iteration after it was handed over; 30 iterations take 2 ms longer.
-    others = cliff(loop(RISES, ["affine_qmv_fast", "affine_qmm_t"]))
-    golden(*others, *cliff(loop(RISES, ["gemm", "gemm"])), *cliff(loop(RISES)))
+    kernel_findings = cliff(loop(RISES, ["affine_qmv_fast", "affine_qmm_t"]))
+    golden(*kernel_findings, *cliff(loop(RISES, ["gemm", "gemm"])), *cliff(loop(RISES)))
 
 
 def test_drifts_and_turns_are_no_cliff() -> None:
@@ -174,112 +181,120 @@ def test_drifts_and_turns_are_no_cliff() -> None:
 
 @pytest.mark.parametrize(("more", "number"), [(2, 1), (3, 0)])
 def test_far_more_pieces_are_other_work(more: int, number: int) -> None:
-    made = loop([2_000] * 60, more=more)
-    begins = pd.Series([row["start"] for row in made.rows["submissions"]])
+    stock = loop([2_000] * 60, more=more)
+    begins = pd.Series([row["start"] for row in stock.rows["submissions"]])
     steps = pd.DataFrame({"start": begins, "duration": begins.diff().shift(-1).fillna(4e6)})
     steps = steps.astype({"duration": "Int64"}).assign(phase="steady", variant="", tokens=1)
-    window = table("name start duration", ("steady", begins[0], made.done * 1e3), unit=1)
-    assert len(cliff(made, steps=steps, phases=window)) == number
+    window = table("name start duration", ("steady", begins[0], stock.done * 1e3), unit=1)
+    assert len(cliff(stock, steps=steps, phases=window)) == number
 
 
 def test_a_lower_clock_or_another_process_explains_a_rise() -> None:
-    made = loop(RISES)
-    half = made.done / 2
-    made.add("gpu_performance_states", 0, half, state="Maximum", induced=True)
-    made.add("gpu_performance_states", half, half, state="Medium", induced=True)
-    assert not cliff(made)
-    made = loop(RISES)
+    stock = loop(RISES)
+    half = stock.done / 2
+    stock.add("gpu_performance_states", 0, half, state="Maximum", induced=True)
+    stock.add("gpu_performance_states", half, half, state="Medium", induced=True)
+    assert not cliff(stock)
+    stock = loop(RISES)
     cells = {"process": "other", "pid": 9, "target": False, "channel": "Fragment", "label": "x"}
-    made.add("gpu_intervals", half, half / 2, **cells)
-    assert not cliff(made)
-    made.add("gpu_intervals", 0, half / 2, **cells)  # as much before it
-    assert cliff(made)
+    stock.add("gpu_intervals", half, half / 2, **cells)
+    assert not cliff(stock)
+    stock.add("gpu_intervals", 0, half / 2, **cells)  # as much before it
+    assert cliff(stock)
 
 
-def waiting(made: Stock) -> Stock:
+def waiting(stock: Stock) -> Stock:
     for _ in range(20):
-        made.buffer([2_000])
-        made.wait()
-        made.spend(500)
-    return made
+        stock.buffer([2_000])
+        stock.wait()
+        stock.spend(500)
+    return stock
 
 
-def notes(made: Stock) -> list[Finding]:
-    found = list(inject(RULES["left-out-time"].judge, given(**made.tables())))
-    assert all(one.severity is Severity.NOTE for one in found)
-    return found
+def notes(stock: Stock) -> list[Finding]:
+    findings = list(inject(RULES["left-out-time"].judge, given(**stock.tables())))
+    assert all(finding.severity is Severity.NOTE for finding in findings)
+    return findings
 
 
-def allocating(gibibytes: int, spent: float) -> Stock:
-    made = Stock()
+def allocating(gibibytes: int, host_time: float) -> Stock:
+    stock = Stock()
     cells = {"event": "Allocation", "size": gibibytes << 30, "type": "Buffer"}
-    made.add("resource_allocations", made.now, **cells)
-    made.spend(spent)
-    return made
+    stock.add("resource_allocations", stock.host_time, **cells)
+    stock.spend(host_time)
+    return stock
 
 
 def test_the_load_before_a_loop_and_long_pauses_are_left_out(golden: Golden) -> None:
     assert not notes(waiting(Stock()))
     # What the first iteration allocates before it encodes is no load.
-    assert not notes(waiting(allocating(9, spent=500)))
-    made = Stock()
-    made.add("compiler_activity", made.now, 200_000, compiler="x", program="Compute")
-    made.spend(200_000)
-    made.rows |= allocating(3, spent=0).rows
-    made.add("resource_allocations", made.now, event="Deallocation", size=1 << 40, type="Buffer")
+    assert not notes(waiting(allocating(9, host_time=500)))
+    stock = Stock()
+    stock.add("compiler_activity", stock.host_time, 200_000, compiler="x", program="Compute")
+    stock.spend(200_000)
+    stock.rows |= allocating(3, host_time=0).rows
+    stock.add(
+        "resource_allocations", stock.host_time, event="Deallocation", size=1 << 40, type="Buffer"
+    )
     label = "Wire  3.00 GiB   System Memory"
-    made.add("driver_events", made.now, 90_000, event="Wire Memory", label=label)
-    made.buffer([40_000])
-    made.wait()
-    made.spend(100_000)
-    loaded = notes(waiting(made))
+    stock.add("driver_events", stock.host_time, 90_000, event="Wire Memory", label=label)
+    stock.buffer([40_000])
+    stock.wait()
+    stock.spend(100_000)
+    loaded = notes(waiting(stock))
     # A pause counts from a quarter of a second on.
     paused: list[Finding] = []
     for pause, number in ((240_000, 0), (350_000, 1)):
-        made = waiting(Stock())
-        made.spend(pause)
-        paused += notes(waiting(made))
+        stock = waiting(Stock())
+        stock.spend(pause)
+        paused += notes(waiting(stock))
         assert len(paused) == number
-    golden(*notes(waiting(allocating(9, spent=1_500))), *loaded, *paused)
+    golden(*notes(waiting(allocating(9, host_time=1_500))), *loaded, *paused)
 
 
 def test_a_pause_in_which_the_program_ran_is_no_pause() -> None:
-    for own in (True, False):
-        made = waiting(Stock())
-        for at in range(0, 400_000, 1_000):
-            made.add("cpu_profile", made.now + at, weight=1_000_000, leaf="collect", target=own)
-        made.spend(400_000)
-        assert bool(notes(waiting(made))) != own
+    for is_target in (True, False):
+        stock = waiting(Stock())
+        for time in range(0, 400_000, 1_000):
+            stock.add(
+                "cpu_profile",
+                stock.host_time + time,
+                weight=1_000_000,
+                leaf="collect",
+                target=is_target,
+            )
+        stock.spend(400_000)
+        assert bool(notes(waiting(stock))) != is_target
 
 
 def test_steps_of_a_workload_say_what_belongs_to_them_and_without_a_loop_it_abstains() -> None:
     steps = row_of_steps([1_000] * 9)
-    assert not judged("left-out-time", gpu_intervals=intervals([(0, 9_000)]), steps=steps)
+    assert not judge_tables("left-out-time", gpu_intervals=intervals([(0, 9_000)]), steps=steps)
     sent = frame([{"start": 0, "duration": 1, "target": True, "command_buffer": 5}])
     with pytest.raises(Unavailable, match="no repeating structure"):
-        judged("left-out-time", gpu_intervals=intervals([(0, 5)]), submissions=sent)
+        judge_tables("left-out-time", gpu_intervals=intervals([(0, 5)]), submissions=sent)
 
 
 Spans = list[tuple[str, int, int]]
 Asked = list[tuple[int, int | None, int | None]]
-DECODES: Spans = [("decode", at, 5) for at in (20, 25, 60, 65, 70, 75, 80, 85, 90, 95)]
+DECODES: Spans = [("decode", time, 5) for time in (20, 25, 60, 65, 70, 75, 80, 85, 90, 95)]
 ASKED: Asked = [(0, 20, 100)]
 
 
-def prefilled(spans: Spans, asked: Asked = ASKED, **limits: float) -> list[Finding]:
+def judge_prefills(spans: Spans, request_times: Asked = ASKED, **limits: float) -> list[Finding]:
     """Judge spans and requests of (start, first token, last token); times in ms."""
-    requests = table("start first_token last_token", *asked)
+    requests = table("start first_token last_token", *request_times)
     tables = {"spans": table("name start duration", *spans), "requests": requests}
-    return judged("serial-prefill", limits, phases=phases(0, 100 * MS), **tables)
+    return judge_tables("serial-prefill", limits, phases=phases(0, 100 * MS), **tables)
 
 
 def test_a_prompt_that_stops_the_others_is_found(golden: Golden) -> None:
     spans = [("prefill", 5, 15), *DECODES, ("prefill", 30, 30)]
-    golden(*prefilled(spans, [*ASKED, (10, None, None)]))  # 30 of the 80 ms from 20 on
+    golden(*judge_prefills(spans, [*ASKED, (10, None, None)]))  # 30 of the 80 ms from 20 on
 
 
 def test_a_prompt_alone_beside_decodes_or_in_short_pieces_stops_nobody() -> None:
-    for prefills, limits, found in (
+    for prefills, limits, is_found in (
         ([("prefill", 5, 15)], {}, False),  # alone
         ([("prefill", 60, 30)], {}, False),  # beside decodes
         ([("prefill", 30, 10), ("prefill", 45, 10)], {}, False),  # in short pieces
@@ -287,8 +302,8 @@ def test_a_prompt_alone_beside_decodes_or_in_short_pieces_stops_nobody() -> None
         ([("prefill", 30, 9), ("prefill", 45, 9)], {"stall": 1.0}, True),
         ([("prefill", 30, 9), ("prefill", 45, 9)], {"stall": 1.0, "limit": 0.5}, False),
     ):
-        assert bool(prefilled([*DECODES, *prefills], **limits)) == found
+        assert bool(judge_prefills([*DECODES, *prefills], **limits)) == is_found
     with pytest.raises(Unavailable, match="named prefill and decode"):
-        prefilled([("allocate", 0, 5)])
+        judge_prefills([("allocate", 0, 5)])
     with pytest.raises(Unavailable, match="more than one token"):
-        prefilled([("prefill", 5, 15), *DECODES], [(0, 20, 20), (5, None, None)])
+        judge_prefills([("prefill", 5, 15), *DECODES], [(0, 20, 20), (5, None, None)])

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysed import MS, SECOND, Golden, intervals, judged, phases, row_of_steps, table
+from analysed import MS, SECOND, Golden, intervals, judge_tables, phases, row_of_steps, table
 from stock import WIRE
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
@@ -23,15 +23,15 @@ MIB = 1 << 20
 WINDOW = Window(0, 8_000, "the steady window")
 
 
-def allocated(*sizes: int, own: bool = True) -> pd.DataFrame:
+def make_allocated_sizes(*sizes: int, is_target: bool = True) -> pd.DataFrame:
     """Make `allocated_sizes` of a second each, in MiB."""
-    rows = [(at, size * MIB) for at, size in enumerate(sizes)]
-    return table("start size", *rows, unit=SECOND, duration=1, pid=4711, target=own)
+    rows = [(second, size * MIB) for second, size in enumerate(sizes)]
+    return table("start size", *rows, unit=SECOND, duration=1, pid=4711, target=is_target)
 
 
-def held(*sizes: int, source: str = "workload") -> pd.DataFrame:
+def make_held_gauges(*sizes: int, source: str = "workload") -> pd.DataFrame:
     """Make `gauges` of what a workload says that it keeps, each second, in MiB."""
-    rows = [(at, float(size * MIB)) for at, size in enumerate(sizes)]
+    rows = [(second, float(size * MIB)) for second, size in enumerate(sizes)]
     return table("time value", *rows, unit=SECOND, name="bytes_held", source=source)
 
 
@@ -39,7 +39,7 @@ def steps(tokens: int) -> pd.DataFrame:
     return row_of_steps([SECOND // 2] * 14).assign(tokens=tokens)
 
 
-GROWING = allocated(100, 120, 140, 160, 180, 200, 220, 240)
+GROWING = make_allocated_sizes(100, 120, 140, 160, 180, 200, 220, 240)
 SAMPLES = GROWING.rename(columns={"start": "time", "size": "memory"})
 
 
@@ -47,13 +47,15 @@ def judge(sizes: pd.DataFrame | None, memory: int | None = None, **tables: Any) 
     """Judge a loop of eight seconds on a machine with so many MiB."""
     window = {"gpu_intervals": intervals([(0, 8 * SECOND)]), "phases": phases(0, 8 * SECOND)}
     machine = Provenance(machine={} if memory is None else {"memory": memory * MIB})
-    return judged("memory-growth", provenance=machine, allocated_sizes=sizes, **window, **tables)
+    return judge_tables(
+        "memory-growth", provenance=machine, allocated_sizes=sizes, **window, **tables
+    )
 
 
 def test_growth_is_reported_by_second_step_and_token(golden: Golden) -> None:
     all_known, no_tokens = judge(GROWING, 480, steps=steps(2)), judge(GROWING, steps=steps(0))
     # 50 MiB of what grew the workload keeps, as it says.
-    partly = judge(GROWING, gauges=held(10, 10, 10, 10, 10, 10, 10, 60))
+    partly = judge(GROWING, gauges=make_held_gauges(10, 10, 10, 10, 10, 10, 10, 60))
     golden(*all_known, *no_tokens, *partly)
 
 
@@ -64,88 +66,97 @@ def test_what_does_not_rise_from_part_to_part_by_32_mebibytes_and_a_twentieth_is
         (100, 180, 120, 160, 105, 175, 130, 165),  # level noise
         (240, 220, 200, 180, 160, 140, 120, 100),
     ):
-        assert not judge(allocated(*sizes)), sizes
-    for first, last, number in ((100, 132, 0), (100, 133, 1), (1_000, 1_050, 0), (1_000, 1_051, 1)):
-        line = np.linspace(first, last, 8).round().astype(int).tolist()
-        assert len(judge(allocated(*line))) == number, last
+        assert not judge(make_allocated_sizes(*sizes)), sizes
+    for first_size, last_size, number in (
+        (100, 132, 0),
+        (100, 133, 1),
+        (1_000, 1_050, 0),
+        (1_000, 1_051, 1),
+    ):
+        line = np.linspace(first_size, last_size, 8).round().astype(int).tolist()
+        assert len(judge(make_allocated_sizes(*line))) == number, last_size
 
 
 def test_a_cache_that_grows_as_it_says_is_passed_and_resident_memory_serves_last() -> None:
-    kept = held(10, 30, 50, 70, 90, 110, 130, 150)[::-1]
-    assert not judge(GROWING, gauges=kept)
-    assert len(judge(GROWING, gauges=kept.assign(source="macmon"))) == 1
+    kept_gauges = make_held_gauges(10, 30, 50, 70, 90, 110, 130, 150)[::-1]
+    assert not judge(GROWING, gauges=kept_gauges)
+    assert len(judge(GROWING, gauges=kept_gauges.assign(source="macmon"))) == 1
     resident, of_the_gpu = "resident memory", "memory of the GPU"
-    others = allocated(5, own=False)
-    for sizes, words in ((None, resident), (others, resident), (GROWING, of_the_gpu)):
+    other_sizes = make_allocated_sizes(5, is_target=False)
+    for sizes, words in ((None, resident), (other_sizes, resident), (GROWING, of_the_gpu)):
         [finding] = judge(sizes, process_samples=SAMPLES)
         assert words in str(finding.fact("what")), sizes
     for sizes, reason in (
         (None, "neither allocated sizes"),
-        (allocated(1, 2), "too short for its samples"),
-        (allocated(5, own=False), r"none of the \d rows"),
+        (make_allocated_sizes(1, 2), "too short for its samples"),
+        (make_allocated_sizes(5, is_target=False), r"none of the \d rows"),
     ):
         with pytest.raises(Unavailable, match=reason):
             judge(sizes)
 
 
-def sampled(sizes: Sequence[float] | np.ndarray) -> MemoryLevels:
+def make_levels(sizes: Sequence[float] | np.ndarray) -> MemoryLevels:
     times = np.linspace(0, 7_999, len(sizes)).astype(np.int64)
-    held = np.array(sizes).astype(np.int64)
-    return MemoryLevels("process_samples", "resident memory", times, times + 1, held)
+    levels = np.array(sizes).astype(np.int64)
+    return MemoryLevels("process_samples", "resident memory", times, times + 1, levels)
 
 
-def of(sizes: np.ndarray) -> Trend:
-    return trend([sampled(sizes)], WINDOW)
+def find_trend(sizes: np.ndarray) -> Trend:
+    return trend([make_levels(sizes)], WINDOW)
 
 
 def test_lines_grow_by_their_slope_and_saw_teeth_do_not() -> None:
     line = np.linspace(1_000, 9_000, 801)
-    assert of(line).rate == pytest.approx(1.0, rel=0.01)
-    assert of(line).grown == pytest.approx(7_000, rel=0.01)
+    assert find_trend(line).rate == pytest.approx(1.0, rel=0.01)
+    assert find_trend(line).grown == pytest.approx(7_000, rel=0.01)
     noise = np.random.default_rng(1).integers(0, 300, 801)
     stairs = np.linspace(0, 8, 801).astype(int) * 1_000
-    assert all(of(sizes).rising for sizes in (line, line + noise, stairs))
+    assert all(find_trend(sizes).rising for sizes in (line, line + noise, stairs))
     for teeth in (2, 2.5, 3, 3.7, 5, 8, 13, 40.3):
         for phase in (0.0, 0.3, 0.9):
-            at = np.linspace(0, teeth, 801) + phase
-            assert not of(1_000 * MIB + (at % 1.0) * 100 * MIB).rising, teeth
+            positions = np.linspace(0, teeth, 801) + phase
+            assert not find_trend(1_000 * MIB + (positions % 1.0) * 100 * MIB).rising, teeth
     for seed in range(20):
         level = np.random.default_rng(seed).normal(1_000, 100, 801)
-        assert not of(level).rising, f"noise of seed {seed}"
+        assert not find_trend(level).rising, f"noise of seed {seed}"
     for place in (0.1, 0.5, 0.9):
-        assert not of(np.where(np.linspace(0, 1, 801) < place, 1_000, 9_000)).rising, place
-    assert not of(np.minimum(np.linspace(0, 8, 801), 2.5)).rising
-    found = trend([sampled(np.full(80, 10)), sampled(np.linspace(0, 80, 81))], WINDOW)
-    assert (found.floors[0], found.floors[-1]) == (10, 81)
+        assert not find_trend(np.where(np.linspace(0, 1, 801) < place, 1_000, 9_000)).rising, place
+    assert not find_trend(np.minimum(np.linspace(0, 8, 801), 2.5)).rising
+    joint_trend = trend([make_levels(np.full(80, 10)), make_levels(np.linspace(0, 80, 81))], WINDOW)
+    assert (joint_trend.floors[0], joint_trend.floors[-1]) == (10, 81)
     bounds = np.array([[0, 9_000], [4_000, 100]])
-    known = MemoryLevels(
+    memory_levels = MemoryLevels(
         "allocated_sizes", "memory", bounds[:, 0], bounds.sum(axis=1), np.array([5, 3])
     )
-    assert trend([known], WINDOW).floors.tolist() == [5, 5, 5, 5, 3, 5, 5, 5]
+    assert trend([memory_levels], WINDOW).floors.tolist() == [5, 5, 5, 5, 3, 5, 5, 5]
 
 
 def resources(count: int, **cells: object) -> pd.DataFrame:
     """Make resources of so many, …, 2, 1 KiB in a second, half of them with a label."""
-    rows = [(SECOND + round(SECOND * at / count), 1024 * (count - at)) for at in range(count)]
+    rows = [
+        (SECOND + round(SECOND * index / count), 1024 * (count - index)) for index in range(count)
+    ]
     labels = ["scores"] * (count // 2) + [None] * (count - count // 2)
-    made = table("time size", *rows, unit=1, event="Allocation", type="Buffer", target=True)
-    return made.assign(label=pd.array(labels, dtype="string"), **cells)
+    frame = table("time size", *rows, unit=1, event="Allocation", type="Buffer", target=True)
+    return frame.assign(label=pd.array(labels, dtype="string"), **cells)
 
 
-def hot(made: pd.DataFrame, **tables: pd.DataFrame) -> list[Finding]:
+def hot(allocations: pd.DataFrame, **tables: pd.DataFrame) -> list[Finding]:
     """Judge resources beside work of the second second."""
     work = intervals([(SECOND, SECOND)])
-    return judged("hot-allocations", gpu_intervals=work, resource_allocations=made, **tables)
+    return judge_tables(
+        "hot-allocations", gpu_intervals=work, resource_allocations=allocations, **tables
+    )
 
 
 def test_allocations_of_each_step_are_reported(golden: Golden) -> None:
     steps = row_of_steps([250 * MS] * 4)
     steps["start"] += SECOND
     wiring = table("start duration", (1_000, 10), (1_005, 15), (3_000, 1), event="Wire Memory")
-    known = {"steps": steps, "driver_events": wiring.assign(target=True)}
-    golden(*hot(resources(8), **known), *hot(resources(50)))  # without steps seconds count
-    assert hot(resources(6, size=pd.array([None] * 6, "Int64")), **known)
-    assert not hot(resources(5), **known)
+    tables = {"steps": steps, "driver_events": wiring.assign(target=True)}
+    golden(*hot(resources(8), **tables), *hot(resources(50)))  # without steps seconds count
+    assert hot(resources(6, size=pd.array([None] * 6, "Int64")), **tables)
+    assert not hot(resources(5), **tables)
     assert not hot(resources(49))
 
 
@@ -160,51 +171,61 @@ def test_a_pool_that_fills_at_the_beginning_others_and_what_lies_outside_are_pas
         hot(resources(9, event="Birth"))
 
 
-def wiring(*at: int, size: str = "96.00") -> pd.DataFrame:
+def wiring(*starts: int, size: str = "96.00") -> pd.DataFrame:
     """Wire 96 MiB for 5 ms at each of these ms."""
     label = WIRE.format(size=size) if size else ""
     cells = {"event": "Wire Memory", "target": True, "label": label}
-    return table("start", *((start,) for start in at), duration=5, **cells)
+    return table("start", *((start,) for start in starts), duration=5, **cells)
 
 
 def allocating(*sizes: int) -> pd.DataFrame:
-    rows = [(at * 100, size * MIB) for at, size in enumerate(sizes)]
+    rows = [(index * 100, size * MIB) for index, size in enumerate(sizes)]
     return table("time size", *rows, event="Allocation", target=True, label="", type="Buffer")
 
 
 EACH = range(0, 800, 100)
 
 
-def lost(events: pd.DataFrame, made: pd.DataFrame | None, **tables: Any) -> list[Finding]:
+def judge_residency(
+    events: pd.DataFrame, allocations: pd.DataFrame | None, **tables: Any
+) -> list[Finding]:
     """Judge wiring and allocations in a loop of 80 iterations of 10 ms."""
-    work = intervals([(at * 10 * MS, 9 * MS) for at in range(80)])
-    known = {"gpu_intervals": work, "driver_events": events, "resource_allocations": made}
-    return judged("lost-residency", **known, **tables)
+    work = intervals([(step * 10 * MS, 9 * MS) for step in range(80)])
+    loop_tables = {
+        "gpu_intervals": work,
+        "driver_events": events,
+        "resource_allocations": allocations,
+    }
+    return judge_tables("lost-residency", **loop_tables, **tables)
 
 
 def test_what_is_wired_in_most_parts_and_not_allocated_is_lost(golden: Golden) -> None:
-    by_size = lost(wiring(0, 100, 200, 300, 400, 500), allocating(*[10] * 8))
+    by_size = judge_residency(wiring(0, 100, 200, 300, 400, 500), allocating(*[10] * 8))
     # The level of wired memory tells where events have no sizes.
-    rows = [(at * 50, 1 + at % 2 << 30) for at in range(20)]  # the last after the loop
+    rows = [(index * 50, 1 + index % 2 << 30) for index in range(20)]  # the last after the loop
     levels = table("start size", *rows, duration=50).sample(frac=1, random_state=1)
-    by_level = lost(wiring(*EACH, size=""), allocating(0), wired_memory=levels)
+    by_level = judge_residency(wiring(*EACH, size=""), allocating(0), wired_memory=levels)
     # Without allocations it takes over a gigabyte.
-    golden(*by_size, *by_level, *lost(wiring(*EACH, size="128.00"), None))
-    assert not lost(wiring(*EACH), None)
-    for own in (True, False):  # what others allocate is no reason
-        beside = levels.assign(target=own, pid=4711)
-        assert bool(lost(wiring(*EACH), None, allocated_sizes=beside)) != own
+    golden(*by_size, *by_level, *judge_residency(wiring(*EACH, size="128.00"), None))
+    assert not judge_residency(wiring(*EACH), None)
+    for is_target in (True, False):  # what others allocate is no reason
+        allocated_sizes = levels.assign(target=is_target, pid=4711)
+        assert (
+            bool(judge_residency(wiring(*EACH), None, allocated_sizes=allocated_sizes)) != is_target
+        )
     machine = Provenance(machine={"memory": 8 << 30, "swap": MIB})
     sets = table("time target", (50, True), (60, True), (70, False))
-    [small] = lost(wiring(*EACH), allocating(0), provenance=machine, residency_changes=sets)
-    said = "changed 2 times meanwhile. The machine has 8 GiB, swap holds 1 MiB."
-    assert sentence_of(small).endswith(f" Residency sets were {said}")
+    [small] = judge_residency(
+        wiring(*EACH), allocating(0), provenance=machine, residency_changes=sets
+    )
+    sentence_end = "changed 2 times meanwhile. The machine has 8 GiB, swap holds 1 MiB."
+    assert sentence_of(small).endswith(f" Residency sets were {sentence_end}")
     with pytest.raises(Unavailable, match="name no sizes"):
-        lost(wiring(*EACH, size=""), allocating(0))
+        judge_residency(wiring(*EACH, size=""), allocating(0))
 
 
 def test_memory_that_is_wired_for_a_reason_is_not_lost() -> None:
-    for at, allocated, size, number in (
+    for starts, allocated, size, number in (
         ((0,), 0, "96.00", 0),  # once
         ((0, 100, 200, 300), 0, "96.00", 0),  # in half of the parts
         (EACH, 48, "96.00", 0),  # as it is allocated
@@ -212,29 +233,31 @@ def test_memory_that_is_wired_for_a_reason_is_not_lost() -> None:
         (EACH, 0, "1.00", 1),  # a megabyte in each part
         (EACH, 0, "0.99", 0),  # less than a megabyte
     ):
-        assert len(lost(wiring(*at, size=size), allocating(*[allocated] * 8))) == number, (at, size)
+        assert (
+            len(judge_residency(wiring(*starts, size=size), allocating(*[allocated] * 8))) == number
+        ), (starts, size)
 
 
 def by_request(
-    *left: int, at_once: bool = True, pause: float = 1.5, machine: int | None = None
+    *leftovers: int, at_once: bool = True, pause: float = 1.5, machine: int | None = None
 ) -> list[Finding]:
     """Judge requests of half a second with pauses, each of which leaves so many MiB."""
     levels: list[tuple[float, float, int]] = []
     work: list[tuple[int, int]] = []
-    level, at = 1_000, 1.0
-    levels.append((0.0, at, level))
-    for size in left:
-        work += [(round(at * SECOND) + k * 25 * MS, 25 * MS) for k in range(20)]
+    level, time = 1_000, 1.0
+    levels.append((0.0, time, level))
+    for size in leftovers:
+        work += [(round(time * SECOND) + k * 25 * MS, 25 * MS) for k in range(20)]
         for part in range(10):
             level += size if at_once and part == 0 else (0 if at_once else size // 10)
-            levels.append((at + part * 0.05, 0.05, level))
-        levels.append((at + 0.5, pause, level))
-        at += 0.5 + pause
+            levels.append((time + part * 0.05, 0.05, level))
+        levels.append((time + 0.5, pause, level))
+        time += 0.5 + pause
     rows = [(start, length, size * MIB) for start, length, size in levels]
     sizes = table("start duration size", *rows, unit=SECOND, pid=4711, target=True)
-    known: dict[str, Any] = {"gpu_intervals": intervals(work), "allocated_sizes": sizes}
+    tables: dict[str, Any] = {"gpu_intervals": intervals(work), "allocated_sizes": sizes}
     memory = Provenance(machine={} if machine is None else {"memory": machine * MIB})
-    return judged("memory-growth", provenance=memory, **known)
+    return judge_tables("memory-growth", provenance=memory, **tables)
 
 
 @pytest.mark.parametrize(
@@ -255,18 +278,18 @@ def by_request(
 def test_memory_that_each_request_leaves_behind_is_found(
     left: tuple[int, ...], rise: int | None
 ) -> None:
-    found = [one.fact("rise") for one in by_request(*left)]
-    assert found == ([] if rise is None else [rise * MIB])
+    rises = [finding.fact("rise") for finding in by_request(*left)]
+    assert rises == ([] if rise is None else [rise * MIB])
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_any_number_of_requests_that_leave_about_as_much_is_found(seed: int) -> None:
     random = np.random.default_rng(seed)
     rise = int(random.integers(60, 3_000))
-    left = (rise * random.uniform(0.8, 1.2, int(random.integers(3, 15)))).astype(int).tolist()
-    [one] = by_request(*left, pause=float(random.uniform(0.4, 4)))
-    assert one.fact("requests") == len(left)
-    assert one.fact("rise") == pytest.approx(rise * MIB, rel=0.2)
+    leftovers = (rise * random.uniform(0.8, 1.2, int(random.integers(3, 15)))).astype(int).tolist()
+    [finding] = by_request(*leftovers, pause=float(random.uniform(0.4, 4)))
+    assert finding.fact("requests") == len(leftovers)
+    assert finding.fact("rise") == pytest.approx(rise * MIB, rel=0.2)
 
 
 def test_what_a_request_leaves_is_told_from_its_beginning_or_not() -> None:
@@ -280,12 +303,12 @@ def test_what_a_request_leaves_is_told_from_its_beginning_or_not() -> None:
 def growing(*sizes: int) -> pd.DataFrame:
     """Make eight allocations of each size, in KiB, in equal parts of the second second."""
     rows = [
-        (SECOND + (SECOND * (8 * at + k)) // (8 * len(sizes)), 1024 * size)
-        for at, size in enumerate(sizes)
+        (SECOND + (SECOND * (8 * index + k)) // (8 * len(sizes)), 1024 * size)
+        for index, size in enumerate(sizes)
         for k in range(8)
     ]
-    made = table("time size", *rows, unit=1, event="Allocation", type="Buffer", target=True)
-    return made.assign(label=pd.array([None] * len(rows), dtype="string"))
+    frame = table("time size", *rows, unit=1, event="Allocation", type="Buffer", target=True)
+    return frame.assign(label=pd.array([None] * len(rows), dtype="string"))
 
 
 @pytest.mark.parametrize(
@@ -301,8 +324,8 @@ def growing(*sizes: int) -> pd.DataFrame:
 def test_buffers_that_grow_all_the_time_are_not_kept_for_use_again(
     sizes: Sequence[int], grown: bool
 ) -> None:
-    [one] = hot(growing(*sizes))
-    assert (one.lever == "growing-work") is grown
+    [finding] = hot(growing(*sizes))
+    assert (finding.lever == "growing-work") is grown
 
 
 @pytest.mark.parametrize(
@@ -320,22 +343,24 @@ def test_buffers_that_grow_all_the_time_are_not_kept_for_use_again(
 def test_the_wired_limit_is_for_a_model_that_lost_its_place(
     first: int, last: int, machine: dict[str, int], lever: str
 ) -> None:
-    rows = [(at * 100, (first + (last - first) * at // 7) << 30) for at in range(8)]
+    rows = [(part * 100, (first + (last - first) * part // 7) << 30) for part in range(8)]
     sizes = table("start size", *rows, duration=100, pid=4711, target=True)
-    known = Provenance(machine={name: size << 30 for name, size in machine.items()})
-    [one] = lost(wiring(*EACH), allocating(0), allocated_sizes=sizes, provenance=known)
-    assert one.lever == lever
+    provenance = Provenance(machine={name: size << 30 for name, size in machine.items()})
+    [finding] = judge_residency(
+        wiring(*EACH), allocating(0), allocated_sizes=sizes, provenance=provenance
+    )
+    assert finding.lever == lever
 
 
 def test_what_was_allocated_is_set_against_what_was_wired_and_the_limit() -> None:
-    rows = [(at * 100, (9 + at) << 30) for at in range(8)]
+    rows = [(part * 100, (9 + part) << 30) for part in range(8)]
     sizes = table("start size", *rows, duration=100, pid=4711, target=True)
     levels = table("start size", (0, 11 << 30), (400, 12 << 30), duration=400)
     device = pd.DataFrame({"working_set": pd.array([16 << 30], "Int64")})
     tables = {"allocated_sizes": sizes, "wired_memory": levels, "gpu_devices": device}
-    [one] = lost(wiring(*EACH), allocating(0), **tables)
-    assert sentence_of(one).endswith(
+    [finding] = judge_residency(wiring(*EACH), allocating(0), **tables)
+    assert sentence_of(finding).endswith(
         " At most 16 GiB were allocated, 7 GiB of it since the loop began, and 12 GiB wired for "
         "all processes; the limit is 16 GiB."
     )
-    assert one.lever == "cache-swapped"
+    assert finding.lever == "cache-swapped"

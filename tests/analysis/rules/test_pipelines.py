@@ -6,20 +6,20 @@ The steady window is from 100 to 200 ms.
 import pandas as pd
 import pytest
 
-from analysed import MS, Golden, intervals, judged, phases, table
+from analysed import MS, Golden, intervals, judge_tables, phases, table
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.analysis.rules.pipeline_churn import shorten
 
 
-def activity(*rows: tuple[int, int], own: bool = True, name: str = "") -> pd.DataFrame:
+def activity(*rows: tuple[int, int], is_target: bool = True, name: str = "") -> pd.DataFrame:
     """Make `compiler_activity` of (start, duration), of the target or of the service."""
-    who = name or ("python3" if own else "MTLCompilerService")
-    return table("start duration", *rows, target=own, process=who)
+    who = name or ("python3" if is_target else "MTLCompilerService")
+    return table("start duration", *rows, target=is_target, process=who)
 
 
-def made(*times: int) -> pd.DataFrame:
-    return table("time name", *((at, f"paged_{at}") for at in times))
+def make_specializations(*times: int) -> pd.DataFrame:
+    return table("time name", *((time, f"paged_{time}") for time in times))
 
 
 def shaders(*rows: tuple[int, str, bool]) -> pd.DataFrame:
@@ -29,8 +29,8 @@ def shaders(*rows: tuple[int, str, bool]) -> pd.DataFrame:
 def judge(**tables: pd.DataFrame | None) -> list[Finding]:
     """Judge a steady window in which the device pauses twice: at 110 for 4 ms, at 150 for 6."""
     work = intervals([(0, 110 * MS), (114 * MS, 36 * MS), (156 * MS, 44 * MS)], latencies=[0] * 3)
-    known = {"gpu_intervals": work, "phases": phases(100 * MS, 100 * MS)}
-    return judged("pipeline-churn", **{**known, **tables})
+    loop_tables = {"gpu_intervals": work, "phases": phases(100 * MS, 100 * MS)}
+    return judge_tables("pipeline-churn", **{**loop_tables, **tables})
 
 
 def test_pipelines_that_come_late_are_one_finding(golden: Golden) -> None:
@@ -39,34 +39,34 @@ def test_pipelines_that_come_late_are_one_finding(golden: Golden) -> None:
     golden(
         *judge(compiler_activity=activity((110, 4), (150, 6))),
         *judge(compiler_activity=activity((112, 10), (160, 6))),
-        *judge(compiler_activity=activity((110, 4)), specializations=made(111)),
-        *judge(specializations=made(10, 120, 121, 122, 123, 124)),
-        *judge(specializations=made(10, 120).assign(name=names)),
+        *judge(compiler_activity=activity((110, 4)), specializations=make_specializations(111)),
+        *judge(specializations=make_specializations(10, 120, 121, 122, 123, 124)),
+        *judge(specializations=make_specializations(10, 120).assign(name=names)),
     )
-    [late] = judge(specializations=made(120, 121).assign(name=names))
+    [late] = judge(specializations=make_specializations(120, 121).assign(name=names))
     assert "template value" in str(late.fact("names"))
     assert shorten("affine_qmv_float16_t_gs_64_b_4") == "affine_qmv_float16_t_gs_64_b_4"
     assert shorten("a" * 40 + "b" * 40) == "a" * 24 + "…" + "b" * 24
 
 
-SAFARI = activity((110, 1), own=False, name="Safari")
+SAFARI = activity((110, 1), is_target=False, name="Safari")
 SEEN = ((10, "sdpa", True), (120, "sdpa", True), (130, "gemm", True), (140, "blur", False))
 
 
 def test_what_the_trace_does_not_lay_at_the_targets_door_is_a_note(golden: Golden) -> None:
-    found = [
-        *judge(compiler_activity=pd.concat([activity((110, 1), own=False), SAFARI])),
+    findings = [
+        *judge(compiler_activity=pd.concat([activity((110, 1), is_target=False), SAFARI])),
         *judge(shaders=shaders(*SEEN)),
     ]
-    assert {one.severity for one in found} == {Severity.NOTE}
-    golden(*found)
+    assert {finding.severity for finding in findings} == {Severity.NOTE}
+    golden(*findings)
 
 
 def test_what_came_before_or_belongs_to_others_is_no_churn() -> None:
     for tables in (
         {"compiler_activity": activity((5, 40), (99, 9), (200, 5))},
         {"compiler_activity": SAFARI},
-        {"compiler_activity": activity(), "specializations": made(10)},
+        {"compiler_activity": activity(), "specializations": make_specializations(10)},
         {"compiler_activity": activity(), "shaders": shaders(*SEEN[:2], SEEN[3])},
     ):
         assert not judge(**tables)
@@ -76,11 +76,11 @@ def test_what_the_workload_says_it_compiled_is_the_cost_and_judges_on_a_cpu(gold
     rows = [(90, 5, "compile"), (110, 4, "compile"), (150, 6, "compile"), (160, 9, "sleep")]
     spans, host = table("start duration name", *rows), intervals([(0, 200 * MS)], clock="host")
     golden(
-        *judge(specializations=made(120), spans=spans),
-        *judge(specializations=made(120), spans=spans[3:]),
-        *judge(gpu_intervals=host, specializations=made(10, 120, 130)),
+        *judge(specializations=make_specializations(120), spans=spans),
+        *judge(specializations=make_specializations(120), spans=spans[3:]),
+        *judge(gpu_intervals=host, specializations=make_specializations(10, 120, 130)),
     )
-    assert not judge(gpu_intervals=host, specializations=made(10))
+    assert not judge(gpu_intervals=host, specializations=make_specializations(10))
 
 
 LATE = {"shaders": shaders((120, "sdpa", True))}
@@ -92,7 +92,11 @@ def test_it_abstains_where_neither_source_is_there() -> None:
         ("gpu", LATE, "neither compiler activity"),  # a list that begins only there
         ("gpu", {**LATE, "phases": None}, "neither compiler activity"),
         ("host", {}, "on the CPU, and the workload names no pipelines"),
-        ("host", {"specializations": made()}, "on the CPU, and the workload names no pipelines"),
+        (
+            "host",
+            {"specializations": make_specializations()},
+            "on the CPU, and the workload names no pipelines",
+        ),
     ):
         with pytest.raises(Unavailable, match=reason):
             judge(**{"gpu_intervals": intervals([(0, 200 * MS)], clock=clock), **tables})
@@ -105,35 +109,35 @@ def spills(*rows: tuple[int, int | None, int], target: bool = True) -> pd.DataFr
     return table("time encoder spilled", *rows, target=target).astype({"target": "boolean"})
 
 
-def labelled(**labels: int) -> pd.DataFrame:
+def make_encoders(**labels: int) -> pd.DataFrame:
     return table("label encoder", *labels.items(), start=0, duration=1, command_buffer=1)
 
 
-def spilled(
+def judge_spills(
     spills: pd.DataFrame | None, encoders: pd.DataFrame | None = None, **limits: float
 ) -> list[Finding]:
     work = {"gpu_intervals": intervals([(0, 200 * MS)]), "phases": phases(100 * MS, 100 * MS)}
-    return judged("shader-spills", limits, shader_spills=spills, encoders=encoders, **work)
+    return judge_tables("shader-spills", limits, shader_spills=spills, encoders=encoders, **work)
 
 
 def test_spills_are_found_by_encoder_and_the_first_named(golden: Golden) -> None:
     rows = (50, 6, 999 * KIB), (110, 7, 3 * KIB), (120, 8, KIB), (130, 9, 4 * KIB)
-    each = spills(*((110, number, KIB) for number in range(1, 6)))
+    many_spills = spills(*((110, number, KIB) for number in range(1, 6)))
     golden(
-        *spilled(spills(*rows), labelled(sdpa=7, norm=8, gemm=9)),
-        *spilled(spills((110, 7, KIB), (120, 7, KIB))),
-        *spilled(spills((100, None, KIB), (200, None, KIB))),
-        *spilled(spills((110, 7, KIB)), labelled(sdpa=1)),
-        *spilled(each, labelled(a=1, b=2, c=3, d=4)),
+        *judge_spills(spills(*rows), make_encoders(sdpa=7, norm=8, gemm=9)),
+        *judge_spills(spills((110, 7, KIB), (120, 7, KIB))),
+        *judge_spills(spills((100, None, KIB), (200, None, KIB))),
+        *judge_spills(spills((110, 7, KIB)), make_encoders(sdpa=1)),
+        *judge_spills(many_spills, make_encoders(a=1, b=2, c=3, d=4)),
     )
 
 
 def test_nothing_is_said_where_the_target_spilled_nothing() -> None:
     for rows in ((), ((50, 7, KIB), (99, 7, KIB), (201, 7, KIB)), ((110, 7, 0),)):
-        assert not spilled(spills(*rows)), rows
-    once = (110, 7, KIB)
-    assert not spilled(spills(once, target=False))
-    assert not spilled(spills(once), limit=KIB)  # in bytes
-    assert spilled(spills(once), limit=KIB - 1)
+        assert not judge_spills(spills(*rows)), rows
+    spill = (110, 7, KIB)
+    assert not judge_spills(spills(spill, target=False))
+    assert not judge_spills(spills(spill), limit=KIB)  # in bytes
+    assert judge_spills(spills(spill), limit=KIB - 1)
     with pytest.raises(Unavailable, match="new with the Instruments of Xcode 27"):
-        spilled(None)
+        judge_spills(None)

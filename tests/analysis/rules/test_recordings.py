@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analysed import SECOND, Golden, intervals, judged, phases, table
+from analysed import SECOND, Golden, intervals, judge_tables, phases, table
 from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
@@ -16,12 +16,14 @@ from tracekit.base.recording import Overhead, Provenance, Stage
 
 
 def test_no_row_of_the_target_is_an_error(golden: Golden) -> None:
-    others = [(0, 1), (2, 1)]
-    of_others = judged("capture-empty", gpu_intervals=intervals([], others=others))
-    golden(*of_others, *judged("capture-empty", gpu_intervals=intervals([])))
-    assert not judged("capture-empty", gpu_intervals=intervals([(0, 1)], others=others))
+    other_rows = [(0, 1), (2, 1)]
+    of_others = judge_tables("capture-empty", gpu_intervals=intervals([], other_times=other_rows))
+    golden(*of_others, *judge_tables("capture-empty", gpu_intervals=intervals([])))
+    assert not judge_tables(
+        "capture-empty", gpu_intervals=intervals([(0, 1)], other_times=other_rows)
+    )
     with pytest.raises(Unavailable, match="--target"):
-        judged("capture-empty", known=False, gpu_intervals=intervals([(0, 1)]))
+        judge_tables("capture-empty", has_targets=False, gpu_intervals=intervals([(0, 1)]))
 
 
 def losses(*rows: tuple[str, str, str, str, str]) -> pd.DataFrame:
@@ -33,30 +35,30 @@ LACKING = ("lacking", "gpu_intervals", "metal-gpu-intervals", "process, bytes", 
 DAMAGED = ("damaged", "", "metal-gpu-intervals", "", "a.xml: cut after row 7.")
 
 
-def truncated(
-    own: list[tuple[float, float]] | None,
+def judge_truncation(
+    target_rows: list[tuple[float, float]] | None,
     steady: tuple[float, float] | None = None,
-    said: pd.DataFrame | None = None,
+    reported_losses: pd.DataFrame | None = None,
     steps: pd.DataFrame | None = None,
     **provenance: Any,
 ) -> list[Finding]:
     """Judge work and a steady phase of (start, length) in s, losses, and steps."""
-    tables = {"losses": said, "steps": steps}
-    if own is not None:
-        rows = [(round(start * SECOND), round(length * SECOND)) for start, length in own]
-        tables["gpu_intervals"] = intervals(rows, others=[(0, 5)])
+    tables = {"losses": reported_losses, "steps": steps}
+    if target_rows is not None:
+        rows = [(round(start * SECOND), round(length * SECOND)) for start, length in target_rows]
+        tables["gpu_intervals"] = intervals(rows, other_times=[(0, 5)])
     if steady is not None:
         tables["phases"] = phases(*(round(time * SECOND) for time in steady))
     there = {name: table for name, table in tables.items() if table is not None}
-    given = {**there, "provenance": Provenance(**provenance)}
-    return list(inject(RULES["capture-truncated"].judge, given))
+    given_values = {**there, "provenance": Provenance(**provenance)}
+    return list(inject(RULES["capture-truncated"].judge, given_values))
 
 
 def test_whole_recordings_are_passed_and_damaged_exports_named_once(golden: Golden) -> None:
-    whole = {"record": Stage("done", ""), "export": Stage("done", "")}
-    assert not truncated([(1, 1), (2, 8)], (1, 9), losses(), stages=whole)
-    assert not truncated([(0, 1)], said=losses(LACKING))
-    golden(*truncated([(0, 1)], said=losses(DAMAGED, DAMAGED)))
+    finished_stages = {"record": Stage("done", ""), "export": Stage("done", "")}
+    assert not judge_truncation([(1, 1), (2, 8)], (1, 9), losses(), stages=finished_stages)
+    assert not judge_truncation([(0, 1)], reported_losses=losses(LACKING))
+    golden(*judge_truncation([(0, 1)], reported_losses=losses(DAMAGED, DAMAGED)))
 
 
 def test_a_stage_that_did_not_end_and_a_workload_that_never_became_steady_are_reported(
@@ -64,11 +66,15 @@ def test_a_stage_that_did_not_end_and_a_workload_that_never_became_steady_are_re
 ) -> None:
     failed, running = Stage("failed", "", "xctrace hung."), Stage("running", "")
     golden(
-        *truncated(None, said=losses(), stages={"record": failed}),
-        *truncated(None, said=losses(), stages={"record": running}),
-        *truncated(None, said=losses(), stages={"export": Stage("interrupted", "", "stopped")}),
-        *truncated(None, said=losses(), stages={"record": Stage("interrupted", "", "stopped")}),
-        *truncated(None, said=losses(), stages={"import": failed}),
+        *judge_truncation(None, reported_losses=losses(), stages={"record": failed}),
+        *judge_truncation(None, reported_losses=losses(), stages={"record": running}),
+        *judge_truncation(
+            None, reported_losses=losses(), stages={"export": Stage("interrupted", "", "stopped")}
+        ),
+        *judge_truncation(
+            None, reported_losses=losses(), stages={"record": Stage("interrupted", "", "stopped")}
+        ),
+        *judge_truncation(None, reported_losses=losses(), stages={"import": failed}),
     )
     early = phases(SECOND, SECOND).iloc[:1]
     tables = {"gpu_intervals": pd.DataFrame({"target": [True]}), "phases": early}
@@ -78,24 +84,24 @@ def test_a_stage_that_did_not_end_and_a_workload_that_never_became_steady_are_re
 
 def test_device_work_that_does_not_cover_the_steps_was_cut(golden: Golden) -> None:
     golden(
-        *truncated([(1, 4)], (1, 9), end_reason="Time limit reached"),
-        *truncated([(4, 6)], (1, 9)),
-        *truncated([(0, 0.5)], (1, 1)),
+        *judge_truncation([(1, 4)], (1, 9), end_reason="Time limit reached"),
+        *judge_truncation([(4, 6)], (1, 9)),
+        *judge_truncation([(0, 0.5)], (1, 1)),
     )
     # What the clocks may be off is no cut.
-    assert len(truncated([(1, 1)], (1, 1.15))) == 1
-    assert not truncated([(1, 1)], (1, 1.15), clock={"uncertainty": 60_000_000})
-    assert not truncated([(1, 1)], (1, 1.1))
-    both = (1, 1, None), (2, 8, None)
-    steps = table("start duration variant", *both, unit=SECOND, phase="steady")
-    assert not truncated([(1, 1)], (1, 9), steps=steps.assign(variant=["", "idle"]))
-    assert len(truncated([(1, 1)], (1, 9), steps=steps)) == 1
-    assert len(truncated([(1, 1)], steps=steps)) == 1  # without phases as well
-    for own in ([], None):
+    assert len(judge_truncation([(1, 1)], (1, 1.15))) == 1
+    assert not judge_truncation([(1, 1)], (1, 1.15), clock={"uncertainty": 60_000_000})
+    assert not judge_truncation([(1, 1)], (1, 1.1))
+    step_rows = (1, 1, None), (2, 8, None)
+    steps = table("start duration variant", *step_rows, unit=SECOND, phase="steady")
+    assert not judge_truncation([(1, 1)], (1, 9), steps=steps.assign(variant=["", "idle"]))
+    assert len(judge_truncation([(1, 1)], (1, 9), steps=steps)) == 1
+    assert len(judge_truncation([(1, 1)], steps=steps)) == 1  # without phases as well
+    for target_rows in ([], None):
         with pytest.raises(Unavailable, match="no device interval of the target"):
-            truncated(own, (1, 1), losses())
+            judge_truncation(target_rows, (1, 1), losses())
     with pytest.raises(Unavailable, match="neither exports nor device intervals"):
-        truncated(None)
+        judge_truncation(None)
 
 
 drifted = RULES["schema-drift"].judge
@@ -107,47 +113,49 @@ NULL = ("changed", "resource_allocations", "metal-x", "", "parent is left null")
 
 
 def test_what_exports_lack_is_a_warning_and_what_is_new_a_note(golden: Golden) -> None:
-    whole, cut = Provenance(), Provenance(stages={"export": Stage("failed", "", "")})
-    assert not list(drifted(losses(), whole))
-    for words, said, provenance in (
-        ("not read from exports", None, whole),
-        ("cut after row 7", losses(DAMAGED), whole),
-        ("the stage `export` did not come to its end", losses(), cut),
+    whole_run, cut_run = Provenance(), Provenance(stages={"export": Stage("failed", "", "")})
+    assert not list(drifted(losses(), whole_run))
+    for words, reported_losses, provenance in (
+        ("not read from exports", None, whole_run),
+        ("cut after row 7", losses(DAMAGED), whole_run),
+        ("the stage `export` did not come to its end", losses(), cut_run),
     ):
         with pytest.raises(Unavailable, match=words):
-            list(drifted(said, provenance))
-    every = losses(NEW, GONE, NULL, ODD, DAMAGED)
-    golden(*drifted(losses(LACKING), whole), *drifted(every, cut))
+            list(drifted(reported_losses, provenance))
+    all_losses = losses(NEW, GONE, NULL, ODD, DAMAGED)
+    golden(*drifted(losses(LACKING), whole_run), *drifted(all_losses, cut_run))
 
 
-WORK = intervals([(0, 5), (10, 5)], others=[(20, 5)]).assign(
+WORK = intervals([(0, 5), (10, 5)], other_times=[(20, 5)]).assign(
     command_buffer=pd.array([1, 2, 3], dtype="UInt64")
 )
 
 
-def erred(*rows: tuple[int, int, int], **tables: Any) -> list[Finding]:
-    made = pd.DataFrame(rows, columns=["time", "command_buffer", "error"])
-    made = made.astype({"command_buffer": "UInt64", "error": "Int64"})
-    known = {"gpu_intervals": WORK, "command_buffer_errors": made}
-    return judged("command-buffer-errors", **{**known, **tables})
+def judge_errors(*rows: tuple[int, int, int], **tables: Any) -> list[Finding]:
+    frame = pd.DataFrame(rows, columns=["time", "command_buffer", "error"])
+    frame = frame.astype({"command_buffer": "UInt64", "error": "Int64"})
+    error_tables = {"gpu_intervals": WORK, "command_buffer_errors": frame}
+    return judge_tables("command-buffer-errors", **{**error_tables, **tables})
 
 
 def test_errors_of_the_target_are_counted_by_kind(golden: Golden) -> None:
     rows = (7, 1, 8), (9, 2, 8), (11, 5, 2), (12, 3, 2), (13, 1, 0), (14, 6, 2)
     sent = table("start command_buffer target", (0, 5, True), (1, 6, False), duration=1)
-    golden(*erred(*rows, submissions=sent), *erred((7, 9, 99)))  # the last is nobody's
-    assert not erred((7, 3, 2))  # another process's
-    assert not erred()
+    golden(
+        *judge_errors(*rows, submissions=sent), *judge_errors((7, 9, 99))
+    )  # the last is nobody's
+    assert not judge_errors((7, 3, 2))  # another process's
+    assert not judge_errors()
     with pytest.raises(Unavailable, match="metal-command-buffer-error"):
-        judged("command-buffer-errors", gpu_intervals=WORK)
+        judge_tables("command-buffer-errors", gpu_intervals=WORK)
 
 
 def facts_of(errors: list[tuple[int, int, int]], *names: str, **tables: Any) -> list[Any]:
-    [found] = erred(*errors, **tables)
-    return [found.lever, *(found.fact(name) for name in names)]
+    [finding] = judge_errors(*errors, **tables)
+    return [finding.lever, *(finding.fact(name) for name in names)]
 
 
-def committed(*rows: tuple[int, int]) -> pd.DataFrame:
+def make_submissions(*rows: tuple[int, int]) -> pd.DataFrame:
     """Make `submissions` of (command buffer, commit) of the target."""
     return table("command_buffer start", *rows, unit=1, duration=0, target=True)
 
@@ -162,16 +170,18 @@ def test_a_timeout_worked_or_waited() -> None:
         ((16, 9, 2), 0, ["error-timeout-waiting", False, False, 0, 16, "own"]),
         ((16, 9, 2), None, ["error-timeout-waiting", False, False, None, None, ""]),
     ):
-        sent = committed() if commit is None else committed((error[1], commit))
+        sent = make_submissions() if commit is None else make_submissions((error[1], commit))
         assert facts_of([error], *course, submissions=sent) == expected, (error, commit)
 
 
 def test_without_the_device_s_times_a_timeout_is_neither() -> None:
     ids = [None] * 3, [1] * 3  # some traces number all command buffers alike
-    numbered = [WORK.assign(command_buffer=pd.array(each, dtype="UInt64")) for each in ids]
+    numbered = [
+        WORK.assign(command_buffer=pd.array(buffer_ids, dtype="UInt64")) for buffer_ids in ids
+    ]
     for work in (*numbered, None):
-        found = facts_of([(28, 9, 2)], "began", "worked", gpu_intervals=work)
-        assert found == ["error-other", None, None], work
+        facts = facts_of([(28, 9, 2)], "began", "worked", gpu_intervals=work)
+        assert facts == ["error-other", None, None], work
 
 
 def test_the_first_error_is_the_cause() -> None:
@@ -182,8 +192,8 @@ def test_the_first_error_is_the_cause() -> None:
         ([(7, 8, 9), (9, 9, 4), (9, 7, 4)], ["error-page-fault", 9, 2, ""]),
         ([(7, 8, 14)], ["error-timeout", 14, 0, ""]),
     ):
-        found = facts_of(errors, "code", "discarded_later", "others_later")
-        assert found == expected, errors
+        facts = facts_of(errors, "code", "discarded_later", "others_later")
+        assert facts == expected, errors
 
 
 def test_an_error_of_another_process_is_named_where_it_was_the_first() -> None:
@@ -211,23 +221,23 @@ def test_memory_is_compared_with_the_machine_s() -> None:
     sizes = table("start size target", (0, 5 << 30, True), (3, 12 << 30, True), (5, 1, False))
     mac = Provenance(machine={"memory": 16 << 30})
     for time, level, share in ((6_000_000, 12 << 30, 0.75), (2_000_000, 5 << 30, 0.3125)):
-        found = facts_of(
+        facts = facts_of(
             [(time, 9, 8)], "level", "level_share", allocated_sizes=sizes, provenance=mac
         )
-        assert found == ["error-out-of-memory", level, share], time
+        assert facts == ["error-out-of-memory", level, share], time
     assert facts_of([(7, 9, 8)], "level", "memory") == ["error-out-of-memory", None, None]
 
 
-def overhead(of: Overhead | None, **limits: float) -> list[Finding]:
-    return list(RULES["trace-overhead"].judge(Provenance(overhead=of), **limits))
+def overhead(measured_overhead: Overhead | None, **limits: float) -> list[Finding]:
+    return list(RULES["trace-overhead"].judge(Provenance(overhead=measured_overhead), **limits))
 
 
 def test_a_costly_recorder_makes_times_void(golden: Golden) -> None:
     # Without a spread the ratio counts alone.
     golden(*overhead(Overhead(0.11, 0.02, 20, 20)), *overhead(Overhead(0.08)))
     assert not overhead(Overhead(0.08), limit=0.1)
-    for known in ((0.04, 0.01), (0.05, None), (-0.2, 0.01), (0.08, 0.09), (0.08, 0.08)):
-        assert not overhead(Overhead(*known, 20, 20)), known
+    for ratio_and_spread in ((0.04, 0.01), (0.05, None), (-0.2, 0.01), (0.08, 0.09), (0.08, 0.08)):
+        assert not overhead(Overhead(*ratio_and_spread, 20, 20)), ratio_and_spread
     with pytest.raises(Unavailable, match=r"was not measured: steps are too few\.$"):
         overhead(Overhead(reason="Steps are too few."))
     with pytest.raises(Unavailable, match=r"was not measured\.$"):

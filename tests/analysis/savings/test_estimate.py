@@ -25,22 +25,22 @@ ALIKE = {
 
 def in_turns(host: int, there: int, work: int, back: int, number: int = NUMBER) -> Iterator[Row]:
     """Wait for each report, and encode then; times in µs."""
-    now = 1_000
+    time = 1_000
     for _ in range(number):
-        commit = now + host
+        commit = time + host
         start, end = commit + there, commit + there + work
-        yield now, commit, start, end, end + back
-        now = end + back
+        yield time, commit, start, end, end + back
+        time = end + back
 
 
-def queued(host: int, there: int, work: int, gap: int) -> Iterator[Row]:
+def iter_queued(host: int, there: int, work: int, gap: int) -> Iterator[Row]:
     """Never wait: a device that has a gap between command buffers, and a host that goes on."""
-    commit, free = 1_000, 0
+    commit, free_time = 1_000, 0
     for _ in range(NUMBER):
         commit += host
-        start = max(commit + there, free + gap)
-        free = start + work
-        yield commit - host, commit, start, free, free + 30
+        start = max(commit + there, free_time + gap)
+        free_time = start + work
+        yield commit - host, commit, start, free_time, free_time + 30
 
 
 def savings(rows: Iterator[Row], **tables: Any) -> Savings:
@@ -49,9 +49,9 @@ def savings(rows: Iterator[Row], **tables: Any) -> Savings:
 
 @pytest.mark.parametrize("name", ALIKE)
 def test_a_schedule_that_is_replayed_as_it_is_takes_as_long_as_it_took(name: str) -> None:
-    known = savings(in_turns(*ALIKE[name]))
+    all_savings = savings(in_turns(*ALIKE[name]))
     lasted = (NUMBER * sum(ALIKE[name]) - ALIKE[name][0]) * US
-    assert {replay(one).length for one in known.readings.schedules} == {lasted}
+    assert {replay(schedule).length for schedule in all_savings.readings.schedules} == {lasted}
 
 
 @pytest.mark.parametrize("name", ALIKE)
@@ -59,18 +59,20 @@ def test_in_flight_an_iteration_takes_the_longest_of_host_device_and_a_part_of_t
     name: str,
 ) -> None:
     host, there, work, back = ALIKE[name]
-    found = savings(in_turns(*ALIKE[name])).in_flight
-    whole = host + there + work + back
-    after = max(host, work, whole / found.number)
-    assert found.saving == pytest.approx(NUMBER * (whole - after) * US, rel=0.02)
-    assert found.least == 0
+    estimate = savings(in_turns(*ALIKE[name])).in_flight
+    iteration_time = host + there + work + back
+    shortened_time = max(host, work, iteration_time / estimate.number)
+    assert estimate.saving == pytest.approx(
+        NUMBER * (iteration_time - shortened_time) * US, rel=0.02
+    )
+    assert estimate.least_saving == 0
 
 
 @pytest.mark.parametrize("name", ALIKE)
 def test_ten_behind_one_wait_save_nine_tenths_of_the_ways(name: str) -> None:
     _, there, _, back = ALIKE[name]
-    found = savings(in_turns(*ALIKE[name])).batch
-    assert found.saving == pytest.approx(NUMBER * 0.9 * (there + back) * US, rel=0.02)
+    estimate = savings(in_turns(*ALIKE[name])).batch
+    assert estimate.saving == pytest.approx(NUMBER * 0.9 * (there + back) * US, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -91,36 +93,36 @@ def test_the_numbers_tell_which_lever_repairs_round_trips(
 def test_one_wait_leaves_the_longer_of_host_and_device_and_one_round_trip() -> None:
     steps = row_of_steps([4 * 230 * US] * (NUMBER // 4))
     steps["start"] += 1_000 * US
-    found = savings(in_turns(10, 80, 80, 60), steps=steps).one_wait
+    estimate = savings(in_turns(10, 80, 80, 60), steps=steps).one_wait
     # Of 920 µs an iteration there remain one way there and back, one host time, four of the device.
-    assert found.saving == pytest.approx(
+    assert estimate.saving == pytest.approx(
         NUMBER / 4 * (920 - (10 + 80 + 4 * 80 + 60)) * US, rel=0.02
     )
 
 
 def test_a_halved_host_is_worth_what_the_device_leaves_of_it() -> None:
-    found = savings(queued(host=100, there=50, work=70, gap=0)).host
-    assert found.saving == pytest.approx(NUMBER * (100 - 70) * US, rel=0.03)
-    found = savings(queued(host=100, there=50, work=20, gap=0)).host
-    assert found.saving == pytest.approx(NUMBER * 50 * US, rel=0.03)
-    assert found.most == pytest.approx(NUMBER * 80 * US, rel=0.03)
+    estimate = savings(iter_queued(host=100, there=50, work=70, gap=0)).host
+    assert estimate.saving == pytest.approx(NUMBER * (100 - 70) * US, rel=0.03)
+    estimate = savings(iter_queued(host=100, there=50, work=20, gap=0)).host
+    assert estimate.saving == pytest.approx(NUMBER * 50 * US, rel=0.03)
+    assert estimate.most_saving == pytest.approx(NUMBER * 80 * US, rel=0.03)
 
 
 def test_boundaries_are_worth_their_gaps_or_half_of_them_where_two_become_one() -> None:
-    found = savings(queued(host=20, there=50, work=100, gap=60)).boundaries
-    assert found.saving == pytest.approx(NUMBER * 60 * US, rel=0.03)
-    assert found.least == pytest.approx(NUMBER * 30 * US, rel=0.05)
+    estimate = savings(iter_queued(host=20, there=50, work=100, gap=60)).boundaries
+    assert estimate.saving == pytest.approx(NUMBER * 60 * US, rel=0.03)
+    assert estimate.least_saving == pytest.approx(NUMBER * 30 * US, rel=0.05)
 
 
 def test_boundaries_of_a_host_that_is_slower_are_worth_nothing() -> None:
-    found = savings(queued(host=200, there=50, work=100, gap=60)).boundaries
-    assert found.saving == pytest.approx(0, abs=200 * US)
+    estimate = savings(iter_queued(host=200, there=50, work=100, gap=60)).boundaries
+    assert estimate.saving == pytest.approx(0, abs=200 * US)
 
 
 def test_of_a_very_long_loop_some_stretches_tell_what_is_won_of_all() -> None:
-    known = savings(in_turns(16, 85, 6, 70, number=6_000))
-    assert known.readings.sample
-    assert known.batch.saving == pytest.approx(6_000 * 0.9 * (85 + 70) * US, rel=0.02)
+    all_savings = savings(in_turns(16, 85, 6, 70, number=6_000))
+    assert all_savings.readings.sample
+    assert all_savings.batch.saving == pytest.approx(6_000 * 0.9 * (85 + 70) * US, rel=0.02)
 
 
 def test_without_reports_there_is_no_schedule() -> None:

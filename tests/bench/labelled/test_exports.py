@@ -9,7 +9,7 @@ from labelled.folder import write
 from labelled.grammar import COLUMNS, table
 from labelled.setup import MICROSECOND, MILLISECOND, Counters, Hold
 from labelled.world import TARGET, World
-from small_trace import made
+from small_trace import make_facts
 from tracekit.base.recording import Recording
 from tracekit.pipeline import tables_of
 from tracekit.tables.xml.reader import ExactReader
@@ -19,7 +19,7 @@ CORPUS = "Oichkatzelesfrettschen+steinmarder/src/re/apple/results/tranche1_20260
 
 @pytest.fixture(scope="module")
 def rich() -> World:
-    return made(
+    return make_facts(
         version="27.0",
         ahead=0,
         rival=Hold(20 * MILLISECOND, 2 * MILLISECOND),
@@ -44,7 +44,7 @@ def run(rich: World, tmp_path_factory: pytest.TempPathFactory) -> Recording:
 
 
 def test_every_table_has_rows_and_lacks_no_column_and_both_readers_agree(run: Recording) -> None:
-    exports = sorted(one for one in run.exports.glob("*.xml") if one.name != "toc.xml")
+    exports = sorted(file for file in run.exports.glob("*.xml") if file.name != "toc.xml")
     assert len(exports) == len(COLUMNS)
     for path in exports:
         verdict = judge(path)
@@ -56,18 +56,24 @@ def test_every_table_has_rows_and_lacks_no_column_and_both_readers_agree(run: Re
 
 def test_work_and_command_buffers_are_read_as_they_happened(rich: World, run: Recording) -> None:
     tables = tables_of(run)
-    own = tables["gpu_intervals"].query("target")
+    target_rows = tables["gpu_intervals"].query("target")
     work, buffers = rich.intervals, rich.buffers
-    assert own["start"].tolist() == [made.start for made in work]
-    assert own["duration"].tolist() == [made.end - made.start for made in work]
-    assert own["start_latency"].tolist() == [made.start - made.committed for made in work]
-    assert own["command_buffer"].tolist() == [made.buffer for made in work]
-    assert set(own["process"]) == {TARGET.name}
-    assert own["label"].iloc[0].startswith("Command Buffer 0:RMSNorm      ( python3 (4711) )  0x")
+    assert target_rows["start"].tolist() == [interval.start for interval in work]
+    assert target_rows["duration"].tolist() == [interval.end - interval.start for interval in work]
+    assert target_rows["start_latency"].tolist() == [
+        interval.start - interval.committed for interval in work
+    ]
+    assert target_rows["command_buffer"].tolist() == [interval.buffer for interval in work]
+    assert set(target_rows["process"]) == {TARGET.name}
+    assert (
+        target_rows["label"]
+        .iloc[0]
+        .startswith("Command Buffer 0:RMSNorm      ( python3 (4711) )  0x")
+    )
     lives = tables["command_buffers"].query("target").sort_values("command_buffer")
-    assert lives["submitted"].tolist() == [made.created for made in buffers]
+    assert lives["submitted"].tolist() == [buffer.created for buffer in buffers]
     for name in ("committed", "gpu_start", "gpu_end", "completed", "encoders"):
-        assert lives[name].tolist() == [getattr(made, name) for made in buffers], name
+        assert lives[name].tolist() == [getattr(buffer, name) for buffer in buffers], name
 
 
 def test_what_the_program_says_and_states_are_read_as_they_were(
@@ -75,8 +81,8 @@ def test_what_the_program_says_and_states_are_read_as_they_were(
 ) -> None:
     tables = tables_of(run)
     steps = tables["steps"]
-    assert steps["start"].tolist() == [one.start for one in rich.steps]
-    assert steps["phase"].tolist() == [one.phase for one in rich.steps]
+    assert steps["start"].tolist() == [step.start for step in rich.steps]
+    assert steps["phase"].tolist() == [step.phase for step in rich.steps]
     steady = tables["phases"].query("name == 'steady'").iloc[0]
     assert (steady["start"], steady["start"] + steady["duration"]) == rich.steady
     late = tables["specializations"].query("time >= @steady.start")
@@ -94,17 +100,17 @@ def test_what_the_program_says_and_states_are_read_as_they_were(
 def test_programs_without_marks_and_recordings_that_break_off_lack_their_rows(
     tmp_path: Path,
 ) -> None:
-    tables = tables_of(write(made(marks=False).world, tmp_path / "unmarked"))
+    tables = tables_of(write(make_facts(marks=False).world, tmp_path / "unmarked"))
     assert "gpu_intervals" in tables
     assert not {"steps", "phases", "spans", "specializations"} & set(tables)
-    facts = made(stopped=0.5)
+    facts = make_facts(stopped=0.5)
     begin, end = facts.world.steady
     tables = tables_of(write(facts.world, tmp_path / "stopped"))
     assert (
         tables["gpu_intervals"]["start"].max() < (begin + end) / 2 < tables["steps"]["start"].max()
     )
-    tables = tables_of(write(made(cut=0.6).world, tmp_path / "cut"))
-    assert 0 < len(tables["gpu_intervals"]) < len(made().world.intervals)
+    tables = tables_of(write(make_facts(cut=0.6).world, tmp_path / "cut"))
+    assert 0 < len(tables["gpu_intervals"]) < len(make_facts().world.intervals)
     assert any("metal-gpu-intervals" in warning for warning in tables.warnings)
 
 
@@ -114,6 +120,8 @@ def test_columns_are_those_of_real_exports(corpus: Path) -> None:
     for schema in (f"metal-{name}" for name in f"{names} driver-intervals".split()):
         real = ExactReader(corpus / CORPUS / f"xctrace_gpu_baseline_{schema}.xml")
         columns = next(iter(real.pieces())).columns
-        found = [f"{one.column.mnemonic}:{one.column.engineering_type}" for one in columns]
-        ours = [f"{one.mnemonic}:{one.type}" for one in table(schema, "26.0", 1).columns]
-        assert ours == found, schema
+        real_columns = [
+            f"{entry.column.mnemonic}:{entry.column.engineering_type}" for entry in columns
+        ]
+        ours = [f"{column.mnemonic}:{column.type}" for column in table(schema, "26.0", 1).columns]
+        assert ours == real_columns, schema

@@ -10,18 +10,20 @@ from labelled.program import simulate
 from labelled.required import NEEDED
 from labelled.setup import MICROSECOND, MILLISECOND, Counters, Hold, Server
 from labelled.submission import without_host
-from small_trace import STEP, made
+from small_trace import STEP, make_facts
 from tracekit.analysis.rules import RULES
 
 
 def test_every_rule_has_a_fault_and_a_size() -> None:
-    made = {*FAULTS, *MADE_ELSEWHERE}
-    assert made == set(RULES), "a new rule needs its fault in bench/labelled/faults.py"
+    labelled_rules = {*FAULTS, *MADE_ELSEWHERE}
+    assert labelled_rules == set(RULES), "a new rule needs its fault in bench/labelled/faults.py"
     assert set(SIZES) == set(RULES), "a new rule needs its size in bench/labelled/labels.py"
 
 
 def test_nothing_is_to_be_found_in_a_plain_trace() -> None:
-    facts = made(bytes_moved=round(0.75 * 68.25e9 * STEP / 1e9), flops=10**9, counters=Counters())
+    facts = make_facts(
+        bytes_moved=round(0.75 * 68.25e9 * STEP / 1e9), flops=10**9, counters=Counters()
+    )
     assert {rule for rule in SIZES if label(rule, facts) is not Label.PASS} == set()
 
 
@@ -92,16 +94,16 @@ def test_a_label_follows_from_the_size() -> None:
             Label.EITHER,
         ),
     ):
-        assert label(rule, made(**changes)) is expected, (rule, changes)
+        assert label(rule, make_facts(**changes)) is expected, (rule, changes)
 
 
 def test_a_seed_stands_for_one_trace_of_one_part() -> None:
     seeds: list[set[int]] = []
     for part in ("tune", "score"):
         traces = list(corpus(part, each=2, clean_traces=2))
-        assert [trace_of(one.seed) for one in traces] == traces, part
-        assert {one.kind for one in traces} == {"clean", "mixed", *FAULTS}, part
-        seeds.append({one.seed for one in corpus(part)})
+        assert [trace_of(trace.seed) for trace in traces] == traces, part
+        assert {trace.kind for trace in traces} == {"clean", "mixed", *FAULTS}, part
+        seeds.append({trace.seed for trace in corpus(part)})
     assert not seeds[0] & seeds[1]
     assert len(seeds[0]) == len(seeds[1]) > 200 + 20 * len(FAULTS)
 
@@ -121,18 +123,21 @@ def test_a_fault_is_drawn_until_it_matters_and_can_be_healed(rule: str) -> None:
 
 
 def test_what_a_trace_lacks_nobody_has_to_find() -> None:
-    hot, lacking = made(clock=(0.5, 0.5)), made(clock=(0.5, 0.5), missing=NEEDED["gpu-downclocked"])
+    hot, incomplete_facts = (
+        make_facts(clock=(0.5, 0.5)),
+        make_facts(clock=(0.5, 0.5), missing=NEEDED["gpu-downclocked"]),
+    )
     assert label("gpu-downclocked", hot) is Label.FIND
-    assert label("gpu-downclocked", lacking) is Label.EITHER
-    assert label("gpu-downclocked", made(missing=NEEDED["gpu-downclocked"])) is Label.PASS
+    assert label("gpu-downclocked", incomplete_facts) is Label.EITHER
+    assert label("gpu-downclocked", make_facts(missing=NEEDED["gpu-downclocked"])) is Label.PASS
     assert set(NEEDED) < set(SIZES)
 
 
 def test_a_host_that_takes_no_time_leaves_only_what_is_compiled() -> None:
-    slow = made(ahead=0, late=2 * MILLISECOND, compiles=((4, 9 * MILLISECOND),))
-    free = Facts(simulate(without_host(slow.world.setup)))
-    assert free.busy == pytest.approx(slow.busy, rel=0.01)
-    assert free.idle_time() == pytest.approx(free.idle_time("compile"), rel=0.1)
-    assert free.idle_time("compile") == pytest.approx(slow.idle_time("compile"), rel=0.1)
-    lost = slow.idle_time() - slow.idle_time("compile")
-    assert slow.length - free.length == pytest.approx(lost, rel=0.1)
+    slow = make_facts(ahead=0, late=2 * MILLISECOND, compiles=((4, 9 * MILLISECOND),))
+    hostless_facts = Facts(simulate(without_host(slow.world.setup)))
+    assert hostless_facts.busy == pytest.approx(slow.busy, rel=0.01)
+    assert hostless_facts.idle_time() == pytest.approx(hostless_facts.idle_time("compile"), rel=0.1)
+    assert hostless_facts.idle_time("compile") == pytest.approx(slow.idle_time("compile"), rel=0.1)
+    lost_time = slow.idle_time() - slow.idle_time("compile")
+    assert slow.length - hostless_facts.length == pytest.approx(lost_time, rel=0.1)

@@ -14,7 +14,7 @@ from labelled.draws import Draws
 from labelled.load import clock, weight
 from labelled.setup import MICROSECOND, MILLISECOND, Hold, Server
 from labelled.world import BROWSER, COMPOSITOR, RIVAL
-from small_trace import SETUP, STEP, made
+from small_trace import SETUP, STEP, make_facts
 
 SORTS: dict[str, dict[str, Any]] = {
     "ahead": {},
@@ -30,19 +30,19 @@ SORTS: dict[str, dict[str, Any]] = {
     "varied": {"variants": (1.0, 1.6), "drift": 0.2, "hiccups": 0.3, "ramp": 2},
     "drawn beside": {"browser": 200 * MICROSECOND},
 }
-SLOWLY_ENCODED = tuple(replace(one, encode=round(1.3 * one.work)) for one in SETUP.pieces)
+SLOWLY_ENCODED = tuple(replace(piece, encode=round(1.3 * piece.work)) for piece in SETUP.pieces)
 
 
 @pytest.mark.parametrize("changes", SORTS.values(), ids=SORTS)
 def test_one_thing_is_done_at_a_time_in_order_and_causes_cover_just_the_gaps(
     changes: dict[str, Any],
 ) -> None:
-    facts = made(**changes)
+    facts = make_facts(**changes)
     world, (begin, end) = facts.world, facts.world.steady
     for channel in ("Compute", "Vertex", "Fragment"):
         on = [work for work in world.intervals + world.others if work.channel == channel]
         assert len(on) > 10, channel
-        assert all(before.end <= work.start for before, work in pairwise(sorted(on))), channel
+        assert all(previous.end <= work.start for previous, work in pairwise(sorted(on))), channel
     for work in world.intervals:
         assert work.committed < work.processed <= work.ready <= work.start - work.held
         assert work.start < work.end
@@ -51,12 +51,12 @@ def test_one_thing_is_done_at_a_time_in_order_and_causes_cover_just_the_gaps(
         assert buffer.driver_end <= buffer.gpu_start < buffer.gpu_end < buffer.completed
     starts = [buffer.driver_start for buffer in world.buffers]
     assert starts == sorted(starts)
-    assert all(before.end <= did.start for before, did in pairwise(world.host))
-    assert all(before.completed <= step.start for before, step in pairwise(world.steps))
+    assert all(previous.end <= did.start for previous, did in pairwise(world.host))
+    assert all(previous.completed <= step.start for previous, step in pairwise(world.steps))
     assert [step.phase for step in world.steps] == ["warm-up"] * 3 + ["steady"] * 20
-    assert all(before.end <= gap.start for before, gap in pairwise(facts.idle))
-    ran = sum(max(0, min(end, work.end) - max(begin, work.start)) for work in world.intervals)
-    assert facts.idle_time() == end - begin - ran
+    assert all(previous.end <= gap.start for previous, gap in pairwise(facts.idle))
+    busy_time = sum(max(0, min(end, work.end) - max(begin, work.start)) for work in world.intervals)
+    assert facts.idle_time() == end - begin - busy_time
     causes = {gap.cause for gap in facts.idle}
     assert sum(facts.idle_time(cause) for cause in causes) == facts.idle_time()
 
@@ -78,35 +78,40 @@ def test_one_thing_is_done_at_a_time_in_order_and_causes_cover_just_the_gaps(
     ],
 )
 def test_a_fault_is_its_own_cause(changes: dict[str, Any], cause: str) -> None:
-    facts = made(**changes)
+    facts = make_facts(**changes)
     assert facts.idle_time(cause) > 0.75 * facts.idle_time()
     assert facts.idle_share() > 0.05
-    assert made().idle_share() < 0.02
+    assert make_facts().idle_share() < 0.02
 
 
 def test_what_a_fault_costs_is_what_the_same_trace_takes_less_without_it() -> None:
-    late = made(ahead=0, late=2 * MILLISECOND).length - made(ahead=0).length
+    late = make_facts(ahead=0, late=2 * MILLISECOND).length - make_facts(ahead=0).length
     assert late == pytest.approx(20 * 2 * MILLISECOND, rel=0.05)
-    spiky = made(spikes=((4, 8 * MILLISECOND), (9, 8 * MILLISECOND))).length - made().length
+    spiky = (
+        make_facts(spikes=((4, 8 * MILLISECOND), (9, 8 * MILLISECOND))).length - make_facts().length
+    )
     assert spiky == pytest.approx(16 * MILLISECOND, rel=0.05)
-    slow = made(clock=(0.5, 1.0)).length - made().length
+    slow = make_facts(clock=(0.5, 1.0)).length - make_facts().length
     assert slow == pytest.approx(20 * STEP, rel=0.05)
 
 
 def test_a_seed_makes_the_same_trace_again_and_a_fault_changes_only_what_follows_from_it() -> None:
-    assert made().world == made().world != made(seed=8).world
-    plain, late = made(ahead=0).world, made(ahead=0, late=2 * MILLISECOND).world
-    lengths = [[one.end - one.start for one in world.intervals] for world in (plain, late)]
+    assert make_facts().world == make_facts().world != make_facts(seed=8).world
+    plain_world, late = make_facts(ahead=0).world, make_facts(ahead=0, late=2 * MILLISECOND).world
+    lengths = [
+        [interval.end - interval.start for interval in world.intervals]
+        for world in (plain_world, late)
+    ]
     assert lengths[0] == lengths[1]
-    assert plain.intervals != late.intervals
+    assert plain_world.intervals != late.intervals
 
 
 def test_a_clean_setup_has_nothing_that_a_fault_puts_in() -> None:
     for seed in range(40):
         setup = clean(seed)
         numbers = (setup.late, setup.readbacks, setup.leak, setup.allocations, setup.wiring)
-        others = (setup.compiles, setup.spikes, setup.rival, setup.hold, setup.server)
-        assert not any((*numbers, *others, setup.empty, setup.broken, setup.drifted)), seed
+        disturbances = (setup.compiles, setup.spikes, setup.rival, setup.hold, setup.server)
+        assert not any((*numbers, *disturbances, setup.empty, setup.broken, setup.drifted)), seed
         assert (setup.overhead or 0) < 0.05, seed
 
 
@@ -131,15 +136,15 @@ def test_a_step_has_more_to_do_than_another() -> None:
 
 
 def test_others_draw_beside_and_compute_in_between() -> None:
-    world = made(browser=100 * MICROSECOND, rival=Hold(9 * MILLISECOND, MILLISECOND)).world
+    world = make_facts(browser=100 * MICROSECOND, rival=Hold(9 * MILLISECOND, MILLISECOND)).world
     drawn, computed = {"Vertex", "Fragment"}, {"Compute"}
     for owner, channels in ((COMPOSITOR, drawn), (BROWSER, drawn), (RIVAL, computed)):
-        assert {one.channel for one in world.others if one.owner == owner} == channels, owner
-    assert not made(compositor=0).world.others
+        assert {work.channel for work in world.others if work.owner == owner} == channels, owner
+    assert not make_facts(compositor=0).world.others
 
 
 def test_spikes_are_counted_with_what_they_take() -> None:
     spikes = ((5, 2 * STEP), (9, 2 * STEP))
-    many, excess = made(spikes=spikes, variants=(1.0, 1.5), steps=40).spikes(1.6)
+    many, excess = make_facts(spikes=spikes, variants=(1.0, 1.5), steps=40).spikes(1.6)
     assert many == pytest.approx(2 / 39)
     assert 0.05 < excess < 0.12

@@ -46,33 +46,37 @@ def test_what_is_sure_is_counted_and_estimates_compared_with_what_faults_cost() 
     assert (score.false_on_clean, score.near) == (1, 0.5)
     assert score.errors == pytest.approx([0.1, 1.0])
     assert score.median_error == pytest.approx(0.55)
-    found = tally([trace(1, FOUND), Judged(Trace(2), (), {"compile": 100}, {"compile": 100})])
-    assert found.causes_right == pytest.approx(0.9)  # weighed by idle time
+    totals = tally([trace(1, FOUND), Judged(Trace(2), (), {"compile": 100}, {"compile": 100})])
+    assert totals.causes_right == pytest.approx(0.9)  # weighed by idle time
     assert tally([Judged(Trace(2), (), {}, {})]).causes_right is None
 
 
 def test_a_judge_compares_with_the_truth(tmp_path: Path) -> None:
     traces = (Trace(10_000 + 5 * number, ("bubbles",)) for number in range(20))
-    whole = next(one for one in traces if one.setup().marks and not one.setup().missing)
-    seen = judge(whole, tmp_path / "run")
-    (bubbles,) = seen.of("bubbles")
+    marked_trace = next(
+        labelled_trace
+        for labelled_trace in traces
+        if labelled_trace.setup().marks and not labelled_trace.setup().missing
+    )
+    judged_trace = judge(marked_trace, tmp_path / "run")
+    (bubbles,) = judged_trace.of("bubbles")
     assert (bubbles.label, bubbles.status) == (Label.FIND, "found")
     assert bubbles.saving == pytest.approx(bubbles.cost, rel=0.05)
-    assert sum(seen.right.values()) > 0.8 * sum(seen.idle.values()) > 0
+    assert sum(judged_trace.right.values()) > 0.8 * sum(judged_trace.idle.values()) > 0
     assert (tmp_path / "run" / "recording.json").exists()
-    assert len(seen.verdicts) > 20
+    assert len(judged_trace.verdicts) > 20
 
 
 def test_a_clean_trace_is_to_be_passed_by_all_who_can_see() -> None:
-    seen = judge(Trace(0))
-    assert {one.label for one in seen.verdicts} == {Label.PASS}
+    judged_trace = judge(Trace(0))
+    assert {verdict.label for verdict in judged_trace.verdicts} == {Label.PASS}
 
 
 def test_the_command_prints_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    kept, page, scores = tmp_path / "kept", tmp_path / "scores.md", tmp_path / "scores.json"
+    kept_folder, page, scores = tmp_path / "kept", tmp_path / "scores.md", tmp_path / "scores.json"
     page.write_text(f"# Scores\n\n{MARKS[0]}\nold\n{MARKS[1]}\n\nThe end.\n")
     arguments = ["--rule=capture-empty", "--traces=1", "--clean=1", "--jobs=1", "--part=score"]
-    files = [f"--keep={kept}", f"--markdown={page}", f"--json={scores}"]
+    files = [f"--keep={kept_folder}", f"--markdown={page}", f"--json={scores}"]
     assert main([*arguments, *files]) == 0
     printed = capsys.readouterr().out
     assert "capture-empty" in printed
@@ -83,4 +87,7 @@ def test_the_command_prints_scores(tmp_path: Path, capsys: pytest.CaptureFixture
     assert page.read_text().startswith(f"# Scores\n\n{MARKS[0]}\n\n| rule | faults |")
     assert page.read_text().endswith(f"2 traces in all.\n\n{MARKS[1]}\n\nThe end.\n")
     assert "old" not in page.read_text()
-    assert sorted(one.name.partition("-")[0] for one in kept.iterdir()) == ["capture", "clean"]
+    assert sorted(entry.name.partition("-")[0] for entry in kept_folder.iterdir()) == [
+        "capture",
+        "clean",
+    ]

@@ -47,8 +47,8 @@ def encode_then_run(folder: Path) -> None:
     owner = Owner("voxtral_realtime_runner", 4_811)
     program = Program(Mac(11, "M4 Max"), owner)
     for _ in range(60):
-        made = program.commit(evenly(program.mac, 40, 2 * MS), encode=1.03 * MS)
-        program.wait(made)
+        commit = program.commit(evenly(program.mac, 40, 2 * MS), encode=1.03 * MS)
+        program.wait(commit)
         program.spend(program.mac.rough(500))
     program.mac.write(folder, owner)
 
@@ -58,8 +58,8 @@ def sleeping_poll(folder: Path) -> None:
     owner, mac = Owner("phonon", 6_120), Mac(12, "M3 Pro")
     program = Program(mac, owner)
 
-    def poll(made: Commit) -> None:
-        while program.now < made.reported:
+    def poll(commit: Commit) -> None:
+        while program.now < commit.reported:
             program.spend(mac.about(1.3 * MS))
 
     for _ in range(180):
@@ -74,17 +74,17 @@ def sleeping_poll(folder: Path) -> None:
 def resources_each_encoder(folder: Path) -> None:
     """An engine names every resource again for each of many encoders (o3de #13325)."""
     owner, mac = Owner("AtomSampleViewerStandalone", 902), Mac(13, "M1 Pro")
-    program, last = Program(mac, owner), None
+    program, previous_commit = Program(mac, owner), None
     for frame in range(36):
         passes = [
             Pass(channel, mac.about(work))
             for _ in range(24)
             for channel, work in (("Vertex", 260.0), ("Fragment", 560.0))
         ]
-        made = program.commit(passes, encode=7.7 * MS, frame=frame + 1)
-        if last is not None:
-            program.wait(last)
-        last = made
+        commit = program.commit(passes, encode=7.7 * MS, frame=frame + 1)
+        if previous_commit is not None:
+            program.wait(previous_commit)
+        previous_commit = commit
         program.spend(mac.rough(2 * MS))
     mac.write(folder, owner)
 
@@ -95,16 +95,16 @@ def shaders_on_first_use(folder: Path) -> None:
     program = Program(mac, owner)
     first_uses = set(range(5, 500, 12))
     for frame in range(500):
-        begun = program.now
+        frame_start = program.now
         if frame in first_uses:
-            taken = mac.about(70 * MS, 0.15)
+            compile_time = mac.about(70 * MS, 0.15)
             for kind, share in (("Vertex", 0.4), ("Fragment", 0.6)):
-                mac.compiles(owner, program.now, share * taken, kind)
-                program.spend(share * taken)
+                mac.compiles(owner, program.now, share * compile_time, kind)
+                program.spend(share * compile_time)
         passes = [Pass("Vertex", mac.about(900.0)), Pass("Fragment", mac.about(3_100.0))]
         program.commit(passes, encode=1.8 * MS, frame=frame + 1)
-        late = max(0.0, program.now - begun)
-        program.now = begun + _DISPLAY * (1 + int(late / _DISPLAY))
+        late = max(0.0, program.now - frame_start)
+        program.now = frame_start + _DISPLAY * (1 + int(late / _DISPLAY))
     mac.write(folder, owner)
 
 
@@ -115,9 +115,9 @@ def one_graph_too_many(folder: Path) -> None:
     for _ in range(24):
         program.wait(program.commit(evenly(mac, 8, 6 * MS)))
         program.spend(mac.rough(1 * MS))
-    made = program.commit(evenly(mac, 9, 1.15 * SECOND), encode=200.0)
-    program.fails(made.reported, made.number, 14)
-    program.wait(made)
+    commit = program.commit(evenly(mac, 9, 1.15 * SECOND), encode=200.0)
+    program.fails(commit.reported, commit.number, 14)
+    program.wait(commit)
     mac.write(folder, owner)
 
 
@@ -135,8 +135,8 @@ def every_shape_kept(folder: Path) -> None:
         program.spend(mac.about(6 * MS, 0.1))
         work = float(mac.random.lognormal(0, 0.3)) * 2.2 * MS
         for _ in range(9):
-            made = program.commit(compute(mac.about(work)))
-        program.wait(made)
+            commit = program.commit(compute(mac.about(work)))
+        program.wait(commit)
     mac.holds(owner, levels)
     mac.write(folder, owner)
 
@@ -176,8 +176,8 @@ def four_threadgroups(folder: Path) -> None:
         passes: list[Pass] = []
         for layer in range(26):
             attends = windowed if layer % 6 else 2.372 * depth
-            rest = mac.about(12.9 * MS / 26)
-            passes += compute(0.3 * rest, mac.about(attends, 0.01), 0.7 * rest)
+            other_work = mac.about(12.9 * MS / 26)
+            passes += compute(0.3 * other_work, mac.about(attends, 0.01), 0.7 * other_work)
         program.wait(program.commit(passes, encode=2.0))
         program.spend(mac.rough(200))
     mac.write(folder, owner)
@@ -197,16 +197,16 @@ def reduce_the_first_axis(folder: Path) -> None:
 def ten_neighbours(folder: Path) -> None:
     """A language model beside ten other programs that compute (lattice #77)."""
     owner = Owner("lattice", 9_100)
-    others = [Owner("gpu_burn", 9_200 + place) for place in range(_NEIGHBOURS)]
-    mac = Mac(21, "M2 Max", others)
+    neighbours = [Owner("gpu_burn", 9_200 + place) for place in range(_NEIGHBOURS)]
+    mac = Mac(21, "M2 Max", neighbours)
     program = Program(mac, owner)
-    rivals = [Program(mac, other, recorded=False) for other in others]
+    rivals = [Program(mac, neighbour, recorded=False) for neighbour in neighbours]
     for token in range(220):
         rival = rivals[token % _NEIGHBOURS]
         rival.now = program.now - 150
-        taken = rival.commit(compute(mac.about(1_750.0, 0.1)))
-        made = program.commit(evenly(mac, 9, 700.0), encode=12.0, behind=taken.end)
-        program.wait(made)
+        rival_commit = rival.commit(compute(mac.about(1_750.0, 0.1)))
+        commit = program.commit(evenly(mac, 9, 700.0), encode=12.0, behind=rival_commit.end)
+        program.wait(commit)
         program.spend(mac.rough(60))
     mac.write(folder, owner)
 
@@ -223,8 +223,8 @@ def falls_asleep(folder: Path) -> None:
                 mac.clocks.append((program.now, "Maximum"))
             slow = 1.62 if token < 40 else 1.0
             for _ in range(3):
-                made = program.commit(compute(mac.about(13.6 * MS * slow)))
-            program.wait(made)
+                commit = program.commit(compute(mac.about(13.6 * MS * slow)))
+            program.wait(commit)
             program.spend(mac.rough(150))
         mac.clocks.append((program.now, "Minimum"))
         program.spend(2 * SECOND)
@@ -237,8 +237,8 @@ def sixty_of_120(folder: Path) -> None:
     owner, mac = Owner("workbench", 1_500), Mac(23, "M4 Max")
     program = Program(mac, owner)
     for frame in range(420):
-        due = 150 * MS + frame * _DISPLAY
-        program.now = max(program.now, due + mac.rough(80))
+        due_time = 150 * MS + frame * _DISPLAY
+        program.now = max(program.now, due_time + mac.rough(80))
         passes = [Pass("Vertex", mac.about(130.0)), Pass("Fragment", mac.about(1_700.0))]
         program.commit(passes, encode=120.0, frame=frame + 1)
     mac.write(folder, owner)
@@ -252,11 +252,11 @@ def slow_fences(folder: Path) -> None:
     for _ in range(60):
         end = program.queue
         for _ in range(64):
-            made = program.commit(
+            commit = program.commit(
                 compute(mac.about(300.0)), encode=5.0, behind=end + mac.about(140)
             )
-            end = made.end
-        ends.append(made.reported)
+            end = commit.end
+        ends.append(commit.reported)
         if len(ends) > 1:
             program.now = max(program.now, ends[-2])
         program.spend(mac.rough(400))
@@ -269,8 +269,8 @@ def encoder_per_operation(folder: Path) -> None:
     program, reports = Program(mac, owner), []
     for _ in range(60):
         for _ in range(8):
-            made = program.commit(evenly(mac, 30, 120.0), encode=3.0)
-        reports.append(made.reported)
+            commit = program.commit(evenly(mac, 30, 120.0), encode=3.0)
+        reports.append(commit.reported)
         if len(reports) > 1:
             program.now = max(program.now, reports[-2] + mac.rough(12))
         program.spend(mac.rough(300))
@@ -283,8 +283,8 @@ def token_by_token(folder: Path) -> None:
     program = Program(mac, owner)
     for _ in range(244):
         for _ in range(4):
-            made = program.commit(evenly(mac, 6, 233.0), encode=18.0)
-        program.wait(made)
+            commit = program.commit(evenly(mac, 6, 233.0), encode=18.0)
+        program.wait(commit)
         program.spend(mac.rough(950))
     mac.write(folder, owner)
 
@@ -302,14 +302,14 @@ def list_in_flight(folder: Path) -> None:
 def small_batches(folder: Path) -> None:
     """Training in batches so small that Python takes longer than the device (scvi-tools #3981)."""
     owner, mac = Owner("python3.12", 3_981), Mac(28, "M4 Max")
-    program, last = Program(mac, owner), None
+    program, last_commit = Program(mac, owner), None
     for step in range(150):
         for _ in range(3):
-            made = program.commit(evenly(mac, 20, 37.0), encode=105.0)
+            commit = program.commit(evenly(mac, 20, 37.0), encode=105.0)
         program.spend(mac.rough(250))
-        last = made
+        last_commit = commit
         if step % 50 == 49:
-            program.wait(last)
+            program.wait(last_commit)
     mac.write(folder, owner)
 
 
@@ -333,9 +333,9 @@ def speech_in_the_queue(folder: Path) -> None:
             speaks.now = program.now - float(mac.random.uniform(2, 45)) * MS
             with _OnThread(mac, owner, "Synthesis", 3_737_777):
                 speaks.commit(evenly(mac, 5, 70 * MS), encode=40.0)
-        made = program.commit(compute(mac.about(24 * MS)))
-        made = program.commit(compute(mac.about(26 * MS)))
-        program.wait(made)
+        commit = program.commit(compute(mac.about(24 * MS)))
+        commit = program.commit(compute(mac.about(26 * MS)))
+        program.wait(commit)
         program.spend(mac.rough(200))
     mac.write(folder, owner)
 
@@ -349,11 +349,11 @@ def never_given_back(folder: Path) -> None:
         for _ in range(3):
             levels.append((program.now, round(level)))
             level += 0.92e9 / 3
-            made = program.commit(evenly(mac, 4, 50 * MS))
-        program.wait(made)
+            commit = program.commit(evenly(mac, 4, 50 * MS))
+        program.wait(commit)
         for _ in range(120):
-            made = program.commit(evenly(mac, 3, 3.8 * MS))
-            program.wait(made)
+            commit = program.commit(evenly(mac, 3, 3.8 * MS))
+            program.wait(commit)
             program.spend(mac.rough(80))
         levels.append((program.now, round(level)))
         program.spend((1 + (request % 3) / 2) * SECOND)
@@ -369,8 +369,8 @@ def concatenated_by_blits(folder: Path) -> None:
         for _ in range(10):
             passes = [Pass("Compute", mac.about(3 * MS))]
             passes += [Pass("Blit", mac.about(1_150.0, 0.01)) for _ in range(4)]
-            made = program.commit(passes)
-        reports.append(made.reported)
+            commit = program.commit(passes)
+        reports.append(commit.reported)
         if len(reports) > 1:
             program.now = max(program.now, reports[-2])
     mac.write(folder, owner)
@@ -382,9 +382,9 @@ def kernel_per_buffer(folder: Path) -> None:
     program = Program(mac, owner)
     for _ in range(45):
         for _ in range(100):
-            made = program.commit(compute(mac.about(70.0)), encode=95.0)
+            commit = program.commit(compute(mac.about(70.0)), encode=95.0)
             program.spend(mac.rough(8))
-        program.wait(made)
+        program.wait(commit)
         program.spend(mac.rough(300))
     mac.write(folder, owner)
 
@@ -396,10 +396,10 @@ def heaps_named_each_time(folder: Path) -> None:
     for frame in range(150):
         for _ in range(3):
             passes = [Pass("Vertex", mac.about(400.0)), Pass("Fragment", mac.about(2_500.0))]
-            made = program.commit(
+            commit = program.commit(
                 passes, encode=250.0, driver=mac.about(11.3 * MS), frame=frame + 1
             )
-        ends.append(made)
+        ends.append(commit)
         if len(ends) > 1:
             program.wait(ends[-2])
         program.spend(mac.rough(700))
@@ -433,11 +433,11 @@ class _OnThread:
         self.begun = {schema: len(rows) for schema, rows in self.mac.rows.items()}
 
     def __exit__(self, *_: object) -> None:
-        for schema, begun in self.begun.items():
+        for schema, start_row in self.begun.items():
             rows = self.mac.rows[schema]
-            rows[begun:] = [
-                tuple(self.other if each == self.usual else each for each in row)
-                for row in rows[begun:]
+            rows[start_row:] = [
+                tuple(self.other if value == self.usual else value for value in row)
+                for row in rows[start_row:]
             ]
 
 

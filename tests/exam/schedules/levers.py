@@ -33,18 +33,18 @@ Change = Callable[[Log], Log]
 class _Copies:
     """Command buffers and boxes that have not been used, one for each that was."""
 
-    made: dict[int, Buffer | Box] = field(default_factory=dict[int, Buffer | Box])
+    copies_by_id: dict[int, Buffer | Box] = field(default_factory=dict[int, Buffer | Box])
 
     def buffer(self, old: Buffer) -> Buffer:
-        if id(old) not in self.made:
-            after = None if old.after is None else self.buffer(old.after)
-            self.made[id(old)] = Buffer(old.device, list(old.works), old.pause, after)
-        new = self.made[id(old)]
+        if id(old) not in self.copies_by_id:
+            predecessor = None if old.predecessor is None else self.buffer(old.predecessor)
+            self.copies_by_id[id(old)] = Buffer(old.device, list(old.works), old.pause, predecessor)
+        new = self.copies_by_id[id(old)]
         assert isinstance(new, Buffer)
         return new
 
     def box(self, old: Box) -> Box:
-        new = self.made.setdefault(id(old), Box())
+        new = self.copies_by_id.setdefault(id(old), Box())
         assert isinstance(new, Box)
         return new
 
@@ -56,7 +56,7 @@ class _Copies:
         return old
 
 
-def _played(log: Log, copies: _Copies) -> Thread:
+def _replay_log(log: Log, copies: _Copies) -> Thread:
     for action in log:
         yield copies.action(action)
 
@@ -66,7 +66,7 @@ def again(program: Program, change: Change = list, **pace: int) -> Machine:
     old = program.machine
     machine = Machine(replace(old.pace, **pace), deepcopy(program.chance), old.devices)
     copies = _Copies()
-    machine.run([_played(change(log), copies) for log in program.logs])
+    machine.run([_replay_log(change(log), copies) for log in program.logs])
     return machine
 
 
@@ -85,8 +85,8 @@ def busy_span(machine: Machine) -> int:
 
 def share_won(program: Program, change: Change = list, **pace: int) -> float:
     """Return the share of a program's time that a lever wins; below 0 where it loses some."""
-    before = busy_span(program.machine)
-    return 1 - busy_span(again(program, change, **pace)) / before
+    original_span = busy_span(program.machine)
+    return 1 - busy_span(again(program, change, **pace)) / original_span
 
 
 def in_flight(more: int, waits: int = 1) -> Change:
@@ -96,20 +96,20 @@ def in_flight(more: int, waits: int = 1) -> Change:
         places = [place for place, action in enumerate(log) if isinstance(action, Wait)]
         new = list(log)
         for number, place in enumerate(places):
-            earlier = number - more * waits
-            new[place] = log[places[earlier]] if earlier >= 0 else Spend(Doing.COMPUTE, 0)
+            earlier_wait = number - more * waits
+            new[place] = log[places[earlier_wait]] if earlier_wait >= 0 else Spend(Doing.COMPUTE, 0)
         return new
 
     return change
 
 
-def one_wait(each: int) -> Change:
+def one_wait(stride: int) -> Change:
     """Leave out all waits but the last of each row of so many."""
 
     def change(log: Log) -> Log:
         waits = [action for action in log if isinstance(action, Wait)]
-        kept = {id(wait) for wait in waits[each - 1 :: each]} | {id(waits[-1])}
-        return [action for action in log if not isinstance(action, Wait) or id(action) in kept]
+        kept_ids = {id(wait) for wait in waits[stride - 1 :: stride]} | {id(waits[-1])}
+        return [action for action in log if not isinstance(action, Wait) or id(action) in kept_ids]
 
     return change
 
@@ -119,24 +119,24 @@ def batch(buffers: int) -> Change:
 
     def change(log: Log) -> Log:
         rows = [action.buffer for action in log if isinstance(action, Commit)]
-        whole: dict[int, Buffer] = {}
+        merged_buffers: dict[int, Buffer] = {}
         lasts: set[int] = set()
-        for first in range(0, len(rows), buffers):
-            row = rows[first : first + buffers]
+        for row_start in range(0, len(rows), buffers):
+            row = rows[row_start : row_start + buffers]
             works = [work for buffer in row for work in buffer.works]
             if all(len(buffer.works) == 1 for buffer in row):
                 works = [sum(works)]
             merged = Buffer(row[0].device, works, row[0].pause)
-            whole |= {id(buffer): merged for buffer in row}
+            merged_buffers |= {id(buffer): merged for buffer in row}
             lasts.add(id(row[-1]))
         new: Log = []
         for action in log:
             if isinstance(action, Encode):
-                new.append(replace(action, buffer=whole[id(action.buffer)]))
+                new.append(replace(action, buffer=merged_buffers[id(action.buffer)]))
             elif not isinstance(action, Commit | Wait):
                 new.append(action)
             elif id(action.buffer) in lasts:
-                new.append(replace(action, buffer=whole[id(action.buffer)]))
+                new.append(replace(action, buffer=merged_buffers[id(action.buffer)]))
         return new
 
     return change
@@ -154,20 +154,20 @@ def host(share: float) -> Change:
 def _shorter(action: Action, share: float) -> Action:
     if isinstance(action, Encode):
         return replace(action, time=round(action.time * share))
-    if isinstance(action, Spend) and action.what is Doing.COMPUTE:
+    if isinstance(action, Spend) and action.doing is Doing.COMPUTE:
         return replace(action, time=round(action.time * share))
     return action
 
 
 def without_pauses(log: Log) -> Log:
     """Let command buffers have no pauses between their parts."""
-    whole = {
+    unpaused_buffers = {
         id(action.buffer): Buffer(action.buffer.device, action.buffer.works)
         for action in log
         if isinstance(action, Commit)
     }
     return [
-        replace(action, buffer=whole[id(action.buffer)])
+        replace(action, buffer=unpaused_buffers[id(action.buffer)])
         if isinstance(action, Encode | Commit | Wait)
         else action
         for action in log

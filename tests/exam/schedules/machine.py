@@ -40,22 +40,22 @@ class Buffer:
     device: int
     works: list[int]
     pause: int = 0
-    after: "Buffer | None" = None
+    predecessor: "Buffer | None" = None
     number: int = 0
     thread: int = 0
-    made: int = 0
+    creation_time: int = 0
     encoded: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     committed: int = 0
     pieces: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     reported: int = 0
 
     @property
-    def started(self) -> int:
+    def device_start(self) -> int:
         """When its first part began on the device."""
         return self.pieces[0][0]
 
     @property
-    def ended(self) -> int:
+    def device_end(self) -> int:
         """When its last part ended on the device."""
         return self.pieces[-1][1]
 
@@ -64,7 +64,7 @@ class Buffer:
 class Spend:
     """Do something for so long."""
 
-    what: Doing
+    doing: Doing
     time: int
 
 
@@ -152,7 +152,7 @@ class Pace:
 
 @dataclass(eq=False)
 class _Device:
-    free: int = 0
+    free_time: int = 0
     rivals: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
 
 
@@ -183,7 +183,7 @@ class Machine:
         self._now = [begin + 20_000 * place for place in range(len(programs))]
         self.states = [[] for _ in programs]
         self._waiting: dict[int, Box] = {}
-        queue = [(now, place) for place, now in enumerate(self._now)]
+        queue = [(start, place) for place, start in enumerate(self._now)]
         replies: dict[int, Any] = {}
         while queue:
             _, place = heapq.heappop(queue)
@@ -196,21 +196,23 @@ class Machine:
                 continue
             replies[place] = self._act(place, action)
             heapq.heappush(queue, (self._now[place], place))
-            for other in [one for one, box in self._waiting.items() if box.jobs]:
-                replies[other] = self._take(other, self._waiting.pop(other))
-                heapq.heappush(queue, (self._now[other], other))
+            for waiter in [
+                waiting_place for waiting_place, box in self._waiting.items() if box.jobs
+            ]:
+                replies[waiter] = self._take(waiter, self._waiting.pop(waiter))
+                heapq.heappush(queue, (self._now[waiter], waiter))
 
     def _act(self, place: int, action: Action) -> Any:
         if isinstance(action, Spend):
-            if action.what is Doing.COMPILE:
+            if action.doing is Doing.COMPILE:
                 self.compiles.append((self._now[place], self._now[place] + action.time))
-            if action.what is Doing.WIRE:
+            if action.doing is Doing.WIRE:
                 self.wirings.append((self._now[place], self._now[place] + action.time))
-            self._spend(place, action.time, action.what)
+            self._spend(place, action.time, action.doing)
         elif isinstance(action, Encode):
-            now = self._now[place]
-            action.buffer.made = action.buffer.made or now
-            action.buffer.encoded.append((now, now + action.time))
+            current_time = self._now[place]
+            action.buffer.creation_time = action.buffer.creation_time or current_time
+            action.buffer.encoded.append((current_time, current_time + action.time))
             self._spend(place, action.time, Doing.ENCODE)
         elif isinstance(action, Commit):
             self._commit(place, action.buffer)
@@ -223,75 +225,79 @@ class Machine:
         return None
 
     def _spend(self, place: int, time: int, doing: Doing) -> None:
-        now = self._now[place]
-        self._now[place] = now + time
-        self.states[place].append(State(now, now + time, doing))
+        current_time = self._now[place]
+        self._now[place] = current_time + time
+        self.states[place].append(State(current_time, current_time + time, doing))
 
     def _wait(self, place: int, wait: Wait) -> None:
-        now = self._now[place]
+        current_time = self._now[place]
         until = wait.buffer.reported
-        if until <= now:
+        if until <= current_time:
             return
         doing = Doing.SPIN if wait.spins else Doing.WAIT
-        self.states[place].append(State(now, until, doing, buffer=wait.buffer))
+        self.states[place].append(State(current_time, until, doing, buffer=wait.buffer))
         self._now[place] = until
         self._spend(place, self.around(self.pace.wake), Doing.COMPUTE)
 
     def _take(self, place: int, box: Box) -> Any:
         poster, posted, job = box.jobs.popleft()
-        now = self._now[place]
-        if posted > now:
-            self.states[place].append(State(now, posted, Doing.TAKE, thread=poster))
+        current_time = self._now[place]
+        if posted > current_time:
+            self.states[place].append(State(current_time, posted, Doing.TAKE, thread=poster))
             self._now[place] = posted
             self._spend(place, self.around(self.pace.wake), Doing.COMPUTE)
         return job
 
     def _commit(self, place: int, buffer: Buffer) -> None:
-        now = self._now[place]
+        current_time = self._now[place]
         buffer.number = len(self.buffers)
         buffer.thread = place
-        buffer.committed = now
-        buffer.made = buffer.made or now
+        buffer.committed = current_time
+        buffer.creation_time = buffer.creation_time or current_time
         self.buffers.append(buffer)
-        ready = now + self.around(self.pace.start) + self._prepare(now)
-        if buffer.after is not None:
-            ready = max(ready, buffer.after.ended + self.around(self.pace.switch))
+        ready = current_time + self.around(self.pace.start) + self._prepare(current_time)
+        if buffer.predecessor is not None:
+            ready = max(ready, buffer.predecessor.device_end + self.around(self.pace.switch))
         self._dispatch(buffer, ready)
-        report = buffer.ended + self.around(self.pace.report)
+        report = buffer.device_end + self.around(self.pace.report)
         queue = place, buffer.device
         buffer.reported = max(report, self._reports.get(queue, 0) + 1_000)
         self._reports[queue] = buffer.reported
-        self._now[place] = now + 500
-        self.states[place].append(State(now, now + 500, Doing.ENCODE))
+        self._now[place] = current_time + 500
+        self.states[place].append(State(current_time, current_time + 500, Doing.ENCODE))
 
-    def _prepare(self, now: int) -> int:
+    def _prepare(self, current_time: int) -> int:
         """Let the driver prepare what was committed, and wire its memory; return how long."""
-        spent = 0
+        delay = 0
         if self.pace.wiring and self.random.random() < 0.5:
             wired = self.around(self.pace.wiring)
-            self.wirings.append((now + 1_000, now + 1_000 + wired))
-            spent += wired
+            self.wirings.append((current_time + 1_000, current_time + 1_000 + wired))
+            delay += wired
         if self.pace.driver:
             took = self.around(self.pace.driver)
-            self.drivers.append((now + 1_000 + spent, now + 1_000 + spent + took))
-            spent += took
-        begun = len(self.buffers) > 1
-        if self.pace.late and begun and self.random.random() < 1 / self.pace.late_every:
-            spent += self.around(self.pace.late)
-        return spent
+            self.drivers.append((current_time + 1_000 + delay, current_time + 1_000 + delay + took))
+            delay += took
+        has_earlier_buffers = len(self.buffers) > 1
+        if (
+            self.pace.late
+            and has_earlier_buffers
+            and self.random.random() < 1 / self.pace.late_every
+        ):
+            delay += self.around(self.pace.late)
+        return delay
 
     def _dispatch(self, buffer: Buffer, ready: int) -> None:
         device = self._devices[buffer.device]
-        while device.rivals and device.rivals[0][0] <= max(ready, device.free):
+        while device.rivals and device.rivals[0][0] <= max(ready, device.free_time):
             arrival, length = device.rivals.popleft()
-            start = max(arrival, device.free)
+            start = max(arrival, device.free_time)
             self.rivals.append((start, start + length, buffer.device))
-            device.free = start + length + 500
-        at = max(ready, device.free + self.around(self.pace.switch))
+            device.free_time = start + length + 500
+        piece_start = max(ready, device.free_time + self.around(self.pace.switch))
         for work in buffer.works:
-            buffer.pieces.append((at, at + max(1, work)))
-            at += max(1, work) + (self.around(buffer.pause) if buffer.pause else 0)
-        device.free = buffer.ended
+            buffer.pieces.append((piece_start, piece_start + max(1, work)))
+            piece_start += max(1, work) + (self.around(buffer.pause) if buffer.pause else 0)
+        device.free_time = buffer.device_end
 
     def _arrivals(self) -> deque[tuple[int, int]]:
         pace = self.pace
@@ -300,5 +306,5 @@ class Machine:
         number = pace.rival_number
         steps = pace.rival_every * self.random.uniform(0.5, 1.5, number)
         lengths = pace.rival * self.random.uniform(0.5, 1.5, number)
-        at = np.cumsum(steps).astype(int).tolist()
-        return deque(zip(at, lengths.astype(int).tolist(), strict=True))
+        arrivals = np.cumsum(steps).astype(int).tolist()
+        return deque(zip(arrivals, lengths.astype(int).tolist(), strict=True))

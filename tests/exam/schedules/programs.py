@@ -36,7 +36,7 @@ class Maker:
 
     `host` and `work` are the times of host and device for a command buffer; `uneven` is how much
     work varies beside the machine's jitter; every so many iterations there is a `compile` or a
-    `pause`, 0: never. Between two parts of a command buffer the device has a `rest`.
+    `pause`, 0: never. Between two parts of a command buffer the device has a `part_pause`.
     """
 
     machine: Machine
@@ -50,7 +50,7 @@ class Maker:
     wire: int = 0
     depth: int = 1
     reads: bool = False
-    rest: int = 3 * US
+    part_pause: int = 3 * US
 
     @property
     def random(self) -> np.random.Generator:
@@ -62,7 +62,7 @@ class Maker:
         if self.uneven:
             work *= self.random.lognormal(0, self.uneven)
         works = [self.machine.around(work / self.parts) for _ in range(self.parts)]
-        return Buffer(device, works, pause=self.rest if self.parts > 1 else 0)
+        return Buffer(device, works, pause=self.part_pause if self.parts > 1 else 0)
 
     def write(self, buffer: Buffer, share: float = 1.0) -> Iterator[Action]:
         """Encode a command buffer, in one encoder for each of its parts."""
@@ -77,7 +77,7 @@ class Maker:
             yield Spend(Doing.WIRE, self.machine.around(40 * US))
         yield Commit(buffer)
 
-    def between(self, iteration: int) -> Iterator[Action]:
+    def compile_or_pause(self, iteration: int) -> Iterator[Action]:
         """Compile, or pause, where it is time to."""
         if self.compile and iteration % self.compile == self.compile // 2:
             yield Spend(Doing.COMPILE, self.machine.around(3 * MS))
@@ -92,7 +92,7 @@ def waits_for_each(maker: Maker, device: int = 0) -> Thread:
         buffer = maker.buffer(device)
         yield from maker.hand_over(buffer)
         yield Wait(buffer)
-        yield from maker.between(iteration)
+        yield from maker.compile_or_pause(iteration)
 
 
 def never_waits(maker: Maker, device: int = 0) -> Thread:
@@ -101,7 +101,7 @@ def never_waits(maker: Maker, device: int = 0) -> Thread:
     for iteration in range(maker.number):
         buffer = maker.buffer(device)
         yield from maker.hand_over(buffer)
-        yield from maker.between(iteration)
+        yield from maker.compile_or_pause(iteration)
     yield Wait(buffer)
 
 
@@ -113,7 +113,7 @@ def waits_behind(maker: Maker, device: int = 0) -> Thread:
         yield from maker.hand_over(flight[-1])
         if len(flight) >= maker.depth:
             yield Wait(flight.pop(0))
-        yield from maker.between(iteration)
+        yield from maker.compile_or_pause(iteration)
     for buffer in flight:
         yield Wait(buffer)
 
@@ -126,7 +126,7 @@ def several_buffers(maker: Maker) -> Thread:
         for buffer, share in zip(buffers, shares, strict=True):
             yield from maker.hand_over(buffer, share)
         yield Wait(buffers[-1])
-        yield from maker.between(iteration)
+        yield from maker.compile_or_pause(iteration)
 
 
 def several_waits(maker: Maker) -> Thread:
@@ -138,7 +138,7 @@ def several_waits(maker: Maker) -> Thread:
             yield from maker.hand_over(buffer, share)
             yield Wait(buffer)
         yield Spend(Doing.COMPUTE, maker.machine.around(2 * maker.host))
-        yield from maker.between(iteration)
+        yield from maker.compile_or_pause(iteration)
 
 
 def computes_long(maker: Maker) -> Thread:
@@ -149,7 +149,7 @@ def computes_long(maker: Maker) -> Thread:
         yield Spend(Doing.COMPUTE, maker.machine.around(long))
         buffer = maker.buffer()
         yield from maker.hand_over(buffer)
-        yield from maker.between(iteration)
+        yield from maker.compile_or_pause(iteration)
     yield Wait(buffer)
 
 
@@ -161,7 +161,7 @@ def naps(maker: Maker) -> Thread:
         yield Spend(Doing.NAP, maker.machine.around(long))
         buffer = maker.buffer()
         yield from maker.hand_over(buffer)
-        yield from maker.between(iteration)
+        yield from maker.compile_or_pause(iteration)
     yield Wait(buffer)
 
 
@@ -174,7 +174,7 @@ def computes_meanwhile(maker: Maker) -> Thread:
         yield from maker.hand_over(buffer)
         yield Spend(Doing.COMPUTE, maker.machine.around(long))
         yield Wait(buffer)
-        yield from maker.between(iteration)
+        yield from maker.compile_or_pause(iteration)
 
 
 def writes_ahead(maker: Maker) -> Thread:
@@ -187,7 +187,7 @@ def writes_ahead(maker: Maker) -> Thread:
         yield Wait(buffer)
         yield Commit(following)
         buffer = following
-        yield from maker.between(iteration)
+        yield from maker.compile_or_pause(iteration)
     yield Wait(buffer)
 
 
@@ -197,7 +197,7 @@ def spins(maker: Maker) -> Thread:
         buffer = maker.buffer()
         yield from maker.hand_over(buffer)
         yield Wait(buffer, spins=True)
-        yield from maker.between(iteration)
+        yield from maker.compile_or_pause(iteration)
 
 
 def devices_in_turns(maker: Maker) -> Thread:
@@ -207,7 +207,7 @@ def devices_in_turns(maker: Maker) -> Thread:
             buffer = maker.buffer(device)
             yield from maker.hand_over(buffer)
             yield Wait(buffer)
-        yield from maker.between(iteration)
+        yield from maker.compile_or_pause(iteration)
 
 
 def devices_at_once(maker: Maker) -> Thread:
@@ -219,7 +219,7 @@ def devices_at_once(maker: Maker) -> Thread:
             yield from maker.hand_over(buffer)
         for buffer in buffers:
             yield Wait(buffer)
-        yield from maker.between(iteration)
+        yield from maker.compile_or_pause(iteration)
 
 
 def asks(maker: Maker, box: Box, done: Box) -> Thread:
@@ -230,7 +230,7 @@ def asks(maker: Maker, box: Box, done: Box) -> Thread:
         yield Post(box, iteration)
         if maker.reads:
             yield Wait((yield Take(done)))
-        yield from maker.between(iteration)
+        yield from maker.compile_or_pause(iteration)
     yield Post(box, None)
 
 
@@ -257,23 +257,23 @@ def dependent_queues(maker: Maker) -> list[Thread]:
     """Two threads: each command buffer of the second waits on the device for one of the first."""
     box = Box()
 
-    def first() -> Thread:
+    def run_first_queue() -> Thread:
         for iteration in range(maker.number):
             buffer = maker.buffer()
             yield from maker.hand_over(buffer)
             yield Post(box, buffer)
             yield Wait(buffer)
-            yield from maker.between(iteration)
+            yield from maker.compile_or_pause(iteration)
         yield Post(box, None)
 
     def second() -> Thread:
-        while (before := (yield Take(box))) is not None:
+        while (predecessor := (yield Take(box))) is not None:
             buffer = maker.buffer(0, 0.5)
-            buffer.after = before
+            buffer.predecessor = predecessor
             yield from maker.hand_over(buffer)
             yield Wait(buffer)
 
-    return [first(), second()]
+    return [run_first_queue(), second()]
 
 
 def by_a_worker(maker: Maker) -> list[Thread]:
@@ -305,7 +305,7 @@ KINDS: dict[str, Callable[[Maker], list[Thread]]] = {
 Log = list[Action]
 
 
-def logged(thread: Thread, log: Log) -> Thread:
+def log_actions(thread: Thread, log: Log) -> Thread:
     """Do what a thread does, and note it."""
     reply = None
     while True:
@@ -325,7 +325,7 @@ class Program:
     """
 
     kind: str
-    beside: frozenset[str]
+    conditions: frozenset[str]
     machine: Machine
     recorded: Recorded
     waits: bool
@@ -346,22 +346,22 @@ BESIDE = ("uneven", "rivals", "driver", "compile", "wiring", "pauses", "parts", 
 _CHANCE = 0.15
 
 
-def program(kind: str, seed: int, rest: int = 0, **changes: int) -> Program:
+def program(kind: str, seed: int, part_pause: int = 0, **changes: int) -> Program:
     """Make a program of a kind, and run it; the seed decides all but changes of the pace.
 
-    With a `rest`, all command buffers have parts, with rests between them.
+    With a `part_pause`, all command buffers have parts, with rests between them.
     """
     random = np.random.default_rng([seed, list(KINDS).index(kind)])
-    beside = frozenset(word for word in BESIDE if random.random() < _CHANCE)
+    conditions = frozenset(word for word in BESIDE if random.random() < _CHANCE)
     pace = Pace(
         start=round(random.uniform(40, 110) * US),
         report=round(random.uniform(25, 90) * US),
         wake=round(random.uniform(3, 15) * US),
-        jitter=random.uniform(0.005, 0.02) if "smooth" in beside else random.uniform(0.05, 0.3),
-        driver=round(random.uniform(10, 80) * US) if "driver" in beside else 0,
-        wiring=round(random.uniform(20, 200) * US) if "wiring" in beside else 0,
-        rival=round(random.uniform(50, 400) * US) if "rivals" in beside else 0,
-        rival_number=5_000 if "rivals" in beside else 0,
+        jitter=random.uniform(0.005, 0.02) if "smooth" in conditions else random.uniform(0.05, 0.3),
+        driver=round(random.uniform(10, 80) * US) if "driver" in conditions else 0,
+        wiring=round(random.uniform(20, 200) * US) if "wiring" in conditions else 0,
+        rival=round(random.uniform(50, 400) * US) if "rivals" in conditions else 0,
+        rival_number=5_000 if "rivals" in conditions else 0,
     )
     pace = replace(pace, **changes)
     devices = 2 if "devices" in kind else 1
@@ -372,16 +372,16 @@ def program(kind: str, seed: int, rest: int = 0, **changes: int) -> Program:
         number=int(random.integers(40, 300)),
         host=round(np.exp(random.uniform(np.log(8), np.log(300))) * US),
         work=round(np.exp(random.uniform(np.log(6), np.log(1_500))) * US),
-        uneven=random.uniform(0.3, 1.0) if "uneven" in beside else 0.0,
-        parts=int(random.integers(2, 6)) if "parts" in beside else 1,
-        compile=int(random.integers(10, 40)) if "compile" in beside else 0,
-        pause=int(random.integers(12, 60)) if "pauses" in beside else 0,
-        wire=int(random.integers(2, 20)) if "wiring" in beside else 0,
+        uneven=random.uniform(0.3, 1.0) if "uneven" in conditions else 0.0,
+        parts=int(random.integers(2, 6)) if "parts" in conditions else 1,
+        compile=int(random.integers(10, 40)) if "compile" in conditions else 0,
+        pause=int(random.integers(12, 60)) if "pauses" in conditions else 0,
+        wire=int(random.integers(2, 20)) if "wiring" in conditions else 0,
         depth=int(random.integers(2, 4)),
         reads=bool(random.random() < 0.5),
     )
-    if rest:
-        maker = replace(maker, rest=rest, parts=max(maker.parts, 3))
+    if part_pause:
+        maker = replace(maker, part_pause=part_pause, parts=max(maker.parts, 3))
     recorded = Recorded(
         samples=bool(random.random() < 0.5),
         encoders=bool(random.random() < 0.7),
@@ -391,6 +391,6 @@ def program(kind: str, seed: int, rest: int = 0, **changes: int) -> Program:
     )
     threads = KINDS[kind](maker)
     logs: list[Log] = [[] for _ in threads]
-    machine.run([logged(thread, log) for thread, log in zip(threads, logs, strict=True)])
+    machine.run([log_actions(thread, log) for thread, log in zip(threads, logs, strict=True)])
     waits = any(state.buffer is not None for states in machine.states for state in states[:-3])
-    return Program(kind, beside, machine, recorded, waits, logs, chance)
+    return Program(kind, conditions, machine, recorded, waits, logs, chance)

@@ -65,7 +65,7 @@ def tables_of(machine: Machine, recorded: Recorded) -> dict[str, pd.DataFrame]:
         rows["completions"] = _completions(machine)
     if recorded.samples:
         rows["cpu_profile"] = _samples(machine)
-    return {name: _frame(name, each) for name, each in rows.items()}
+    return {name: _frame(name, table_rows) for name, table_rows in rows.items()}
 
 
 def _frame(name: str, rows: list[dict[str, Any]]) -> pd.DataFrame:
@@ -115,17 +115,17 @@ def _submissions(machine: Machine) -> list[dict[str, Any]]:
     return [
         _OWN
         | {
-            "start": one.made,
-            "duration": one.committed - one.made,
+            "start": buffer.creation_time,
+            "duration": buffer.committed - buffer.creation_time,
             "event": "CommandBufferSubmission",
             "label": "",
-            "encoders": len(one.works),
-            "encoder_time": sum(end - start for start, end in one.encoded),
-            "tid": 100 + one.thread,
-            "command_buffer": _id(one.number),
-            "device": f"GPU {one.device}",
+            "encoders": len(buffer.works),
+            "encoder_time": sum(end - start for start, end in buffer.encoded),
+            "tid": 100 + buffer.thread,
+            "command_buffer": _id(buffer.number),
+            "device": f"GPU {buffer.device}",
         }
-        for one in machine.buffers
+        for buffer in machine.buffers
     ]
 
 
@@ -136,20 +136,20 @@ def _encoders(machine: Machine) -> list[dict[str, Any]]:
             "start": start,
             "duration": end - start,
             "label": "",
-            "tid": 100 + one.thread,
-            "command_buffer": _id(one.number),
-            "encoder": 100 * one.number + place,
-            "device": f"GPU {one.device}",
+            "tid": 100 + buffer.thread,
+            "command_buffer": _id(buffer.number),
+            "encoder": 100 * buffer.number + place,
+            "device": f"GPU {buffer.device}",
         }
-        for one in machine.buffers
-        for place, (start, end) in enumerate(one.encoded)
+        for buffer in machine.buffers
+        for place, (start, end) in enumerate(buffer.encoded)
     ]
 
 
 def _completions(machine: Machine) -> list[dict[str, Any]]:
     return [
-        {"time": one.reported, "command_buffer": _id(one.number), "clock": "gpu"}
-        for one in machine.buffers
+        {"time": buffer.reported, "command_buffer": _id(buffer.number), "clock": "gpu"}
+        for buffer in machine.buffers
     ]
 
 
@@ -170,13 +170,13 @@ def _samples(machine: Machine) -> list[dict[str, Any]]:
         if not states:
             continue
         place = 0
-        at = states[0].start + random.integers(SAMPLE)
-        while at < states[-1].end:
-            while states[place].end <= at:
+        sample_time = states[0].start + random.integers(SAMPLE)
+        while sample_time < states[-1].end:
+            while states[place].end <= sample_time:
                 place += 1
             state = states[place]
-            if state.start <= at and state.doing in RUNNING:
-                cells = {"time": int(at), "weight": SAMPLE, "tid": 100 + thread}
+            if state.start <= sample_time and state.doing in RUNNING:
+                cells = {"time": int(sample_time), "weight": SAMPLE, "tid": 100 + thread}
                 rows.append(_OWN | cells | {"leaf": f"{state.doing}_something"})
-            at += random.integers(SAMPLE * 9 // 10, SAMPLE * 11 // 10)
+            sample_time += random.integers(SAMPLE * 9 // 10, SAMPLE * 11 // 10)
     return rows

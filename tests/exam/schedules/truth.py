@@ -24,13 +24,13 @@ _OF_THREADS = {Doing.COMPILE: COMPILE, Doing.PAUSE: PAUSE}
 class Moment:
     """A stretch of time of one device: from `start` to `end` it was held up by `party`.
 
-    `both` is another one that held it up as well; "" where there is none.
+    `other_party` is another one that held it up as well; "" where there is none.
     """
 
     start: int
     end: int
     party: str
-    both: str = ""
+    other_party: str = ""
 
 
 @dataclass(eq=False)
@@ -53,64 +53,67 @@ class Truth:
 
     def moments(self, device: int) -> list[Moment]:
         """Return all moments of a device, from the first thing that happened to the last."""
-        buffers = [one for one in self.machine.buffers if one.device == device]
-        started = [one.started for one in buffers]
-        found: list[Moment] = []
+        buffers = [buffer for buffer in self.machine.buffers if buffer.device == device]
+        started = [buffer.device_start for buffer in buffers]
+        device_moments: list[Moment] = []
         for start, end in zip(self._bounds[:-1], self._bounds[1:], strict=True):
-            party, both = self._party(buffers, bisect_right(started, start), start)
-            again = bool(found) and (found[-1].party, found[-1].both) == (party, both)
-            since = found.pop().start if again else start
-            found.append(Moment(since, end, party, both))
-        return found
+            party, other_party = self._party(buffers, bisect_right(started, start), start)
+            again = bool(device_moments) and (
+                device_moments[-1].party,
+                device_moments[-1].other_party,
+            ) == (party, other_party)
+            since = device_moments.pop().start if again else start
+            device_moments.append(Moment(since, end, party, other_party))
+        return device_moments
 
-    def _party(self, buffers: list[Buffer], begun: int, at: int) -> tuple[str, str]:
-        if begun and at < buffers[begun - 1].ended:
-            runs = any(start <= at < end for start, end in buffers[begun - 1].pieces)
+    def _party(self, buffers: list[Buffer], started_count: int, time: int) -> tuple[str, str]:
+        if started_count and time < buffers[started_count - 1].device_end:
+            runs = any(start <= time < end for start, end in buffers[started_count - 1].pieces)
             return (WORKS if runs else WITHIN), ""
-        following = buffers[begun] if begun < len(buffers) else None
-        if following is not None and following.committed <= at:
+        following = buffers[started_count] if started_count < len(buffers) else None
+        if following is not None and following.committed <= time:
             return THERE, ""
         if following is None:
-            return self._before(buffers[-1].thread, self._bounds[-1], at)
-        return self._before(following.thread, following.committed, at)
+            return self._find_party_before(buffers[-1].thread, self._bounds[-1], time)
+        return self._find_party_before(following.thread, following.committed, time)
 
     @cached_property
-    def _blocked(self) -> list[list[State]]:
+    def _blocked_states(self) -> list[list[State]]:
         return [
             [one for one in states if one.buffer is not None or one.doing is Doing.TAKE]
             for states in self.machine.states
         ]
 
     @cached_property
-    def _ended(self) -> list[int]:
+    def _thread_ends(self) -> list[int]:
         return [states[-1].end for states in self.machine.states]
 
     @cached_property
-    def _unblocked(self) -> list[list[int]]:
-        return [[state.end for state in states] for states in self._blocked]
+    def _blocked_ends(self) -> list[list[int]]:
+        return [[state.end for state in states] for states in self._blocked_states]
 
-    def _before(self, thread: int, event: int, at: int) -> tuple[str, str]:
+    def _find_party_before(self, thread: int, event: int, time: int) -> tuple[str, str]:
         """Return what `event` of a thread waited for at a moment before it."""
-        place = bisect_right(self._unblocked[thread], event) - 1
-        blocked = self._blocked[thread][place] if place >= 0 else None
-        if self._ended[thread] <= at < event:
+        place = bisect_right(self._blocked_ends[thread], event) - 1
+        blocked = self._blocked_states[thread][place] if place >= 0 else None
+        if self._thread_ends[thread] <= time < event:
             return PAUSE, HOST  # it is no more, and asks for nothing
-        if blocked is None or at >= blocked.end:
-            return self._of_thread(thread, at), ""
+        if blocked is None or time >= blocked.end:
+            return self._of_thread(thread, time), ""
         buffer = blocked.buffer
         if buffer is None:
-            return self._before(blocked.thread, blocked.end, at)
-        if at < buffer.committed:
-            return self._before(buffer.thread, buffer.committed, at)
-        both = "" if at >= blocked.start else self._of_thread(thread, at)
-        if at < buffer.started:
-            return THERE, both
-        return (OTHER if at < buffer.ended else BACK), both
+            return self._find_party_before(blocked.thread, blocked.end, time)
+        if time < buffer.committed:
+            return self._find_party_before(buffer.thread, buffer.committed, time)
+        other_party = "" if time >= blocked.start else self._of_thread(thread, time)
+        if time < buffer.device_start:
+            return THERE, other_party
+        return (OTHER if time < buffer.device_end else BACK), other_party
 
-    def _of_thread(self, thread: int, at: int) -> str:
-        place = bisect_right(self._starts[thread], at) - 1
+    def _of_thread(self, thread: int, time: int) -> str:
+        place = bisect_right(self._starts[thread], time) - 1
         state = self.machine.states[thread][place] if place >= 0 else None
-        if state is None or at >= state.end:
+        if state is None or time >= state.end:
             return HOST
         return _OF_THREADS.get(state.doing, HOST)
 

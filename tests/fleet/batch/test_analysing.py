@@ -21,7 +21,7 @@ from small_bundle import PYTHON, SERVER, intervals
 from tracekit import pipeline
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Recording, save
-from tracekit.fleet.batch.analysing import Choices, Task, analysed, fetched
+from tracekit.fleet.batch.analysing import Choices, Task, analyse_task, fetch_source
 from tracekit.fleet.batch.results import BatchRow
 from tracekit.fleet.batch.sources import RecordingSource, SourceForm, place_of, sources_of
 
@@ -33,7 +33,7 @@ def rows_of(folder: Path, output: Path | str = "", **choices: Any) -> tuple[Batc
 
 def analysed_alone(task: Task) -> tuple[BatchRow, ...]:
     with TemporaryDirectory(prefix="tracekit-") as folder:
-        return analysed(task, Path(folder))
+        return analyse_task(task, Path(folder))
 
 
 def row_of(folder: Path, output: Path | str = "", **choices: Any) -> BatchRow:
@@ -47,24 +47,28 @@ def test_exports_are_imported_and_analysed_as_by_these_commands(tmp_path: Path) 
     assert (row.recording, row.stamp, row.form, row.state) == ("it", "stamp", "exports", "ok")
     assert row.key == row.source
     device = "Mac, macOS 26.3.1 (25D2128)"
-    made = ("Metal System Trace", "26.0", device, "python3 (4711)")
-    assert (row.template, row.instruments, row.device, row.target) == made
+    expected_origin = ("Metal System Trace", "26.0", device, "python3 (4711)")
+    assert (row.template, row.instruments, row.device, row.target) == expected_origin
     assert row.duration is not None
     assert min(row.duration, row.seconds, row.metrics["gpu_busy"]) > 0
     [recording] = pipeline.import_([folder], tmp_path / "imported")
     result = pipeline.analyze(recording)
-    known = {metric.name: metric.value for metric in result.metrics if metric.value is not None}
-    assert row.metrics == known
-    assert [found.rule for found in row.findings] == [found.rule for found in result.findings]
+    known_metrics = {
+        metric.name: metric.value for metric in result.metrics if metric.value is not None
+    }
+    assert row.metrics == known_metrics
+    assert [finding.rule for finding in row.findings] == [
+        finding.rule for finding in result.findings
+    ]
 
 
 def test_a_run_is_analysed_and_nothing_of_it_is_changed(tmp_path: Path) -> None:
     folder = run(tmp_path / "run", 3, {GPU})
-    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    times_before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     row = row_of(folder)
     assert (row.state, row.form) == ("ok", "run")
     assert row.metrics["gpu_busy"] > 0
-    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == times_before
 
 
 def test_a_result_of_this_version_is_read_and_another_is_not(tmp_path: Path) -> None:
@@ -87,18 +91,18 @@ def test_a_result_of_this_version_is_read_and_another_is_not(tmp_path: Path) -> 
 
 
 def test_several_recordings_of_one_folder_are_several_rows(tmp_path: Path) -> None:
-    both = tmp_path / "both"
-    both.mkdir()
+    shared_folder = tmp_path / "both"
+    shared_folder.mkdir()
     for name, seed in (("one", 1), ("two", 2)):
         for file in exports(tmp_path / name, seed, {GPU}).iterdir():
-            shutil.copyfile(file, both / f"{name}_{file.name}")
-    began = time.monotonic()
-    first, second = rows_of(both)
-    assert 0 < first.seconds + second.seconds <= time.monotonic() - began + 0.01
-    assert (first.recording, second.recording) == ("it#one", "it#two")
-    assert second.key == f"{first.key}-2"
-    assert first.source == second.source
-    assert first.metrics["gpu_busy"] != second.metrics["gpu_busy"]
+            shutil.copyfile(file, shared_folder / f"{name}_{file.name}")
+    start_time = time.monotonic()
+    first_row, second = rows_of(shared_folder)
+    assert 0 < first_row.seconds + second.seconds <= time.monotonic() - start_time + 0.01
+    assert (first_row.recording, second.recording) == ("it#one", "it#two")
+    assert second.key == f"{first_row.key}-2"
+    assert first_row.source == second.source
+    assert first_row.metrics["gpu_busy"] != second.metrics["gpu_busy"]
 
 
 def test_of_two_runs_the_last_or_the_one_that_is_named_is_analysed(tmp_path: Path) -> None:
@@ -128,8 +132,8 @@ def test_another_target_is_another_answer(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["toc.xml", "metal-gpu-intervals.xml"])
 def test_what_is_damaged_is_a_row_or_a_warning(tmp_path: Path, name: str, length: int) -> None:
     folder = exports(tmp_path, 6, {GPU})
-    whole = (folder / name).read_bytes()
-    (folder / name).write_bytes(whole[: min(length, len(whole) - 20)])
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: min(length, len(content) - 20)])
     row = row_of(folder)
     assert row.state == "failed" or row.warnings
     assert "tracekit-" not in row.error
@@ -152,12 +156,12 @@ def test_tables_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:
     folder = exports(tmp_path, 8, {GPU})
     row = row_of(folder, tables=("gpu_intervals", "signposts"), output=tmp_path / "out")
     assert row.tables == ("gpu_intervals",)
-    kept = pq.read_table(tmp_path / "out" / "tables" / "gpu_intervals" / f"{row.key}.parquet")
-    assert kept.column_names[0] == "recording"
-    assert set(kept["recording"].to_pylist()) == {"it"}
-    assert kept.num_rows > 10
-    every = row_of(folder, tables=("all",), output=tmp_path / "all")
-    assert set(every.tables) > {"gpu_intervals"}
+    kept_table = pq.read_table(tmp_path / "out" / "tables" / "gpu_intervals" / f"{row.key}.parquet")
+    assert kept_table.column_names[0] == "recording"
+    assert set(kept_table["recording"].to_pylist()) == {"it"}
+    assert kept_table.num_rows > 10
+    full_row = row_of(folder, tables=("all",), output=tmp_path / "all")
+    assert set(full_row.tables) > {"gpu_intervals"}
 
 
 fsspec.register_implementation("lying", LyingFileSystem, clobber=True)
@@ -181,10 +185,10 @@ def contents(folder: Path) -> dict[str, str]:
 def test_what_an_analysis_needs_is_fetched_and_nothing_else(archive: str, tmp_path: Path) -> None:
     bundle, exports = sources_of([f"zip://::{archive}"])
     (tmp_path / "here").mkdir()
-    copy = fetched(bundle, tmp_path / "here")
+    copy = fetch_source(bundle, tmp_path / "here")
     assert copy == tmp_path / "here" / "a-b.trace"
     assert contents(copy) == {"open.creq": "1", "corespace/run1/core/uniquing/strings": "22"}
-    assert contents(fetched(exports, tmp_path / "here")) == {"toc.xml": "<trace-toc/>"}
+    assert contents(fetch_source(exports, tmp_path / "here")) == {"toc.xml": "<trace-toc/>"}
 
 
 def test_what_does_not_fit_is_left(
@@ -193,7 +197,7 @@ def test_what_does_not_fit_is_left(
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5))
     bundle, _ = sources_of([f"zip://::{archive}"])
     with pytest.raises(InputError, match="has 2 files of 3 B to fetch, and 5 B are free"):
-        fetched(bundle, tmp_path)
+        fetch_source(bundle, tmp_path)
     assert not (tmp_path / "a-b.trace").exists()
 
 
@@ -203,4 +207,4 @@ def test_a_listed_file_that_is_missing_is_said(
     monkeypatch.setattr(LyingFileSystem, "names", ("HERE/open.creq",))
     source = RecordingSource(place_of("lying://box/run.trace"), SourceForm.BUNDLE)
     with pytest.raises(InputError, match=r"cannot be fetched|is not what the listing says"):
-        fetched(source, tmp_path)
+        fetch_source(source, tmp_path)

@@ -19,7 +19,7 @@ from many_recordings import GPU, exports, many, run, workers
 from odd_filesystems import DeadlyFileSystem, EndlessFileSystem
 from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.files import legible
-from tracekit.base.locks import opened, taken
+from tracekit.base.locks import open_lock_file, take_lock
 from tracekit.base.processes import kill_group
 from tracekit.fleet.batch.batch import BatchPlan, Tally, run_batch
 from tracekit.fleet.batch.results import BatchRow, Results
@@ -28,35 +28,35 @@ from tracekit.fleet.batch.results import BatchRow, Results
 NO_TEXT = "bad\udcff" if sys.platform != "darwin" else "bad"
 
 
-def rows_of(out: Path, column: str = "state") -> dict[str, str]:
-    rows = Results(out / "results").rows(column)
+def rows_of(output: Path, column: str = "state") -> dict[str, str]:
+    rows = Results(output / "results").rows(column)
     return {Path(row.recording).name: getattr(row, column) for row in rows}
 
 
 @pytest.mark.processes
 def test_a_batch_goes_on_where_it_ended(tracekit: Any, tmp_path: Path) -> None:
     """One start of workers after the other takes seconds, so this is one long story."""
-    folder, out = tmp_path / "traces", tmp_path / "out"
+    folder, output = tmp_path / "traces", tmp_path / "out"
     for seed in (1, 2):
         run(folder / f"r{seed}", seed, {GPU})
     (folder / NO_TEXT).mkdir()
     (folder / NO_TEXT / "recording.json").write_text("{")
-    words = ("batch", folder, "--output", out, "--workers", "2")
+    words = ("batch", folder, "--output", output, "--workers", "2")
 
-    ran = tracekit(*words, "--tables", "gpu_intervals")
-    assert ran.code == 3
-    assert ran.out.splitlines() == [str(out / "index.html")]
-    assert "3 sources: 2 analysed, 1 failed." in ran.err
-    assert "recording.json cannot be read" in ran.err
-    assert "1 of 3 sources could not be analysed." in ran.err
-    assert rows_of(out) == {"r1": "ok", "r2": "ok", legible(NO_TEXT): "failed"}
-    assert len(list((out / "tables" / "gpu_intervals").iterdir())) == 2
-    assert {path.name for path in out.iterdir()} == {".lock", "index.html", "results", "tables"}
-    first = rows_of(out, "finished")
+    outcome = tracekit(*words, "--tables", "gpu_intervals")
+    assert outcome.code == 3
+    assert outcome.out.splitlines() == [str(output / "index.html")]
+    assert "3 sources: 2 analysed, 1 failed." in outcome.err
+    assert "recording.json cannot be read" in outcome.err
+    assert "1 of 3 sources could not be analysed." in outcome.err
+    assert rows_of(output) == {"r1": "ok", "r2": "ok", legible(NO_TEXT): "failed"}
+    assert len(list((output / "tables" / "gpu_intervals").iterdir())) == 2
+    assert {path.name for path in output.iterdir()} == {".lock", "index.html", "results", "tables"}
+    first_times = rows_of(output, "finished")
 
     again = tracekit(*words, "--tables", "gpu_intervals")
     assert_error(again, 3, "3 sources: 0 analysed, 2 done before, 1 failed before.")
-    assert rows_of(out, "finished") == first
+    assert rows_of(output, "finished") == first_times
 
     (folder / "r1" / "exports" / "more.xml").write_text("<trace-toc/>")
     export = folder / "r2" / "exports" / "metal-gpu-intervals.xml"
@@ -64,8 +64,11 @@ def test_a_batch_goes_on_where_it_ended(tracekit: Any, tmp_path: Path) -> None:
     changed = tracekit(*words, "--tables", "gpu_intervals", "--retry-failed")
     assert "3 sources: " in changed.err
     assert " before" not in changed.err.splitlines()[0]
-    assert all(at != first[name] for name, at in rows_of(out, "finished").items())
-    assert len(list((out / "tables" / "gpu_intervals").iterdir())) < 2
+    assert all(
+        finish_time != first_times[name]
+        for name, finish_time in rows_of(output, "finished").items()
+    )
+    assert len(list((output / "tables" / "gpu_intervals").iterdir())) < 2
 
 
 @pytest.mark.processes
@@ -118,11 +121,11 @@ def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
         run(tmp_path / "traces" / f"{seed}", seed, {GPU})
     (tmp_path / "program.py").write_text(INTERRUPTED)
     argv = [sys.executable, tmp_path / "program.py", tmp_path / "traces", tmp_path / "out"]
-    kept = {"capture_output": True, "text": True, "start_new_session": True}
-    ran = subprocess.run(argv, check=False, **kept)
-    assert ran.stderr.startswith("130: Interrupted: 5 of 8")
-    assert "index.html shows what was done. The same command goes on from there." in ran.stderr
-    assert "Traceback" not in ran.stderr
+    run_options = {"capture_output": True, "text": True, "start_new_session": True}
+    outcome = subprocess.run(argv, check=False, **run_options)
+    assert outcome.stderr.startswith("130: Interrupted: 5 of 8")
+    assert "index.html shows what was done. The same command goes on from there." in outcome.stderr
+    assert "Traceback" not in outcome.stderr
     assert list(rows_of(tmp_path / "out").values()) == ["ok"] * 5
     assert (tmp_path / "out" / "index.html").exists()
     assert not list((tmp_path / "out").glob(".work-*"))
@@ -141,13 +144,13 @@ if any("import serve" in word for word in sys.orig_argv):
 @pytest.mark.processes
 def test_a_batch_whose_workers_still_start_is_ended_at_once(tmp_path: Path) -> None:
     run(tmp_path / "traces" / "1", 1, {GPU})
-    out, starting = tmp_path / "out", tmp_path / "starting"
+    output, starting = tmp_path / "out", tmp_path / "starting"
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(SLOW_START)
     paths = (str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")]))
     slow = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "STARTING": str(starting)}
     argv = (sys.executable, "-m", "tracekit", "batch", str(tmp_path / "traces"), "--output")
-    argv = (*argv, str(out), "--workers", "2")
+    argv = (*argv, str(output), "--workers", "2")
     with subprocess.Popen(
         argv, env=slow, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as batch:
@@ -163,9 +166,9 @@ def test_a_batch_whose_workers_still_start_is_ended_at_once(tmp_path: Path) -> N
     assert reported.startswith("error: Interrupted: 0 of 1")
     assert "Traceback" not in reported
     assert not any(psutil.pid_exists(int(number)) for number in starting.read_text().split())
-    assert sorted(path.name for path in out.iterdir()) == [".lock", "index.html"]
+    assert sorted(path.name for path in output.iterdir()) == [".lock", "index.html"]
     again = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert (again.returncode, rows_of(out)) == (0, {"1": "ok"}), again.stderr
+    assert (again.returncode, rows_of(output)) == (0, {"1": "ok"}), again.stderr
 
 
 def test_a_place_that_is_no_batchs_or_anothers_is_left_alone(tmp_path: Path) -> None:
@@ -176,20 +179,20 @@ def test_a_place_that_is_no_batchs_or_anothers_is_left_alone(tmp_path: Path) -> 
         with pytest.raises(UsageError, match="is not the folder of a batch"):
             run_batch(BatchPlan((str(tmp_path / "run"),), place))
     lock = tmp_path / "out" / ".lock"
-    with opened(lock, "") as handle:
-        taken(handle, lock)
+    with open_lock_file(lock, "") as handle:
+        take_lock(handle, lock)
         with pytest.raises(RecordingError, match="Another batch writes into"):
             run_batch(BatchPlan((str(tmp_path / "run"),), tmp_path / "out"))
 
 
 def test_a_wrong_call_is_said(tracekit: Any, tmp_path: Path) -> None:
-    both = ("--scheduler", "tcp://127.0.0.1:1", "--workers", "2")
-    ran = tracekit("batch", tmp_path, "--output", tmp_path / "out", *both)
-    assert_error(ran, 2, "Give one of them.")
-    ran = tracekit("batch", tmp_path / "gone", "--output", tmp_path / "out")
-    assert_error(ran, 2, "gone does not exist")
-    ran = tracekit("batch", tmp_path, "--output", tmp_path / "out")
-    assert_error(ran, 3, "There is no recording in")
+    scheduler_options = ("--scheduler", "tcp://127.0.0.1:1", "--workers", "2")
+    outcome = tracekit("batch", tmp_path, "--output", tmp_path / "out", *scheduler_options)
+    assert_error(outcome, 2, "Give one of them.")
+    outcome = tracekit("batch", tmp_path / "gone", "--output", tmp_path / "out")
+    assert_error(outcome, 2, "gone does not exist")
+    outcome = tracekit("batch", tmp_path, "--output", tmp_path / "out")
+    assert_error(outcome, 3, "There is no recording in")
     assert not (tmp_path / "out").exists()
 
 
@@ -211,7 +214,7 @@ NUMBER = 1_000
 
 @pytest.mark.campaign
 def test_a_thousand_recordings_are_there_once_though_a_worker_is_killed(tmp_path: Path) -> None:
-    made = many(tmp_path / "recordings", NUMBER)
+    recording_paths = many(tmp_path / "recordings", NUMBER)
     killed: list[int] = []
     with workers(2, tmp_path / "scratch", processes=True) as cluster:
 
@@ -227,7 +230,7 @@ def test_a_thousand_recordings_are_there_once_though_a_worker_is_killed(tmp_path
 
     assert (tally.done, tally.failed) == (NUMBER, 0)
     rows = Results(tmp_path / "out" / "results").rows("metrics")
-    assert Counter(row.recording for row in rows) == Counter(map(str, made))
+    assert Counter(row.recording for row in rows) == Counter(map(str, recording_paths))
     assert {row.state for row in rows} == {"ok"}
     busy = [row.metrics["gpu_busy"] for row in rows if "gpu_busy" in row.metrics]
     assert len(busy) == NUMBER / 20
@@ -239,8 +242,8 @@ BAD = BatchRow("b", "b", "b", "", "run", "failed", error="No.", hint="Do.")
 
 
 def test_a_known_pace_says_how_long_it_will_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Tally(1_200, kept=1_000, failed_before=1).words() == "1,001 of 1,200 · 1 failed"
-    tally = Tally(15, kept=2, failed_before=1, began=100.0)
+    assert Tally(1_200, done_before=1_000, failed_before=1).words() == "1,001 of 1,200 · 1 failed"
+    tally = Tally(15, done_before=2, failed_before=1, start_time=100.0)
     for rows in ((GOOD,), (GOOD, GOOD), (BAD,), (GOOD,)):
         tally.add(rows)
     monkeypatch.setattr(time, "monotonic", lambda: 101.0)

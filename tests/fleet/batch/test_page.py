@@ -13,11 +13,11 @@ from tracekit.report.chart import svg
 HOSTILE = "</script><script>alert(1)</script>"
 
 
-def entry(name: str, *found: RowFinding, **facts: Any) -> BatchRow:
-    return BatchRow(name, "k", "k", "", "run", "ok", findings=found, **facts)
+def entry(name: str, *findings: RowFinding, **facts: Any) -> BatchRow:
+    return BatchRow(name, "k", "k", "", "run", "ok", findings=findings, **facts)
 
 
-def failed(name: str, error: str, hint: str = "") -> BatchRow:
+def make_failed_entry(name: str, error: str, hint: str = "") -> BatchRow:
     return BatchRow(name, "k", "k", "", "run", "failed", error, hint)
 
 
@@ -35,7 +35,9 @@ ERROR = RowFinding("capture-empty", "error", "Nothing was recorded.", "", None)
 
 def test_what_failed_comes_first_then_the_worst() -> None:
     small, large = entry("small", replace(WARNING, saving_ms=1.0)), entry("large", WARNING)
-    tree = page(entry("clean"), small, large, entry("void", ERROR), failed("bad", "It is cut."))
+    tree = page(
+        entry("clean"), small, large, entry("void", ERROR), make_failed_entry("bad", "It is cut.")
+    )
     names = tree.xpath("//table[@class='runs']/tbody/tr/th/b/text()")
     assert names == ["bad", "void", "large", "small", "clean"]
     [header] = tree.xpath("//header")
@@ -43,7 +45,9 @@ def test_what_failed_comes_first_then_the_worst() -> None:
 
 
 def test_findings_are_counted_over_all_recordings() -> None:
-    tree = page(entry("a", WARNING), entry("b", WARNING, ERROR), entry("c"), failed("d", "No."))
+    tree = page(
+        entry("a", WARNING), entry("b", WARNING, ERROR), entry("c"), make_failed_entry("d", "No.")
+    )
     [table] = tree.xpath("//section[h2='What was found']//table")
     assert [words(row) for row in table.xpath("./tbody/tr")] == [
         "bubbles 2 2 ms 4 ms",
@@ -53,8 +57,10 @@ def test_findings_are_counted_over_all_recordings() -> None:
 
 
 def test_failures_of_one_kind_stand_together_whatever_their_names() -> None:
-    failures = [failed(f"r{n}", f"r{n}/toc.xml cannot be read.", "Export it.") for n in range(5)]
-    tree = page(*failures, failed("z", "No memory."))
+    failures = [
+        make_failed_entry(f"r{n}", f"r{n}/toc.xml cannot be read.", "Export it.") for n in range(5)
+    ]
+    tree = page(*failures, make_failed_entry("z", "No memory."))
     [table] = tree.xpath("//section[h2='What failed']//table")
     assert [words(row) for row in table.xpath("./tbody/tr")] == [
         "5 …/toc.xml cannot be read. Export it. r0 r1 r2",
@@ -73,7 +79,7 @@ def test_spreads_are_drawn_of_what_several_have() -> None:
 
 def test_a_page_of_very_many_stays_usable_and_says_what_it_leaves_out() -> None:
     many = [entry(f"traces/{n:05d}.trace", metrics={"gpu_busy": 1e6 + n}) for n in range(10_000)]
-    many[9_999] = failed("traces/09999.trace", "It cannot be read.")
+    many[9_999] = make_failed_entry("traces/09999.trace", "It cannot be read.")
     text = render_batch(many, "out", redact=str)
     assert len(text) < 2_000_000
     tree = html.fromstring(text)
@@ -83,21 +89,21 @@ def test_a_page_of_very_many_stays_usable_and_says_what_it_leaves_out() -> None:
 
 
 def test_nothing_of_a_recording_becomes_markup() -> None:
-    found = replace(WARNING, rule=HOSTILE, message=HOSTILE)
-    hostile = (entry(HOSTILE, found, device=HOSTILE), failed("a", HOSTILE, HOSTILE))
+    finding = replace(WARNING, rule=HOSTILE, message=HOSTILE)
+    hostile = (entry(HOSTILE, finding, device=HOSTILE), make_failed_entry("a", HOSTILE, HOSTILE))
     assert page(*hostile).xpath("count(//script)") == 0
 
 
 def recordings(name: str, *values: float) -> list[BatchRow]:
-    return [entry(str(at), metrics={name: value}) for at, value in enumerate(values)]
+    return [entry(str(index), metrics={name: value}) for index, value in enumerate(values)]
 
 
 def test_numbers_of_any_size_have_an_axis() -> None:
-    for low, high in ((0.01, 0.02), (-3.0, 5e12), (0.0, 1.0)):
-        [chart] = spreads(recordings("idle_ratio", low, high))
-        assert (chart.x.low, chart.x.high) == (low, high)
-        assert all(low <= mark <= high for mark in chart.x.marks), low
-        assert svg(chart).count("<title>") == 1, low
+    for lower_bound, upper_bound in ((0.01, 0.02), (-3.0, 5e12), (0.0, 1.0)):
+        [chart] = spreads(recordings("idle_ratio", lower_bound, upper_bound))
+        assert (chart.x.minimum, chart.x.maximum) == (lower_bound, upper_bound)
+        assert all(lower_bound <= mark <= upper_bound for mark in chart.x.marks), lower_bound
+        assert svg(chart).count("<title>") == 1, lower_bound
 
 
 def test_what_is_the_same_in_all_is_not_drawn() -> None:

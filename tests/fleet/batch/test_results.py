@@ -15,8 +15,8 @@ from tracekit.fleet.batch.results import (
     Results,
     RowFinding,
     as_table,
+    fill_row,
     forget_tables,
-    judged,
     wanted_tables,
 )
 
@@ -37,19 +37,19 @@ def test_what_is_written_again_is_there_once_and_what_is_damaged_is_not(tmp_path
     results = Results(tmp_path / "results")
     results.write((ROW, replace(ROW, key="k-2")))
     results.write((replace(ROW, stamp="s2", state="failed"),))
-    other = replace(ROW, source="other", key="other")
-    results.write((other, replace(other, key="other-2", state="failed")))
+    other_row = replace(ROW, source="other", key="other")
+    results.write((other_row, replace(other_row, key="other-2", state="failed")))
     assert [row.stamp for row in results.rows()] == ["s2", "s1", "s1"]
     (results.folder / "x.parquet").write_bytes(b"PAR1 nonsense")
-    assert results.known() == {"k": ("s2", True), "other": ("s1", False)}
-    assert Results(results.folder / "nothing").known() == {}
+    assert results.load_stamps() == {"k": ("s2", True), "other": ("s1", False)}
+    assert Results(results.folder / "nothing").load_stamps() == {}
 
 
 def test_a_row_has_the_effects_of_a_finding_as_findings_within_it(tmp_path: Path) -> None:
     idle = Finding("bubbles", Severity.WARNING, "Idle.", "Wait once.", effects=("shallow-queue",))
-    row = judged(ROW, Recording(tmp_path), Result(Provenance(), (), (idle,), ()))
-    found = [(finding.rule, finding.within) for finding in row.findings]
-    assert found == [("bubbles", ""), ("shallow-queue", "bubbles")]
+    row = fill_row(ROW, Recording(tmp_path), Result(Provenance(), (), (idle,), ()))
+    row_findings = [(finding.rule, finding.within) for finding in row.findings]
+    assert row_findings == [("bubbles", ""), ("shallow-queue", "bubbles")]
 
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -84,8 +84,8 @@ def test_only_tables_of_that_recording_that_were_not_kept_again_are_removed(tmp_
         (tmp_path / "tables" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "tables" / name).write_text("")
     forget_tables(tmp_path, "k", ("steps",))
-    left = sorted(
+    remaining_files = sorted(
         str(file.relative_to(tmp_path / "tables")) for file in tmp_path.rglob("*.parquet")
     )
-    assert left == ["gaps/k-2.parquet", "steps/k.parquet"]
+    assert remaining_files == ["gaps/k-2.parquet", "steps/k.parquet"]
     forget_tables(tmp_path / "nowhere", "k")

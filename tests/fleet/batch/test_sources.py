@@ -12,9 +12,9 @@ from tracekit.base.errors import InputError, UsageError
 from tracekit.fleet.batch.sources import (
     RecordingSource,
     absolute,
+    hide_secrets,
     place_of,
     scheme,
-    shown,
     sources_of,
 )
 
@@ -46,12 +46,12 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def found(*words: str) -> list[tuple[str, str]]:
+def find_sources(*words: str) -> list[tuple[str, str]]:
     return [(source.place.name, source.form.value) for source in sources_of(words)]
 
 
 def test_a_folder_is_looked_through(tree: Path) -> None:
-    assert found("t") == [
+    assert find_sources("t") == [
         ("t/a.trace", "bundle"),
         ("t/deep/c.trace.zip", "zipped bundle"),
         ("t/deep/er/b.trace", "bundle"),
@@ -69,19 +69,19 @@ def test_patterns_are_understood(tree: Path) -> None:
         ("*/r?n", ["t/run"]),
         ("t/[ab].trace", ["t/a.trace"]),
     ):
-        assert [name for name, _ in found(words)] == names, words
+        assert [name for name, _ in find_sources(words)] == names, words
 
 
 def test_nothing_within_a_bundle_is_looked_for(tree: Path) -> None:
     (tree / "t" / "a.trace" / "toc.xml").write_text(TOC)
-    names = [name for name, _ in found("t/**/toc.xml")]
+    names = [name for name, _ in find_sources("t/**/toc.xml")]
     assert names == ["t/exports/toc.xml", "t/run/exports/toc.xml"]
 
 
 def test_each_recording_is_there_once_by_its_name_or_a_pattern(tree: Path) -> None:
-    assert len(found("t", "t/run", str(tree / "t" / "a.trace"), "t/*.trace")) == 5
+    assert len(find_sources("t", "t/run", str(tree / "t" / "a.trace"), "t/*.trace")) == 5
     (tree / "t" / "a.trace").rename(tree / "x[1].trace")
-    assert found("x[1].trace") == [("x[1].trace", "bundle")], "it is a name"
+    assert find_sources("x[1].trace") == [("x[1].trace", "bundle")], "it is a name"
 
 
 def test_an_archive_is_looked_through(tree: Path) -> None:
@@ -89,8 +89,8 @@ def test_an_archive_is_looked_through(tree: Path) -> None:
         for file in sorted(Path("t").rglob("*")):
             if file.is_file() and "loop" not in file.parts:
                 archive.write(file, file)
-    assert found("zip://t/exports::all.zip") == [("zip://t/exports::all.zip", "exports")]
-    assert found("zip://**/*.trace::all.zip") == [
+    assert find_sources("zip://t/exports::all.zip") == [("zip://t/exports::all.zip", "exports")]
+    assert find_sources("zip://**/*.trace::all.zip") == [
         ("zip://t/a.trace::all.zip", "bundle"),
         ("zip://t/deep/er/b.trace::all.zip", "bundle"),
         ("zip://t/run/recording.trace::all.zip", "bundle"),
@@ -105,16 +105,16 @@ def test_what_is_no_recording_is_refused_by_name(tree: Path) -> None:
         ("nope://x", "nope://x is no source: Protocol not known: nope"),
     ):
         with pytest.raises(UsageError, match=reason):
-            found(words)
+            find_sources(words)
 
 
 def test_a_runs_folder_may_be_called_like_a_bundle(tree: Path) -> None:
     (tree / "t/run").rename(tree / "t/out.trace")
-    assert found("t/out.trace") == [("t/out.trace", "run")]
-    assert ("t/out.trace", "run") in found("t")
+    assert find_sources("t/out.trace") == [("t/out.trace", "run")]
+    assert ("t/out.trace", "run") in find_sources("t")
 
 
-def made(folder: Path, *names: str) -> RecordingSource:
+def make_source(folder: Path, *names: str) -> RecordingSource:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(f"<trace-toc> {name}")
@@ -123,7 +123,7 @@ def made(folder: Path, *names: str) -> RecordingSource:
 
 
 def test_of_a_bundle_windows_and_indexes_are_not_needed(tmp_path: Path) -> None:
-    bundle = made(
+    bundle = make_source(
         tmp_path / "a.trace",
         "open.creq",
         "form.template",
@@ -140,26 +140,26 @@ def test_of_a_bundle_windows_and_indexes_are_not_needed(tmp_path: Path) -> None:
 def test_of_a_run_its_exports_and_what_it_says_of_itself_are_needed(tmp_path: Path) -> None:
     names = ("recording.json", "workload.json", "report.html", "tables/x.parquet")
     exported = ("exports/toc.xml", "exports/metal-gpu-intervals.xml", "recording.trace/open.creq")
-    run = made(tmp_path / "run", *names, *exported)
+    run = make_source(tmp_path / "run", *names, *exported)
     assert set(run.files()) == {*names[:2], *exported[:2]}
     (tmp_path / "run" / "exports" / "direct.json").write_text("{}")
     assert "recording.trace/open.creq" in run.files()
 
 
-def resized(file: Path) -> None:
-    before = file.stat().st_mtime_ns
+def resize_file(file: Path) -> None:
+    mtime = file.stat().st_mtime_ns
     file.write_text("<trace-toc> and more")
-    os.utime(file, ns=(before, before))
+    os.utime(file, ns=(mtime, mtime))
 
 
 def test_the_stamp_changes_with_the_files(tmp_path: Path) -> None:
-    source = made(tmp_path / "e", "toc.xml", "a.xml")
+    source = make_source(tmp_path / "e", "toc.xml", "a.xml")
     stamps = [source.stamp("")]
     assert source.stamp("") == stamps[0]
     for change in (
         lambda file: file.write_text("<trace-toc>another"),
         lambda file: os.utime(file, (1, 1)),
-        resized,
+        resize_file,
         lambda file: file.with_name("b.xml").write_text(""),
         Path.unlink,
     ):
@@ -171,14 +171,14 @@ def test_the_stamp_changes_with_the_files(tmp_path: Path) -> None:
 def test_the_stamp_is_of_what_is_asked_and_the_key_of_the_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = made(tmp_path / "e", "toc.xml")
-    before = source.stamp("a")
-    assert source.stamp("b") != before
+    source = make_source(tmp_path / "e", "toc.xml")
+    first_stamp = source.stamp("a")
+    assert source.stamp("b") != first_stamp
     (tmp_path / "e" / "notes.md").write_text("x")
-    assert source.stamp("a") == before, "a file that does not matter"
+    assert source.stamp("a") == first_stamp, "a file that does not matter"
     monkeypatch.chdir(tmp_path)
-    [same] = sources_of(["./e/../e"])
-    assert same.key == source.key != made(tmp_path / "f", "toc.xml").key
+    [same_source] = sources_of(["./e/../e"])
+    assert same_source.key == source.key != make_source(tmp_path / "f", "toc.xml").key
 
 
 def test_a_store_that_cannot_be_opened_is_said(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_listing_that_leads_away_is_refused(monkeypatch: pytest.MonkeyPatch) -
     for name in (*names, "HERE/a\\b"):
         monkeypatch.setattr(LyingFileSystem, "names", (name,))
         place = place_of("lying://box/run.trace")
-        for listing in (place.below, place.listed):
+        for listing in (place.find_files, place.list_entries):
             with pytest.raises(InputError, match="which is no path below it"):
                 listing()
 
@@ -206,7 +206,7 @@ def test_a_url_is_shown_without_its_secrets() -> None:
         ("gs://bucket/folder/", "gs://bucket/folder"),
         ("runs/a b", "runs/a b"),
     ):
-        assert shown(words) == reported
+        assert hide_secrets(words) == reported
 
 
 def test_an_archive_of_this_machine_is_the_same_from_everywhere(

@@ -17,8 +17,8 @@ from tracekit.fleet.batch.workers import Analyst, workers_of
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Any]:
-    with workers(1, tmp_path / "scratch", processes=False) as made:
-        yield made
+    with workers(1, tmp_path / "scratch", processes=False) as local_cluster:
+        yield local_cluster
 
 
 def task_of(folder: Path) -> Task:
@@ -40,7 +40,7 @@ def test_one_that_takes_too_much_memory_is_ended_and_started_again(tmp_path: Pat
     small.close()
     [row] = small.analyse(task, 60.0)  # for good
     assert "died" in row.error
-    assert [one.name for one in tmp_path.iterdir()] == ["exports"]
+    assert [path.name for path in tmp_path.iterdir()] == ["exports"]
 
 
 def test_workers_of_another_version_are_refused(
@@ -66,11 +66,11 @@ def test_workers_that_cannot_keep_tables_are_refused(cluster: Any, tmp_path: Pat
 def test_a_cluster_analyses_what_its_workers_see(cluster: Any, tmp_path: Path) -> None:
     for seed in range(3):
         run(tmp_path / "traces" / f"{seed}", seed, {GPU})
-    words, out = (str(tmp_path / "traces"),), tmp_path / "out"
-    plan = BatchPlan(words, out, scheduler=cluster.scheduler_address)
+    words, output = (str(tmp_path / "traces"),), tmp_path / "out"
+    plan = BatchPlan(words, output, scheduler=cluster.scheduler_address)
     tally, _ = run_batch(replace(plan, choices=Choices(tables=("gpu_intervals",))))
     assert (tally.done, tally.failed) == (3, 0)
-    assert len(list((out / "tables" / "gpu_intervals").iterdir())) == 3
+    assert len(list((output / "tables" / "gpu_intervals").iterdir())) == 3
 
 
 @pytest.mark.processes

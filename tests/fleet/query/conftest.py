@@ -12,7 +12,7 @@ import pytest
 from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.recording import Process, Provenance, Recording, save
-from tracekit.fleet.query.ask import asked
+from tracekit.fleet.query.ask import ask_runs
 
 Rows = list[tuple[int, int, int, str]]
 
@@ -39,10 +39,13 @@ def analyzed(run: Callable[..., Path]) -> Callable[..., Path]:
     def make(name: str, busy: float) -> Path:
         folder = run(name, [(0, 10, 7, "python3")])
         recording = Recording(folder)
-        known = Measurement("gpu_busy", busy, "ns", Better.LOWER)
-        absent = Measurement("occupancy", None, "ratio", Better.HIGHER, "no counters")
+        busy_metric = Measurement("gpu_busy", busy, "ns", Better.LOWER)
+        missing_metric = Measurement("occupancy", None, "ratio", Better.HIGHER, "no counters")
         finding = Finding("bubbles", Severity.WARNING, "The GPU waits.", "Wait less.", saving=40)
-        save(recording.result_file, Result(recording.provenance(), (known, absent), (finding,)))
+        save(
+            recording.result_file,
+            Result(recording.provenance(), (busy_metric, missing_metric), (finding,)),
+        )
         return folder
 
     return make
@@ -63,8 +66,8 @@ class Questions:
 
     def __call__(self, sql: str, *paths: Path) -> list[dict[str, Any]]:
         file = io.BytesIO()
-        with asked(sql, paths) as (found, self.said):
-            found.write(file, "parquet")
+        with ask_runs(sql, paths) as (result, self.said):
+            result.write(file, "parquet")
         return pq.read_table(file).to_pylist(maps_as_pydicts="strict")
 
 

@@ -83,7 +83,7 @@ def test_a_table_that_no_run_has_is_said_with_what_it_is_made_of(two_runs: Path,
 
 
 def test_what_cannot_be_answered_is_one_sentence(two_runs: Path, ask: Any) -> None:
-    for sql, said, hint in (
+    for sql, message, hint in (
         ("select * from gpu_interval", "There is no table 'gpu_interval'", "gpu_intervals"),
         ("select durations from gpu_intervals", '"durations" not found', '"duration"'),
         ("select )", 'syntax error at or near ")"', ""),
@@ -94,7 +94,7 @@ def test_what_cannot_be_answered_is_one_sentence(two_runs: Path, ask: Any) -> No
     ):
         with pytest.raises(UsageError) as raised:
             ask(sql, two_runs)
-        assert said in raised.value.message
+        assert message in raised.value.message
         assert "\n" not in raised.value.message, sql
         assert hint in raised.value.hint, sql
 
@@ -145,11 +145,11 @@ LISTS = ("show tables", "describe", "/* a */ DESCRIBE -- b\n;", "describe all ta
 def test_what_does_more_is_refused(
     connection: duckdb.DuckDBPyConnection, subtests: pytest.Subtests
 ) -> None:
-    for sql, said in (
+    for sql, message in (
         *((sql, "is refused: a query reads") for sql in REFUSED),
         *((sql, "is not answered: tables are made") for sql in LISTS),
     ):
-        with subtests.test(sql), pytest.raises(UsageError, match=said):
+        with subtests.test(sql), pytest.raises(UsageError, match=message):
             require_question(connection, sql)
 
 
@@ -179,26 +179,26 @@ def test_files_outside_the_runs_are_not_read(
     sql: str, said: str, two_runs: Path, ask: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    beside = tmp_path / "beside.parquet"
-    duckdb.sql("select 1 as secret").write_parquet(str(beside))
+    outside_file = tmp_path / "beside.parquet"
+    duckdb.sql("select 1 as secret").write_parquet(str(outside_file))
     ask("select count(*) from gpu_intervals", two_runs)  # makes the folder that may be read
     with pytest.raises(UsageError, match=said) as raised:
-        ask(sql.format(beside=beside, inside=two_runs / "a" / "tables"), two_runs)
+        ask(sql.format(beside=outside_file, inside=two_runs / "a" / "tables"), two_runs)
     assert "\n" not in raised.value.message
-    assert {path.name for path in tmp_path.iterdir()} == {"runs", beside.name}
+    assert {path.name for path in tmp_path.iterdir()} == {"runs", outside_file.name}
 
 
 def test_an_error_is_one_sentence_of_the_right_class() -> None:
-    for error, kind, said in (
+    for error, kind, message in (
         (duckdb.OutOfMemoryException("Out of Memory Error: a\nb"), InputError, "failed: a b."),
         (duckdb.IOException("IO Error: cut"), InputError, "The query failed: cut."),
         (duckdb.PermissionException("Permission Error: no"), UsageError, "is refused: no."),
         (duckdb.BinderException("Binder Error: so\n\nLINE 1: x\n  ^"), UsageError, "answered: so."),
         (duckdb.ConversionException("Conversion Error: a!"), UsageError, "cannot be answered: a!"),
     ):
-        put = refusal(error)
-        assert type(put) is kind, said
-        assert put.message.endswith(said)
+        reported_error = refusal(error)
+        assert type(reported_error) is kind, message
+        assert reported_error.message.endswith(message)
 
 
 def test_only_a_missing_table_is_one() -> None:
@@ -210,13 +210,13 @@ def test_only_a_missing_table_is_one() -> None:
 
 
 def test_many_runs_are_counted_and_some_named() -> None:
-    left_out = LeftOut()
+    omissions = LeftOut()
     for number in range(30):
-        left_out.note("hangs", f"r{number}")
-        left_out.note("steps", f"r{number}", " is left out: It is cut.")
-        left_out.note("steps", f"r{number}", ": A column is new.")
+        omissions.note("hangs", f"r{number}")
+        omissions.note("steps", f"r{number}", " is left out: It is cut.")
+        omissions.note("steps", f"r{number}", ": A column is new.")
     some = ", ".join(f"r{number}" for number in range(12))
-    assert left_out.warnings == (
+    assert omissions.warnings == (
         f"hangs of {some} and 18 more is left out: there is none.",
         f"steps of {some} and 18 more is left out: It is cut.",
         f"steps of {some} and 18 more: A column is new.",

@@ -13,7 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.fleet.query.database import Form, QueryDatabase, QueryResult, form_of, named
+from tracekit.fleet.query.database import (
+    Form,
+    QueryDatabase,
+    QueryResult,
+    form_of,
+    make_names_unique,
+)
 
 NUMBERS = "select range::bigint as n, 'a' || range as t from range(200000)"
 VALUES = """
@@ -33,60 +39,62 @@ def database(tmp_path: Path) -> Iterator[QueryDatabase]:
     opened.close()
 
 
-def written(database: QueryDatabase, sql: str, form: Form) -> bytes:
+def write_query(database: QueryDatabase, sql: str, form: Form) -> bytes:
     file = io.BytesIO()
     QueryResult(database, sql).write(file, form)
     return file.getvalue()
 
 
-def shown(database: QueryDatabase, sql: str, most: int = 9, *, short: bool = True) -> Any:
-    return QueryResult(database, sql).first(most, short=short)
+def show_query(database: QueryDatabase, sql: str, row_limit: int = 9, *, short: bool = True) -> Any:
+    return QueryResult(database, sql).fetch_first_rows(row_limit, short=short)
 
 
 def test_what_fails_among_later_rows_is_an_error_of_the_question(database: QueryDatabase) -> None:
     sql = "select if(range = 400000, error('too far'), 1) from range(500000)"
     with pytest.raises(duckdb.Error, match="too far"):
-        written(database, sql, "csv")
+        write_query(database, sql, "csv")
 
 
 def test_columns_of_one_name_are_all_there(database: QueryDatabase) -> None:
     sql = "select 1 as a, 2 as a, 3 as a_1, 4 as b"
-    assert json.loads(written(database, sql, "json")) == [{"a": 1, "a_1": 2, "a_1_1": 3, "b": 4}]
-    assert shown(database, sql)[0] == [("1", "2", "3", "4")]
+    assert json.loads(write_query(database, sql, "json")) == [
+        {"a": 1, "a_1": 2, "a_1_1": 3, "b": 4}
+    ]
+    assert show_query(database, sql)[0] == [("1", "2", "3", "4")]
     assert list(QueryResult(database, sql).types) == ["a", "a_1", "a_1_1", "b"]
-    assert named(["a", "a", "a_1"]) == ["a", "a_1", "a_1_1"]
+    assert make_names_unique(["a", "a", "a_1"]) == ["a", "a_1", "a_1_1"]
 
 
 def test_parquet_keeps_types_and_all_rows(database: QueryDatabase) -> None:
-    table = pq.read_table(pa.BufferReader(written(database, NUMBERS, "parquet")))
+    table = pq.read_table(pa.BufferReader(write_query(database, NUMBERS, "parquet")))
     assert table.schema.types == [pa.int64(), pa.string()]
     assert table["n"].to_pylist() == list(range(200_000))
-    [row] = pq.read_table(pa.BufferReader(written(database, VALUES, "parquet"))).to_pylist()
+    [row] = pq.read_table(pa.BufferReader(write_query(database, VALUES, "parquet"))).to_pylist()
     assert (row["whole"], row["id"], row["list"]) == (2**53 + 1, 2**64 - 1, ["a", None])
     assert row["pairs"] == [("k", 1)]
     big = "select sum(4611686018427387904::bigint) as n from range(3)"
-    [row] = pq.read_table(pa.BufferReader(written(database, big, "parquet"))).to_pylist()
+    [row] = pq.read_table(pa.BufferReader(write_query(database, big, "parquet"))).to_pylist()
     assert row["n"] == 3 * 2**62
     with pytest.raises(duckdb.ConversionException, match=r"1701\d+ to DECIMAL\(38,0\)"):
-        written(database, "select hugeint from test_all_types()", "parquet")
+        write_query(database, "select hugeint from test_all_types()", "parquet")
 
 
 def test_csv_is_read_by_pandas_as_it_was(database: QueryDatabase) -> None:
-    frame = pd.read_csv(io.BytesIO(written(database, NUMBERS, "csv")))
+    frame = pd.read_csv(io.BytesIO(write_query(database, NUMBERS, "csv")))
     assert frame["n"].tolist() == list(range(200_000))
-    frame = pd.read_csv(io.BytesIO(written(database, VALUES, "csv")), dtype="string")
+    frame = pd.read_csv(io.BytesIO(write_query(database, VALUES, "csv")), dtype="string")
     row = frame.iloc[0]
     assert (row["whole"], row["id"], row["total"]) == (str(2**53 + 1), str(2**64 - 1), "7")
     assert (row["list"], row["pairs"], row["one"]) == ('["a",null]', '{"k":1}', '{"x":"y"}')
     assert row["words"] == 'it"s\n,'
     assert pd.isna(row["nothing"])
-    assert written(database, "select '' as empty, null as nothing", "csv").endswith(b'"",\n')
+    assert write_query(database, "select '' as empty, null as nothing", "csv").endswith(b'"",\n')
 
 
 def test_json_has_an_object_for_each_row(database: QueryDatabase) -> None:
-    rows = json.loads(written(database, NUMBERS, "json"))
+    rows = json.loads(write_query(database, NUMBERS, "json"))
     assert rows[-1] == {"n": 199_999, "t": "a199999"}
-    [row] = json.loads(written(database, VALUES, "json"))
+    [row] = json.loads(write_query(database, VALUES, "json"))
     assert (row["whole"], row["id"], row["total"]) == (2**53 + 1, 2**64 - 1, 7)
     assert (row["unknown"], row["price"], row["nothing"]) == (None, 1.5, None)
     assert (row["pairs"], row["one"], row["choice"]) == ({"k": 1}, {"x": "y"}, "e")
@@ -94,16 +102,16 @@ def test_json_has_an_object_for_each_row(database: QueryDatabase) -> None:
 
 
 def test_the_first_rows_are_shown_in_order_and_all_are_counted(database: QueryDatabase) -> None:
-    assert shown(database, NUMBERS, 2) == ([("0", "a0"), ("1", "a1")], 200_000)
-    rows, _ = shown(database, f"{NUMBERS} order by n desc", 70_000)
+    assert show_query(database, NUMBERS, 2) == ([("0", "a0"), ("1", "a1")], 200_000)
+    rows, _ = show_query(database, f"{NUMBERS} order by n desc", 70_000)
     assert (len(rows), rows[0], rows[-1]) == (70_000, ("199999", "a199999"), ("130000", "a130000"))
 
 
 def test_cells_are_plain_words(database: QueryDatabase) -> None:
     sql = "select null a, true b, 1/3 c, ['x'] d, chr(27) || '[31m' || chr(10) e"
-    assert shown(database, sql)[0] == [("", "true", "0.333333", '["x"]', "\\u001b[31m\\n")]
-    assert shown(database, sql, short=False)[0][0][2] == "0.3333333333333333"
-    [(_, drawn)] = shown(database, "explain select 1")[0]
+    assert show_query(database, sql)[0] == [("", "true", "0.333333", '["x"]', "\\u001b[31m\\n")]
+    assert show_query(database, sql, short=False)[0][0][2] == "0.3333333333333333"
+    [(_, drawn)] = show_query(database, "explain select 1")[0]
     assert "\n" in drawn, "a plan has lines of its own"
 
 

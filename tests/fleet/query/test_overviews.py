@@ -21,10 +21,10 @@ def test_a_run_has_a_row_whatever_its_state(run: Any, analyzed: Any, ask: Any) -
     folder = run("broken", [(0, 1, 7, "p")]).parent
     (folder / "broken" / "recording.json").write_text("{")
     rows = ask("select run, state, error from runs order by run", folder)
-    broken, *others = [tuple(row.values()) for row in rows]
+    broken, *other_rows = [tuple(row.values()) for row in rows]
     assert broken[:2] == ("broken", "unreadable")
     assert "cannot be read" in broken[2]
-    assert others == [
+    assert other_rows == [
         ("done", "analyzed", None),
         ("raw", "not analyzed", None),
         ("stopped", "export failed", "No room."),
@@ -34,9 +34,9 @@ def test_a_run_has_a_row_whatever_its_state(run: Any, analyzed: Any, ask: Any) -
 
 def test_where_a_run_comes_from_stands_in_columns(run: Any, ask: Any) -> None:
     machine = {"chip": "Apple M4", "gpu_cores": "ten", "system": "macOS", "memory": 1 << 34}
-    made: dict[str, Any] = {"machine": machine, "templates": ("Metal System Trace",)}
-    made |= {"parameters": {"block_size": 16, "dtype": "float16"}, "duration": 1.5}
-    folder = run("a", [(0, 1, 7, "p")], command=("serve", "--token", "private"), **made)
+    provenance_facts: dict[str, Any] = {"machine": machine, "templates": ("Metal System Trace",)}
+    provenance_facts |= {"parameters": {"block_size": 16, "dtype": "float16"}, "duration": 1.5}
+    folder = run("a", [(0, 1, 7, "p")], command=("serve", "--token", "private"), **provenance_facts)
     [row] = ask("select * from runs", folder)
     assert row["parameters"] == {"block_size": "16", "dtype": "float16"}
     assert (row["chip"], row["gpu_cores"], row["memory"]) == ("Apple M4", None, 1 << 34)
@@ -82,8 +82,8 @@ def out(tmp_path: Path) -> Path:
         row("bad.trace", "k3", state="failed", error="It is cut.", hint="Copy it again."),
     ]
     (folder / "results").mkdir(parents=True)
-    for each in rows:
-        pq.write_table(as_table((each,)), folder / "results" / f"{each.key}.parquet")
+    for batch_row in rows:
+        pq.write_table(as_table((batch_row,)), folder / "results" / f"{batch_row.key}.parquet")
     table = folder / "tables" / "gpu_intervals"
     table.mkdir(parents=True)
     content = {"recording": ["one.trace"] * 2, "start": [0, 5], "duration": [3, 4]}
@@ -120,8 +120,8 @@ def test_metrics_and_savings_have_their_units_and_what_failed_is_named(out: Path
         ("two.trace", "gpu_busy", 30.0, "ns"),
     ]
     assert ask.said == ("metrics of bad.trace is left out: It is cut.",)
-    [found] = ask("select run, rule, saving, within from findings", out)
-    assert tuple(found.values()) == ("one.trace", "bubbles", 1_250_000, None)
+    [finding] = ask("select run, rule, saving, within from findings", out)
+    assert tuple(finding.values()) == ("one.trace", "bubbles", 1_250_000, None)
 
 
 def test_tables_of_batches_and_runs_are_one(out: Path, run: Any, ask: Any) -> None:
@@ -137,9 +137,9 @@ def test_a_file_that_is_cut_is_left_out(out: Path, ask: Any) -> None:
     file.write_bytes((out / "tables" / "gpu_intervals" / "k1.parquet").read_bytes()[:-5])
     assert ask("select count(*) n from gpu_intervals", out) == [{"n": 2}]
     assert "two.trace" in ask.said[0]
-    cut = out / "results" / "k1.parquet"
-    content = cut.read_bytes()
-    cut.write_bytes(content[:4] + bytes(197) + content[201:])
+    cut_file = out / "results" / "k1.parquet"
+    content = cut_file.read_bytes()
+    cut_file.write_bytes(content[:4] + bytes(197) + content[201:])
     assert ask("select run from metrics", out) == [{"run": "two.trace"}]
     assert ask("select count(*) n from batch_results", out) == [{"n": 2}]
 

@@ -32,24 +32,24 @@ def test_runs_and_bundles_are_found_to_the_depths_but_not_below_one(tmp_path: Pa
     (tmp_path / "PACKED.TRACE.ZIP").write_bytes(b"")
     run_at(tmp_path / "out.trace")
     run_at(tmp_path / ".hidden" / "c")
-    found = {run.name: run.is_bundle for run in sources([tmp_path]).runs}
+    bundle_flags = {run.name: run.is_bundle for run in sources([tmp_path]).runs}
     bundles = dict.fromkeys(("x.trace", "PACKED.TRACE.ZIP"), True)
-    assert found == {"a": False, "b": False, "out.trace": False, **bundles}
+    assert bundle_flags == {"a": False, "b": False, "out.trace": False, **bundles}
 
 
 def test_runs_of_one_name_are_kept_apart_by_their_folders(tmp_path: Path) -> None:
-    runs = [run_at(tmp_path / where) for where in ("x/p/a", "y/p/a", "x/b", "q/a")]
-    names = [found.name for found in sources(runs).runs]
+    runs = [run_at(tmp_path / folder) for folder in ("x/p/a", "y/p/a", "x/b", "q/a")]
+    names = [run.name for run in sources(runs).runs]
     assert names == ["x/p/a", "y/p/a", "b", "q/a"]
 
 
 def test_a_batch_alone_needs_no_prefix_and_beside_others_it_has_one(tmp_path: Path) -> None:
-    out = batch(tmp_path / "out")
-    run_at(out / "work" / "not-this")
-    assert [found.prefix for found in sources([out]).batches] == [""]
-    mixed = sources([out, run_at(tmp_path / "a"), batch(tmp_path / "more" / "out")])
-    assert [found.name for found in mixed.runs] == ["a"]
-    prefixes = [found.prefix for found in mixed.batches]
+    output = batch(tmp_path / "out")
+    run_at(output / "work" / "not-this")
+    assert [source.prefix for source in sources([output]).batches] == [""]
+    mixed = sources([output, run_at(tmp_path / "a"), batch(tmp_path / "more" / "out")])
+    assert [source.name for source in mixed.runs] == ["a"]
+    prefixes = [source.prefix for source in mixed.batches]
     assert prefixes == [f"{tmp_path.name}/out:", "more/out:"]
 
 
@@ -74,13 +74,13 @@ SUMS = "select run, process, sum(duration)::bigint s from gpu_intervals group by
 def test_a_bundle_answers_packed_too_and_leaves_nothing(tmp_path: Path, ask: Any, run: Any) -> None:
     folder = run("a", [(0, 3, 7, "python3")]).parent
     bundle = write_bundle(folder / "x.trace", [intervals(*ROWS)])
-    before = sorted(bundle.rglob("*"))
+    files_before = sorted(bundle.rglob("*"))
     assert [tuple(row.values()) for row in ask(SUMS, folder)] == [
         ("a", "python3", 3),
         ("x.trace", SERVER.name, 10),
         ("x.trace", PYTHON.name, 5),
     ]
-    assert sorted(bundle.rglob("*")) == before
+    assert sorted(bundle.rglob("*")) == files_before
     assert sorted(path.name for path in folder.iterdir()) == ["a", "x.trace"]
     with zipfile.ZipFile(tmp_path / "y.trace.zip", "w") as zipped:
         for file in sorted(path for path in bundle.rglob("*") if path.is_file()):
@@ -101,8 +101,8 @@ def test_a_bundle_that_cannot_be_imported_is_tried_once(tmp_path: Path) -> None:
     bundle = tmp_path / "x.trace"
     bundle.mkdir()
     opener = Opener(tmp_path / "workshop")
-    with pytest.raises(TracekitError) as first:
-        opener.opened(AskedRun("x", bundle))
+    with pytest.raises(TracekitError) as first_error:
+        opener.open_run(AskedRun("x", bundle))
     with pytest.raises(TracekitError) as again:
-        opener.opened(AskedRun("x", bundle))
-    assert again.value is first.value
+        opener.open_run(AskedRun("x", bundle))
+    assert again.value is first_error.value

@@ -41,11 +41,13 @@ class RunInfo:
 
 def document(runs: Mapping[int, tuple[RunInfo, Encoder]]) -> bytes:
     """Return an archive as Instruments 26.0 writes it: of processes as dictionaries."""
-    whole = {number: _run(info, encoder) for number, (info, encoder) in runs.items()}
+    run_documents = {number: _run(info, encoder) for number, (info, encoder) in runs.items()}
     images = {number: _symbol_stores(info) for number, (info, _) in runs.items()}
     return archive(
         **{
-            "com.apple.xray.run.data": Archived("XRRunListData", {"$0": len(runs), "$1": whole}),
+            "com.apple.xray.run.data": Archived(
+                "XRRunListData", {"$0": len(runs), "$1": run_documents}
+            ),
             "com.apple.xray.symbolstoremanager.symbolstores": images,
             "com.apple.xray.symbolstore.sharedcache.signatures": {},
         }
@@ -59,7 +61,7 @@ def _run(info: RunInfo, encoder: Encoder) -> dict[str, Any]:
         parts = {"preferredName": thread.name, "tid": tid, "pid": pid}
         threads[tid] = Archived("XRThread", parts)
     return {
-        "runInfo": Archived("XRRunInfo", described(info)),
+        "runInfo": Archived("XRRunInfo", describe_run(info)),
         "processDatas": [
             _process(pid, process.name, info.paths.get(pid))
             for pid, process in encoder.processes.items()
@@ -76,7 +78,7 @@ def _process(pid: int, name: str, path: str | None) -> dict[str, Any]:
     return {"_pid": pid, "_execname": place, "displayName": name}
 
 
-def described(info: RunInfo) -> dict[str, Any]:
+def describe_run(info: RunInfo) -> dict[str, Any]:
     return {
         "_targetUUID": DEVICE,
         "_targetModel": "MacBook Air",

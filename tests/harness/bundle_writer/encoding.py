@@ -79,7 +79,7 @@ class Arrays:
 
     def extend(self, values: NDArray[np.uint64]) -> int:
         """Add arrays of one length, the rows of a matrix; return the id of the first."""
-        first, count = len(self), values.shape[1]
+        first_id, count = len(self), values.shape[1]
         rows = np.empty(len(values), np.dtype([("n", "<u4"), ("values", "<u8", (count,))]))
         rows["n"], rows["values"] = count, values
         while len(rows):
@@ -87,12 +87,12 @@ class Arrays:
             if fit == 0:
                 self._blocks.append(bytearray())
                 continue
-            taken, rows = rows[:fit], rows[fit:]
-            offsets = len(self._blocks[-1]) + np.arange(len(taken)) * rows.itemsize
-            pairs = np.column_stack([offsets, np.full(len(taken), len(self._blocks) - 1)])
+            fitting_rows, rows = rows[:fit], rows[fit:]
+            offsets = len(self._blocks[-1]) + np.arange(len(fitting_rows)) * rows.itemsize
+            pairs = np.column_stack([offsets, np.full(len(fitting_rows), len(self._blocks) - 1)])
             self._index.frombytes(pairs.astype("<u4").tobytes())
-            self._blocks[-1] += taken.tobytes()
-        return first
+            self._blocks[-1] += fitting_rows.tobytes()
+        return first_id
 
     def repeat(self, times: int) -> None:
         """List all arrays so many times, each time by other ids, as no recording does."""
@@ -181,7 +181,9 @@ class Encoder:
         return self.arrays.id((fragment, _wide(value.pc), process, *value.registers))
 
     def _backtrace(self, value: Backtrace) -> int:
-        chunks = (self.process(of) << 32 | self.arrays.id(places) for of, places in value.chunks)
+        chunks = (
+            self.process(owner) << 32 | self.arrays.id(places) for owner, places in value.chunks
+        )
         return self.arrays.id([*chunks])
 
     def _text_symbol(self, value: TextSymbol) -> int:

@@ -115,4 +115,4 @@ def _all() -> Iterator[EngineeringType]:
 
 
 TYPES = {kind.name: kind for kind in sorted(_all(), key=lambda kind: kind.name)}
-BY_TAG = {one.tag: one for one in TYPES.values()}
+BY_TAG = {engineering_type.tag: engineering_type for engineering_type in TYPES.values()}

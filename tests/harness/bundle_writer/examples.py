@@ -65,8 +65,8 @@ INTERVALS = [
 def gpu_intervals() -> Table:
     def label(number: int) -> Label:
         parts = _part("XRPrototypeString", "frame"), _part("XRNarrativeText", " (")
-        rest = _part("XRProcess", SERVER), _part("XRMetalEncoderID", number)
-        return Label((*parts, *rest))
+        further_parts = _part("XRProcess", SERVER), _part("XRMetalEncoderID", number)
+        return Label((*parts, *further_parts))
 
     columns = [*INTERVALS, _col("event-label", "XRFormattedLabel"), _col("induced", "XRBoolean")]
     rows = [

@@ -69,14 +69,16 @@ class Cells:
 
     def __init__(self, root: Element, target: Process, images: Images) -> None:
         """Take a document, the process of stacks whose row names none, and where images go."""
-        self._defined = {one.get("id"): one for one in root.iter() if one.get("id") is not None}
+        self._defined = {
+            element.get("id"): element for element in root.iter() if element.get("id") is not None
+        }
         self._target = target
         self._images = images
         self._values: dict[tuple[str, int | None], Value] = {}
         self._by_kind: dict[str, Callable[[Element], Value]] = {
             "string": lambda cell: cell.text or "",
             "number": self._number,
-            "ratio": lambda cell: tuple(int(one.text or "") for one in map(self.resolved, cell)),
+            "ratio": lambda cell: tuple(int(child.text or "") for child in map(self.resolve, cell)),
             "decimal": lambda cell: Decimal(cell.text or ""),
             "process": self._process,
             "thread": self._thread,
@@ -89,18 +91,18 @@ class Cells:
             "text-symbol": self._text_symbol,
         }
 
-    def values(self, row: Element, wanted: list[int]) -> list[Value]:
-        found = [self.resolved(row[place]) for place in wanted]
-        stacks = any(cell.tag == "backtrace" for cell in found)
+    def values(self, row: Element, places: list[int]) -> list[Value]:
+        cells = [self.resolve(row[place]) for place in places]
+        stacks = any(cell.tag == "backtrace" for cell in cells)
         process = next(self._processes(row), self._target) if stacks else self._target
-        return [self._cell(cell, process) for cell in found]
+        return [self._cell(cell, process) for cell in cells]
 
-    def resolved(self, cell: Element) -> Element:
+    def resolve(self, cell: Element) -> Element:
         """Return the element that a cell repeats, or itself."""
         return cell if cell.get("ref") is None else self._defined[cell.get("ref")]
 
     def _processes(self, row: Element) -> Iterator[Process]:
-        for cell in map(self.resolved, row):
+        for cell in map(self.resolve, row):
             if cell.tag == "process":
                 yield self._process(cell)
             elif cell.tag == "thread":
@@ -114,15 +116,15 @@ class Cells:
         place = (cell.get("id") or "", process.pid if cell.tag == "backtrace" else None)
         if not place[0] or place not in self._values:
             stack = cell.tag == "backtrace"
-            made = self._backtrace(cell, process) if stack else self._value(cell)
-            self._values[place] = made
+            value = self._backtrace(cell, process) if stack else self._value(cell)
+            self._values[place] = value
         return self._values[place]
 
     def _value(self, cell: Element) -> Value:
-        made = self._by_kind.get(type_of(cell.tag).kind)
-        if made is None:
+        convert = self._by_kind.get(type_of(cell.tag).kind)
+        if convert is None:
             raise UnstorableError(f"<{cell.tag}>")
-        return made(cell)
+        return convert(cell)
 
     def _number(self, cell: Element) -> int:
         number = int(cell.text or "")
@@ -132,8 +134,8 @@ class Cells:
         return number
 
     def _children(self, cell: Element) -> list[Any]:
-        found = map(self.resolved, cell)
-        return [None if one.tag == "sentinel" else self._value(one) for one in found]
+        children = map(self.resolve, cell)
+        return [None if child.tag == "sentinel" else self._value(child) for child in children]
 
     def _process(self, cell: Element) -> Process:
         pid, session = self._children(cell)
@@ -146,47 +148,47 @@ class Cells:
         return Thread(tid, process, name[1] if name else "")
 
     def _uuid(self, cell: Element) -> UUID:
-        high, low = (int(self.resolved(half).text or "") for half in cell)
-        return UUID(int=high << 64 | low)
+        upper_half, lower_half = (int(self.resolve(half).text or "") for half in cell)
+        return UUID(int=upper_half << 64 | lower_half)
 
     def _location(self, cell: Element) -> Location:
-        image, offset = map(self.resolved, cell)
+        image, offset = map(self.resolve, cell)
         return Location(self._uuid(image), int(offset.text or ""))
 
     def _text_symbol(self, cell: Element) -> TextSymbol:
-        process, address = map(self.resolved, cell)
+        process, address = map(self.resolve, cell)
         return TextSymbol(self._process(process), int(address.text or ""))
 
     def _label(self, cell: Element) -> Label:
-        parts, shown = map(self.resolved, cell), cell.get("fmt")
+        parts, label_text = map(self.resolve, cell), cell.get("fmt")
         texts = [part.get("fmt", part.text or "") for part in parts]
-        if shown is not None and " ".join(texts) != shown:
-            return Label((Part("XRPrototypeStringTypeID", shown),))  # made, not by Instruments
+        if label_text is not None and " ".join(texts) != label_text:
+            return Label((Part("XRPrototypeStringTypeID", label_text),))  # made, not by Instruments
         return Label(tuple(map(self._part, cell)))
 
     def _part(self, cell: Element) -> Part:
-        found = self.resolved(cell)
-        if found.tag == "sentinel":
+        element = self.resolve(cell)
+        if element.tag == "sentinel":
             return Part("XRPrototypeStringTypeID", None)
-        return Part(type_of(found.tag).name, self._value(found))
+        return Part(type_of(element.tag).name, self._value(element))
 
     def _callstack(self, cell: Element) -> Callstack:
-        tags = [self.resolved(one).tag for one in cell]
+        tags = [self.resolve(child).tag for child in cell]
         expected = ["text-addresses", "text-address", "process"]
         if tags[:3] != expected or set(tags[3:]) - {"register-content"}:
             raise UnstorableError(f"<{cell.tag}> of {' '.join(tags)}")
-        returns, pc, process, *registers = map(self.resolved, cell)
+        returns, pc, process, *registers = map(self.resolve, cell)
         return Callstack(
             int(pc.text or ""),
             self._process(process),
             tuple(map(int, (returns.text or "").split())),
-            tuple(int(one.text or "") for one in registers),
+            tuple(int(register.text or "") for register in registers),
         )
 
     def _backtrace(self, cell: Element, process: Process) -> Backtrace:
-        while len(cell) == 1 and self.resolved(cell[0]).tag == "backtrace":
-            cell = self.resolved(cell[0])
-        frames = [self.resolved(frame) for frame in cell]
+        while len(cell) == 1 and self.resolve(cell[0]).tag == "backtrace":
+            cell = self.resolve(cell[0])
+        frames = [self.resolve(frame) for frame in cell]
         addresses = tuple(int(frame.get("addr", ""), 16) for frame in frames)
         for depth, (frame, address) in enumerate(zip(frames, addresses, strict=True)):
             self._take_names(frame, address, process, leaf=depth == 0)
@@ -196,11 +198,11 @@ class Cells:
         name, binary = frame.get("name", ""), frame.find("binary")
         if binary is None:
             return
-        about = dict(self.resolved(binary).attrib)
+        attributes = dict(self.resolve(binary).attrib)
         images = self._images.setdefault(process.pid or 0, {})
-        loaded = images.setdefault(tuple(sorted(about.values())), Loaded(about))
-        bare = hex(address if leaf else address - 1)
-        loaded.names.setdefault(address - 1, "" if name == bare else name)
+        loaded = images.setdefault(tuple(sorted(attributes.values())), Loaded(attributes))
+        address_text = hex(address if leaf else address - 1)
+        loaded.names.setdefault(address - 1, "" if name == address_text else name)
 
 
 def type_of(tag: str) -> EngineeringType:
@@ -216,7 +218,7 @@ class Converted:
 
     tables: list[Table] = field(default_factory=list[Table])
     info: RunInfo = field(default_factory=RunInfo)
-    left_out: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    omitted_columns: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
 
 def tables_of_exports(exports: Path | Iterable[Path], toc: Path | None = None) -> Converted:
@@ -240,11 +242,12 @@ def tables_of_exports(exports: Path | Iterable[Path], toc: Path | None = None) -
         document = _root(path)
         cells = Cells(document, target, images)
         for node in document.iterfind("node"):
-            table = _table(node, cells, converted.left_out)
+            table = _table(node, cells, converted.omitted_columns)
             table.attributes = _attributes(root, node.get("xpath", ""))
             converted.tables.append(table)
     listed = {
-        pid: tuple(loaded.image() for loaded in found.values()) for pid, found in images.items()
+        pid: tuple(loaded.image() for loaded in loaded_images.values())
+        for pid, loaded_images in images.items()
     }
     converted.info = replace(converted.info, images=listed)
     return converted
@@ -254,18 +257,20 @@ def _root(path: Path) -> Element:
     return etree.parse(path, etree.XMLParser(huge_tree=True)).getroot()
 
 
-def _table(node: Element, cells: Cells, left_out: set[tuple[str, str]]) -> Table:
+def _table(node: Element, cells: Cells, omitted_columns: set[tuple[str, str]]) -> Table:
     schema = node.find("schema")
     assert schema is not None
     name = schema.get("name", "")
     declared = [tuple(part.text or "" for part in column) for column in schema.iterfind("col")]
     rows = node.findall("row")
-    wanted = [
+    places = [
         place for place, (*_, tag) in enumerate(declared) if _storable(place, tag, rows, cells)
     ]
-    left_out |= {(name, column[0]) for place, column in enumerate(declared) if place not in wanted}
-    columns = _columns([declared[place] for place in wanted])
-    values = [cells.values(row, wanted) for row in rows]
+    omitted_columns |= {
+        (name, column[0]) for place, column in enumerate(declared) if place not in places
+    }
+    columns = _columns([declared[place] for place in places])
+    values = [cells.values(row, places) for row in rows]
     if columns and columns[0].topology_field and not _in_order(values):
         # Rows that are not in the order of their times are stored without a time of the record's.
         columns = [replace(column, topology_field=None) for column in columns]
@@ -295,7 +300,7 @@ def _columns(declared: list[tuple[str, ...]]) -> list[Col]:
 
 def _in_order(rows: list[list[Value]]) -> bool:
     times = [(1 << 64) - 1 if row[0] is None else row[0] for row in rows]
-    return all(isinstance(one, int) for one in times) and times == sorted(times)
+    return all(isinstance(time, int) for time in times) and times == sorted(times)
 
 
 def _attributes(toc: Element | None, xpath: str) -> dict[str, Any]:
@@ -332,7 +337,11 @@ def _run_info(toc: Element) -> RunInfo:
         instruments_version=summary.get("instruments-version", ""),
         template_name=summary.get("template-name", ""),
         zone=_zone(start),
-        paths={int(about["pid"]): about["path"] for about in processes if "path" in about},
+        paths={
+            int(attributes["pid"]): attributes["path"]
+            for attributes in processes
+            if "path" in attributes
+        },
         settings=_settings(run),
     )
 
@@ -344,14 +353,14 @@ def _zone(start: str) -> str:
 
 
 def _settings(run: Element) -> dict[str, list[dict[str, Any]]]:
-    found = run.iterfind("info/summary/intruments-recording-settings/instrument")
+    instruments = run.iterfind("info/summary/intruments-recording-settings/instrument")
     return {
-        one.get("name", ""): [
+        instrument.get("name", ""): [
             {
                 key.get("name", ""): [value.text or "" for value in key] if len(key) else key.text
                 for key in dictionary.iterfind("key")
             }
-            for dictionary in one.iterfind("array/dictionary")
+            for dictionary in instrument.iterfind("array/dictionary")
         ]
-        for one in found
+        for instrument in instruments
     }

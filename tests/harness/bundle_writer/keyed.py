@@ -27,9 +27,9 @@ def text(value: str) -> Archived:
 
 def archive(**top: Any) -> bytes:
     objects = _Objects()
-    named = {name: objects.add(value) for name, value in top.items()}
-    whole = {"$version": 100000, "$archiver": "NSKeyedArchiver", "$top": named}
-    return plistlib.dumps(whole | {"$objects": objects.found}, fmt=plistlib.FMT_BINARY)
+    references = {name: objects.add(value) for name, value in top.items()}
+    contents = {"$version": 100000, "$archiver": "NSKeyedArchiver", "$top": references}
+    return plistlib.dumps(contents | {"$objects": objects.found}, fmt=plistlib.FMT_BINARY)
 
 
 class _Objects:
@@ -43,9 +43,9 @@ class _Objects:
             case None | str() | bool() | int() | float() | bytes():
                 return self._plain_one(value)
             case Archived(name, parts):
-                return self._one(name, parts)
+                return self._add_object(name, parts)
             case UUID():
-                return self._one("NSUUID", {"NS.uuidbytes": value.bytes})
+                return self._add_object("NSUUID", {"NS.uuidbytes": value.bytes})
             case Mapping():
                 return self._collection("NSDictionary", list(value.values()), list(value))
             case set() | frozenset():
@@ -62,7 +62,7 @@ class _Objects:
             self.found[self._plain[key].data] = value
         return self._plain[key]
 
-    def _one(self, name: str, parts: Mapping[str, Any]) -> plistlib.UID:
+    def _add_object(self, name: str, parts: Mapping[str, Any]) -> plistlib.UID:
         place = self._place()
         inner = {key: self._inner(key, value) for key, value in parts.items()}
         self.found[place.data] = inner | {"$class": self._class(name)}
@@ -75,9 +75,9 @@ class _Objects:
 
     def _collection(self, name: str, values: Any, keys: list[Any] | None = None) -> plistlib.UID:
         place = self._place()
-        found: dict[str, Any] = {} if keys is None else {"NS.keys": [self.add(k) for k in keys]}
-        found["NS.objects"] = [self.add(value) for value in values]
-        self.found[place.data] = found | {"$class": self._class(name)}
+        entries: dict[str, Any] = {} if keys is None else {"NS.keys": [self.add(k) for k in keys]}
+        entries["NS.objects"] = [self.add(value) for value in values]
+        self.found[place.data] = entries | {"$class": self._class(name)}
         return place
 
     def _class(self, name: str) -> plistlib.UID:

@@ -27,29 +27,29 @@ _WIDTHS = {TIME: "<u8", DURATION: "<u8", CATEGORY_1: "<u4", CATEGORY_2: "<u4"}
 
 def topology(columns: Sequence[Col]) -> str:
     """Return the topology that columns need: an interval if one of them is its duration."""
-    return INTERVAL if any(one.topology_field == DURATION for one in columns) else POINT
+    return INTERVAL if any(column.topology_field == DURATION for column in columns) else POINT
 
 
 def record_type(columns: Sequence[Col]) -> np.dtype[np.void]:
     """Return the layout of a record; columns go by their mnemonics, spare fields by their own."""
-    names = {one.topology_field: one.mnemonic for one in columns if one.topology_field}
-    first = [TIME, DURATION, CATEGORY_1, CATEGORY_2]
+    names = {column.topology_field: column.mnemonic for column in columns if column.topology_field}
+    fixed_fields = [TIME, DURATION, CATEGORY_1, CATEGORY_2]
     if topology(columns) == POINT:
-        first.remove(DURATION)
-    fields = [(names.get(one, one), _WIDTHS[one]) for one in first]
-    own = [one for one in columns if not one.topology_field]
-    fields += [(one.mnemonic, f"<u{TYPES[one.type_id].width}") for one in own]
+        fixed_fields.remove(DURATION)
+    fields = [(names.get(name, name), _WIDTHS[name]) for name in fixed_fields]
+    data_columns = [column for column in columns if not column.topology_field]
+    fields += [(column.mnemonic, f"<u{TYPES[column.type_id].width}") for column in data_columns]
     return np.dtype(fields)
 
 
 def records(table: Table, encoder: Encoder) -> NDArray[np.void]:
-    found = np.zeros(len(table.rows), record_type(table.columns))
+    packed_records = np.zeros(len(table.rows), record_type(table.columns))
     for place, column in enumerate(table.columns):
         cells = [encoder.cell(column.type_id, row[place]) for row in table.rows]
         wide = np.array(cells, np.uint64)
-        narrow = found.dtype[column.mnemonic].itemsize == U32
-        found[column.mnemonic] = wide & np.uint64(0xFFFFFFFF) if narrow else wide
-    return found
+        narrow = packed_records.dtype[column.mnemonic].itemsize == U32
+        packed_records[column.mnemonic] = wide & np.uint64(0xFFFFFFFF) if narrow else wide
+    return packed_records
 
 
 def write_store(folder: Path, table: Table, encoder: Encoder) -> None:
@@ -90,11 +90,11 @@ def header(record: int) -> bytes:
 
 def schema_xml(table: Table) -> str:
     columns = "".join(
-        f"<column mnemonic={quoteattr(one.mnemonic)} engineeringName={quoteattr(one.title)} "
-        f"engineeringType={quoteattr(one.type_id)}"
-        + (f" topologyField={quoteattr(one.topology_field)}" if one.topology_field else "")
+        f"<column mnemonic={quoteattr(column.mnemonic)} engineeringName={quoteattr(column.title)} "
+        f"engineeringType={quoteattr(column.type_id)}"
+        + (f" topologyField={quoteattr(column.topology_field)}" if column.topology_field else "")
         + "/>"
-        for one in table.columns
+        for column in table.columns
     )
     return (
         '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
@@ -116,9 +116,9 @@ def spec(table: Table) -> Archived:
 def descriptor(table: Table, rows: int) -> bytes:
     """Return the layout of the records, and how many there are, as an archive."""
     layout = record_type(table.columns)
-    own = [column.mnemonic for column in table.columns if not column.topology_field]
+    data_names = [column.mnemonic for column in table.columns if not column.topology_field]
     kinds = [("topology", _TOPOLOGY_TYPES[topology(table.columns)])]
-    kinds += [(name, _FIELD_TYPES[layout[name].itemsize]) for name in own]
+    kinds += [(name, _FIELD_TYPES[layout[name].itemsize]) for name in data_names]
     listed = [
         {"_name": name, "_index": index, "_type": kind, "_multi": 1}
         for index, (name, kind) in enumerate(kinds)

@@ -26,7 +26,7 @@ class Symbol:
 class Image:
     """A binary as a process has it loaded, its text at an address, between two mach times.
 
-    `others` are further segments: name, address, size. They stand before the text.
+    `other_segments` are further segments: name, address, size. They stand before the text.
     """
 
     uuid: UUID
@@ -37,7 +37,7 @@ class Image:
     symbols: tuple[Symbol, ...] = ()
     begin: int = 0
     end: int = 0x7FFFFFFFFFFFFFFF
-    others: tuple[tuple[str, int, int], ...] = ()
+    other_segments: tuple[tuple[str, int, int], ...] = ()
 
 
 def signature(pid: int, images: Sequence[Image], cache: UUID = _NO_CACHE, base: int = 0) -> bytes:
@@ -51,7 +51,7 @@ def _image(image: Image) -> bytes:
     path = image.path.encode() + b"\0"
     path = path.ljust(len(path) + -len(path) % 8, b"\0")
     kind = (_ARM64, _SUBTYPES[image.arch])
-    segments = (*image.others, ("__TEXT", image.address, image.size))
+    segments = (*image.other_segments, ("__TEXT", image.address, image.size))
     times = (image.begin, image.end)
     fields = struct.pack("<IIQQIIII", 0, 0, *times, *kind, len(segments), len(path))
     packed = (struct.pack("<16sQQ", name.encode(), *place) for name, *place in segments)
@@ -60,15 +60,17 @@ def _image(image: Image) -> bytes:
 
 def symbols_archive(image: Image) -> bytes:
     pool, places = bytearray(b"\0"), dict[str, int]()
-    for text in ("1.0", "__TEXT", *(one.name for one in image.symbols)):
+    for text in ("1.0", "__TEXT", *(symbol.name for symbol in image.symbols)):
         if text not in places:
             places[text] = len(pool)
             pool += text.encode() + b"\0"
     count = len(image.symbols)
     segments = struct.pack("<QQ16s", 0, image.size, b"__TEXT")
     symbols = b"".join(
-        struct.pack("<5Ii", one.offset, one.size, 0, places[one.name], places[one.name], -1)
-        for one in image.symbols
+        struct.pack(
+            "<5Ii", symbol.offset, symbol.size, 0, places[symbol.name], places[symbol.name], -1
+        )
+        for symbol in image.symbols
     )
     numbers = struct.pack(f"<{count}I", *range(count))
     body = segments + symbols + numbers + bytes(pool)

@@ -25,8 +25,8 @@ _CAPABILITIES = {
     "com.apple.dt.path-manager.compression": (1, "The data is compressed."),
     "com.apple.dt.trace": (5, "This document was saved by a newer version."),
 } | {
-    f"com.apple.dt.ac.topology.{one}": (1, "The stored data contains a newer topology.")
-    for one in (POINT, INTERVAL)
+    f"com.apple.dt.ac.topology.{topology}": (1, "The stored data contains a newer topology.")
+    for topology in (POINT, INTERVAL)
 }
 
 
@@ -70,44 +70,49 @@ def write_bundle(
 
 def write_runs(path: Path, runs: Mapping[int, Run], *, with_document: bool = True) -> Path:
     path.mkdir(parents=True)
-    compressed, used = list[str](), set[str]()
+    compressed, used_types = list[str](), set[str]()
     for number, run in runs.items():
         compressed += _write_run(path, number, run)
-        used |= run.encoder.used
+        used_types |= run.encoder.used
         _write_issues(path / f"Trace{number}.run" / "RunIssues.storedata", run.issues)
         _write_symbols(path / "symbols/stores", run.info)
     _write_plist(path / "corespace/MANIFEST.plist", {"compressed-paths": compressed})
-    _write_plist(path / "open.creq", _requirements(used))
+    _write_plist(path / "open.creq", _requirements(used_types))
     if with_document:
         documents = {number: (run.info, run.encoder) for number, run in runs.items()}
         (path / "form.template").write_bytes(document(documents))
     return path
 
 
-def _requirements(used: set[str]) -> dict[str, list[Any]]:
+def _requirements(used_types: set[str]) -> dict[str, list[Any]]:
     words = "This version does not support the new engineering type '{}'."
     types = {
         f"com.apple.dt.etype.{name}": (1, words.format(TYPES[name].tag))
-        for name in used - NEVER_REQUIRED
+        for name in used_types - NEVER_REQUIRED
     }
     return {name: list(entry) for name, entry in sorted((_CAPABILITIES | types).items())}
 
 
 def _write_run(path: Path, number: int, run: Run) -> list[str]:
-    inside, encoder = f"run{number}/core", run.encoder
-    core = path / "corespace" / inside
-    stores = [f"{inside}/stores/indexed-store-{place}" for place in range(len(run.tables))]
+    core_name, encoder = f"run{number}/core", run.encoder
+    core = path / "corespace" / core_name
+    stores = [f"{core_name}/stores/indexed-store-{place}" for place in range(len(run.tables))]
     for table, name in zip(run.tables, stores, strict=True):
         write_store(path / "corespace" / name, table, encoder)
-    for named in run.names:
-        if isinstance(named, Process):
-            encoder.process(named)
+    for owner in run.names:
+        if isinstance(owner, Process):
+            encoder.process(owner)
         else:
-            encoder.thread(named)
+            encoder.thread(owner)
     _write_uniquing(core / "uniquing", encoder)
     _write_squeezed(core / "table-manager/tables.plist", _tables(run.tables, stores))
-    _write_squeezed(core / "core-config/exposedTableInfo.plist", _exposed(run))
-    return [*stores, f"{inside}/uniquing", f"{inside}/table-manager", f"{inside}/core-config"]
+    _write_squeezed(core / "core-config/exposedTableInfo.plist", _encode_table_info(run))
+    return [
+        *stores,
+        f"{core_name}/uniquing",
+        f"{core_name}/table-manager",
+        f"{core_name}/core-config",
+    ]
 
 
 def _write_uniquing(folder: Path, encoder: Encoder) -> None:
@@ -129,7 +134,7 @@ def _tables(tables: Sequence[Table], stores: Sequence[str]) -> bytes:
     return archive(root=count | {"tableDetails": by_number(details)})
 
 
-def _exposed(run: Run) -> bytes:
+def _encode_table_info(run: Run) -> bytes:
     binding = {
         "osx-version": 260301,
         "timebase-numerator": TIMEBASE[0],

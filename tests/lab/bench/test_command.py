@@ -31,43 +31,47 @@ on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal h
 @pytest.mark.processes
 @on_the_cpu
 def test_all_suites_end_to_end(tracekit: Run, tmp_path: Path) -> None:
-    ran = tracekit("bench", "--suite", "all", "-o", tmp_path / "results.json", *SMALL)
-    assert ran.code == 0, ran.err
-    plain = json.loads((tmp_path / "results.json").read_text())
-    measured = [row["name"] for row in plain["rows"] if row["state"] == "measured"]
-    assert [row["name"] for row in plain["rows"]] == [subject.name for subject in SUBJECTS]
+    result = tracekit("bench", "--suite", "all", "-o", tmp_path / "results.json", *SMALL)
+    assert result.code == 0, result.err
+    document = json.loads((tmp_path / "results.json").read_text())
+    measured = [row["name"] for row in document["rows"] if row["state"] == "measured"]
+    assert [row["name"] for row in document["rows"]] == [subject.name for subject in SUBJECTS]
     assert len(measured) == len(SUBJECTS) - 3
-    assert ran.out.startswith("# decode: "), ran.out
-    tables = [block.splitlines() for block in ran.out.split("\n\n") if block]
+    assert result.out.startswith("# decode: "), result.out
+    tables = [block.splitlines() for block in result.out.split("\n\n") if block]
     assert [line.split("\t")[0] for table in tables for line in table[2:]] == measured
     titles = [table[0].partition(";")[0] for table in tables]
     families = [title.removeprefix("# ").partition(":")[0] for title in titles]
     assert families == ["decode", "prefill", "append", "append-run", "norm"]
     assert titles[-1] == "# norm: rows 2, dims 32, out_dims 32, dtype float32"
-    assert all(len(row["micro"]["samples"]) == 6 for row in plain["rows"] if row["micro"])
-    assert plain["environment"]["backend"] == "cpu"
-    assert "norm-fused is not available here: it is a Metal kernel" in ran.err
-    assert f"written: {tmp_path / 'results.json'}" in ran.err
+    assert all(len(row["micro"]["samples"]) == 6 for row in document["rows"] if row["micro"])
+    assert document["environment"]["backend"] == "cpu"
+    assert "norm-fused is not available here: it is a Metal kernel" in result.err
+    assert f"written: {tmp_path / 'results.json'}" in result.err
 
 
-def still() -> CpuTime:
+def count_no_cpu_time() -> CpuTime:
     return CpuTime(0.0, 0.0, 0.0)
 
 
-def measured(hand: Hand, *subjects: Subject) -> Bench:
-    return run_bench(Shape(), Settings(), subjects=subjects, clock=hand.read, count=still)
+def measure_subjects(hand: Hand, *subjects: Subject) -> Bench:
+    return run_bench(
+        Shape(), Settings(), subjects=subjects, clock=hand.read, count=count_no_cpu_time
+    )
 
 
 def test_a_failing_subject_is_shown_and_ends_in_three(capsys: pytest.CaptureFixture[str]) -> None:
     hand = Hand()
-    done = measured(hand, hand.subject("broken", MS, fails_after=0), hand.subject("sound", 10 * MS))
+    done = measure_subjects(
+        hand, hand.subject("broken", MS, fails_after=0), hand.subject("sound", 10 * MS)
+    )
     bench._show(done)
     with pytest.raises(ToolError, match=r"^1 of 2 subjects failed: broken\.$") as caught:
         bench._end(done, None)
     assert caught.value.exit_code == 3
-    shown = capsys.readouterr()
-    assert shown.out.splitlines()[2].startswith("sound\t10 ms\t")
-    assert "warning: broken failed: RuntimeError: the kernel is broken" in shown.err
+    printed_output = capsys.readouterr()
+    assert printed_output.out.splitlines()[2].startswith("sound\t10 ms\t")
+    assert "warning: broken failed: RuntimeError: the kernel is broken" in printed_output.err
 
 
 def test_an_interrupted_bench_ends_in_130_and_says_where_its_samples_are() -> None:
@@ -75,23 +79,23 @@ def test_an_interrupted_bench_ends_in_130_and_says_where_its_samples_are() -> No
         hand = Hand()
         stopped = hand.subject("A", 10 * MS, fails_after=steps, error=KeyboardInterrupt)
         with pytest.raises(InterruptedRunError) as caught:
-            bench._end(measured(hand, stopped), Path("b.json"))
+            bench._end(measure_subjects(hand, stopped), Path("b.json"))
         assert (caught.value.exit_code, caught.value.hint.startswith(hint)) == (130, True), steps
 
 
 @on_the_cpu
 def test_tuning_ranks_pages_and_writes_them(tracekit: Run, tmp_path: Path) -> None:
-    ran = tracekit("bench", "--tune", "-o", tmp_path / "t.json", *SMALL)
-    assert ran.code == 0
-    _, head, *rows = ran.out.splitlines()
+    result = tracekit("bench", "--tune", "-o", tmp_path / "t.json", *SMALL)
+    assert result.code == 0
+    _, head, *rows = result.out.splitlines()
     assert head.split("\t") == ["launch", "call, host clock", "MAD", "x of fastest"]
     assert {line.split("\t")[0] for line in rows if line} == {"block 16", "block 32"}
-    assert "Not swept: threadgroup, HD_TILE and partitions" in ran.err
+    assert "Not swept: threadgroup, HD_TILE and partitions" in result.err
     assert json.loads((tmp_path / "t.json").read_text())["kind"] == "tuning"
 
 
 def test_bad_input_is_told_before_anything_is_measured(tracekit: Run) -> None:
-    for arguments, code, said in (
+    for arguments, code, message in (
         ("--suite attentions", 2, "Did you mean attention?"),
         ("--subject spda", 2, "Did you mean sdpa?"),
         ("--suite norm --against sdpa", 2, "There is no subject 'sdpa'."),
@@ -104,5 +108,5 @@ def test_bad_input_is_told_before_anything_is_measured(tracekit: Run) -> None:
         ("--batch 4096 --active-blocks 65536", 2, "GB are free"),
         ("--budget 0", 2, "0.001"),
     ):
-        ran = tracekit("bench", *arguments.split())
-        assert (ran.code, ran.out, said in ran.err) == (code, "", True), arguments
+        result = tracekit("bench", *arguments.split())
+        assert (result.code, result.out, message in result.err) == (code, "", True), arguments

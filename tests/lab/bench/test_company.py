@@ -18,14 +18,14 @@ MS = 1_000_000
 
 def counts(*shares: tuple[float, float]) -> Iterator[CpuTime]:
     """Yield counts of two cores, a second apart: the cores that others used, and that we did."""
-    at = others = ours = idle = 0.0
-    yield CpuTime(at, others + ours, idle, {OURS: ours})
-    for other, own in shares:
-        at += 1
-        others += other
-        ours += own
-        idle += 2 - other - own
-        yield CpuTime(at, others + ours, idle, {OURS: ours})
+    seconds = other_time = ours = idle = 0.0
+    yield CpuTime(seconds, other_time + ours, idle, {OURS: ours})
+    for other_cores, own_cores in shares:
+        seconds += 1
+        other_time += other_cores
+        ours += own_cores
+        idle += 2 - other_cores - own_cores
+        yield CpuTime(seconds, other_time + ours, idle, {OURS: ours})
 
 
 def test_others_are_named_where_they_left_too_little_for_a_quarter_of_the_time() -> None:
@@ -56,13 +56,15 @@ def test_what_was_seen_while_warming_up_is_forgotten() -> None:
 def test_times_beside_busy_processes_are_marked_and_decide_nothing(*, busy: bool) -> None:
     hand = Hand()
     subjects = (hand.subject("old", 10 * MS), hand.subject("new", 5 * MS))
-    used = counts(*[(1.5, 0.5) if busy else (0.0, 1.0)] * 100).__next__
+    next_count = counts(*[(1.5, 0.5) if busy else (0.0, 1.0)] * 100).__next__
     settings = Settings(against="old", effort=Effort(1, 8, 1000))
-    done = run_bench(Shape(), settings, subjects=subjects, clock=hand.read, count=used)
+    done = run_bench(Shape(), settings, subjects=subjects, clock=hand.read, count=next_count)
     [(_, (_, rows))] = families(done)
     assert all(cell.endswith(" (!)") is busy for row in rows for cell in row[1:4])
-    said = " ".join(warnings(done))
-    assert ("decode: other processes used 1.5 of 2 cores while it was measured." in said) is busy
+    warning_text = " ".join(warnings(done))
+    assert (
+        "decode: other processes used 1.5 of 2 cores while it was measured." in warning_text
+    ) is busy
     new = bench_document(done)["rows"][1]
     assert bool(new["disturbed"]) is busy
     assert new["against"]["verdict"] == ("unclear" if busy else "better")

@@ -28,7 +28,7 @@ from tracekit.lab.bench.document import (
 )
 from tracekit.lab.bench.inputs import Shape, Subject, SubjectUnavailable
 from tracekit.lab.bench.measure import Effort, Settings, run_bench
-from tracekit.lab.bench.tune import Candidate, candidates, ranked, tune
+from tracekit.lab.bench.tune import Candidate, candidates, rank_rows, tune
 from tracekit.lab.metal_queue import Dispatch
 from tracekit.machine.sources import CpuTime
 
@@ -37,7 +37,7 @@ EFFORT = Effort(warmup=2, repetitions=8, budget=1000)
 MS = 1_000_000
 
 
-def still() -> CpuTime:
+def count_no_cpu_time() -> CpuTime:
     return CpuTime(0.0, 0.0, 0.0)
 
 
@@ -45,21 +45,29 @@ def bench(
     hand: Hand, *subjects: Subject, against: str | None = None, effort: Effort = EFFORT
 ) -> Bench:
     settings = Settings(against=against, effort=effort)
-    return run_bench(SHAPE, settings, subjects=subjects, clock=hand.read, count=still)
+    return run_bench(SHAPE, settings, subjects=subjects, clock=hand.read, count=count_no_cpu_time)
 
 
 def test_ten_samples_in_numbers() -> None:
-    said = summarize([10.0, 12.0, 11.0, 13.0, 100.0, 12.0, 11.0, 12.0, 10.0, 9.0])
-    assert (said.count, said.mean) == (10, pytest.approx(20.0))
-    assert said.std == pytest.approx(28.1345, abs=1e-3)
-    assert (said.min, said.median, said.p50, said.max) == (9.0, 11.5, 11.5, 100.0)
-    assert said.mad == 1.0  # distances from 11.5: 0.5 six times, 1.5 three times less 2.5 and 88.5
-    assert (said.filtered_out, said.filtered_mean) == (1, pytest.approx(100 / 9))
-    assert said.p95 == pytest.approx(13 + 0.55 * 87)
+    summary = summarize([10.0, 12.0, 11.0, 13.0, 100.0, 12.0, 11.0, 12.0, 10.0, 9.0])
+    assert (summary.count, summary.mean) == (10, pytest.approx(20.0))
+    assert summary.std == pytest.approx(28.1345, abs=1e-3)
+    assert (summary.min, summary.median, summary.p50, summary.max) == (9.0, 11.5, 11.5, 100.0)
+    assert (
+        summary.mad == 1.0
+    )  # distances from 11.5: 0.5 six times, 1.5 three times less 2.5 and 88.5
+    assert (summary.filtered_out, summary.filtered_mean) == (1, pytest.approx(100 / 9))
+    assert summary.p95 == pytest.approx(13 + 0.55 * 87)
     edge = summarize([8.0, 12.0, *[10.0] * 7])  # its deviation is 1
     assert (edge.std, edge.filtered_out) == (1.0, 0)
-    one = summarize([7.0])
-    assert (one.std, one.median, one.mad, one.p99, one.filtered_mean) == (None, 7.0, 0.0, 7.0, 7.0)
+    single_sample = summarize([7.0])
+    assert (
+        single_sample.std,
+        single_sample.median,
+        single_sample.mad,
+        single_sample.p99,
+        single_sample.filtered_mean,
+    ) == (None, 7.0, 0.0, 7.0, 7.0)
     for samples in ([], [1.0, float("nan")], [float("inf")]):
         with pytest.raises(InputError, match="finite number"):
             summarize(samples)
@@ -71,7 +79,7 @@ def test_a_sample_has_as_many_calls_as_make_twenty_milliseconds() -> None:
 
 
 def test_rounds_share_the_budget_and_are_enough_for_an_interval() -> None:
-    for budget, costs, most, rounds in (
+    for budget, costs, max_rounds, rounds in (
         (1e9, [1e7, 1e7], 1000, 100),
         (1e9, [1e7, 9e7], 1000, 20),
         (1e9, [1e7, 1e7], 50, 50),
@@ -79,7 +87,7 @@ def test_rounds_share_the_budget_and_are_enough_for_an_interval() -> None:
         (1e6, [5e9], 2, 2),
         (1e9, [], 10, 6),
     ):
-        assert rounds_of(budget, costs, most) == rounds
+        assert rounds_of(budget, costs, max_rounds) == rounds
 
 
 def test_samples_are_what_the_clock_says_and_all_of_them_are_kept() -> None:
@@ -118,9 +126,9 @@ def test_ratios_are_of_those_of_one_family_only() -> None:
     assert naive.against == judged
     assert (naive.speed_up, norm.speed_up) == (None, None)
     assert (fused.against, norm.against) == (None, None)
-    still = bench(hand, hand.subject("A", 0), hand.subject("B", 0), against="B")
-    assert still.rows[0].against.reason == "a sample took no time that this clock can see"
-    assert (still.rows[0].gb_per_s, still.rows[0].tokens_per_s) == (None, None)
+    instant_bench = bench(hand, hand.subject("A", 0), hand.subject("B", 0), against="B")
+    assert instant_bench.rows[0].against.reason == "a sample took no time that this clock can see"
+    assert (instant_bench.rows[0].gb_per_s, instant_bench.rows[0].tokens_per_s) == (None, None)
 
 
 def raising(error: BaseException) -> Subject:
@@ -174,9 +182,11 @@ def done() -> Bench:
         hand.subject("broken", 1, fails_after=0),
         hand.subject("norm-separate", 10 * MS, family="norm"),
     ]
-    made = bench(hand, *subjects, against="naive", effort=Effort(1, 8, 1000))
+    finished_bench = bench(hand, *subjects, against="naive", effort=Effort(1, 8, 1000))
     # which cache there is depends on the machine
-    return replace(made, rows=[replace(row, residence="memory") for row in made.rows])
+    return replace(
+        finished_bench, rows=[replace(row, residence="memory") for row in finished_bench.rows]
+    )
 
 
 def test_files_have_every_subject_and_sample(
@@ -185,11 +195,11 @@ def test_files_have_every_subject_and_sample(
     save(done, tmp_path / "bench.csv")
     golden("bench.csv", (tmp_path / "bench.csv").read_text())
     save(done, tmp_path / "new" / "bench.json")
-    plain = json.loads((tmp_path / "new" / "bench.json").read_text())
-    environment, started = plain.pop("environment"), plain.pop("started")
+    document = json.loads((tmp_path / "new" / "bench.json").read_text())
+    environment, started = document.pop("environment"), document.pop("started")
     assert environment["machine"]["python"]
     assert datetime.fromisoformat(started).tzinfo is UTC
-    golden("bench.json", json.dumps(plain, indent=1) + "\n")
+    golden("bench.json", json.dumps(document, indent=1) + "\n")
 
 
 def test_gpu_time_has_its_column_and_the_limits_of_its_pipeline() -> None:
@@ -204,14 +214,16 @@ def test_gpu_time_has_its_column_and_the_limits_of_its_pipeline() -> None:
 def test_what_is_swept_keeps_the_context() -> None:
     four, three = replace(SHAPE, active_blocks=4), replace(SHAPE, active_blocks=3)
     odd = replace(three, block_size=5)
-    names = [[found.name for found in candidates(shape, "cpu")] for shape in (four, three, odd)]
+    names = [
+        [candidate.name for candidate in candidates(shape, "cpu")] for shape in (four, three, odd)
+    ]
     assert names == [["block 16", "block 32", "block 64"], ["block 16"], ["block 5"]]
     swept = candidates(Shape(block_size=32, active_blocks=32), "metal")
-    assert len({found.name for found in swept}) == len(swept) == 3 * 4 * 2 * 4
-    assert "block 32, TG 256, HD_TILE 8, partitions 4" in {found.name for found in swept}
-    assert {found.choice.kernel for found in swept} == {"grouped"}
+    assert len({candidate.name for candidate in swept}) == len(swept) == 3 * 4 * 2 * 4
+    assert "block 32, TG 256, HD_TILE 8, partitions 4" in {candidate.name for candidate in swept}
+    assert {candidate.choice.kernel for candidate in swept} == {"grouped"}
     # a short context is not split into less than a page
-    assert {found.choice.partitions for found in candidates(four, "metal")} == {1, 2, 4}
+    assert {candidate.choice.partitions for candidate in candidates(four, "metal")} == {1, 2, 4}
 
 
 @pytest.mark.parametrize(
@@ -229,10 +241,10 @@ def test_launches_are_ranked_by_their_median(near: list[float], median: float, t
         BenchRow(name, "decode", "measured", micro=Timing(times, 1, summarize(times)))
         for name, times in samples.items()
     ]
-    first, second = ranked(rows, dict.fromkeys(samples, Candidate(16)))
+    fastest, second = rank_rows(rows, dict.fromkeys(samples, Candidate(16)))
     if median > 1:
-        assert (first.row.name, second.row.name) == ("quick", "near")
-    assert (first.behind, first.tied) == (None, False)
+        assert (fastest.row.name, second.row.name) == ("quick", "near")
+    assert (fastest.behind, fastest.tied) == (None, False)
     assert (second.behind.median, second.tied) == (median, tied)
 
 
@@ -245,9 +257,15 @@ def test_a_stopped_sweep_keeps_its_samples_and_takes_no_gpu_time() -> None:
             raise KeyboardInterrupt
         return number * 20 * MS
 
-    done = tune(SHAPE, Effort(1, 6, 1000), asked=[Candidate(16)], clock=clock, count=still)
+    done = tune(
+        SHAPE,
+        Effort(1, 6, 1000),
+        chosen_candidates=[Candidate(16)],
+        clock=clock,
+        count=count_no_cpu_time,
+    )
     assert done.interrupted
-    (row,) = (found.row for found in done.ranked)
+    (row,) = (ranked_launch.row for ranked_launch in done.ranked)
     # no time of a GPU was asked for: that would say why there is none
     reason = "the bench was interrupted"
     assert (row.state, row.reason, row.no_gpu, row.block_size) == ("partial", reason, reason, 16)

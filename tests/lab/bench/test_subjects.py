@@ -6,7 +6,7 @@ import mlx.core as mx
 import pytest
 
 from fake_metal import FakeMetal, microseconds
-from small_kernels import emulated
+from small_kernels import needs_emulation
 from tracekit.base.errors import UsageError
 from tracekit.base.tolerances import BOUNDS
 from tracekit.lab.bench.inputs import (
@@ -19,8 +19,8 @@ from tracekit.lab.bench.inputs import (
     SubjectUnavailable,
 )
 from tracekit.lab.bench.measure import SUBJECTS, gpu_times
-from tracekit.lab.bench.subjects.attention import paged
-from tracekit.lab.bench.subjects.layers import fused
+from tracekit.lab.bench.subjects.attention import prepare_paged
+from tracekit.lab.bench.subjects.layers import prepare_fused
 from tracekit.lab.msl.emulation import emulation
 from tracekit.ops.attention.paged import attend
 
@@ -43,14 +43,18 @@ def test_every_subject_is_right(subject: Subject) -> None:
             subject.prepare(inputs())
         return
     for dtype, bound in BOUNDS.items():
-        made = subject.prepare(inputs(dtype=dtype))
-        assert made.error is None if subject.suite == "cache" else 0 < made.error <= bound, dtype
+        prepared_subject = subject.prepare(inputs(dtype=dtype))
+        assert (
+            prepared_subject.error is None
+            if subject.suite == "cache"
+            else 0 < prepared_subject.error <= bound
+        ), dtype
     for calls in (1, 2, 5):
-        made.step.wait(made.chain(calls))
-    made.step.wait(made.step.submit())
-    assert made.step.tokens > 0
-    assert made.working_set > 0
-    assert made.launched == BY_MLX
+        prepared_subject.step.wait(prepared_subject.chain(calls))
+    prepared_subject.step.wait(prepared_subject.step.submit())
+    assert prepared_subject.step.tokens > 0
+    assert prepared_subject.working_set > 0
+    assert prepared_subject.launched == BY_MLX
 
 
 def test_ragged_lengths_are_right_too() -> None:
@@ -61,25 +65,25 @@ def test_ragged_lengths_are_right_too() -> None:
 
 def test_calls_of_a_chain_go_on_with_the_result_before() -> None:
     there = inputs()
-    first, second = there.problems[:2]
-    expected = attend(first, scale=there.shape.scale)
+    first_problem, second = there.problems[:2]
+    expected = attend(first_problem, scale=there.shape.scale)
     expected = attend(replace(second, q=expected), scale=1 / 8)
     [got] = BY_NAME["sdpa"].prepare(there).chain(2)
     assert mx.allclose(got, expected, atol=1e-5)
 
 
 def test_appending_a_row_writes_only_that() -> None:
-    made = BY_NAME["append"].prepare(inputs())
-    assert made.step.bytes_written == 2 * 2 * 2 * 64 * 4
+    prepared_subject = BY_NAME["append"].prepare(inputs())
+    assert prepared_subject.step.bytes_written == 2 * 2 * 2 * 64 * 4
     concat = BY_NAME["append-concat"].prepare(inputs())
     assert concat.step.bytes_written == (48 + 1) * 2 * 2 * 2 * 64 * 4
-    assert made.working_set == 48 * 2 * 2 * 2 * 64 * 4  # each row of the context, once
+    assert prepared_subject.working_set == 48 * 2 * 2 * 2 * 64 * 4  # each row of the context, once
 
 
 def test_what_is_appended_is_in_its_page() -> None:
     there = inputs()
-    problem, made = there.problems[0], BY_NAME["append"].prepare(there)
-    [(keys, _)] = made.chain(18)
+    problem, prepared_subject = there.problems[0], BY_NAME["append"].prepare(there)
+    [(keys, _)] = prepared_subject.chain(18)
     tables, row = problem.block_tables, mx.random.normal((2, 2, 64), key=mx.random.key(0))
     for token in (0, 15, 16, 17):
         assert mx.array_equal(keys[tables[:, token // 16], token % 16], row), token
@@ -91,7 +95,7 @@ def test_norm_calls_that_cannot_be_chained_say_so() -> None:
     assert BY_NAME["norm-separate"].prepare(inputs()).chained
     wide = BY_NAME["norm-separate"].prepare(inputs(out_dims=40))
     assert not wide.chained
-    assert [out.shape for out in wide.chain(2)] == [(3, 40), (3, 40)]
+    assert [output.shape for output in wide.chain(2)] == [(3, 40), (3, 40)]
 
 
 def test_a_small_cache_takes_two_sets_and_a_large_one_more() -> None:
@@ -119,7 +123,7 @@ def test_sizes_that_contradict_each_other_are_refused(sizes: dict[str, int], sai
         inputs(**sizes)
 
 
-@emulated
+@needs_emulation
 @pytest.mark.parametrize(
     ("choice", "launched", "dispatches"),
     [
@@ -132,31 +136,31 @@ def test_a_paged_kernel_is_prepared_with_its_launch_and_is_right(
 ) -> None:
     there = inputs(dtype="float16")
     with emulation() as log:
-        made = paged(there, choice, device="metal")
-        before = len(log)
-        mx.eval(made.chain(2))
-        made.step.wait(made.step.submit())
-        assert len(log) - before == 3 * dispatches
-    assert (made.launched, made.step.dispatches) == (launched, dispatches)
-    assert made.error <= BOUNDS["float16"]
+        prepared_subject = prepare_paged(there, choice, device="metal")
+        launches_before = len(log)
+        mx.eval(prepared_subject.chain(2))
+        prepared_subject.step.wait(prepared_subject.step.submit())
+        assert len(log) - launches_before == 3 * dispatches
+    assert (prepared_subject.launched, prepared_subject.step.dispatches) == (launched, dispatches)
+    assert prepared_subject.error <= BOUNDS["float16"]
 
 
-@emulated
+@needs_emulation
 def test_a_chain_of_kernels_gives_what_a_chain_of_operations_gives() -> None:
     there = inputs(dtype="float16")
     with emulation():
-        [ours] = paged(there, device="metal").chain(3)
+        [ours] = prepare_paged(there, device="metal").chain(3)
         mx.eval(ours)
-    [theirs] = paged(there, device="cpu").chain(3)
+    [theirs] = prepare_paged(there, device="cpu").chain(3)
     assert mx.allclose(ours, theirs, atol=2e-3)
 
 
-@emulated
+@needs_emulation
 def test_the_fused_norm_is_prepared_with_its_launch_and_is_right() -> None:
     with emulation():
-        made = fused(inputs(dtype="float16"), device="metal")
-        mx.eval(made.chain(2))
-    assert made.error <= BOUNDS["float16"]
-    assert made.launched == Launch("rmsnorm_linear")
-    ((found,), _) = gpu_times(made, FakeMetal(times=microseconds(25)))
-    assert found.function.startswith("custom_kernel_rmsnorm_linear__float16_t_")
+        prepared_subject = prepare_fused(inputs(dtype="float16"), device="metal")
+        mx.eval(prepared_subject.chain(2))
+    assert prepared_subject.error <= BOUNDS["float16"]
+    assert prepared_subject.launched == Launch("rmsnorm_linear")
+    ((dispatch,), _) = gpu_times(prepared_subject, FakeMetal(times=microseconds(25)))
+    assert dispatch.function.startswith("custom_kernel_rmsnorm_linear__float16_t_")

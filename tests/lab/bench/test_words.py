@@ -6,7 +6,7 @@ from dataclasses import replace
 from tracekit.lab.bench import words
 from tracekit.lab.bench.document import Bench, BenchRow, SubjectRatio, Timing, summarize
 from tracekit.lab.bench.inputs import Shape
-from tracekit.lab.bench.tune import MEANINGLESS, Candidate, Tuning, ranked
+from tracekit.lab.bench.tune import MEANINGLESS, Candidate, Tuning, rank_rows
 from tracekit.lab.metal_queue import Dispatch
 from tracekit.ops.attention.metal import DecodePlan
 
@@ -14,9 +14,9 @@ HOST_ONLY = "GPU time is not available, because MLX runs on the CPU here."
 ONE = Shape(batch=1, q_heads=1, kv_heads=1, active_blocks=1, block_size=1)
 
 
-def row(name: str, *samples: float, **known: object) -> BenchRow:
+def row(name: str, *samples: float, **facts: object) -> BenchRow:
     times = Timing(samples, 1, summarize(samples or [2e6] * 9))
-    values = {"micro": times, "macro": times, "residence": "memory", "no_gpu": HOST_ONLY, **known}
+    values = {"micro": times, "macro": times, "residence": "memory", "no_gpu": HOST_ONLY, **facts}
     return BenchRow(name, str(values.pop("family", "decode")), "measured", **values)  # type: ignore[arg-type]
 
 
@@ -52,7 +52,7 @@ BENCHES = (
 )  # fmt: skip
 TUNING = Tuning(
     Shape(),
-    ranked(
+    rank_rows(
         [row("quick", *[10.0] * 8), row("near", 9, 11, 12, 9, 11, 12, 11, 9)],
         {"quick": Candidate(16), "near": Candidate(32)},
     ),
@@ -69,7 +69,7 @@ def lines(title: str, table: words.Table) -> Iterator[str]:
     yield from (title, *("\t".join(cells) for cells in (table[0], *table[1])))
 
 
-def said() -> Iterator[str]:
+def iter_all_lines() -> Iterator[str]:
     for done in BENCHES:
         for title, table in words.families(done):
             yield from lines(title, table)
@@ -80,4 +80,4 @@ def said() -> Iterator[str]:
 
 
 def test_the_words_are_those_of_the_file(golden: Callable[..., None]) -> None:
-    golden("words.txt", "\n".join(said()) + "\n")
+    golden("words.txt", "\n".join(iter_all_lines()) + "\n")

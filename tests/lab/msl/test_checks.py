@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from small_kernels import EMULATED, compiled, one_output, run
+from small_kernels import EMULATED, compile_body, one_output, run
 from tracekit.base.errors import KernelError, UsageError
 
 pytestmark = EMULATED
@@ -28,22 +28,22 @@ def failure(body: str, *, threads: int = 64, checked: bool = False, **options: o
 def test_lanes_that_do_not_meet_are_named() -> None:
     barrier = "threadgroup_barrier(mem_flags::mem_none);\n"
     message = failure(f"if (t < 40) {{\n  {barrier}}}\nout[i] = a[i];")
-    for said in (
+    for expected_text in (
         "threadgroup (0,0,0): divergent threadgroup_barrier",
         "from thread 0: threadgroup_barrier at k.metal:",
         "from thread 40: returned",
         barrier,  # the line itself
     ):
-        assert said in message
+        assert expected_text in message
     some = f"float x = a[i];\nif (lane < 7) {{ x = simd_sum(x); }}\n{barrier}out[i] = x;"
     message = failure(some)
     assert "divergent simdgroup operation" in message
     assert "from thread 0: simd_sum at k.metal:8:" in message
     assert "from thread 7: threadgroup_barrier at k.metal:9:" in message
-    out = np.zeros_like(A)  # leniently the lanes that came are enough
-    counted = compiled(some, BOTH).run({"a": A, "out": out}, **SIZES, lenient=True)
-    assert out[:8].tolist() == [21] * 7 + [7]
-    assert counted.simd_operations == 2
+    output = np.zeros_like(A)  # leniently the lanes that came are enough
+    statistics = compile_body(some, BOTH).run({"a": A, "out": output}, **SIZES, lenient=True)
+    assert output[:8].tolist() == [21] * 7 + [7]
+    assert statistics.simd_operations == 2
 
 
 @pytest.mark.parametrize(
@@ -92,26 +92,26 @@ def test_what_goes_wrong_unchecked_ends_the_launch_alone(body: str, said: str) -
 def test_threadgroups_are_no_larger_than_metals_and_smaller_at_an_edge() -> None:
     with pytest.raises(UsageError, match=r"has 1025 threads; Metal allows 1024"):
         one_output("out[i] = a[i];", A, threads=2000, threadgroup=1025)
-    out = one_output("out[i] = simd_sum(1.0) + 100 * g;", A[:40])
-    assert out.tolist() == [32] * 32 + [108] * 8
+    output = one_output("out[i] = simd_sum(1.0) + 100 * g;", A[:40])
+    assert output.tolist() == [32] * 32 + [108] * 8
     assert one_output("out[i] = a[i];", A, threads=64, threadgroup=1024).tolist() == A.tolist()
 
 
 def test_kernels_that_never_end_are_stopped_even_two_at_once() -> None:
     bodies = ("out[i] += 1", "simd_sum(a[1])")
-    never = [compiled(f"while (a[0] == 0) {body};", BOTH) for body in bodies]
+    never = [compile_body(f"while (a[0] == 0) {body};", BOTH) for body in bodies]
 
-    def stopped(patience: float) -> None:
+    def require_stop(patience: float) -> None:
         with pytest.raises(KernelError, match=f"did not end within {patience} s"):
             never.pop().run({"a": A, "out": A.copy()}, **SIZES, patience=patience)
 
     with ThreadPoolExecutor() as pool:
-        assert list(pool.map(stopped, (0.05, 0.2))) == [None, None]
+        assert list(pool.map(require_stop, (0.05, 0.2))) == [None, None]
 
 
 def test_an_interrupt_ends_a_launch() -> None:
-    program = compiled("while (a[0] == 0) out[i] += 1;", BOTH)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    program = compile_body("while (a[0] == 0) out[i] += 1;", BOTH)
+    previous_handler = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt() -> None:
         while not any(thread.name == "launch" for thread in threading.enumerate()):
@@ -123,7 +123,7 @@ def test_an_interrupt_ends_a_launch() -> None:
         with pytest.raises(KeyboardInterrupt):
             program.run({"a": A, "out": A.copy()}, **SIZES, patience=60)
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous_handler)
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_arrays_that_do_not_fit_are_refused(buffers: dict[str, np.ndarray], says
 
 def test_an_output_at_an_odd_address_is_written_all_the_same() -> None:
     room = np.zeros(64 * 4 + 4, np.uint8)
-    out = room[4:].view(np.float32)
-    run("((device float4*)out)[i] = 1;", "device float* out", {"out": out}, threads=16)
-    assert out.tolist() == [1] * 64
+    output = room[4:].view(np.float32)
+    run("((device float4*)out)[i] = 1;", "device float* out", {"out": output}, threads=16)
+    assert output.tolist() == [1] * 64
 
 
 def test_the_end_of_a_threadgroup_array_has_an_address_and_no_element() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from small_kernels import emulated
+from small_kernels import needs_emulation
 from tracekit.lab.msl.compiler import find_compiler
 
 Run = Callable[..., Any]
@@ -42,10 +42,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "bin"
 
 
-def only_error(ran: Any) -> str:
+def only_error(result: Any) -> str:
     """Return the sentence of a command that failed, which is followed by a hint."""
-    assert (ran.code, ran.out) == (3, "")
-    error, hint = ran.err.splitlines()
+    assert (result.code, result.out) == (3, "")
+    error, hint = result.err.splitlines()
     assert error.startswith("error: ")
     assert error.endswith(".")
     assert hint.startswith("hint: Install ")
@@ -74,7 +74,7 @@ def test_compilers_that_are_all_too_old_are_named(tracekit: Run, folder: Path) -
         assert f"{folder / name} is {version!r}, which is too old" in error, name
 
 
-@emulated
+@needs_emulation
 def test_an_old_compiler_does_not_hide_a_newer_one(
     tracekit: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,8 +85,8 @@ def test_an_old_compiler_does_not_hide_a_newer_one(
         make_compiler(folder, name, version)
     (folder / "g++-12").write_text(f'#!/bin/sh\nPATH={os.defpath} exec {newest} "$@"\n')
     (folder / "g++-12").chmod(0o755)
-    ran = tracekit(*KERNEL)
-    assert (ran.code, ran.err) == (0, "")
+    result = tracekit(*KERNEL)
+    assert (result.code, result.err) == (0, "")
 
 
 CHOSEN = (

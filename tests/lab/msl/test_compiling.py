@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from small_kernels import emulated, kernel
+from small_kernels import kernel, needs_emulation
 from tracekit.base.errors import InputError, KernelError, ToolError, UsageError
-from tracekit.lab.msl.compile import cache_folder, compile_kernel, expanded, unit
+from tracekit.lab.msl.compile import cache_folder, compile_kernel, expand_macros, unit
 from tracekit.lab.msl.compiler import SHIM, Compiler, usable_compilers
 from tracekit.lab.msl.edits import KernelText, with_includes
 from tracekit.lab.msl.program import KernelProgram, ThreadOrder
@@ -24,9 +24,9 @@ SIMPLE = "out[i] = 7;"
 
 
 def answer(program: KernelProgram) -> list[float]:
-    out = np.zeros(4, np.float32)
-    program.run({"out": out}, **SIZES)
-    return out.tolist()
+    output = np.zeros(4, np.float32)
+    program.run({"out": output}, **SIZES)
+    return output.tolist()
 
 
 def simple(body: str = SIMPLE) -> KernelText:
@@ -49,7 +49,7 @@ def test_a_preprocessor_that_failed_once_is_asked_again(tmp_path: Path) -> None:
     fake.write_text(f"#!/bin/sh\n[ -e {mark} ] && echo expanded && exit 0; touch {mark}; exit 1\n")
     fake.chmod(0o755)
     compiler = Compiler(str(fake), "g++ 1")
-    assert [expanded(simple(), compiler).strip() for _ in range(2)] == ["", "expanded"]
+    assert [expand_macros(simple(), compiler).strip() for _ in range(2)] == ["", "expanded"]
 
 
 @pytest.mark.processes
@@ -86,51 +86,51 @@ def libraries(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_ino for path in folder.glob("*.so")}
 
 
-@emulated
+@needs_emulation
 def test_a_kernel_is_compiled_once(folder: Path) -> None:
-    given = simple("out[i] = 11;")
-    before = libraries(folder)
-    assert answer(compile_kernel(given)) == [11] * 4
-    made = libraries(folder)
-    assert len(made) == len(before) + 1
-    assert answer(compile_kernel(given)) == [11] * 4
-    assert libraries(folder) == made
-    compile_kernel(given, checked=True)
-    assert len(libraries(folder)) == len(made) + 1
+    kernel_text = simple("out[i] = 11;")
+    libraries_before = libraries(folder)
+    assert answer(compile_kernel(kernel_text)) == [11] * 4
+    libraries_after = libraries(folder)
+    assert len(libraries_after) == len(libraries_before) + 1
+    assert answer(compile_kernel(kernel_text)) == [11] * 4
+    assert libraries(folder) == libraries_after
+    compile_kernel(kernel_text, checked=True)
+    assert len(libraries(folder)) == len(libraries_after) + 1
 
 
-@emulated
+@needs_emulation
 def test_libraries_that_nobody_used_for_a_month_are_removed(folder: Path) -> None:
     month = 31 * 24 * 3600
-    kept, forgotten = simple("out[i] = 15;"), simple("out[i] = 16;")
-    made: list[Path] = []
-    for given in (kept, forgotten):
-        before = set(folder.glob("*.so"))
-        compile_kernel(given)
-        made += set(folder.glob("*.so")) - before
-        os.utime(made[-1], (time.time() - month, time.time() - month))
-    compile_kernel(kept)
+    used_kernel, forgotten = simple("out[i] = 15;"), simple("out[i] = 16;")
+    library_paths: list[Path] = []
+    for kernel_text in (used_kernel, forgotten):
+        libraries_before = set(folder.glob("*.so"))
+        compile_kernel(kernel_text)
+        library_paths += set(folder.glob("*.so")) - libraries_before
+        os.utime(library_paths[-1], (time.time() - month, time.time() - month))
+    compile_kernel(used_kernel)
     compile_kernel(simple("out[i] = 17;"))
-    assert [path.exists() for path in made] == [True, False]
+    assert [path.exists() for path in library_paths] == [True, False]
     assert answer(compile_kernel(forgotten)) == [16] * 4
 
 
-@emulated
+@needs_emulation
 def test_many_may_compile_one_kernel_at_the_same_time(folder: Path) -> None:
-    given = simple("out[i] = 13;")
+    kernel_text = simple("out[i] = 13;")
     with ThreadPoolExecutor(4) as pool:
-        programs = list(pool.map(lambda _: compile_kernel(given), range(4)))
+        programs = list(pool.map(lambda _: compile_kernel(kernel_text), range(4)))
     assert [answer(program) for program in programs] == [[13] * 4] * 4
     assert not list(folder.glob("*unfinished*"))
 
 
 def newest_clang() -> str:
     """Return the clang++ that tracekit would take; the test is skipped by name without one."""
-    paths = (one.path for one in usable_compilers() if one.kind != "g++")
+    paths = (compiler.path for compiler in usable_compilers() if compiler.kind != "g++")
     return next(paths, None) or pytest.skip("there is no clang++ here that is new enough")
 
 
-@emulated
+@needs_emulation
 def test_clang_compiles_what_gcc_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", newest_clang())
     body = """
@@ -148,27 +148,27 @@ OPS = "#pragma once\nMETAL_FUNC int twice(int a) { return 2 * a; }\n"
 ONE: dict[str, Any] = {"grid": (1, 1, 1), "threadgroup": (1, 1, 1)}
 
 
-def _kernel(folder: Path, body: str, before: str = "", **files: str) -> KernelText:
+def _kernel(folder: Path, body: str, declarations: str = "", **files: str) -> KernelText:
     for name, text in files.items():
         (folder / f"{name}.h").write_text(text)
-    text = KERNEL.format(body).replace("kernel void", f"{before}kernel void")
-    joined, origins = with_includes(f"{before}{text}", folder / "k.metal", [folder / "other"])
+    text = KERNEL.format(body).replace("kernel void", f"{declarations}kernel void")
+    joined, origins = with_includes(f"{declarations}{text}", folder / "k.metal", [folder / "other"])
     return KernelText(joined, "k", origins=origins)
 
 
-@emulated
+@needs_emulation
 def test_files_beside_and_in_folders_are_included_once(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "more.h").write_text("constant int three = 3;\n")
     again = '#if 0\n#include "ops.h"\n#endif\n#include "ops.h"\n'
     ops = OPS.replace("once\n", 'once\n#include "more.h"\n')
     kernel = _kernel(tmp_path, "out[0] = twice(three);", again, ops=ops)
-    out = np.zeros(1, np.int32)
-    compile_kernel(kernel).run({"out": out}, **ONE)
-    assert out[0] == 6
+    output = np.zeros(1, np.int32)
+    compile_kernel(kernel).run({"out": output}, **ONE)
+    assert output[0] == 6
 
 
-@emulated
+@needs_emulation
 def test_messages_name_the_file_and_its_own_line(tmp_path: Path) -> None:
     ops = OPS.replace("2 * a", "2 * nothing")
     with pytest.raises(KernelError, match=r"\bops\.h:2:42: .*nothing"):
@@ -177,12 +177,12 @@ def test_messages_name_the_file_and_its_own_line(tmp_path: Path) -> None:
         compile_kernel(_kernel(tmp_path, "out[0] = nix;", ops=OPS))
     with pytest.raises(UsageError, match=r"^ops\.h:2:1: samplers cannot be run"):
         compile_kernel(_kernel(tmp_path, "out[0] = 1;", ops="\nsampler s;"))
-    written = compile_kernel(_kernel(tmp_path, "out[7] = 1;", ops=OPS), checked=True)
+    program = compile_kernel(_kernel(tmp_path, "out[7] = 1;", ops=OPS), checked=True)
     with pytest.raises(KernelError, match=r" at k\.metal:3:3\d\n"):
-        written.run({"out": np.zeros(1, np.int32)}, **ONE)
+        program.run({"out": np.zeros(1, np.int32)}, **ONE)
 
 
-@emulated
+@needs_emulation
 def test_a_text_without_files_stays_as_it_is(tmp_path: Path) -> None:
     text = '#include <metal_stdlib>\n// #include "ops.h"\n#include "nowhere.h"\n'
     assert with_includes(text, tmp_path / "k.metal") == (text, ())
@@ -236,14 +236,14 @@ int main() {
 """
 
 
-@emulated
+@needs_emulation
 @pytest.mark.skipif(
     not (QEMU and shutil.which("aarch64-linux-gnu-g++")),
     reason="there is no aarch64-linux-gnu-g++ or qemu-aarch64 here",
 )
 def test_arm64_gives_what_this_processor_gives(tmp_path: Path) -> None:
-    given = kernel(ON_ARM64, "const device float* a, device float* out")
-    text = unit(given, checked=False, expand=lambda _: "")[0]
+    kernel_text = kernel(ON_ARM64, "const device float* a, device float* out")
+    text = unit(kernel_text, checked=False, expand=lambda _: "")[0]
     (tmp_path / "main.cpp").write_text(f"{text}{MAIN}")
     argv = [newest_clang(), "-std=c++20", "-O1", "-w", "-fno-strict-aliasing", "-ffp-contract=off"]
     argv += ["--target=aarch64-linux-gnu", "-static", "-pthread", f"-I{SHIM}", "main.cpp"]
@@ -252,9 +252,11 @@ def test_arm64_gives_what_this_processor_gives(tmp_path: Path) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
     a = np.arange(130, dtype=np.float32) % 5
     for order, line in zip(ThreadOrder, done.stdout.splitlines(), strict=True):
-        out = np.zeros_like(a)
+        output = np.zeros_like(a)
         sizes = {"grid": (130, 1, 1), "threadgroup": (64, 1, 1)}
-        here = compile_kernel(given).run({"a": a, "out": out}, **sizes, order=order, seed=1)
-        expected = (out[:128].astype(np.float64) * (1 + np.arange(128) % 7)).sum()
-        known = ["0", str(here.barriers), str(here.simd_operations), f"{expected:g}"]
-        assert line.split() == known, order
+        here = compile_kernel(kernel_text).run(
+            {"a": a, "out": output}, **sizes, order=order, seed=1
+        )
+        expected = (output[:128].astype(np.float64) * (1 + np.arange(128) % 7)).sum()
+        expected_words = ["0", str(here.barriers), str(here.simd_operations), f"{expected:g}"]
+        assert line.split() == expected_words, order

@@ -24,13 +24,13 @@ def apply(source: str, *inputs: object, size: int, **options: object) -> mx.arra
     how = {"ensure_row_contiguous": options.pop("ensure_row_contiguous", True)}
     how["header"] = options.pop("header", "")
     source = f"uint i = thread_position_in_grid.x;\n{source}"
-    made = mx.fast.metal_kernel(source=source, **how, **names)
+    kernel = mx.fast.metal_kernel(source=source, **how, **names)
     sizes = {"grid": (size, 1, 1), "threadgroup": (32, 1, 1), "output_shapes": [(size,)]}
     dtypes = [options.pop("dtype", mx.float32)]
-    return made(inputs=list(inputs), output_dtypes=dtypes, **sizes, **options)[0]
+    return kernel(inputs=list(inputs), output_dtypes=dtypes, **sizes, **options)[0]
 
 
-def chained(x: mx.array) -> mx.array:
+def run_two_kernels(x: mx.array) -> mx.array:
     """Double, add 1 by MLX, then sum neighbours: two kernels and an op between."""
     doubled = apply("out[i] = 2 * a[i];", x, size=x.size) + 1
     return apply("out[i] = a[i] + a[(i + 1) % a_shape[0]];", doubled, size=x.size)
@@ -38,8 +38,8 @@ def chained(x: mx.array) -> mx.array:
 
 def test_a_function_of_two_kernels_runs_unmodified() -> None:
     with emulation() as log:
-        out = chained(mx.arange(10, dtype=mx.float32))
-    assert out.tolist() == [4, 8, 12, 16, 20, 24, 28, 32, 36, 20]
+        output = run_two_kernels(mx.arange(10, dtype=mx.float32))
+    assert output.tolist() == [4, 8, 12, 16, 20, 24, 28, 32, 36, 20]
     assert [launch.kernel.file for launch in log] == ["small.metal", "small.metal"]
     assert "out[i] = 2 * a[i];" in log[0].kernel.text
 
@@ -48,15 +48,17 @@ def test_a_function_of_two_kernels_runs_unmodified() -> None:
 def test_every_dtype_goes_in_and_out(dtype: mx.Dtype) -> None:
     x = mx.arange(12).astype(dtype)
     with emulation():
-        out = apply("out[i] = a[i] * T(2);", x, size=12, dtype=dtype, template=[("T", dtype)])
-    assert out.dtype == dtype
-    assert out.astype(mx.float32).tolist() == list(range(0, 24, 2))
+        output = apply("out[i] = a[i] * T(2);", x, size=12, dtype=dtype, template=[("T", dtype)])
+    assert output.dtype == dtype
+    assert output.astype(mx.float32).tolist() == list(range(0, 24, 2))
 
 
 def test_scalars_and_short_arrays_are_constants() -> None:
     with emulation(checked=True) as log:
-        out = apply("out[i] = a[i % 3] + b + c;", mx.array([1.0, 2, 3]), 10, mx.array(0.5), size=9)
-    assert out.tolist() == [11.5, 12.5, 13.5] * 3
+        output = apply(
+            "out[i] = a[i % 3] + b + c;", mx.array([1.0, 2, 3]), 10, mx.array(0.5), size=9
+        )
+    assert output.tolist() == [11.5, 12.5, 13.5] * 3
     assert "const constant float* a" in log[0].kernel.text
     assert log[0].statistics.traffic["a"].touched == 12
 
@@ -78,23 +80,23 @@ def test_an_array_that_runs_backwards_is_refused() -> None:
 
 
 def test_what_no_thread_writes_is_nan_or_the_initial_value() -> None:
-    for initial, rest in ((None, np.nan), (3.0, 3.0)):
+    for initial, unwritten_value in ((None, np.nan), (3.0, 3.0)):
         with emulation():
-            out = apply("if (i < 2) out[i] = a[i];", mx.ones(9), size=9, init_value=initial)
-        assert np.array_equal(np.array(out), [1, 1, *[rest] * 7], equal_nan=True)
+            output = apply("if (i < 2) out[i] = a[i];", mx.ones(9), size=9, init_value=initial)
+        assert np.array_equal(np.array(output), [1, 1, *[unwritten_value] * 7], equal_nan=True)
 
 
 def test_afterwards_all_is_as_before() -> None:
-    before = mx.fast.metal_kernel
+    original_kernel = mx.fast.metal_kernel
     with emulation() as outer:
         with emulation() as inner:
-            chained(mx.ones(8))
-        chained(mx.ones(8))
+            run_two_kernels(mx.ones(8))
+        run_two_kernels(mx.ones(8))
     assert (len(outer), len(inner)) == (2, 2)
-    assert mx.fast.metal_kernel is before
+    assert mx.fast.metal_kernel is original_kernel
     if not mx.metal.is_available():
         with pytest.raises(RuntimeError, match="No Metal back-end"):
-            chained(mx.ones(8))
+            run_two_kernels(mx.ones(8))
 
 
 def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,8 +116,8 @@ def test_the_text_is_what_mlx_prints_from_c(capfd: pytest.CaptureFixture[str]) -
     (kernel,) = generated(lambda a: double(a, verbose=True), mx.zeros((8,), mx.float16))
     printed = capfd.readouterr().out
     assert "Generated source code for `small`" in printed
-    (between,) = re.findall(r"```\n(.*?)\n```", printed, re.DOTALL)
-    assert kernel.text == between
+    (printed_source,) = re.findall(r"```\n(.*?)\n```", printed, re.DOTALL)
+    assert kernel.text == printed_source
     assert generated(double, mx.zeros((8,), mx.float16)) == (kernel,)
     assert capfd.readouterr().out == ""
     assert (kernel.name, kernel.template) == ("small", "float16_t, -3, 1")
@@ -128,8 +130,8 @@ def test_a_chain_is_told_in_running_order_with_headers() -> None:
     def chain(a: mx.array) -> mx.array:
         return apply("out[0] = b + a_strides[0];", mx.exp(double(a)), 2.5, size=1, header=TOP)
 
-    first, second = generated(chain, mx.zeros((8,), mx.float32))
-    assert (first.template, second.template) == ("float, -3, 1", "")
+    first_kernel, second = generated(chain, mx.zeros((8,), mx.float32))
+    assert (first_kernel.template, second.template) == ("float, -3, 1", "")
     assert second.text.startswith(TOP)
     assert "const constant float& b [[buffer(2)]]" in second.text
     assert "const constant int64_t* a_strides" in second.text
@@ -143,5 +145,5 @@ def test_the_users_name_is_found_in_mlxs(name: str) -> None:
     for template in ([], [("N", 1)], [("T", mx.bfloat16), ("N", -1)]):
         how = {**sizes, "output_dtypes": [mx.complex64], "template": template}
         launch = partial(lambda a, how: kernel(inputs=[a], **how)[0], how=how)
-        made = generated(launch, mx.zeros((3,), mx.uint8))
-        assert [found.name for found in made] == [name], template
+        kernels = generated(launch, mx.zeros((3,), mx.uint8))
+        assert [generated_kernel.name for generated_kernel in kernels] == [name], template

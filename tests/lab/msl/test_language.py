@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from small_kernels import EMULATED, compiled, kernel, one_output, run
+from small_kernels import EMULATED, compile_body, kernel, one_output, run
 from tracekit.base.errors import KernelError, UsageError
 from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.edits import KernelText
@@ -157,29 +157,31 @@ HALVES = {
 @BOTH
 @pytest.mark.parametrize("name", CASES)
 def test_a_text_gives_what_metal_gives(name: str, checked: bool) -> None:
-    body, expected, *before = CASES[name]
+    body, expected, *declarations = CASES[name]
     kind, a = ("half", FOUR.astype(np.float16)) if name in HALVES else ("float", FOUR)
-    out = one_output(body, a, threads=1, kind=kind, checked=checked, before="".join(before))
-    assert out.tolist() == expected
+    output = one_output(
+        body, a, threads=1, kind=kind, checked=checked, before="".join(declarations)
+    )
+    assert output.tolist() == expected
 
 
 def test_bfloats_are_bits_rounded_to_nearest_even() -> None:
     a = np.array([0x3F80, 0x3F81, 0x7FC0, 0x4049], np.uint16)
-    out = np.zeros(4, np.uint16)
+    output = np.zeros(4, np.uint16)
     body = "out[i] = i < 2 ? bfloat16_t(a[i] + bfloat(0.00390625)) : a[i] * bfloat(1);"
-    run(body, "const device bfloat* a, device bfloat16_t* out", {"a": a, "out": out}, threads=4)
-    assert out.tolist() == [0x3F80, 0x3F82, 0x7FC0, 0x4049]
+    run(body, "const device bfloat* a, device bfloat16_t* out", {"a": a, "out": output}, threads=4)
+    assert output.tolist() == [0x3F80, 0x3F82, 0x7FC0, 0x4049]
 
 
-def first(given: KernelText, **buffers: np.ndarray) -> float:
+def run_one_thread(kernel_text: KernelText, **buffers: np.ndarray) -> float:
     """Run one thread of a kernel; return the first number that it writes."""
-    out = np.zeros(1, np.float32)
-    compile_kernel(given).run({"out": out, **buffers}, **ONE)
-    return float(out[0])
+    output = np.zeros(1, np.float32)
+    compile_kernel(kernel_text).run({"out": output, **buffers}, **ONE)
+    return float(output[0])
 
 
 def test_function_constants_are_given_by_number() -> None:
-    before = (
+    declarations = (
         "#define GROUP 2\n#define FIRST (GROUP + 1)\n"
         "static constant int size [[function_constant(FIRST + 0)]];\n"
         "constant bool twice [[function_constant(4)]];\n"
@@ -187,32 +189,44 @@ def test_function_constants_are_given_by_number() -> None:
     )
     body, parameters = "out[0] = is_twice ? 2 * size : size;", "device float* out"
     for constants, expected in (({3: 7, 4: False}, 7), ({3: 7, 4: True}, 14)):
-        assert first(kernel(body, parameters, before=before, constants=constants)) == expected
+        assert (
+            run_one_thread(kernel(body, parameters, before=declarations, constants=constants))
+            == expected
+        )
     with pytest.raises(UsageError, match=r"no value: 3 \(size\)"):
-        first(kernel(body, parameters, before=before, constants={4: True}))
-    before += "kernel void other(device float* out) { out[0] = size; }\n"
-    assert first(kernel("out[0] = 5;", parameters, before=before, constants={4: True})) == 5
+        run_one_thread(kernel(body, parameters, before=declarations, constants={4: True}))
+    declarations += "kernel void other(device float* out) { out[0] = size; }\n"
+    assert (
+        run_one_thread(kernel("out[0] = 5;", parameters, before=declarations, constants={4: True}))
+        == 5
+    )
     with pytest.raises(UsageError, match="the index of a function constant, 'NIX', is no number"):
-        first(kernel(body, parameters, before=before.replace("FIRST + 0", "NIX")))
+        run_one_thread(kernel(body, parameters, before=declarations.replace("FIRST + 0", "NIX")))
 
 
 def test_a_parameter_that_a_constant_switches_off_needs_no_buffer() -> None:
-    before = "constant bool masked [[function_constant(0)]];\n"
+    declarations = "constant bool masked [[function_constant(0)]];\n"
     mask = "const device float* mask [[buffer(1), function_constant(masked)]]"
-    given = ("out[0] = masked ? mask[0] : 3;", f"device float* out [[buffer(0)]], {mask}")
-    off, on = (kernel(*given, before=before, constants={0: value}) for value in (False, True))
-    assert (first(off), first(on, mask=FOUR)) == (3, 1)
+    body_and_parameters = (
+        "out[0] = masked ? mask[0] : 3;",
+        f"device float* out [[buffer(0)]], {mask}",
+    )
+    off, on = (
+        kernel(*body_and_parameters, before=declarations, constants={0: value})
+        for value in (False, True)
+    )
+    assert (run_one_thread(off), run_one_thread(on, mask=FOUR)) == (3, 1)
     with pytest.raises(UsageError, match="'mask' is not given"):
-        first(on)
+        run_one_thread(on)
 
 
 def test_threadgroup_memory_may_be_an_argument() -> None:
     body = "room[t] = a[i]; threadgroup_barrier(mem_flags::mem_threadgroup); out[i] = room[3 - t];"
     room = "threadgroup float* room [[threadgroup(0)]]"
-    out = np.zeros(4, np.float32)
+    output = np.zeros(4, np.float32)
     sizes = {"grid": (4, 1, 1), "threadgroup": (4, 1, 1), "threadgroup_bytes": {0: 16}}
-    compiled(body, f"{IN_OUT}, {room}").run({"a": FOUR, "out": out}, **sizes)
-    assert out.tolist() == [4, 3, 2, 1]
+    compile_body(body, f"{IN_OUT}, {room}").run({"a": FOUR, "out": output}, **sizes)
+    assert output.tolist() == [4, 3, 2, 1]
 
 
 @BOTH
@@ -247,7 +261,7 @@ template [[host_name("scaled_8")]] [[kernel]] decltype(scaled<float, 8>) scaled<
 template [[host_name("scaled_9")]] [[kernel]] void scaled<float, 9>(device float* o [[buffer(0)]]);
 """
     names = {"two": 2, "three": 3, "sum_of_sizes": 11, "sum_by_7": 17, "scaled_8": 8, "scaled_9": 9}
-    assert {name: first(KernelText(text, name)) for name in names} == names
+    assert {name: run_one_thread(KernelText(text, name)) for name in names} == names
     with pytest.raises(UsageError, match="has no kernel function 'four'"):
         compile_kernel(KernelText(text, "four"))
 
@@ -256,13 +270,15 @@ def test_macros_of_a_text_stay_in_it() -> None:
     text = (
         "#define HERE {}\n#define max(a, b) {}\nkernel void k(device float* out) {{ *out = HERE; }}"
     )
-    assert [first(KernelText(text.format(n, n), "k")) for n in (1, 2)] == [1, 2]
+    assert [run_one_thread(KernelText(text.format(n, n), "k")) for n in (1, 2)] == [1, 2]
 
 
 def test_functions_of_one_form_with_two_bodies_stay_two() -> None:
-    before = "float f(thread float& a) { return a; }\nfloat f(device float& a) { return -a; }\n"
+    declarations = (
+        "float f(thread float& a) { return a; }\nfloat f(device float& a) { return -a; }\n"
+    )
     with pytest.raises(KernelError, match="redefinition"):
-        compiled("out[0] = 1;", "device float* out", before=before)
+        compile_body("out[0] = 1;", "device float* out", before=declarations)
 
 
 def test_the_places_of_a_thread_in_three_dimensions() -> None:
@@ -276,24 +292,26 @@ kernel void k(device uint* out, uint3 at [[thread_position_in_grid]],
   device uint* o = out + 6 * (at.x + grid.x * (at.y + grid.y * at.z));
   o[0] = in.x; o[1] = in.y; o[2] = size.x; o[3] = full.x; o[4] = count.x * 10 + count.y; o[5] = t;
 }"""
-    out = np.zeros((2, 3, 5, 6), np.uint32)
-    compile_kernel(KernelText(text, "k")).run({"out": out}, grid=(5, 3, 2), threadgroup=(4, 2, 2))
-    found = [out[place].tolist() for place in ((0, 0, 0), (1, 2, 4), (1, 1, 3))]
-    assert found == [[0, 0, 4, 4, 22, 0], [0, 0, 1, 4, 22, 1], [3, 1, 4, 4, 22, 15]]
+    output = np.zeros((2, 3, 5, 6), np.uint32)
+    compile_kernel(KernelText(text, "k")).run(
+        {"out": output}, grid=(5, 3, 2), threadgroup=(4, 2, 2)
+    )
+    thread_rows = [output[place].tolist() for place in ((0, 0, 0), (1, 2, 4), (1, 1, 3))]
+    assert thread_rows == [[0, 0, 4, 4, 22, 0], [0, 0, 1, 4, 22, 1], [3, 1, 4, 4, 22, 15]]
 
 
 @BOTH
 def test_parameters_may_be_arrays_and_vectors_be_stored_in_braces(checked: bool) -> None:
-    before = "int last(constant const int sizes[3]) { return sizes[2]; }\n"
+    declarations = "int last(constant const int sizes[3]) { return sizes[2]; }\n"
     body = """
     device float2* pairs = (device float2*)out;
     pairs[i] = {float(last(sizes)), x[i]};
     if (i > 1) pairs[i] = {1.5f, 0};"""
-    out, sizes = np.zeros(4, np.float32), np.array([1, 2, 3], np.int32)
+    output, sizes = np.zeros(4, np.float32), np.array([1, 2, 3], np.int32)
     parameters = "constant int* sizes, const device float x[2], device float* out"
-    buffers = {"sizes": sizes, "x": FOUR[:2].copy(), "out": out}
-    run(body, parameters, buffers, threads=2, before=before, checked=checked)
-    assert out.tolist() == [3, 1, 3, 2]
+    buffers = {"sizes": sizes, "x": FOUR[:2].copy(), "out": output}
+    run(body, parameters, buffers, threads=2, before=declarations, checked=checked)
+    assert output.tolist() == [3, 1, 3, 2]
 
 
 def test_two_buffers_of_one_memory_stay_one() -> None:
@@ -338,23 +356,23 @@ OPERATIONS = {
 @pytest.mark.parametrize("order", ThreadOrder)
 def test_every_simd_operation_gives_what_it_is_defined_to_give(order: ThreadOrder) -> None:
     body = "float x = a[i];\n" + "\n".join(
-        f"out[{32 * at} + lane] = {what};" for at, what in enumerate(OPERATIONS)
+        f"out[{32 * index} + lane] = {operation};" for index, operation in enumerate(OPERATIONS)
     )
-    program = compiled(body, IN_OUT)
-    out = np.full((len(OPERATIONS), 32), np.nan, np.float32)
+    program = compile_body(body, IN_OUT)
+    output = np.full((len(OPERATIONS), 32), np.nan, np.float32)
     sizes = {"grid": (32, 1, 1), "threadgroup": (32, 1, 1)}
-    program.run({"a": A, "out": out}, **sizes, order=order, seed=3)
-    for row, (what, expected) in zip(out, OPERATIONS.items(), strict=True):
-        assert np.array_equal(row, np.broadcast_to(expected, 32)), what
+    program.run({"a": A, "out": output}, **sizes, order=order, seed=3)
+    for row, (operation, expected) in zip(output, OPERATIONS.items(), strict=True):
+        assert np.array_equal(row, np.broadcast_to(expected, 32)), operation
 
 
 def test_lanes_that_returned_or_are_not_there_take_no_part() -> None:
-    out = one_output("if (lane >= 7) return; out[i] = simd_sum(a[i]);", A)
-    assert out[:7].tolist() == [A[:7].sum()] * 7
-    assert np.isnan(out[7:]).all()
-    out = one_output("out[i] = simd_sum(a[i]) + simd_shuffle_down(a[i], 1);", A[:5])
-    assert out[:4].tolist() == (A[1:5] + A[:5].sum()).tolist()
-    assert np.isnan(out[4])  # Metal leaves it undefined: the lane is not there
+    output = one_output("if (lane >= 7) return; out[i] = simd_sum(a[i]);", A)
+    assert output[:7].tolist() == [A[:7].sum()] * 7
+    assert np.isnan(output[7:]).all()
+    output = one_output("out[i] = simd_sum(a[i]) + simd_shuffle_down(a[i], 1);", A[:5])
+    assert output[:4].tolist() == (A[1:5] + A[:5].sum()).tolist()
+    assert np.isnan(output[4])  # Metal leaves it undefined: the lane is not there
 
 
 @pytest.mark.parametrize(
@@ -369,11 +387,11 @@ def test_simdgroup_matrices_multiply_and_add(checked: bool, order: ThreadOrder) 
     simdgroup_store(z, out, 8);"""
     draw = np.random.default_rng(0)
     a, b = draw.normal(size=(8, 16)).astype(np.float32), draw.normal(size=(8, 8)).astype(np.float32)
-    out = np.full((8, 8), np.nan, np.float32)
+    output = np.full((8, 8), np.nan, np.float32)
     parameters = "const device float* a, const device float* b, device float* out"
-    buffers = {"a": a, "b": b, "out": out}
+    buffers = {"a": a, "b": b, "out": output}
     statistics = run(body, parameters, buffers, threads=32, checked=checked, order=order)
-    assert np.abs(out - (a[:, 8:].astype(float) @ b.T + 0.5)).max() < 1e-5
+    assert np.abs(output - (a[:, 8:].astype(float) @ b.T + 0.5)).max() < 1e-5
     assert statistics.simd_operations == 4  # two loads, a product, a store
     if checked:
         assert statistics.traffic["a"].loaded == statistics.traffic["out"].stored == 256
@@ -389,12 +407,12 @@ def test_lanes_hold_two_neighbours_of_a_row() -> None:
     float2 own = m.thread_elements();
     out[2 * lane] = own[0]; out[2 * lane + 1] = own[1];
     m.thread_elements()[0] = 0;"""
-    held = one_output(body, np.arange(64, dtype=np.float32), threads=32).reshape(32, 2)
-    known = {0: 0, 1: 2, 2: 8, 3: 10, 4: 16, 8: 4, 16: 32}
-    assert {lane: held[lane].tolist() for lane in known} == {
-        lane: [first, first + 1] for lane, first in known.items()
+    lane_elements = one_output(body, np.arange(64, dtype=np.float32), threads=32).reshape(32, 2)
+    first_by_lane = {0: 0, 1: 2, 2: 8, 3: 10, 4: 16, 8: 4, 16: 32}
+    assert {lane: lane_elements[lane].tolist() for lane in first_by_lane} == {
+        lane: [element, element + 1] for lane, element in first_by_lane.items()
     }
-    assert sorted(held.reshape(-1)) == list(range(64))
+    assert sorted(lane_elements.reshape(-1)) == list(range(64))
 
 
 IN_HALVES = "const device half* a, device float* out"
@@ -413,11 +431,11 @@ LOADS = {
 
 @pytest.mark.parametrize("body", LOADS)
 def test_every_access_is_counted_and_every_byte_touched_once(body: str) -> None:
-    threads, a, out = LOADS[body]
+    threads, a, output_traffic = LOADS[body]
     buffers = {"a": np.zeros(100, np.float16), "out": np.zeros(100, np.float32)}
-    before = "struct Pair { float one, other; };\n"
-    found = run(body, IN_HALVES, buffers, threads=threads, before=before, checked=True)
-    assert found.traffic == {"a": a, "out": out}
+    declarations = "struct Pair { float one, other; };\n"
+    statistics = run(body, IN_HALVES, buffers, threads=threads, before=declarations, checked=True)
+    assert statistics.traffic == {"a": a, "out": output_traffic}
 
 
 def test_barriers_simdgroup_operations_and_memory_are_counted() -> None:
@@ -425,6 +443,6 @@ def test_barriers_simdgroup_operations_and_memory_are_counted() -> None:
     for (int n = 0; n < 3; ++n) threadgroup_barrier(mem_flags::mem_threadgroup);
     out[i] = simd_sum(room[0]) + simd_max(1.0);"""
     buffers = {"a": np.zeros(128, np.float16), "out": np.zeros(128, np.float32)}
-    counted = run(body, IN_HALVES, buffers, threads=128, threadgroup=64)
-    assert (counted.barriers, counted.simd_operations) == (2 * 3, 4 * 2)
-    assert counted.threadgroup_bytes == 80
+    statistics = run(body, IN_HALVES, buffers, threads=128, threadgroup=64)
+    assert (statistics.barriers, statistics.simd_operations) == (2 * 3, 4 * 2)
+    assert statistics.threadgroup_bytes == 80

@@ -114,7 +114,7 @@ inline float gelu(float x) { return 0.5f * x * (1.0f + precise::tanh(0.8f * x * 
 """
 
 
-def changed(right: str, wrong: str) -> Lint:
+def lint_change(right: str, wrong: str) -> Lint:
     assert TEXT.count(right) == 1
     return lint(TEXT.replace(right, wrong), "k")
 
@@ -144,7 +144,7 @@ UNFIT = (
     ],
 )
 def test_a_planted_error_is_found_at_its_place(right: str, wrong: str, said: str) -> None:
-    defects = changed(right, wrong).defects
+    defects = lint_change(right, wrong).defects
     assert f"{defects[0].line}:{defects[0].column}: {defects[0].message}".startswith(said)
 
 
@@ -158,16 +158,16 @@ def test_a_planted_error_is_found_at_its_place(right: str, wrong: str, said: str
     ],
 )
 def test_what_clang_takes_otherwise_than_metal_is_no_defect(line: str, doubt: str) -> None:
-    found = changed("  *pr += 1;", f"  *pr += 1; {line}")
-    assert (found.defects, [unknown.line for unknown in found.unknown]) == ((), [72])
-    assert doubt in found.unknown[0].message
+    lint_result = lint_change("  *pr += 1;", f"  *pr += 1; {line}")
+    assert (lint_result.defects, [unknown.line for unknown in lint_result.unknown]) == ((), [72])
+    assert doubt in lint_result.unknown[0].message
 
 
 @pytest.mark.parametrize(
     "comment", ["/* float* z = buf; */ ", '// float* "\n', "// goes on \\\n  float* z = buf;\n"]
 )
 def test_what_stands_in_comments_and_strings_is_no_code(comment: str) -> None:
-    assert changed("  *pr += 1;", f"  {comment}*pr += 1;") == Lint((), ())
+    assert lint_change("  *pr += 1;", f"  {comment}*pr += 1;") == Lint((), ())
 
 
 def test_the_excerpt_puts_a_caret_below_the_place() -> None:
@@ -180,24 +180,26 @@ def test_the_excerpt_puts_a_caret_below_the_place() -> None:
     assert list(excerpt(text, [Complaint(9, 1, "no such line")])) == ["9:1: no such line"]
 
 
-def _generated(size: int, body: str) -> Generated:
+def _generate_kernel(size: int, body: str) -> Generated:
     kernel = mx.fast.metal_kernel(
         name="k", input_names=["a", "lens"], output_names=["o"], source=body
     )
     arrays = (mx.zeros((64,), mx.float16), mx.zeros((size,), mx.int32))
     sizes = {"grid": (64, 1, 1), "threadgroup": (64, 1, 1)}
     shapes = {"output_shapes": [(64,)], "output_dtypes": [mx.float16]}
-    (found,) = generated(lambda *arrays: kernel(inputs=list(arrays), **sizes, **shapes)[0], *arrays)
-    return found
+    (generated_kernel,) = generated(
+        lambda *arrays: kernel(inputs=list(arrays), **sizes, **shapes)[0], *arrays
+    )
+    return generated_kernel
 
 
 @pytest.mark.parametrize(("size", "defects"), [(7, 1), (8, 0)])
 def test_the_trap_of_seven_elements_is_found(size: int, defects: int) -> None:
     """MLX binds fewer than 8 elements as constants: the same body compiles for 8 and not for 7."""
-    kernel = _generated(size, "const device int* l = lens; o[l[0]] = a[0];")
-    found = lint(kernel.text, kernel.function, kernel.template)
-    assert len(found.defects) == defects
-    assert found.unknown == ()
+    kernel = _generate_kernel(size, "const device int* l = lens; o[l[0]] = a[0];")
+    lint_result = lint(kernel.text, kernel.function, kernel.template)
+    assert len(lint_result.defects) == defects
+    assert lint_result.unknown == ()
 
 
 KERNELS = Path(next(iter(mlx.__path__))) / "include/mlx/backend/metal/kernels"
@@ -207,11 +209,11 @@ def test_mlxs_own_kernels_are_clean() -> None:
     text, function = (KERNELS / "sdpa_vector.h").read_text(), "sdpa_vector_2pass_1_gqa"
     assert lint(text, "sdpa_vector", "float16_t, 128") == Lint((), ())
     assert lint(text, function, "float, 128, 128, 8, 4") == Lint((), ())
-    at = text.index("typedef float U;", text.index(f"void {function}("))
-    bad = text[:at] + "const device int* z = &blocks; " + text[at:]
-    (found, *_) = lint(bad, function, "float, 128, 128, 8, 4").defects
-    assert found.line == text[:at].count("\n") + 1
-    assert "const device int *thread" in found.message
+    position = text.index("typedef float U;", text.index(f"void {function}("))
+    bad = text[:position] + "const device int* z = &blocks; " + text[position:]
+    (defect, *_) = lint(bad, function, "float, 128, 128, 8, 4").defects
+    assert defect.line == text[:position].count("\n") + 1
+    assert "const device int *thread" in defect.message
 
 
 def test_a_clang_that_cannot_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,12 +226,12 @@ def test_a_clang_that_cannot_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
         file.write_text(f"#!/bin/sh\n/bin/cat > /dev/null\n{program}\n")
         file.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ToolError) as told:
+    with pytest.raises(ToolError) as caught:
         find_clang()
-    assert "clang: " in told.value.message
-    assert "unable to create target" in told.value.message
-    assert "clang-19: it accepts a device pointer to threadgroup memory" in told.value.message
-    assert "clang-18: no such thing" in told.value.message
+    assert "clang: " in caught.value.message
+    assert "unable to create target" in caught.value.message
+    assert "clang-19: it accepts a device pointer to threadgroup memory" in caught.value.message
+    assert "clang-18: no such thing" in caught.value.message
 
 
 JUDGES = """#!/bin/sh

@@ -36,8 +36,8 @@ def test_sdpa_is_right_and_loads_each_row_for_every_head(
     draw = np.random.default_rng(0)
     shapes = [(HEADS, DIM), *[(TOKENS, DIM)] * 2]  # all heads share one of K and V
     q, k, v = (draw.normal(size=shape).astype(dtype) for shape in shapes)
-    out = np.full_like(q, np.nan)
-    arrays: dict[str, Any] = {"queries": q, "keys": k, "values": v, "out": out}
+    output = np.full_like(q, np.nan)
+    arrays: dict[str, Any] = {"queries": q, "keys": k, "values": v, "out": output}
     arrays |= {"N": np.int32([TOKENS]), "gqa_factor": np.int32([HEADS])}
     arrays |= dict.fromkeys(("k_head_stride", "v_head_stride"), np.uint64([TOKENS * DIM]))
     arrays |= dict.fromkeys(("k_seq_stride", "v_seq_stride"), np.uint64([DIM]))
@@ -46,10 +46,10 @@ def test_sdpa_is_right_and_loads_each_row_for_every_head(
     kernel = KernelText(text, "sdpa_vector", f"{metal}, {DIM}", constants=CONSTANTS)
     program = compile_kernel(kernel, checked=True)
     sizes = {"grid": (1024 * HEADS, 1, 1), "threadgroup": (1024, 1, 1)}
-    found = program.run(arrays, **sizes, order=order)
+    statistics = program.run(arrays, **sizes, order=order)
     weights = np.exp(DIM**-0.5 * (q.astype(float) @ k.T.astype(float)))
     expected = weights / weights.sum(-1, keepdims=True) @ v.astype(float)
-    assert np.abs(out - expected).max() <= bound
+    assert np.abs(output - expected).max() <= bound
     for name in ("keys", "values"):
-        moved = found.traffic[name]
+        moved = statistics.traffic[name]
         assert (moved.loaded, moved.stored, moved.touched) == (HEADS * k.nbytes, 0, k.nbytes), name

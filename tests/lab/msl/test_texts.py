@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from small_kernels import compiled, emulated, kernel
+from small_kernels import compile_body, kernel, needs_emulation
 from tracekit.base.errors import KernelError, UsageError
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.edits import Edit, KernelText, edited
+from tracekit.lab.msl.edits import Edit, KernelText, apply_edits
 from tracekit.lab.msl.rewrite import rewritten
 from tracekit.lab.msl.signature import instances_of, kernels_of, parameters_of, split_parameters
 
@@ -31,7 +31,7 @@ def test_what_cannot_be_run_is_refused_at_its_place(body: str, says: str) -> Non
     assert caught.value.message.startswith(says)
 
 
-@emulated
+@needs_emulation
 @pytest.mark.parametrize(
     ("text", "function", "says"),
     [
@@ -65,11 +65,11 @@ def test_a_long_text_of_brackets_takes_no_time(piece: str) -> None:
     assert time.process_time() - start < 60  # hours, if it tried all ways to pair brackets
 
 
-@emulated
+@needs_emulation
 def test_the_compilers_words_have_the_kernels_line_and_column() -> None:
     body = "threadgroup float room[4]; float x = 1.5 + nothing; /* two\n lines */ out[i] = nix;"
     with pytest.raises(KernelError) as caught:
-        compiled(body, BOTH, name="mine.metal")
+        compile_body(body, BOTH, name="mine.metal")
     lines = caught.value.message.splitlines()
     assert any(line.startswith("mine.metal:7:44: ") and "nothing" in line for line in lines)
     assert any(line.startswith("mine.metal:8:20: ") and "nix" in line for line in lines)
@@ -81,10 +81,12 @@ def test_the_compilers_words_have_the_kernels_line_and_column() -> None:
 
 
 def test_edits_know_the_columns_from_before() -> None:
-    after = edited("ab cd ef\ngh", [Edit(3, 5, "longer"), Edit(6, 6, "x"), Edit(9, 11, "i")])
-    assert after.text == "ab longer xef\ni"
-    assert [after.column(1, column) for column in (1, 2, 10, 12, 13)] == [1, 2, 6, 7, 8]
-    assert after.column(2, 1) == 1
+    edited_text = apply_edits(
+        "ab cd ef\ngh", [Edit(3, 5, "longer"), Edit(6, 6, "x"), Edit(9, 11, "i")]
+    )
+    assert edited_text.text == "ab longer xef\ni"
+    assert [edited_text.column(1, column) for column in (1, 2, 10, 12, 13)] == [1, 2, 6, 7, 8]
+    assert edited_text.column(2, 1) == 1
 
 
 def test_what_a_text_declares_is_read() -> None:
@@ -97,13 +99,13 @@ kernel void two(constant const int* sizes) {}
 template [[host_name("one_x")]] [[kernel]] decltype(one<half, 4>) one<half, 4>;
 """
     assert kernels_of(text) == ["one", "two"]
-    a, b, n, room, at = parameters_of(text, "one", "x.metal")
-    known = (a.name, a.kind, a.index, a.address_space, a.element, a.writable)
-    assert known == ("a", "buffer", 2, "device", "T", False)
+    a, b, n, room, position = parameters_of(text, "one", "x.metal")
+    a_properties = (a.name, a.kind, a.index, a.address_space, a.element, a.writable)
+    assert a_properties == ("a", "buffer", 2, "device", "T", False)
     assert (b.name, b.index, b.element, b.writable) == ("b", 1, "half", True)
     assert (n.index, n.is_reference, n.writable) == (0, True, False)
     assert (room.kind, room.index) == ("threadgroup", 1)
-    assert (at.kind, at.builtin) == ("builtin", "thread_position_in_grid")
-    (found,) = instances_of(text)
-    assert (found.host_name, found.function, found.template) == ("one_x", "one", "half, 4")
+    assert (position.kind, position.builtin) == ("builtin", "thread_position_in_grid")
+    (instance,) = instances_of(text)
+    assert (instance.host_name, instance.function, instance.template) == ("one_x", "one", "half, 4")
     assert split_parameters("a<b, c> d, e[f, g]") == ["a<b, c> d", " e[f, g]"]

@@ -19,22 +19,22 @@ def doubled_rows(size: int = 1, dtype: str = "float16", seed: int = 0) -> Check:
 BARE = "@check\ndef bare() -> Check:\n    return Check(lambda: 1, 1, 0)\n"
 
 
-def _declared(folder: Path, text: str) -> Declared:
+def _load_check(folder: Path, text: str) -> Declared:
     file = folder / "mine.py"
     file.write_text(HEAD + text)
     return load(file)
 
 
 def test_every_case_of_a_check_is_tried_unless_one_is_chosen(tmp_path: Path) -> None:
-    declared = _declared(tmp_path, GOOD)
+    declared = _load_check(tmp_path, GOOD)
     assert declared.name == "doubled-rows"
-    made = declared.check({"size": 3})
-    assert (made.run().shape, made.loaded) == ((3,), {})
+    small_check = declared.check({"size": 3})
+    assert (small_check.run().shape, small_check.loaded) == ((3,), {})
     halves = {"size": 5, "dtype": "float16"}
     assert declared.cases({"size": 5}) == [halves, {"size": 5, "dtype": "float32"}]
     assert len(declared.cases({})) == 4
     assert declared.cases({**halves, "seed": 1}) == [{**halves, "seed": 1}]
-    assert _declared(tmp_path, BARE).cases({}) == [{}]
+    assert _load_check(tmp_path, BARE).cases({}) == [{}]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_every_case_of_a_check_is_tried_unless_one_is_chosen(tmp_path: Path) -> 
 )
 def test_a_file_without_one_check_is_refused(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        _declared(tmp_path, text).check({})
+        _load_check(tmp_path, text).check({})
 
 
 LATE = """
@@ -63,7 +63,7 @@ def late() -> Check:
 
 def test_a_check_imports_what_is_beside_it_whenever_it_runs(tmp_path: Path) -> None:
     (tmp_path / "reference.py").write_text("first = 1\nsecond = 2\nTHIRD = []\n")
-    declared = _declared(tmp_path, LATE)
+    declared = _load_check(tmp_path, LATE)
     assert "reference" not in sys.modules
     (subject,) = check_subjects(declared, {}, 0)
     assert subject.expected == (3,)

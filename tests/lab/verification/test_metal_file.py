@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from small_kernels import emulated
+from small_kernels import needs_emulation
 from tracekit.base.errors import InputError, TracekitError, UsageError
 from tracekit.lab.msl.program import ThreadOrder
 from tracekit.lab.verification.metal_file import LaunchWords, buffer, metal_subject
@@ -25,12 +25,12 @@ GOOD = LaunchWords(
 
 
 def test_floats_are_normal_and_the_same_for_the_same_seed() -> None:
-    drawn, same, other = (buffer("q=float16[16, 128]", seed=seed) for seed in (3, 3, 4))
+    drawn, same_seed, other_seed = (buffer("q=float16[16, 128]", seed=seed) for seed in (3, 3, 4))
     assert (drawn.name, drawn.dtype, drawn.is_given) == ("q", "float16", False)
     assert (drawn.array.shape, drawn.array.dtype) == ((16, 128), np.float16)
     numbers = drawn.array.astype(np.float64)
     assert (numbers.mean(), numbers.std()) == pytest.approx((0, 1), abs=0.1)
-    assert drawn.array.tolist() == same.array.tolist() != other.array.tolist()
+    assert drawn.array.tolist() == same_seed.array.tolist() != other_seed.array.tolist()
 
 
 def test_values_can_be_given() -> None:
@@ -57,9 +57,11 @@ def test_ranges_leave_their_end_out() -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "bfloat16", "int32"])
 def test_poison_is_nan_where_there_is_nan(dtype: str) -> None:
-    made = buffer(f"x={dtype}[4]", seed=0)
-    poison = made.poisoned()
-    assert bool(np.isnan(made.readable(poison).astype(np.float64)).all()) is ("float" in dtype)
+    new_buffer = buffer(f"x={dtype}[4]", seed=0)
+    poison = new_buffer.make_poison()
+    assert bool(np.isnan(new_buffer.readable(poison).astype(np.float64)).all()) is (
+        "float" in dtype
+    )
     assert poison.tobytes() == b"\xff" * poison.nbytes
 
 
@@ -78,34 +80,40 @@ def test_a_file_of_numpy_is_taken_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "q.npy"
     file.write_bytes(b"no array")
     np.save(tmp_path / "text.npy", np.array(["text"]))
-    for name, said in (
+    for name, message in (
         ("nothing.npy", r"nothing\.npy cannot be read: No such file"),
         ("q.npy", r"q\.npy cannot be read as an array"),
         ("text.npy", r"holds <U4"),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             buffer(f"q={tmp_path / name}", seed=0)
     np.save(file, np.arange(6, dtype=np.float16).reshape(2, 3)[:, ::-1])
-    made = buffer(f"q={file}", seed=0)
-    assert made.array.tolist() == [[2, 1, 0], [5, 4, 3]]
-    assert (made.array.flags.c_contiguous, made.dtype, made.is_given) == (True, "float16", True)
+    new_buffer = buffer(f"q={file}", seed=0)
+    assert new_buffer.array.tolist() == [[2, 1, 0], [5, 4, 3]]
+    assert (new_buffer.array.flags.c_contiguous, new_buffer.dtype, new_buffer.is_given) == (
+        True,
+        "float16",
+        True,
+    )
 
 
-def _outcome(found: Verification, question: Question) -> ProofOutcome:
-    return next(said.outcome for said in found.verdicts if said.question is question)
+def _outcome(verification: Verification, question: Question) -> ProofOutcome:
+    return next(
+        verdict.outcome for verdict in verification.verdicts if verdict.question is question
+    )
 
 
-def _saved(folder: Path, name: str, array: np.ndarray) -> str:
+def _save_array(folder: Path, name: str, array: np.ndarray) -> str:
     np.save(folder / f"{name}.npy", array)
     return f"{name}={folder / name}.npy"
 
 
 def test_a_kernel_without_expectation_is_judged_by_all_else(scale: Write) -> None:
-    found = verify(metal_subject(scale(), GOOD, seed=0))
-    assert (found.name, found.defects) == ("scale.metal scale", ())
-    assert _outcome(found, Question.ERROR) is ProofOutcome.NOT_CHECKED
-    assert _outcome(found, Question.ORDERS) is ProofOutcome.PASSED
-    stored = {moved.buffer: moved.stored for moved in found.traffic}
+    verification = verify(metal_subject(scale(), GOOD, seed=0))
+    assert (verification.name, verification.defects) == ("scale.metal scale", ())
+    assert _outcome(verification, Question.ERROR) is ProofOutcome.NOT_CHECKED
+    assert _outcome(verification, Question.ORDERS) is ProofOutcome.PASSED
+    stored = {moved.buffer: moved.stored for moved in verification.traffic}
     assert stored == {"in": 0, "out": 512, "rows": 0}
 
 
@@ -121,20 +129,22 @@ def test_what_must_come_out_can_be_given(
     scale: Write, tmp_path: Path, factor: float, bound: float, outcome: ProofOutcome
 ) -> None:
     values = np.arange(256, dtype=np.float16).reshape(4, 64) / 64
-    rows = _saved(tmp_path, "rows", np.arange(4, dtype=np.int32))
-    buffers = (_saved(tmp_path, "in", values), "out=float16[4,64]", rows)
-    expected = (_saved(tmp_path, "out", values * factor),)
+    rows = _save_array(tmp_path, "rows", np.arange(4, dtype=np.int32))
+    buffers = (_save_array(tmp_path, "in", values), "out=float16[4,64]", rows)
+    expected = (_save_array(tmp_path, "out", values * factor),)
     launch = replace(GOOD, buffers=buffers, expected=expected, bound=bound)
-    found = verify(metal_subject(scale(), launch, seed=0), orders=(ThreadOrder.ASCENDING,))
-    assert _outcome(found, Question.ERROR) is outcome
+    verification = verify(metal_subject(scale(), launch, seed=0), orders=(ThreadOrder.ASCENDING,))
+    assert _outcome(verification, Question.ERROR) is outcome
 
 
 def test_an_output_that_is_read_first_is_nan_unless_it_is_given(scale: Write) -> None:
     file = scale("+ at.x] = in", "+ at.x] += in")
-    found = verify(metal_subject(file, GOOD, seed=0))
-    assert _outcome(found, Question.WRITTEN) is ProofOutcome.DEFECT
-    given = replace(GOOD, buffers=(GOOD.buffers[0], "out=float16[4,64]=0", GOOD.buffers[2]))
-    assert verify(metal_subject(file, given, seed=0)).defects == ()
+    verification = verify(metal_subject(file, GOOD, seed=0))
+    assert _outcome(verification, Question.WRITTEN) is ProofOutcome.DEFECT
+    launch_with_zeros = replace(
+        GOOD, buffers=(GOOD.buffers[0], "out=float16[4,64]=0", GOOD.buffers[2])
+    )
+    assert verify(metal_subject(file, launch_with_zeros, seed=0)).defects == ()
 
 
 @pytest.mark.parametrize(
@@ -158,17 +168,17 @@ def test_an_output_that_is_read_first_is_nan_unless_it_is_given(scale: Write) ->
     ],
 )
 def test_a_mistaken_launch_is_said(scale: Write, changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said) as told:
+    with pytest.raises(UsageError, match=said) as caught:
         verify(metal_subject(scale(), replace(GOOD, **changes), seed=0))
-    assert "is no number" not in said or "Write true, false or a number" in told.value.hint
+    assert "is no number" not in said or "Write true, false or a number" in caught.value.hint
 
 
 def test_the_kernel_is_chosen_where_there_are_several(scale: Write) -> None:
     file = scale()
     file.write_text(file.read_text() + "\nkernel void other(device int* a) { a[0] = 1; }\n")
-    with pytest.raises(UsageError, match="2 kernels: scale, other") as told:
+    with pytest.raises(UsageError, match="2 kernels: scale, other") as caught:
         metal_subject(file, GOOD, seed=0)
-    assert "--function" in told.value.hint
+    assert "--function" in caught.value.hint
     launch = LaunchWords(
         "other", buffers=("a=int32[1]",), grid="1", threadgroup="1", constants=("0=1",)
     )
@@ -177,15 +187,15 @@ def test_the_kernel_is_chosen_where_there_are_several(scale: Write) -> None:
 
 def test_a_file_that_is_no_kernel_is_told(tmp_path: Path) -> None:
     file = tmp_path / "k.metal"
-    for content, said in ((b"\xff\xfe", "cannot be read as text"), (b"int x;", "has no kernel")):
+    for content, message in ((b"\xff\xfe", "cannot be read as text"), (b"int x;", "has no kernel")):
         file.write_bytes(content)
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             metal_subject(file, GOOD, seed=0)
     with pytest.raises(TracekitError, match="cannot be read"):
         metal_subject(tmp_path / "nothing.metal", GOOD, seed=0)
 
 
-@emulated
+@needs_emulation
 def test_files_and_structs_that_a_kernel_needs_are_found(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "sizes.h").write_text("struct sizes { int first; float by; };\n")
@@ -195,22 +205,22 @@ def test_files_and_structs_that_a_kernel_needs_are_found(tmp_path: Path) -> None
         " uint i [[thread_position_in_grid]]) {\n"
         "  out[i] = s.by + i;\n  out[s.first] = 0;\n}\n"
     )
-    sizes = _saved(tmp_path, "s", np.array([(2, 0.5)], [("first", "i4"), ("by", "f4")]))
+    sizes = _save_array(tmp_path, "s", np.array([(2, 0.5)], [("first", "i4"), ("by", "f4")]))
     launch = LaunchWords(
         buffers=(sizes, "out=float32[3]"),
         grid="3",
         threadgroup="1",
-        expected=(_saved(tmp_path, "out", np.array([0.5, 1.5, 0.0], np.float32)),),
+        expected=(_save_array(tmp_path, "out", np.array([0.5, 1.5, 0.0], np.float32)),),
         includes=(str(tmp_path / "shared"),),
     )
-    found = verify(
+    verification = verify(
         metal_subject(tmp_path / "add.metal", launch, seed=0), orders=(ThreadOrder.ASCENDING,)
     )
-    assert _outcome(found, Question.ERROR) is ProofOutcome.PASSED
-    assert _outcome(found, Question.ADDRESS_SPACES) is not ProofOutcome.DEFECT
-    beside = replace(launch, buffers=(launch.buffers[0], "out=float32[2]"), expected=())
-    found = verify(metal_subject(tmp_path / "add.metal", beside, seed=0))
-    (defect,) = found.defects
+    assert _outcome(verification, Question.ERROR) is ProofOutcome.PASSED
+    assert _outcome(verification, Question.ADDRESS_SPACES) is not ProofOutcome.DEFECT
+    short_launch = replace(launch, buffers=(launch.buffers[0], "out=float32[2]"), expected=())
+    verification = verify(metal_subject(tmp_path / "add.metal", short_launch, seed=0))
+    (defect,) = verification.defects
     assert "add.metal:3:" in defect.detail or "add.metal:4:" in defect.detail
     with pytest.raises(UsageError, match=r'^add\.metal:1:1: "sizes.h" is included, and not found'):
         verify(metal_subject(tmp_path / "add.metal", replace(launch, includes=()), seed=0))

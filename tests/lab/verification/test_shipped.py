@@ -10,7 +10,7 @@ import pytest
 
 from small_kernels import EMULATED
 from tracekit.base.errors import ToolError
-from tracekit.base.files import shipped
+from tracekit.base.files import find_shipped_folder
 from tracekit.lab.msl.emulation import generated
 from tracekit.lab.msl.lint import Lint, find_clang, lint
 from tracekit.lab.msl.program import ThreadOrder
@@ -43,7 +43,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 def _text(name: str) -> str:
-    return (shipped("kernels") / f"{name.replace('-', '_')}.metal").read_text()
+    return (find_shipped_folder("kernels") / f"{name.replace('-', '_')}.metal").read_text()
 
 
 BARRIERS = [(name, number) for name in CASES for number in range(len(BARRIER.findall(_text(name))))]
@@ -59,16 +59,16 @@ def change(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
     """Change the body of every kernel that is made from now on."""
     make: Any = mx.fast.metal_kernel
 
-    def changed(to: Change, **given: Any) -> Any:
-        body = to(given["source"])
-        assert body != given["source"], "the change changes nothing"
-        return make(**{**given, "source": body})
+    def make_changed_kernel(to: Change, **options: Any) -> Any:
+        body = to(options["source"])
+        assert body != options["source"], "the change changes nothing"
+        return make(**{**options, "source": body})
 
-    return lambda to: monkeypatch.setattr(mx.fast, "metal_kernel", partial(changed, to))
+    return lambda to: monkeypatch.setattr(mx.fast, "metal_kernel", partial(make_changed_kernel, to))
 
 
 def test_every_kernel_has_its_check_and_is_broken_here() -> None:
-    files = {file.stem.replace("_", "-") for file in shipped("kernels").glob("*.metal")}
+    files = {file.stem.replace("_", "-") for file in find_shipped_folder("kernels").glob("*.metal")}
     assert {name for name in files if BARRIER.search(_text(name))} == {name for name, _ in BARRIERS}
     # the merge is launched by another's check
     assert files - {"paged-merge"} == set(shipped_names()), "see lab/verification/shipped.py"
@@ -77,9 +77,9 @@ def test_every_kernel_has_its_check_and_is_broken_here() -> None:
 @pytest.mark.parametrize("name", shipped_names())
 def test_each_is_right_and_loads_what_it_should(name: str) -> None:
     subjects = list(check_subjects(shipped_check(name), {"dtype": "bfloat16"}, 0))
-    found = verify(subjects[-1])  # the last is the one of several partitions, or odd sizes
-    assert found.defects == ()
-    assert found.traffic != ()
+    verification = verify(subjects[-1])  # the last is the one of several partitions, or odd sizes
+    assert verification.defects == ()
+    assert verification.traffic != ()
 
 
 @pytest.mark.parametrize("name", shipped_names())
@@ -89,9 +89,9 @@ def test_address_spaces_are_clean_in_every_case(name: str) -> None:
     except ToolError as error:
         pytest.skip(error.message)
     texts = {
-        (made.text, made.function, made.template)
+        (kernel.text, kernel.function, kernel.template)
         for case in shipped_check(name).cases({})
-        for made in generated(shipped_check(name).check(case).run)
+        for kernel in generated(shipped_check(name).check(case).run)
     }
     assert texts
     assert {lint(*text) for text in texts} == {Lint((), ())}

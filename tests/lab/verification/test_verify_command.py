@@ -33,9 +33,9 @@ ROWS = "rows=int32[4]=0:4"
 
 
 def test_a_good_check_ends_with_0(tracekit: Run, row_sums: Write) -> None:
-    ran = tracekit("verify-kernel", row_sums(), "--dtype", "float32", "--rows", "3")
-    assert ran.code == 0
-    lines = ran.out.splitlines()
+    result = tracekit("verify-kernel", row_sums(), "--dtype", "float32", "--rows", "3")
+    assert result.code == 0
+    lines = result.out.splitlines()
     assert lines[0] == "row-sums --rows 3 --dtype float32"
     assert "  same answer in all orders     ok      ascending, descending, random" in lines
     assert lines[-len(NOT_PROVEN) :] == [f"  {line}" for line in NOT_PROVEN]
@@ -46,12 +46,12 @@ def test_a_kernel_that_never_ends_is_a_defect(
 ) -> None:
     check = [row_sums(BARRIER, f"while (lane == 0) {{}} {BARRIER}"), "--dtype", "float32"]
     kernel = [scale("out[at.y", "while (factor > 0) {} out[at.y"), *LAUNCH, "--buffer", ROWS]
-    for asked in (check, kernel):
-        with subtests.test(asked=asked):
-            ran = tracekit("verify-kernel", *asked, "--patience", "0.1")
-            assert ran.code == 1
-            assert "did not end within 0.1 s and was stopped (order ascending)" in ran.out
-            assert "--patience SECONDS gives a launch longer." in ran.out
+    for arguments in (check, kernel):
+        with subtests.test(asked=arguments):
+            result = tracekit("verify-kernel", *arguments, "--patience", "0.1")
+            assert result.code == 1
+            assert "did not end within 0.1 s and was stopped (order ascending)" in result.out
+            assert "--patience SECONDS gives a launch longer." in result.out
 
 
 def test_a_kernel_is_compiled_by_the_compiler_of_now(
@@ -71,25 +71,25 @@ def test_random_numbers_of_the_program_around_go_on_where_they_were(
     drawn = [mx.random.uniform().item() for _ in range(2)]
     mx.random.seed(5)
     assert mx.random.uniform().item() == drawn[0]
-    before = process_state()
+    state_before = process_state()
     assert tracekit("verify-kernel", row_sums()).code == 0
     assert tracekit("verify-kernel", row_sums("sum += ", "sum ! ")).code == 1
     assert tracekit("verify-kernel", row_sums("return Check", "raise OSError")).code == 3
-    assert changes(before, process_state()) == {}
+    assert changes(state_before, process_state()) == {}
     assert mx.random.uniform().item() == drawn[1]
 
 
 def test_json_holds_every_answer(tracekit: Run, row_sums: Write) -> None:
-    ran = tracekit("verify-kernel", row_sums(BARRIER, ""), "--json", "--order", "random")
-    assert ran.code == 1
-    plain = json.loads(ran.out)
-    parameters = [found["parameters"] for found in plain["verifications"]]
+    result = tracekit("verify-kernel", row_sums(BARRIER, ""), "--json", "--order", "random")
+    assert result.code == 1
+    document = json.loads(result.out)
+    parameters = [verification["parameters"] for verification in document["verifications"]]
     assert parameters == [{"dtype": "float16"}, {"dtype": "float32"}]
-    verdicts = plain["verifications"][0]["verdicts"]
+    verdicts = document["verifications"][0]["verdicts"]
     outcomes = {verdict["question"]: verdict["outcome"] for verdict in verdicts}
     assert outcomes["same answer in all orders"] == "not checked"
     assert outcomes["compiles"] == "passed"
-    assert plain["not_proven"] == list(NOT_PROVEN)
+    assert document["not_proven"] == list(NOT_PROVEN)
 
 
 def test_the_options_of_a_check_are_those_of_the_command(
@@ -97,16 +97,20 @@ def test_the_options_of_a_check_are_those_of_the_command(
 ) -> None:
     # Bytecode would stand for a file that changes within a second and keeps its size.
     monkeypatch.setattr("sys.dont_write_bytecode", True)
-    shown = tracekit("verify-kernel", row_sums(), "--help")
-    assert (shown.code, "--rows" in shown.out, "Rows." in shown.out) == (0, True, True)
+    help_result = tracekit("verify-kernel", row_sums(), "--help")
+    assert (help_result.code, "--rows" in help_result.out, "Rows." in help_result.out) == (
+        0,
+        True,
+        True,
+    )
     assert tracekit("verify-kernel", row_sums(), "--rows", "0").code == 2
     assert tracekit("verify-kernel", row_sums(), "--columns", "1").code == 2
-    for old, new, said in (
+    for old, new, message in (
         ("    rows: Ann", "    seed: Ann", "'seed', which is an option of tracekit itself"),
         ('"Rows.")] = 4', '"Rows.")]', "lacks its default"),
     ):
-        ran = tracekit("verify-kernel", row_sums(old, new))
-        assert (ran.code, said in ran.err) == (3, True), old
+        result = tracekit("verify-kernel", row_sums(old, new))
+        assert (result.code, message in result.err) == (3, True), old
 
 
 @pytest.mark.parametrize(
@@ -127,8 +131,8 @@ def test_a_mistake_is_one_sentence(
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("CXX", raising=False)
-    ran = tracekit("verify-kernel", *arguments)
-    assert (ran.code, said in ran.err) == (code, True)
+    result = tracekit("verify-kernel", *arguments)
+    assert (result.code, said in result.err) == (code, True)
 
 
 @pytest.mark.processes
@@ -145,15 +149,15 @@ def test_a_compiler_is_named_by_a_path_or_as_the_words_of_a_command(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"more tools:{os.environ['PATH']}")
     monkeypatch.setenv("CXX", named)
-    ran = tracekit("verify-kernel", "rmsnorm-linear", "--rows", "2", "--dims", "33")
-    assert (ran.code, "error: asked" in ran.err) == (3, True), ran.err
+    result = tracekit("verify-kernel", "rmsnorm-linear", "--rows", "2", "--dims", "33")
+    assert (result.code, "error: asked" in result.err) == (3, True), result.err
 
 
 def _blocks(kind: str, page: str = PAGE) -> list[str]:
     return re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL)
 
 
-def _written(kind: str) -> tuple[Path, str, list[str]]:
+def _write_page_file(kind: str) -> tuple[Path, str, list[str]]:
     """Write the page's file here, by the name in its first line; return its text and command."""
     (text,) = _blocks(kind)
     file = Path(text.splitlines()[0].split()[1])
@@ -173,11 +177,11 @@ def test_the_check_of_the_page_finds_its_missing_barrier(
     tracekit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    file, check, command = _written("python")
-    ran = tracekit(*command)
-    assert ran.code == 1
-    shown = _without_clang(_blocks("text")[0])
-    assert _without_clang(ran.out)[: len(shown)] == shown
+    file, check, command = _write_page_file("python")
+    result = tracekit(*command)
+    assert result.code == 1
+    page_lines = _without_clang(_blocks("text")[0])
+    assert _without_clang(result.out)[: len(page_lines)] == page_lines
     assert BARRIER in PAGE
     file.write_text(check.replace("    if (lane == 0) {", f"    {BARRIER}\n    if (lane == 0) {{"))
     assert tracekit(*command).code == 0
@@ -185,19 +189,19 @@ def test_the_check_of_the_page_finds_its_missing_barrier(
 
 def _of_any_threadgroup(lines: list[str]) -> list[str]:
     """Forget which of two threadgroups that run at once was the first to leave the buffer."""
-    first = r"threadgroup \([01],2,0\): (access of 2 bytes at offset) (?:512|576)\b"
-    return [re.sub(first, r"\1", line) for line in lines]
+    pattern = r"threadgroup \([01],2,0\): (access of 2 bytes at offset) (?:512|576)\b"
+    return [re.sub(pattern, r"\1", line) for line in lines]
 
 
 def test_the_kernel_of_the_page_leaves_its_buffer(
     tracekit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    _, _, command = _written("metal")
-    ran = tracekit(*command)
-    assert ran.code == 1
-    shown = _of_any_threadgroup(_without_clang(_blocks("text")[1]))
-    assert _of_any_threadgroup(_without_clang(ran.out))[: len(shown)] == shown
+    _, _, command = _write_page_file("metal")
+    result = tracekit(*command)
+    assert result.code == 1
+    page_lines = _of_any_threadgroup(_without_clang(_blocks("text")[1]))
+    assert _of_any_threadgroup(_without_clang(result.out))[: len(page_lines)] == page_lines
     assert tracekit(*(word.replace("=0:5", "=0:4") for word in command)).code == 0
 
 
@@ -207,10 +211,10 @@ def test_the_kernel_of_ones_own_is_right_and_a_workload(tracekit: Run, tmp_path:
     file.write_text(code)
     done = tracekit("verify-kernel", file)
     assert done.code == 0, done.out + done.err
-    said, shown = (
+    printed_lines, page_lines = (
         re.findall(r"^swiglu-check [^:\n]*", text, re.MULTILINE) for text in (done.out, OWN)
     )
-    assert said == shown
+    assert printed_lines == page_lines
     assert code.count(math) == 1
     file.write_text(code.replace(math, "float(up[i + 1])"))
     done = tracekit("verify-kernel", file, "--dtype", "float32", "--rows", "1")

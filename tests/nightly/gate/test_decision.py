@@ -26,48 +26,48 @@ SPREAD = (-0.008, -0.006, -0.004, -0.002, -0.001, 0.001, 0.002, 0.004, 0.006, 0.
 RESTLESS = [-0.02, -0.01, 0.0, 0.01, 0.03, 0.05, 0.07, 0.08, 0.09, 0.1]
 
 
-def at(change: float, times: float = 1.0) -> list[float]:
-    return [change + times * each for each in SPREAD]
+def make_changes(change: float, times: float = 1.0) -> list[float]:
+    return [change + times * deviation for deviation in SPREAD]
 
 
 WORSE, BETTER, SAME, UNCLEAR = Verdict.WORSE, Verdict.BETTER, Verdict.EQUIVALENT, Verdict.UNCLEAR
 LOSS, GAIN = Verdict.SLIGHTLY_WORSE, Verdict.SLIGHTLY_BETTER
 
 
-def found(*sittings: list[float], policy: Policy = POLICY) -> Ruling | None:
+def decide_sessions(*sittings: list[float], policy: Policy = POLICY) -> Ruling | None:
     return decide(sittings, (), T, policy)
 
 
 def test_sessions_decide_together() -> None:
     for sittings, verdict, doubt, reproduced in (
-        ([at(0.0)], SAME, "", None),
-        ([at(0.01)], LOSS, "", None),
-        ([at(0.02)], LOSS, "", False),
-        ([at(0.05)], WORSE, "", False),
-        ([at(0.032)], UNCLEAR, Doubt.UNREPEATED, False),
-        ([at(0.035, 10)], UNCLEAR, Doubt.CHANCE, False),
-        ([at(-0.01)], GAIN, "", None),
-        ([at(-0.05)], BETTER, "", None),
-        ([at(-0.032)], GAIN, "", None),
-        ([at(0.0, 10)], UNCLEAR, Doubt.WIDE, False),
-        ([at(0.05), at(0.05)], WORSE, "", True),
-        ([at(0.032), at(0.032)], WORSE, "", True),
-        ([at(0.05), at(0.02)], WORSE, "", True),
-        ([at(0.02), at(0.05)], WORSE, "", True),
-        ([at(0.05), at(0.0)], LOSS, "", False),
-        ([at(0.09), at(0.0)], UNCLEAR, Doubt.APART, False),
-        ([at(0.06) * 2, at(0.01)], UNCLEAR, Doubt.APART, False),
-        ([at(0.02), at(0.02)], LOSS, "", False),
-        ([at(0.0), at(0.0)], SAME, "", None),
-        ([at(-0.032), at(-0.032)], BETTER, "", None),
-        ([at(0.0, 10), at(0.0, 10)], SAME, "", None),
-        ([at(0.0, 20), at(0.0, 20)], UNCLEAR, Doubt.WIDE, False),
-        ([at(0.031, 20), at(0.031, 20)], UNCLEAR, Doubt.CHANCE, False),
+        ([make_changes(0.0)], SAME, "", None),
+        ([make_changes(0.01)], LOSS, "", None),
+        ([make_changes(0.02)], LOSS, "", False),
+        ([make_changes(0.05)], WORSE, "", False),
+        ([make_changes(0.032)], UNCLEAR, Doubt.UNREPEATED, False),
+        ([make_changes(0.035, 10)], UNCLEAR, Doubt.CHANCE, False),
+        ([make_changes(-0.01)], GAIN, "", None),
+        ([make_changes(-0.05)], BETTER, "", None),
+        ([make_changes(-0.032)], GAIN, "", None),
+        ([make_changes(0.0, 10)], UNCLEAR, Doubt.WIDE, False),
+        ([make_changes(0.05), make_changes(0.05)], WORSE, "", True),
+        ([make_changes(0.032), make_changes(0.032)], WORSE, "", True),
+        ([make_changes(0.05), make_changes(0.02)], WORSE, "", True),
+        ([make_changes(0.02), make_changes(0.05)], WORSE, "", True),
+        ([make_changes(0.05), make_changes(0.0)], LOSS, "", False),
+        ([make_changes(0.09), make_changes(0.0)], UNCLEAR, Doubt.APART, False),
+        ([make_changes(0.06) * 2, make_changes(0.01)], UNCLEAR, Doubt.APART, False),
+        ([make_changes(0.02), make_changes(0.02)], LOSS, "", False),
+        ([make_changes(0.0), make_changes(0.0)], SAME, "", None),
+        ([make_changes(-0.032), make_changes(-0.032)], BETTER, "", None),
+        ([make_changes(0.0, 10), make_changes(0.0, 10)], SAME, "", None),
+        ([make_changes(0.0, 20), make_changes(0.0, 20)], UNCLEAR, Doubt.WIDE, False),
+        ([make_changes(0.031, 20), make_changes(0.031, 20)], UNCLEAR, Doubt.CHANCE, False),
         ([RESTLESS, RESTLESS], WORSE, "", True),
-        ([at(0.05), at(0.05)[:3]], WORSE, "", False),
-        ([at(0.032), at(0.032)[:3]], UNCLEAR, SHORT, False),
-        ([at(0.031), []], UNCLEAR, SHORT, False),
-        ([at(0.0), [0.0, 0.0]], SAME, "", None),
+        ([make_changes(0.05), make_changes(0.05)[:3]], WORSE, "", False),
+        ([make_changes(0.032), make_changes(0.032)[:3]], UNCLEAR, SHORT, False),
+        ([make_changes(0.031), []], UNCLEAR, SHORT, False),
+        ([make_changes(0.0), [0.0, 0.0]], SAME, "", None),
         # Bounds belong to what is beyond them.
         ([[T] * 6], WORSE, "", False),
         ([[T] * 6, [T] * 6], WORSE, "", True),
@@ -77,34 +77,40 @@ def test_sessions_decide_together() -> None:
         ([[-0.6 * T, *[0.0] * 4, 0.9 * T]], SAME, "", None),
         ([[0.0, *[0.6 * T] * 5]], SAME, "", None),  # an interval that reaches 0
     ):
-        assert found(*sittings) == Ruling(verdict, doubt, reproduced), sittings
+        assert decide_sessions(*sittings) == Ruling(verdict, doubt, reproduced), sittings
 
 
 def test_too_few_pairs_decide_nothing() -> None:
-    for sittings in ([at(0.05)[:5]], [[]], [at(0.05)[:3], at(0.05)[:2]]):
-        assert found(*sittings) is None, sittings
+    for sittings in (
+        [make_changes(0.05)[:5]],
+        [[]],
+        [make_changes(0.05)[:3], make_changes(0.05)[:2]],
+    ):
+        assert decide_sessions(*sittings) is None, sittings
 
 
 def test_a_policy_says_what_it_takes() -> None:
     for policy, verdict in ((POLICY, UNCLEAR), (Policy(agreement=0.1), WORSE)):
-        ruling = found(at(0.06) * 2, at(0.01), policy=policy)
+        ruling = decide_sessions(make_changes(0.06) * 2, make_changes(0.01), policy=policy)
         assert ruling is not None, verdict
         assert ruling.verdict is verdict, verdict
-    ruling = found(RESTLESS, RESTLESS, policy=Policy(certainty=0.9999))
+    ruling = decide_sessions(RESTLESS, RESTLESS, policy=Policy(certainty=0.9999))
     assert ruling == Ruling(UNCLEAR, Doubt.CHANCE, reproduced=False)
 
 
 def test_the_baseline_is_taken_off() -> None:
     for sittings, expected in (
-        ([at(0.40)], SAME),
-        ([at(0.34)], BETTER),
-        ([at(0.46), at(0.46)], WORSE),
+        ([make_changes(0.40)], SAME),
+        ([make_changes(0.34)], BETTER),
+        ([make_changes(0.46), make_changes(0.46)], WORSE),
     ):
-        ruling = decide(sittings, at(0.40), T, POLICY)
+        ruling = decide(sittings, make_changes(0.40), T, POLICY)
         assert ruling is not None, expected
         assert ruling.verdict is expected, expected
-        assert decide(sittings, at(0.40)[:5], T, POLICY) is None, "too few for an interval"
-        assert decide(sittings, at(0.40)[:6], T, POLICY) is not None
+        assert decide(sittings, make_changes(0.40)[:5], T, POLICY) is None, (
+            "too few for an interval"
+        )
+        assert decide(sittings, make_changes(0.40)[:6], T, POLICY) is not None
 
 
 def test_every_verdict_is_one_of_three_outcomes_and_has_its_exit_code() -> None:
@@ -118,15 +124,17 @@ numbers = some.lists(some.floats(-0.2, 0.2), min_size=6, max_size=12)
 
 @given(first=numbers, second=numbers)
 def test_worse_is_beyond_certain_and_in_both(first: list[float], second: list[float]) -> None:
-    ruling, alone = found(first, second), found(first)
+    ruling, alone = decide_sessions(first, second), decide_sessions(first)
     assert ruling is not None
     assert alone is not None
     if alone.verdict is WORSE:
-        assert shift(first).low >= T, "one session alone must lie beyond the limit as a whole"
+        assert shift(first).lower_bound >= T, (
+            "one session alone must lie beyond the limit as a whole"
+        )
     if ruling.verdict is WORSE:
         assert max([*first, *second]) >= T
         assert min(max(first), max(second)) >= T / 2
-        turned = found([-each for each in first], [-each for each in second])
+        turned = decide_sessions([-change for change in first], [-change for change in second])
         assert turned is not None
         assert turned.verdict is BETTER
 
@@ -158,18 +166,29 @@ PAIR = Pair(1, 1, "abba", candidate={"m": (110.0, 110.0)}, reference={"m": (90.0
 
 def test_a_change_is_of_the_medians_of_pairs_that_count_and_know_both_sides() -> None:
     spoilt = replace(PAIR, contaminated=("load",))
-    alone, other = replace(PAIR, reference={}), replace(PAIR, candidate={"n": (1.0,)})
-    empty, lacking = replace(PAIR, candidate={"m": ()}), replace(PAIR, candidate={"m": (110.0,)})
-    pairs = [PAIR, spoilt, alone, other, empty, lacking, replace(PAIR, reference={"m": (90.0,)})]
+    alone, other_metric = replace(PAIR, reference={}), replace(PAIR, candidate={"n": (1.0,)})
+    empty, shorter_pair = (
+        replace(PAIR, candidate={"m": ()}),
+        replace(PAIR, candidate={"m": (110.0,)}),
+    )
+    pairs = [
+        PAIR,
+        spoilt,
+        alone,
+        other_metric,
+        empty,
+        shorter_pair,
+        replace(PAIR, reference={"m": (90.0,)}),
+    ]
     assert decision.changes(pairs, "m", "ratio") == pytest.approx((math.log(1.1),))
     assert decision.changes(pairs, "m", "difference") == (10.0,)
     assert decision.values(pairs, "m", "candidate") == (110.0,) * 4
     assert decision.changes([], "m", "ratio") == ()
     for odd in (0.0, -1.0, math.nan, math.inf):
         pair = replace(PAIR, candidate={"m": (odd, odd)})
-        known = (odd - 100,) if math.isfinite(odd) else ()
+        expected_changes = (odd - 100,) if math.isfinite(odd) else ()
         assert decision.changes([pair], "m", "ratio") == (), odd
-        assert decision.changes([pair], "m", "difference") == known, odd
+        assert decision.changes([pair], "m", "difference") == expected_changes, odd
         assert (decision.value(pair, "m", "candidate") is None) is not math.isfinite(odd)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gate_night import paired
+from gate_night import make_pairs
 from tracekit.nightly.gate.drift import Past, anchors_due, beginning_of, drift_of, with_drift
 from tracekit.nightly.history.night import Accepted, Described, Entry, Judged, Night, Outcome
 from tracekit.nightly.history.steps import Point, Series
@@ -16,7 +16,7 @@ from tracekit.nightly.plan.plan import Capture, Gated, Reference
 
 STEP = Judged("step_p50", "ns", "lower", threshold=0.03, outcome=Outcome.OK, reason="So.")
 HALF = 0.006
-DAYS = [f"2026-{9 + at // 30:02d}-{at % 30 + 1:02d}T02:30:00" for at in range(90)]
+DAYS = [f"2026-{9 + day // 30:02d}-{day % 30 + 1:02d}T02:30:00" for day in range(90)]
 
 
 def past(
@@ -25,13 +25,15 @@ def past(
     """Make nights against the commit of the night before, or all against the same."""
     points = [
         Point(
-            f"n{at}", DAYS[at], 1.0, 1.0, change, change - half, change + half,
-            commit=f"c{at + 1}", reference_commit=f"c{at}" if moving else "base",
+            f"n{index}", DAYS[index], 1.0, 1.0, change, change - half, change + half,
+            commit=f"c{index + 1}", reference_commit=f"c{index}" if moving else "base",
         )
-        for at, change in enumerate(changes)
+        for index, change in enumerate(changes)
     ]  # fmt: skip
-    made = Series("mini", "plan", "decode", "d1", "step_p50", "ns", "lower", points=tuple(points))
-    return Past(replace(made, **facts), anchors)
+    default_series = Series(
+        "mini", "plan", "decode", "d1", "step_p50", "ns", "lower", points=tuple(points)
+    )
+    return Past(replace(default_series, **facts), anchors)
 
 
 SUM = 1.01 * 1.02 - 1
@@ -41,7 +43,7 @@ EQUAL = Point("n4", DAYS[3], 1.0, 1.0, 0.0, -HALF, HALF, commit="c4", reference_
 
 
 def test_what_several_nights_add_up_to(subtests: pytest.Subtests) -> None:
-    for given, found in (
+    for history, expected_drift in (
         # Small losses add up, of a rate downwards.
         (past([0.0, 0.0, 0.02, 0.02, 0.02]), (1.02**3 - 1, 5, "c0", "c5")),
         (past([-0.02] * 4, better="higher"), (0.98**4 - 1, 4, "c0", "c4")),
@@ -67,33 +69,49 @@ def test_what_several_nights_add_up_to(subtests: pytest.Subtests) -> None:
         (past([0.012] * 4), (1.012**4 - 1, 4, "c0", "c4")),
         (past([0.012] * 4, EQUAL), None),
     ):
-        with subtests.test(given=given):
-            drift = drift_of(given)
-            assert (drift is None) is (found is None)
-            if drift is not None and found is not None:
-                assert (drift.nights, drift.first, drift.last) == found[1:]
-                assert drift.change == pytest.approx(found[0])
-                assert drift.low < drift.change < drift.high
-                assert drift.low * drift.high > 0, "the interval leaves out 0"
+        with subtests.test(given=history):
+            drift = drift_of(history)
+            assert (drift is None) is (expected_drift is None)
+            if drift is not None and expected_drift is not None:
+                assert (drift.nights, drift.base_commit, drift.last_commit) == expected_drift[1:]
+                assert drift.change == pytest.approx(expected_drift[0])
+                assert drift.lower_bound < drift.change < drift.upper_bound
+                assert drift.lower_bound * drift.upper_bound > 0, "the interval leaves out 0"
 
 
 def test_since_when_a_step_is_there(subtests: pytest.Subtests) -> None:
     for changes, moving in (([0.0] * 5 + [0.05, 0.0], True), ([0.0] * 5 + [0.05] * 2, False)):
         with subtests.test(moving=moving):
-            found = beginning_of(past(changes, moving=moving))
-            assert found is not None
-            assert (found.nights, found.since, found.first, found.last) == (2, DAYS[5], "c5", "c7")
-            assert found.change == pytest.approx(0.05)
+            beginning = beginning_of(past(changes, moving=moving))
+            assert beginning is not None
+            assert (
+                beginning.nights,
+                beginning.since,
+                beginning.base_commit,
+                beginning.last_commit,
+            ) == (2, DAYS[5], "c5", "c7")
+            assert beginning.change == pytest.approx(0.05)
     assert beginning_of(past([-0.05])) is None
-    first = beginning_of(past([0.05], moving=False))
-    assert first is not None
-    assert (first.nights, first.first, first.last) == (1, "base", "c1")
+    first_beginning = beginning_of(past([0.05], moving=False))
+    assert first_beginning is not None
+    assert (first_beginning.nights, first_beginning.base_commit, first_beginning.last_commit) == (
+        1,
+        "base",
+        "c1",
+    )
 
 
-def entry(at: int, change: float, outcome: Outcome = Outcome.OK, commit: str = "") -> Entry:
+def entry(
+    night_number: int, change: float, outcome: Outcome = Outcome.OK, commit: str = ""
+) -> Entry:
     """Make what a night measured against the commit of the night before."""
-    candidate, reference = Described("paged", commit=commit or f"c{at + 1}"), f"c{at}"
-    pairs = paired([math.log1p(change) + 0.001 * value for value in (-3, -2, -1, 0, 0, 1, 2, 3)])
+    candidate, reference = (
+        Described("paged", commit=commit or f"c{night_number + 1}"),
+        f"c{night_number}",
+    )
+    pairs = make_pairs(
+        [math.log1p(change) + 0.001 * value for value in (-3, -2, -1, 0, 0, 1, 2, 3)]
+    )
     judged = replace(STEP, change=change, outcome=outcome)
     return Entry(
         "decode", "d1", candidate, Described("paged", commit=reference), tuple(pairs), (judged,),
@@ -101,8 +119,8 @@ def entry(at: int, change: float, outcome: Outcome = Outcome.OK, commit: str = "
     )  # fmt: skip
 
 
-def night(at: int, *entries: Entry) -> Night:
-    return Night(f"n{at}", "plan", "mini", DAYS[at], entries=entries)
+def night(night_number: int, *entries: Entry) -> Night:
+    return Night(f"n{night_number}", "plan", "mini", DAYS[night_number], entries=entries)
 
 
 LAST, LOSSES = entry(3, 0.02), [0.02] * 3
@@ -133,29 +151,33 @@ ENDINGS: dict[str, tuple[list[float], Entry, dict[str, Any]]] = {
 
 def test_how_a_night_ends_by_those_before_it(golden: Callable[[str, str], None]) -> None:
     text = ""
-    for name, (changes, last, more) in ENDINGS.items():
+    for name, (changes, last_entry, more) in ENDINGS.items():
         accepted = {"decode": more["accepted"]} if "accepted" in more else {}
-        tonight, workloads = night(len(changes), last), {"decode": more.get("own")}
-        [ended] = with_drift(tonight, [past(changes).series], accepted, workloads).entries
-        text += f"{name}: {'the same' if ended == last else ended.outcome}: {ended.reason}\n"
+        tonight, workloads = night(len(changes), last_entry), {"decode": more.get("own")}
+        [judged_entry] = with_drift(tonight, [past(changes).series], accepted, workloads).entries
+        outcome = "the same" if judged_entry == last_entry else judged_entry.outcome
+        text += f"{name}: {outcome}: {judged_entry.reason}\n"
         text += "".join(
-            f"    {each.outcome}, {each.change}: {each.reason}\n" for each in ended.judged
+            f"    {judgement.outcome}, {judgement.change}: {judgement.reason}\n"
+            for judgement in judged_entry.judged
         )
-        text += f"    {ended.search}\n" if ended.search else ""
+        text += f"    {judged_entry.search}\n" if judged_entry.search else ""
     golden("drift.txt", text)
 
 
 @pytest.mark.parametrize("noise", [(0.0,) * 6, (0.0, 0.004, -0.003, 0.002, -0.002, 0.001)], ids=str)
 def test_six_nights_that_drift_are_six_and_no_commit_is_searched(noise: tuple[float, ...]) -> None:
     changes = [1.023**night - 1 + odd for night, odd in enumerate(noise, 1)]
-    last = entry(5, changes[-1], Outcome.REGRESSION)
-    last = replace(last, reference=Described("paged", commit="base"), reference_kind="fixed")
-    earlier = past(changes[:-1], moving=False).series
-    [ended] = with_drift(night(5, last), [earlier], {}, {}).entries
-    [judged] = ended.judged
+    last_entry = entry(5, changes[-1], Outcome.REGRESSION)
+    last_entry = replace(
+        last_entry, reference=Described("paged", commit="base"), reference_kind="fixed"
+    )
+    earlier_series = past(changes[:-1], moving=False).series
+    [judged_entry] = with_drift(night(5, last_entry), [earlier_series], {}, {}).entries
+    [judged] = judged_entry.judged
     assert " over the last 6 nights, since 2026-09-01, in base..c6: worse, " in judged.reason
     assert judged.reason.endswith("no single commit made it.")
-    assert ended.search == ""
+    assert judged_entry.search == ""
     assert "It drifts by +2." in judged.reason
     assert "git bisect" not in judged.reason
 
@@ -167,28 +189,36 @@ BOTH = (
 
 
 def test_metrics_that_are_worse_together_are_one_finding_with_one_range_and_one_search() -> None:
-    last = replace(entry(3, 0.05, Outcome.REGRESSION), judged=BOTH)
-    [ended] = with_drift(night(3, last), [past([0.0] * 3).series], {}, {}).entries
-    assert ended.reason == "step_p50: So. It came tonight, in c3..c4. step_rate: So."
-    assert ended.search.startswith("git bisect start c4 c3 && git bisect run tracekit ab paged@c3 ")
-    assert [each.outcome for each in ended.judged] == [Outcome.REGRESSION] * 2
+    last_entry = replace(entry(3, 0.05, Outcome.REGRESSION), judged=BOTH)
+    [judged_entry] = with_drift(night(3, last_entry), [past([0.0] * 3).series], {}, {}).entries
+    assert judged_entry.reason == "step_p50: So. It came tonight, in c3..c4. step_rate: So."
+    assert judged_entry.search.startswith(
+        "git bisect start c4 c3 && git bisect run tracekit ab paged@c3 "
+    )
+    assert [judgement.outcome for judgement in judged_entry.judged] == [Outcome.REGRESSION] * 2
 
 
 def test_a_regression_of_a_capture_and_its_anchor_is_the_captures_alone() -> None:
-    own = replace(entry(3, 0.05, Outcome.REGRESSION), judged=BOTH[:1])
+    capture_entry = replace(entry(3, 0.05, Outcome.REGRESSION), judged=BOTH[:1])
     against = Described("paged", commit="c0", words="revision c0")
-    anchor = replace(own, capture="decode-anchor", reference=against, reference_kind="anchor")
-    earlier = [past([0.0] * 3).series]
-    first, second = with_drift(night(3, own, anchor), earlier, {}, {}).entries
-    said = "Against the anchor, revision c0: +5.0 % [+4.0 % … +6.0 %]."
-    assert first.reason == f"step_p50: So. It came tonight, in c3..c4. {said}"
-    assert "git bisect" in first.search
+    anchor = replace(
+        capture_entry, capture="decode-anchor", reference=against, reference_kind="anchor"
+    )
+    earlier_series = [past([0.0] * 3).series]
+    first_entry, second = with_drift(
+        night(3, capture_entry, anchor), earlier_series, {}, {}
+    ).entries
+    anchor_sentence = "Against the anchor, revision c0: +5.0 % [+4.0 % … +6.0 %]."
+    assert first_entry.reason == f"step_p50: So. It came tonight, in c3..c4. {anchor_sentence}"
+    assert "git bisect" in first_entry.search
     assert (second.outcome, second.search) == (Outcome.UNJUDGED, "")
     assert second.reason == "Its regression is that of decode."
     assert second.judged[0].change == 0.05, "what was measured stays"
-    first, second = with_drift(night(3, entry(3, 0.0), anchor), earlier, {}, {}).entries
-    assert first.outcome is Outcome.REGRESSION
-    assert "since 2026-09-01" in first.reason
+    first_entry, second = with_drift(
+        night(3, entry(3, 0.0), anchor), earlier_series, {}, {}
+    ).entries
+    assert first_entry.outcome is Outcome.REGRESSION
+    assert "since 2026-09-01" in first_entry.reason
     assert second.outcome is Outcome.UNJUDGED
 
 
@@ -219,17 +249,19 @@ def test_when_the_anchor_is_due(subtests: pytest.Subtests) -> None:
         ([0.0] * 7, 0.0, {"accepted": {"decode": replace(ACCEPTED, night="n1")},
                           "anchors": (replace(SEEN, at=DAYS[0]),)}, ["c2"]),
     ):  # fmt: skip
-        own = past(changes).series
+        capture_series = past(changes).series
         anchored = replace(
-            own, capture="decode-anchor", work="other", points=more.get("anchors", ())
+            capture_series, capture="decode-anchor", work="other", points=more.get("anchors", ())
         )
         tonight = night(len(changes), entry(len(changes), change))
-        found = list(anchors_due(tonight, [PLANNED], [own, anchored], more.get("accepted", {})))
-        wanted = [Reference(revision=commit, anchor_every=5) for commit in revisions]
+        due_anchors = list(
+            anchors_due(tonight, [PLANNED], [capture_series, anchored], more.get("accepted", {}))
+        )
+        expected_references = [Reference(revision=commit, anchor_every=5) for commit in revisions]
         with subtests.test(changes=changes, change=change, more=more):
-            assert [due.reference for due in found] == wanted
-        for due in found:
+            assert [anchor.reference for anchor in due_anchors] == expected_references
+        for anchor in due_anchors:
             row = (changes, change, more)
-            assert (due.name, due.traced) == ("decode-anchor", 0), row
-            assert (due.checks, due.fail_on) == ((), ()), row
-            assert [metric.metric for metric in due.metrics] == ["step_p50"], (row, due)
+            assert (anchor.name, anchor.traced) == ("decode-anchor", 0), row
+            assert (anchor.checks, anchor.fail_on) == ((), ()), row
+            assert [metric.metric for metric in anchor.metrics] == ["step_p50"], (row, anchor)

@@ -19,7 +19,7 @@ from tracekit.base.errors import (
 )
 from tracekit.base.recording import save
 from tracekit.machine.environment import own_name
-from tracekit.nightly.gate.found import aged, find_night, in_repository, placed
+from tracekit.nightly.gate.found import add_plan_lines, find_night, in_repository, judge_age
 from tracekit.nightly.gate.report.model import of_night
 from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.store.store import Store
@@ -56,20 +56,20 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def keep(project: Path) -> Keep:
     """Put a night where the plan puts its nights; return its folder."""
 
-    def put(night: Night = NIGHT, **changes: Any) -> Path:
+    def put_night(night: Night = NIGHT, **changes: Any) -> Path:
         night = replace(night, **changes)
         folder = project / "nights" / night.id
         folder.mkdir(parents=True)
         save(folder / "night.json", night)
         return folder
 
-    return put
+    return put_night
 
 
 @pytest.fixture
 def remember(project: Path) -> Remember:
     def add(*nights: Night) -> str:
-        with Store.open(str(project / "history.db")) as store:
+        with Store.connect(str(project / "history.db")) as store:
             for night in nights:
                 store.append(night)
         return str(project / "history.db")
@@ -77,9 +77,9 @@ def remember(project: Path) -> Remember:
     return add
 
 
-def refused(kind: type[TracekitError], words: str, *asked: Any, **more: Any) -> None:
+def require_refusal(kind: type[TracekitError], words: str, *arguments: Any, **more: Any) -> None:
     with pytest.raises(kind, match=words):
-        find_night(*asked, **more)
+        find_night(*arguments, **more)
 
 
 def test_a_night_is_named_by_folder_or_id(
@@ -95,7 +95,7 @@ def test_a_night_is_named_by_folder_or_id(
             assert plan is not None
             assert plan.captures[0].fail_on == ("pipeline-churn",)
     assert find_night(LATER, history=history)[0] == later
-    refused(UsageError, "Several nights begin with '2026-11'", "2026-11")
+    require_refusal(UsageError, "Several nights begin with '2026-11'", "2026-11")
     (project / "tracekit.toml").unlink()
     assert find_night(str(folder))[1] is None, "a folder needs no plan"
 
@@ -134,15 +134,15 @@ def test_where_there_are_nights_of_others_only_the_latest_is_inconclusive(
 ) -> None:
     words = "no night of the plan attention on this machine, m1-8gb"
     foreign = replace(NIGHT, id=LATER, machine="m4-64gb")
-    for other in (replace(NIGHT, plan="other"), foreign):
-        remember(other)
-        refused(InconclusiveError, words)
-        assert find_night(other.id)[0] == other, "one that is named is judged"
+    for other_night in (replace(NIGHT, plan="other"), foreign):
+        remember(other_night)
+        require_refusal(InconclusiveError, words)
+        assert find_night(other_night.id)[0] == other_night, "one that is named is judged"
     (project / "history.db").unlink()
     folder = keep(foreign)
-    refused(InconclusiveError, words)
+    require_refusal(InconclusiveError, words)
     remember()
-    refused(InconclusiveError, words)
+    require_refusal(InconclusiveError, words)
     assert find_night(str(folder))[0] == foreign
 
 
@@ -150,7 +150,7 @@ def test_a_night_that_is_named_is_of_the_plan_that_is_named(keep: Keep, project:
     folder = str(keep(id=LATER, plan="other"))
     assert find_night(folder)[1] is None
     words = "is of the plan other, not of attention"
-    refused(UsageError, words, folder, project / "tracekit.toml")
+    require_refusal(UsageError, words, folder, project / "tracekit.toml")
 
 
 def test_without_a_plan_the_latest_night_must_be_clear(project: Path, remember: Remember) -> None:
@@ -159,24 +159,24 @@ def test_without_a_plan_the_latest_night_must_be_clear(project: Path, remember: 
     assert find_night(history=history)[0].id == NIGHT.id
     remember(replace(NIGHT, id=EARLIER, plan="other", started="2026-11-19T02:30:00+00:00"))
     newest_first = rf"{NIGHT.id} \(attention on .*, {EARLIER} \(other"
-    refused(UsageError, rf"plans or machines.*: {newest_first}", history=history)
+    require_refusal(UsageError, rf"plans or machines.*: {newest_first}", history=history)
 
 
 def test_what_is_no_night_is_refused(keep: Keep, project: Path, remember: Remember) -> None:
-    refused(UsageError, r"no night yet, and no history at .*history\.db")
-    refused(UsageError, "There is no night '2026'", "2026")
+    require_refusal(UsageError, r"no night yet, and no history at .*history\.db")
+    require_refusal(UsageError, "There is no night '2026'", "2026")
     assert not (project / "history.db").exists(), "who only asks makes nothing"
     remember()
-    refused(UsageError, "There is no night yet")
-    refused(UsageError, "has no night 'x'", "x")
+    require_refusal(UsageError, "There is no night yet")
+    require_refusal(UsageError, "has no night 'x'", "x")
     folder = keep()
     for name in (str(folder.parent / "night.json"), "nights"):
-        refused(RecordingError, r"nights has no night\.json", name)
-    refused(UsageError, "no night at nights/2027", "nights/2027")
+        require_refusal(RecordingError, r"nights has no night\.json", name)
+    require_refusal(UsageError, "no night at nights/2027", "nights/2027")
     (folder / "night.json").write_text("{")
-    refused(InputError, "cannot be read", str(folder))
+    require_refusal(InputError, "cannot be read", str(folder))
     (project / "tracekit.toml").unlink()
-    refused(UsageError, r"no tracekit\.toml")
+    require_refusal(UsageError, r"no tracekit\.toml")
 
 
 GOOD = of_night(replace(NIGHT, entries=(FINE,), outcome=Outcome.OK))
@@ -185,28 +185,28 @@ DAY = 24 * 3600.0
 
 
 def test_an_old_night_says_nothing_of_today(subtests: pytest.Subtests) -> None:
-    assert aged(GOOD, DAY, NOW) is GOOD
-    for started, said in (
+    assert judge_age(GOOD, DAY, NOW) is GOOD
+    for started, message in (
         ("2026-11-20T02:29:59+00:00", r"24\.0 h ago; --max-age allows 24\.0 h"),
         ("2026-11-18T02:30:00", r"72\.0 h ago"),
         ("soon", "When it began is not known"),
     ):
         with subtests.test(started=started):
-            old = aged(replace(GOOD, started=started), DAY, NOW)
+            old = judge_age(replace(GOOD, started=started), DAY, NOW)
             assert old.outcome is Outcome.INCONCLUSIVE
-            assert re.search(said, old.reason)
+            assert re.search(message, old.reason)
             assert [case.outcome for case in old.cases] == [Outcome.OK, Outcome.INCONCLUSIVE]
             worse = replace(GOOD, outcome=Outcome.REGRESSION, started=started)
-            assert aged(worse, 1.0, NOW) is worse
+            assert judge_age(worse, 1.0, NOW) is worse
 
 
 def test_a_capture_stands_at_its_line_of_the_plan(keep: Keep) -> None:
     night, plan = find_night(str(keep()))
-    report = placed(of_night(night, plan), plan)
+    report = add_plan_lines(of_night(night, plan), plan)
     assert report.file == "tracekit.toml"
     lines = {suite.name: suite.line for suite in report.suites}
     assert lines == {"decode": 6, "prefill": 10, "serve": None, "micro": None}
-    assert placed(report, None) is report
+    assert add_plan_lines(report, None) is report
 
 
 def test_a_file_is_named_from_the_repositorys_root_and_without_folders_elsewhere(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from gate_night import paired
+from gate_night import make_pairs
 from tracekit.nightly.gate import judge
 from tracekit.nightly.history.night import (
     Accepted,
@@ -31,93 +31,105 @@ SIZE = Gated("memory_peak", 4096, scale="difference")
 SHARE = Gated("gpu_idle_ratio", 0.02, scale="difference")
 
 
-def at(change: float, times: float = 1.0) -> list[float]:
-    return [math.log1p(change) + times * seen for seen in SPREAD]
+def make_changes(change: float, times: float = 1.0) -> list[float]:
+    return [math.log1p(change) + times * deviation for deviation in SPREAD]
 
 
-def timed(pairs: list[Pair], gated: Gated = TIME, **more: Any) -> Judged:
-    known: dict[str, Any] = {"unit": "ns", "better": "lower"}
-    return judge.judge(gated, pairs, **known | more)
+def judge_time(pairs: list[Pair], gated: Gated = TIME, **more: Any) -> Judged:
+    time_facts: dict[str, Any] = {"unit": "ns", "better": "lower"}
+    return judge.judge(gated, pairs, **time_facts | more)
 
 
-def counted(*sessions: list[float], contaminated: tuple[str, ...] = ()) -> list[Pair]:
-    return paired(
+def make_count_pairs(*sessions: list[float], contaminated: tuple[str, ...] = ()) -> list[Pair]:
+    return make_pairs(
         *sessions, metric="steady_compiles", difference=True, traced=True, contaminated=contaminated
     )
 
 
-def sized(metric: str, *sessions: list[float]) -> list[Pair]:
-    return paired(*sessions, metric=metric, difference=True, traced=True)
+def make_size_pairs(metric: str, *sessions: list[float]) -> list[Pair]:
+    return make_pairs(*sessions, metric=metric, difference=True, traced=True)
 
 
 NINE = [""] * 9 + ["load"]
 WHY_TEN = ["", "", "", "", "", "fixed work was 31 % slow", "load", "load", "load", "load"]
-SPOILT = paired([0.0] * 10, contaminated=[""] * 8 + ["heat."] * 2)
-LACKING = [*paired(at(0.0))[:9], Pair(1, 10, "abba", reference={"step_p50": (100.0,)})]
-ALONE = [replace(pair, reference={}) for pair in paired(at(0.0))]
-TWICE_SPOILT = paired(at(0.06), at(0.06), contaminated=([""] * 8 + ["load"] * 2) * 2)
+SPOILT = make_pairs([0.0] * 10, contaminated=[""] * 8 + ["heat."] * 2)
+LACKING = [
+    *make_pairs(make_changes(0.0))[:9],
+    Pair(1, 10, "abba", reference={"step_p50": (100.0,)}),
+]
+ALONE = [replace(pair, reference={}) for pair in make_pairs(make_changes(0.0))]
+TWICE_SPOILT = make_pairs(
+    make_changes(0.06), make_changes(0.06), contaminated=([""] * 8 + ["load"] * 2) * 2
+)
 JUST = [math.log1p(0.0301)] * 6  # on the scale on which changes add up, 3 % are 2.96 %
 SHARES = [0.03, 0.031, 0.032, 0.033, 0.034, 0.035]
 COUNT = {"gated": Gated("steady_compiles", 1, scale="difference"), "unit": "count"}
-KNOWN, OTHER = {"expected": at(0.4)}, {"same_work": False}
+KNOWN, OTHER = {"expected": make_changes(0.4)}, {"same_work": False}
 CASES: dict[str, tuple[list[Pair], dict[str, Any]]] = {
-    "the same": (paired(at(0.004)), {}),
-    "worse": (paired(at(0.041)), {}),
-    "worse twice": (paired(at(0.041), at(0.045)), {}),
-    "just worse": (paired(JUST, JUST), {}),
-    "worse once": (paired(at(0.041), at(0.002)), {}),
-    "better": (paired(at(-0.06)), {}),
-    "less, where more is better": (paired(at(-0.06)), {"gated": replace(TIME, better="higher")}),
-    "a rate that is worse": (paired(at(-0.06), at(-0.06)), {"unit": "1/s", "better": "higher"}),
-    "restless": (paired(at(0.0, 12)), {}),
+    "the same": (make_pairs(make_changes(0.004)), {}),
+    "worse": (make_pairs(make_changes(0.041)), {}),
+    "worse twice": (make_pairs(make_changes(0.041), make_changes(0.045)), {}),
+    "just worse": (make_pairs(JUST, JUST), {}),
+    "worse once": (make_pairs(make_changes(0.041), make_changes(0.002)), {}),
+    "better": (make_pairs(make_changes(-0.06)), {}),
+    "less, where more is better":
+        (make_pairs(make_changes(-0.06)), {"gated": replace(TIME, better="higher")}),
+    "a rate that is worse":
+        (make_pairs(make_changes(-0.06), make_changes(-0.06)), {"unit": "1/s", "better": "higher"}),
+    "restless": (make_pairs(make_changes(0.0, 12)), {}),
     # Data that are missing are no success.
-    "too few": (paired([0.0] * 4), {}),
-    "too few count": (paired(at(0.0), contaminated=WHY_TEN), {"wanted": 10}),
-    "as many as wanted": (SPOILT, {"wanted": 8}),
-    "fewer than wanted": (SPOILT, {"wanted": 10}),
-    "fewer than wanted have both sides": (LACKING, {"wanted": 10}),
-    "worse twice, of fewer than wanted": (TWICE_SPOILT, {"wanted": 20}),
-    "few repeated": (paired(at(0.103), at(0.095), contaminated=[""] * 13 + ["load."] * 7), {}),
-    "none counts": (paired(at(0.0), contaminated=["on battery."] * 9 + ["other."]), {}),
+    "too few": (make_pairs([0.0] * 4), {}),
+    "too few count": (make_pairs(make_changes(0.0), contaminated=WHY_TEN), {"wanted_count": 10}),
+    "as many as wanted": (SPOILT, {"wanted_count": 8}),
+    "fewer than wanted": (SPOILT, {"wanted_count": 10}),
+    "fewer than wanted have both sides": (LACKING, {"wanted_count": 10}),
+    "worse twice, of fewer than wanted": (TWICE_SPOILT, {"wanted_count": 20}),
+    "few repeated":
+        (make_pairs(make_changes(0.103), make_changes(0.095),
+                    contaminated=[""] * 13 + ["load."] * 7), {}),
+    "none counts":
+        (make_pairs(make_changes(0.0), contaminated=["on battery."] * 9 + ["other."]), {}),
     "none measured": ([], {}),
     "none has a reference": (ALONE, {}),
-    "of zero there is no ratio": (paired([-math.inf] * 10), {}),
-    "few were accepted": (paired(at(0.0)), {"expected": at(0.0)[:4]}),
+    "of zero there is no ratio": (make_pairs([-math.inf] * 10), {}),
+    "few were accepted": (make_pairs(make_changes(0.0)), {"expected": make_changes(0.0)[:4]}),
     # What is followed says its change, and never fails.
-    "followed": (paired(at(0.2), at(0.2)), {"gated": FOLLOWED}),
+    "followed": (make_pairs(make_changes(0.2), make_changes(0.2)), {"gated": FOLLOWED}),
     "followed, not measured": ([], {"gated": FOLLOWED}),
-    "neither is better": (paired([0.2] * 6), {"better": "neither"}),
-    "a difference of times": (paired([5e5 + 1e4 * at for at in range(6)], difference=True),
+    "neither is better": (make_pairs([0.2] * 6), {"better": "neither"}),
+    "a difference of times":
+        (make_pairs([5e5 + 1e4 * number for number in range(6)], difference=True),
                               {"gated": Gated("step_p50", 2e6, scale="difference")}),
     "no reference": (ALONE, {"same_work": None}),
     "no reference, none counts": (
         [replace(pair, contaminated=("load",)) for pair in ALONE], {"same_work": None}),
     # Other work needs an accepted night, and is measured twice before it is one.
-    "other work": (paired(at(0.4)), OTHER),
-    "other work, twice": (paired(at(0.4), at(0.4)), OTHER),
-    "other work, followed": (paired(at(0.4)), OTHER | {"gated": FOLLOWED}),
-    "other work, neither is better": (paired(at(0.4)), OTHER | {"better": "neither"}),
+    "other work": (make_pairs(make_changes(0.4)), OTHER),
+    "other work, twice": (make_pairs(make_changes(0.4), make_changes(0.4)), OTHER),
+    "other work, followed": (make_pairs(make_changes(0.4)), OTHER | {"gated": FOLLOWED}),
+    "other work, neither is better": (make_pairs(make_changes(0.4)), OTHER | {"better": "neither"}),
     # Against an accepted night the change is what came since.
-    "as accepted": (paired(at(0.4)), KNOWN | OTHER),
-    "as accepted, of the same work": (paired(at(0.4)), KNOWN),
-    "worse than accepted": (paired(at(0.47), at(0.47)), KNOWN | OTHER),
+    "as accepted": (make_pairs(make_changes(0.4)), KNOWN | OTHER),
+    "as accepted, of the same work": (make_pairs(make_changes(0.4)), KNOWN),
+    "worse than accepted": (make_pairs(make_changes(0.47), make_changes(0.47)), KNOWN | OTHER),
     # A count of few traces needs no interval; it is held against the worst that was accepted.
-    "one more": (counted([1]), COUNT),
-    "more, twice": (counted([3, 3], [3, 3]), COUNT),
-    "one more, once": (counted([1], [0]), COUNT),
-    "as many": (counted([0]), COUNT),
-    "one less": (counted([-1]), COUNT),
-    "one more in most": (counted([1, 1], [1, 0]), COUNT),
-    "one more, not repeated": (counted([1], [1], contaminated=("", "no rows")), COUNT),
-    "as many, not repeated": (counted([0], [1], contaminated=("", "no rows")), COUNT),
-    "as many as were accepted": (counted([3], [3]), COUNT | {"expected": (2.0, 3.0)}),
-    "more than were accepted": (counted([4], [4]), COUNT | {"expected": (2.0, 3.0)}),
+    "one more": (make_count_pairs([1]), COUNT),
+    "more, twice": (make_count_pairs([3, 3], [3, 3]), COUNT),
+    "one more, once": (make_count_pairs([1], [0]), COUNT),
+    "as many": (make_count_pairs([0]), COUNT),
+    "one less": (make_count_pairs([-1]), COUNT),
+    "one more in most": (make_count_pairs([1, 1], [1, 0]), COUNT),
+    "one more, not repeated": (make_count_pairs([1], [1], contaminated=("", "no rows")), COUNT),
+    "as many, not repeated": (make_count_pairs([0], [1], contaminated=("", "no rows")), COUNT),
+    "as many as were accepted": (make_count_pairs([3], [3]), COUNT | {"expected": (2.0, 3.0)}),
+    "more than were accepted": (make_count_pairs([4], [4]), COUNT | {"expected": (2.0, 3.0)}),
     # Whole numbers that vary are no counts, and shares are judged where there are many.
-    "bytes": (sized("memory_peak", [8192], [8192]), {"gated": SIZE, "unit": "bytes"}),
-    "whole times": (sized("memory_peak", [8192], [8192]), {"gated": SIZE}),
-    "few shares": (sized("gpu_idle_ratio", [0.1, 0.1, 0.11, 0.11]),
+    "bytes": (make_size_pairs("memory_peak", [8192], [8192]), {"gated": SIZE, "unit": "bytes"}),
+    "whole times": (make_size_pairs("memory_peak", [8192], [8192]), {"gated": SIZE}),
+    "few shares": (make_size_pairs("gpu_idle_ratio", [0.1, 0.1, 0.11, 0.11]),
                    {"gated": SHARE, "unit": "ratio"}),
-    "shares": (sized("gpu_idle_ratio", SHARES, SHARES), {"gated": SHARE, "unit": "ratio"}),
+    "shares":
+        (make_size_pairs("gpu_idle_ratio", SHARES, SHARES), {"gated": SHARE, "unit": "ratio"}),
 }  # fmt: skip
 
 
@@ -125,12 +137,14 @@ def test_how_metrics_ended_and_why(golden: Callable[[str, str], None]) -> None:
     """Each with its outcome, if it was reproduced, if it decides, its pairs, medians and change."""
     text = ""
     for name, (pairs, more) in CASES.items():
-        judged = timed(pairs, **more)
+        judged = judge_time(pairs, **more)
         facts = (judged.outcome, judged.reproduced, judged.gated, judged.pairs)
         medians = (judged.candidate, judged.reference)
         numbers = (*medians, judged.change, judged.low, judged.high, judged.expected)
-        known = ["-" if number is None else f"{round(number, 4) + 0:g}" for number in numbers]
-        text += f"{name}: {', '.join([*map(str, facts), *known])}\n    {judged.reason}\n"
+        shown_numbers = [
+            "-" if number is None else f"{round(number, 4) + 0:g}" for number in numbers
+        ]
+        text += f"{name}: {', '.join([*map(str, facts), *shown_numbers])}\n    {judged.reason}\n"
     golden("judged.txt", text)
 
 
@@ -141,29 +155,34 @@ logs = some.lists(some.floats(-0.3, 0.3), min_size=0, max_size=9)
 def test_whatever_is_measured_is_judged_and_no_sentence_claims_more_than_the_numbers(
     first: list[float], second: list[float], same: bool | None
 ) -> None:
-    judged = timed(paired(first, second), same_work=same)
+    judged = judge_time(make_pairs(first, second), same_work=same)
     words = judged.reason
     assert words.endswith(".")
     assert judged.outcome is not None or same is None
     assert judged.pairs == len(first) + len(second)
-    low, high = (math.nan if end is None else end for end in (judged.low, judged.high))
-    assert not words.startswith("Equivalent within 3 %") or -0.03 < low <= 0 <= high < 0.03 + 1e-12
-    assert not words.startswith("Faster by") or high < 0
-    assert judged.outcome is not OK or not math.isnan(low)
+    lower_bound, upper_bound = (
+        math.nan if end is None else end for end in (judged.low, judged.high)
+    )
+    assert (
+        not words.startswith("Equivalent within 3 %")
+        or -0.03 < lower_bound <= 0 <= upper_bound < 0.03 + 1e-12
+    )
+    assert not words.startswith("Faster by") or upper_bound < 0
+    assert judged.outcome is not OK or not math.isnan(lower_bound)
     assert (judged.outcome is WORSE) is bool(re.match("Slower by .*, beyond your limit", words))
     if judged.outcome is WORSE:
-        assert judged.reproduced or low >= 0.03 - 1e-12
+        assert judged.reproduced or lower_bound >= 0.03 - 1e-12
         assert not judged.reproduced or min(len(first), len(second)) >= 6
         assert (judged.change or 0) >= 0.03 - 1e-12
-        assert low > 0
+        assert lower_bound > 0
 
 
 # In whole millionths: next to 1 there are floats below it that have no like above.
 @given(found=some.lists(some.integers(-300_000, 300_000), min_size=6, max_size=12))
 def test_a_time_and_its_rate_are_judged_alike(found: list[int]) -> None:
-    slower, fewer = ([sign * seen / 1e6 for seen in found] for sign in (1, -1))
-    time = timed(paired(slower, slower))
-    rate = timed(paired(fewer, fewer), unit="1/s", better="higher")
+    slower, fewer = ([sign * change / 1e6 for change in found] for sign in (1, -1))
+    time = judge_time(make_pairs(slower, slower))
+    rate = judge_time(make_pairs(fewer, fewer), unit="1/s", better="higher")
     assert (time.outcome, time.reproduced) == (rate.outcome, rate.reproduced)
 
 
@@ -180,96 +199,110 @@ def entry_judged(reference: Reference | None, pairs: list[Pair], *names: str, **
 
 def test_metrics_are_judged_in_the_plans_order_by_what_they_are() -> None:
     names = ("tokens_per_second", "step_p50", "own", "unheard_of")
-    found = entry_judged(SAME, paired(at(0.0)), *names)
-    assert [(seen.metric, seen.unit, seen.better, seen.outcome) for seen in found] == [
+    judgements = entry_judged(SAME, make_pairs(make_changes(0.0)), *names)
+    assert [
+        (judgement.metric, judgement.unit, judgement.better, judgement.outcome)
+        for judgement in judgements
+    ] == [
         ("tokens_per_second", "tokens/s", "higher", OPEN),
         ("step_p50", "ns", "lower", OK),
         ("own", "req/s", "higher", OPEN),
         ("unheard_of", "", "neither", OPEN),
     ]
-    own = {"step_p50": judge.Quantity("h", "higher")}
-    assert judge.quantity_of("step_p50", own) == judge.Quantity("ns", "lower")
+    own_quantities = {"step_p50": judge.Quantity("h", "higher")}
+    assert judge.quantity_of("step_p50", own_quantities) == judge.Quantity("ns", "lower")
 
 
 def test_of_what_is_traced_as_many_pairs_are_wanted_as_are_traced() -> None:
-    asked = Capture("decode", "paged", reference=SAME, metrics=(COUNT["gated"],), traced=2)
-    for pairs, outcome in ((counted([0, 0]), OK), (counted([0]), OPEN)):
-        [found] = judge.judge_entry(asked, pairs, {}, None)
-        assert found.outcome is outcome
+    capture = Capture("decode", "paged", reference=SAME, metrics=(COUNT["gated"],), traced=2)
+    for pairs, outcome in ((make_count_pairs([0, 0]), OK), (make_count_pairs([0]), OPEN)):
+        [judgement] = judge.judge_entry(capture, pairs, {}, None)
+        assert judgement.outcome is outcome
 
 
 ACCEPTED = Accepted("n1", "decode", "d1", "2026-11-01", "as planned")
-PLAIN, HALF = paired(at(0.0)), {"step_p50": tuple(at(0.5))}
+PLAIN, HALF = make_pairs(make_changes(0.0)), {"step_p50": tuple(make_changes(0.5))}
 ELSE = Reference(parameters={"block": 16})
 
 
 def test_what_is_expected_follows_from_the_plan_and_what_was_accepted() -> None:
-    for reference, pairs, more, ended in (
+    for reference, pairs, more, expected_end in (
         (SAME, PLAIN, {}, (OK, True, "", 0.0)),
         (ELSE, PLAIN, {}, (OPEN, True, "", None)),
         (None, PLAIN, {}, (None, False, "", None)),
         # An accepted night says what to expect of what it measured.
-        (ELSE, paired(at(0.5)), {"accepted": replace(ACCEPTED, changes=HALF)},
+        (ELSE, make_pairs(make_changes(0.5)), {"accepted": replace(ACCEPTED, changes=HALF)},
          (OK, True, "n1", pytest.approx(0.5))),
         (ELSE, PLAIN, {"accepted": replace(ACCEPTED, changes={"other": (0.1,)})},
          (OPEN, True, "", None)),
         (ELSE, PLAIN, {"accepted": ACCEPTED}, (OPEN, True, "", None)),
-        (SAME, paired(at(0.0), contaminated=NINE), {"planned": 10}, (OPEN, True, "", 0.0)),
-        (SAME, paired(at(0.0), contaminated=NINE), {"planned": 9}, (OK, True, "", 0.0)),
+        (SAME, make_pairs(make_changes(0.0), contaminated=NINE),
+         {"planned": 10}, (OPEN, True, "", 0.0)),
+        (SAME, make_pairs(make_changes(0.0), contaminated=NINE),
+         {"planned": 9}, (OK, True, "", 0.0)),
     ):  # fmt: skip
-        [found] = entry_judged(reference, pairs, **more)
-        assert (found.outcome, found.gated, found.baseline, found.expected) == ended, (more, ended)
+        [judgement] = entry_judged(reference, pairs, **more)
+        assert (
+            judgement.outcome,
+            judgement.gated,
+            judgement.baseline,
+            judgement.expected,
+        ) == expected_end, (more, expected_end)
 
 
 def test_a_commit_measured_against_itself_shows_noise_and_decides_nothing() -> None:
     for change in (0.0, 0.05):
-        pairs = paired(at(change), at(change))
-        [found] = entry_judged(SAME, pairs, same_commit="1a2b3c4d5e6f" + "0" * 28)
-        assert (found.outcome, found.reproduced) == (OPEN, None), change
-        assert "candidate and reference are the same commit, 1a2b3c4d5e6f" in found.reason, change
-    assert found.reason.startswith("+5.0 % [+4.7 % … +5.3 %]: ")
+        pairs = make_pairs(make_changes(change), make_changes(change))
+        [judgement] = entry_judged(SAME, pairs, same_commit="1a2b3c4d5e6f" + "0" * 28)
+        assert (judgement.outcome, judgement.reproduced) == (OPEN, None), change
+        assert "candidate and reference are the same commit, 1a2b3c4d5e6f" in judgement.reason, (
+            change
+        )
+    assert judgement.reason.startswith("+5.0 % [+4.7 % … +5.3 %]: ")
 
 
 CHURN = TracedFinding("pipeline-churn", "3 pipelines were compiled.", "warning", traces=1, of=1)
 RULES = ("pipeline-churn", "bubbles")
 
 
-def judged(outcome: Outcome | None, reason: str = "why.", **more: Any) -> Judged:
+def make_judgement(outcome: Outcome | None, reason: str = "why.", **more: Any) -> Judged:
     return replace(Judged("p50", "ns", "lower", outcome=outcome, reason=reason), **more)
 
 
 def entry(*metrics: Judged, findings: tuple[TracedFinding, ...] = (), sessions: int = 1) -> Entry:
-    pairs = [*paired(*[[0.0] * 6] * sessions), *paired(*[[0.0]] * sessions, traced=True)]
+    pairs = [*make_pairs(*[[0.0] * 6] * sessions), *make_pairs(*[[0.0]] * sessions, traced=True)]
     return Entry("decode", "d1", Described("paged"), None, tuple(pairs), metrics, findings)
 
 
 def test_a_regression_goes_before_a_failure_before_doubt() -> None:
     order = [Outcome.UNJUDGED, OK, OPEN, FAILED, WORSE]
-    assert [judge.worst(order[: at + 1]) for at in range(5)] == order
-    assert [judge.worst(order[at::-1]) for at in range(5)] == order
+    assert [judge.worst(order[: index + 1]) for index in range(5)] == order
+    assert [judge.worst(order[index::-1]) for index in range(5)] == order
     assert judge.worst([]) is Outcome.UNJUDGED
 
 
 def test_what_more_pairs_would_settle_is_measured_again() -> None:
-    for each, found, needed in (
-        (judged(OK), (), False),
-        (judged(OPEN, reproduced=False), (), True),
-        (judged(OPEN, reproduced=None), (), False),
-        (judged(WORSE, reproduced=False), (), True),
-        (judged(WORSE, reproduced=True), (), False),
-        (judged(OPEN, gated=False, reproduced=False), (), False),
-        (judged(OK), (CHURN,), True),
-        (judged(OK), (replace(CHURN, rule="other"),), False),
-        (judged(OK), (replace(CHURN, in_reference=1),), False),
-        (judged(OK), (replace(CHURN, traces=0),), False),
+    for judgement, findings, needed in (
+        (make_judgement(OK), (), False),
+        (make_judgement(OPEN, reproduced=False), (), True),
+        (make_judgement(OPEN, reproduced=None), (), False),
+        (make_judgement(WORSE, reproduced=False), (), True),
+        (make_judgement(WORSE, reproduced=True), (), False),
+        (make_judgement(OPEN, gated=False, reproduced=False), (), False),
+        (make_judgement(OK), (CHURN,), True),
+        (make_judgement(OK), (replace(CHURN, rule="other"),), False),
+        (make_judgement(OK), (replace(CHURN, in_reference=1),), False),
+        (make_judgement(OK), (replace(CHURN, traces=0),), False),
     ):
-        assert judge.needs_second_session([judged(OK), each], found, RULES) is needed
+        assert (
+            judge.needs_second_session([make_judgement(OK), judgement], findings, RULES) is needed
+        )
 
 
 def test_a_finding_fails_where_all_traces_have_it_and_no_reference(
     subtests: pytest.Subtests,
 ) -> None:
-    for traces, of, reference, sessions, outcome in (
+    for traces, trace_count, reference, sessions, outcome in (
         (1, 1, 0, 1, OPEN),
         (2, 2, 0, 2, WORSE),
         (1, 2, 0, 2, OK),
@@ -278,28 +311,36 @@ def test_a_finding_fails_where_all_traces_have_it_and_no_reference(
         (2, 2, 1, 2, OK),
         (0, 2, 0, 2, OK),
     ):
-        with subtests.test(traces=traces, of=of, reference=reference):
-            found = replace(CHURN, traces=traces, of=of, in_reference=reference)
-            ended, why = judge.findings_outcome([found], RULES, sittings=sessions)
-            assert ended is outcome
-            assert bool(why) is (traces > 0 and not reference)
-            assert judge.findings_outcome([found], (), sittings=sessions) == (Outcome.UNJUDGED, "")
+        with subtests.test(traces=traces, of=trace_count, reference=reference):
+            finding = replace(CHURN, traces=traces, of=trace_count, in_reference=reference)
+            actual_outcome, reason = judge.findings_outcome([finding], RULES, sittings=sessions)
+            assert actual_outcome is outcome
+            assert bool(reason) is (traces > 0 and not reference)
+            assert judge.findings_outcome([finding], (), sittings=sessions) == (
+                Outcome.UNJUDGED,
+                "",
+            )
 
 
-FINE, SLOW, UNSURE = judged(OK, "fine."), judged(WORSE, "slow."), judged(OPEN, "unsure.")
-UNGATED = judged(None, gated=False)
-BAD = tuple(paired([0.0] * 4, contaminated=["heat", "on battery."] * 2))
+FINE, SLOW, UNSURE = (
+    make_judgement(OK, "fine."),
+    make_judgement(WORSE, "slow."),
+    make_judgement(OPEN, "unsure."),
+)
+UNGATED = make_judgement(None, gated=False)
+BAD = tuple(make_pairs([0.0] * 4, contaminated=["heat", "on battery."] * 2))
 TWICE = entry(FINE, findings=(replace(CHURN, traces=2, of=2),), sessions=2)
-UNTRACED = replace(entry(FINE), pairs=tuple(paired([0.0] * 6)))
+UNTRACED = replace(entry(FINE), pairs=tuple(make_pairs([0.0] * 6)))
 NO_TRACE = "No trace counts, so pipeline-churn, bubbles could find nothing."
 
 
 def test_a_capture_ends_as_its_worst_metric_or_finding() -> None:
-    for each, rules, outcome, reason in (
+    for capture_entry, rules, outcome, reason in (
         (entry(FINE, SLOW, UNSURE), (), WORSE, "p50: slow."),
         (entry(FINE, UNSURE), (), OPEN, "p50: unsure."),
         (entry(FINE), (), OK, "p50: fine."),
-        (entry(UNSURE, replace(UNSURE, metric="p90"), judged(OPEN, "hot.", metric="p99")), (), OPEN,
+        (entry(UNSURE, replace(UNSURE, metric="p90"), make_judgement(OPEN, "hot.", metric="p99")),
+         (), OPEN,
          "p50, p90: unsure. p99: hot."),
         (TWICE, RULES, WORSE,
          f"{CHURN.rule} in 2 of 2 traces, and in none of the reference. {CHURN.message}"),
@@ -311,7 +352,7 @@ def test_a_capture_ends_as_its_worst_metric_or_finding() -> None:
         (replace(entry(UNSURE), pairs=BAD), RULES, OPEN, "No pair counts: on battery."),
         (replace(entry(UNGATED), pairs=()), (), OPEN, "Nothing was measured."),
     ):  # fmt: skip
-        assert judge.outcome_of(each, rules) == (outcome, reason)
+        assert judge.outcome_of(capture_entry, rules) == (outcome, reason)
 
 
 ENTRIES = [
@@ -345,7 +386,7 @@ def test_a_followed_number_that_changed_far_more_than_matters_is_said_first() ->
     rate = Judged("tokens_per_second", "tokens/s", "higher", gated=False, threshold=0.03)
     far = replace(rate, change=-0.11, low=-0.115, high=-0.105)
     words = "tokens_per_second is lower by 11.0 % ± 0.5, beyond your limit of 3 %, but is followed"
-    for followed, first in (
+    for followed, is_first in (
         (far, True),
         (replace(far, change=0.11, low=0.10, high=0.12), True),
         (replace(far, change=-0.05, low=-0.055, high=-0.045), False),
@@ -356,7 +397,7 @@ def test_a_followed_number_that_changed_far_more_than_matters_is_said_first() ->
     ):
         outcome, reason = judge.outcome_of(entry(UNSURE, followed))
         assert outcome is OPEN, followed
-        assert (not reason.startswith("p50: unsure.")) is first, followed
+        assert (not reason.startswith("p50: unsure.")) is is_first, followed
         assert reason.endswith("p50: unsure."), followed
     assert judge.outcome_of(entry(UNSURE, far))[1].startswith(words)
     assert judge.outcome_of(entry(FINE, far)) == (OK, "p50: fine."), "what decides is clear"

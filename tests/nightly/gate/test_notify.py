@@ -41,28 +41,30 @@ def test_a_full_disk_or_no_folder_stops_no_other_report(tmp_path: Path) -> None:
 
 def test_a_command_is_parted_as_a_shell_would_and_facts_are_lines() -> None:
     assert notify.command_of("mail -s 'it is slow' $HOME") == ("mail", "-s", "it is slow", "$HOME")
-    for text, said in (("mail 'x", "No closing quotation"), (" ", "no command")):
-        with pytest.raises(UsageError, match=said):
+    for text, message in (("mail 'x", "No closing quotation"), (" ", "no command")):
+        with pytest.raises(UsageError, match=message):
             notify.command_of(text)
-    found = notify.facts(replace(REPORT, reason="a\nb\0c", title="\ud800"))
-    assert found["TRACEKIT_REASON"] == r"a b\u0000c"
-    assert found["TRACEKIT_TITLE"].encode()
+    facts = notify.facts(replace(REPORT, reason="a\nb\0c", title="\ud800"))
+    assert facts["TRACEKIT_REASON"] == r"a b\u0000c"
+    assert facts["TRACEKIT_TITLE"].encode()
 
 
 def test_a_command_gets_the_report_and_the_facts(tmp_path: Path) -> None:
-    out = tmp_path / "heard.json"
+    output_file = tmp_path / "heard.json"
     program = (
         "import json, os, sys\n"
         "heard = {'report': json.load(sys.stdin), 'env': dict(os.environ)}\n"
-        f"open({str(out)!r}, 'w').write(json.dumps(heard)); raise SystemExit(7)"
+        f"open({str(output_file)!r}, 'w').write(json.dumps(heard)); raise SystemExit(7)"
     )
     long = replace(REPORT, warnings=("x" * 100_000,))
     assert notify.tell((sys.executable, "-c", program), long).endswith("ended with 7.")
-    heard = json.loads(out.read_text())
+    heard = json.loads(output_file.read_text())
     assert heard["report"]["subject"] == NIGHT.id
     assert heard["report"]["suites"][0]["cases"][0]["change"] == 0.098
-    known = {name: value for name, value in heard["env"].items() if name in notify.facts(REPORT)}
-    assert known == {
+    heard_facts = {
+        name: value for name, value in heard["env"].items() if name in notify.facts(REPORT)
+    }
+    assert heard_facts == {
         "TRACEKIT_OUTCOME": "failed",
         "TRACEKIT_TITLE": f"Night {NIGHT.id} of attention",
         "TRACEKIT_SUBJECT": NIGHT.id,
@@ -93,7 +95,7 @@ def test_what_goes_wrong_is_said(command: tuple[str, ...], said: str) -> None:
 
 @pytest.mark.processes
 def test_one_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
-    out = tmp_path / "pid"
-    script = f"sleep 600 & echo $! > {quote(str(out))}; wait"
+    pid_file = tmp_path / "pid"
+    script = f"sleep 600 & echo $! > {quote(str(pid_file))}; wait"
     assert "did not end within 2 s" in notify.tell(("/bin/sh", "-c", script), REPORT, patience=2.0)
-    until_gone(int(out.read_text()))
+    until_gone(int(pid_file.read_text()))

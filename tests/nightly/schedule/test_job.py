@@ -21,12 +21,12 @@ from tracekit.nightly.schedule.job import (
     EARLY,
     bare_environment,
     due_times,
+    find_unserved_times,
     job_of,
     names_of,
     next_due,
     rotate_log,
     time_of_day,
-    unserved,
 )
 
 NIGHT = time(2, 30)
@@ -45,26 +45,40 @@ def test_a_job_is_made_of_whole_paths(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(UsageError, match="control character"):
         job_of(replace(plan, output=tmp_path / "two\nlines"), NIGHT)
     # The label tells plans apart, and holds no odd letter.
-    named = job_of(replace(plan, name='Ünder "the" /hood/ %h $HOME'), NIGHT).label
-    assert named.startswith("tracekit.nightly.nder-the-hood-h-HOME.")
+    cleaned_label = job_of(replace(plan, name='Ünder "the" /hood/ %h $HOME'), NIGHT).label
+    assert cleaned_label.startswith("tracekit.nightly.nder-the-hood-h-HOME.")
     assert job_of(replace(plan, name="…"), NIGHT).label.startswith("tracekit.nightly.plan.")
-    other = job_of(replace(plan, file=tmp_path / "other.toml"), NIGHT).label
-    assert [Path(label).match(names_of(plan.file)) for label in (named, other)] == [True, False]
+    other_label = job_of(replace(plan, file=tmp_path / "other.toml"), NIGHT).label
+    assert [Path(label).match(names_of(plan.file)) for label in (cleaned_label, other_label)] == [
+        True,
+        False,
+    ]
 
 
 def test_only_what_is_named_is_taken_of_the_environment() -> None:
-    taken = {
+    kept_variables = {
         "HOME": "/home/ada",
         "LANG": "de_DE.UTF-8",
         "DEVELOPER_DIR": "/Applications/Xcode.app",
         "TRACEKIT_CACHE": "/cache",
     }
-    left = {"TRACEKIT_DISK_FLOOR": "", "SECRET_TOKEN": "s3cret", "VIRTUAL_ENV": "/venv"}
-    seen = {**taken, **left, "PATH": "/opt/bin:relative:/usr/bin:/opt/bin:"}
+    dropped_variables = {
+        "TRACEKIT_DISK_FLOOR": "",
+        "SECRET_TOKEN": "s3cret",
+        "VIRTUAL_ENV": "/venv",
+    }
+    variables = {
+        **kept_variables,
+        **dropped_variables,
+        "PATH": "/opt/bin:relative:/usr/bin:/opt/bin:",
+    }
     path = "/opt/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-    assert bare_environment(seen) == {"PATH": path, **taken}
-    own = pwd.getpwuid(os.getuid()).pw_dir
-    assert bare_environment({"HOME": ""}) == {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": own}
+    assert bare_environment(variables) == {"PATH": path, **kept_variables}
+    account_home = pwd.getpwuid(os.getuid()).pw_dir
+    assert bare_environment({"HOME": ""}) == {
+        "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
+        "HOME": account_home,
+    }
 
 
 def test_a_log_that_is_too_large_is_renamed(tmp_path: Path) -> None:
@@ -87,15 +101,19 @@ def utc(text: str) -> datetime:
 
 
 def test_a_time_of_the_day_is_read() -> None:
-    for text, meant in (("02:30", time(2, 30)), ("2:30", time(2, 30)), (" 23:59 ", time(23, 59))):
-        assert time_of_day(text) == meant
+    for text, expected_time in (
+        ("02:30", time(2, 30)),
+        ("2:30", time(2, 30)),
+        (" 23:59 ", time(23, 59)),
+    ):
+        assert time_of_day(text) == expected_time
     for text in ("24:00", "2:60", "2", "02:30:00", "-1:00", "", "٢:30"):
         with pytest.raises(UsageError, match="no time of the day"):
             time_of_day(text)
 
 
 def test_each_day_has_one_due_time() -> None:
-    for zone, after, until, due in (
+    for zone, since, until, expected_times in (
         (NEW_YORK, "2026-11-20T12:00", "2026-11-22T12:00",
          ["2026-11-21T07:30", "2026-11-22T07:30"]),
         # The bounds are open below and closed above.
@@ -107,7 +125,9 @@ def test_each_day_has_one_due_time() -> None:
         (BERLIN, "2026-10-23T12:00", "2026-10-26T12:00",
          ["2026-10-24T00:30", "2026-10-25T00:30", "2026-10-26T01:30"]),
     ):  # fmt: skip
-        assert due_times(NIGHT, utc(after), utc(until), zone) == [utc(text) for text in due], after
+        assert due_times(NIGHT, utc(since), utc(until), zone) == [
+            utc(text) for text in expected_times
+        ], since
 
 
 @given(
@@ -119,12 +139,12 @@ def test_each_day_has_one_due_time() -> None:
     ),
 )
 def test_days_have_a_due_time_each(start: datetime, days: int, at: time, zone: ZoneInfo) -> None:
-    found = due_times(at, start, start + timedelta(days=days), zone)
-    assert abs(len(found) - days) <= 1
-    assert found == sorted(set(found))
-    apart = [after - before for before, after in pairwise(found)]
-    assert all(timedelta(hours=22) <= each <= timedelta(hours=26) for each in apart)
-    assert len({due.astimezone(zone).date() for due in found}) >= len(found) - 1
+    times = due_times(at, start, start + timedelta(days=days), zone)
+    assert abs(len(times) - days) <= 1
+    assert times == sorted(set(times))
+    apart = [later_time - earlier_time for earlier_time, later_time in pairwise(times)]
+    assert all(timedelta(hours=22) <= gap <= timedelta(hours=26) for gap in apart)
+    assert len({due_time.astimezone(zone).date() for due_time in times}) >= len(times) - 1
 
 
 @pytest.fixture
@@ -136,13 +156,15 @@ def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     clock.tzset()
 
 
-def missed(begun: datetime | None, now: datetime, since: datetime | None = None) -> list[datetime]:
-    return unserved(NIGHT, begun, now + EARLY, since)[:-1]
+def find_missed_times(
+    last_begin: datetime | None, night_begin: datetime, since: datetime | None = None
+) -> list[datetime]:
+    return find_unserved_times(NIGHT, last_begin, night_begin + EARLY, since)[:-1]
 
 
 @pytest.mark.usefixtures("in_berlin")
 def test_due_times_no_night_served_are_missed() -> None:
-    for begun, now, expected in (
+    for last_begin, night_begin, expected in (
         ("2026-11-20T01:30:01", "2026-11-21T01:30:01", []),
         ("2026-11-17T01:30", "2026-11-20T01:30", ["2026-11-18T01:30", "2026-11-19T01:30"]),
         # A late night is late and not missed.
@@ -156,17 +178,19 @@ def test_due_times_no_night_served_are_missed() -> None:
         ("2026-10-24T00:30", "2026-10-27T01:30", ["2026-10-25T00:30", "2026-10-26T01:30"]),
         ("2026-03-28T01:30", "2026-03-31T00:30", ["2026-03-29T01:30", "2026-03-30T00:30"]),
     ):
-        assert missed(utc(begun), utc(now)) == [utc(text) for text in expected], (begun, now)
+        assert find_missed_times(utc(last_begin), utc(night_begin)) == [
+            utc(text) for text in expected
+        ], (last_begin, night_begin)
 
 
 @pytest.mark.usefixtures("in_berlin")
 def test_nothing_was_due_before_it_was_installed_and_the_list_is_bounded() -> None:
-    since, now = utc("2026-11-19T12:00"), utc("2026-11-21T01:30")
-    for begun in (utc("2026-10-01T01:30"), None):
-        assert missed(begun, now, since) == [utc("2026-11-20T01:30")]
-    assert missed(None, now) == []
-    found = missed(utc("2001-01-01T00:00"), now)
-    assert (len(found), found[-1]) == (399, utc("2026-11-20T01:30"))
+    since, night_begin = utc("2026-11-19T12:00"), utc("2026-11-21T01:30")
+    for last_begin in (utc("2026-10-01T01:30"), None):
+        assert find_missed_times(last_begin, night_begin, since) == [utc("2026-11-20T01:30")]
+    assert find_missed_times(None, night_begin) == []
+    missing_times = find_missed_times(utc("2001-01-01T00:00"), night_begin)
+    assert (len(missing_times), missing_times[-1]) == (399, utc("2026-11-20T01:30"))
     assert next_due(NIGHT, utc("2026-11-21T01:29")) == utc("2026-11-21T01:30")
     assert next_due(NIGHT, utc("2026-11-21T01:30")) == utc("2026-11-22T01:30")
 
@@ -177,7 +201,12 @@ def test_each_due_time_is_served_or_missed_just_once(gaps: list[int]) -> None:
     starts = [utc("2026-03-20T12:00")]
     for gap in gaps:
         starts.append(starts[-1] + timedelta(minutes=gap))
-    told = [due for pair in pairwise(starts) for due in missed(*pair)]
-    due = (unserved(NIGHT, before, now + EARLY, None) for before, now in pairwise(starts))
-    served = [found[-1] for found in due if found]
-    assert sorted([*told, *served]) == due_times(NIGHT, starts[0] + EARLY, starts[-1] + EARLY)
+    missed_times = [due_time for pair in pairwise(starts) for due_time in find_missed_times(*pair)]
+    unserved_times = (
+        find_unserved_times(NIGHT, earlier_start, later_start + EARLY, None)
+        for earlier_start, later_start in pairwise(starts)
+    )
+    served = [times[-1] for times in unserved_times if times]
+    assert sorted([*missed_times, *served]) == due_times(
+        NIGHT, starts[0] + EARLY, starts[-1] + EARLY
+    )

@@ -29,7 +29,7 @@ from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.schedule import schedule
 from tracekit.nightly.schedule.job import Job, job_of, next_due
-from tracekit.nightly.schedule.running import LOCK, awake, enforced, only_one, runs_in
+from tracekit.nightly.schedule.running import LOCK, awake, enforce_budget, only_one, runs_in
 from tracekit.nightly.schedule.schedulers import (
     Launchd,
     Scheduler,
@@ -49,7 +49,7 @@ NIGHT = time(2, 30)
 DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
 
 
-def now() -> datetime:
+def read_clock() -> datetime:
     return datetime.now(UTC)
 
 
@@ -60,11 +60,11 @@ def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, "")  # which is as if it were not set
-    made = Fakes(tmp_path / "programs")
-    made.install()
-    made.tell(lingers=True)
-    monkeypatch.setenv("PATH", f"{made.folder}:{os.environ['PATH']}")
-    return made
+    programs = Fakes(tmp_path / "programs")
+    programs.install()
+    programs.tell(lingers=True)
+    monkeypatch.setenv("PATH", f"{programs.folder}:{os.environ['PATH']}")
+    return programs
 
 
 @pytest.fixture(params=[Launchd, Systemd])
@@ -94,13 +94,13 @@ def odd(plan: NightPlan, fakes: Fakes, tmp_path: Path, monkeypatch: pytest.Monke
     folder = tmp_path / ODD
     (folder / "nights").mkdir(parents=True)
     (folder / "tracekit.toml").touch()
-    own = replace(plan, name=ODD, file=folder / "tracekit.toml", output=folder / "nights")
-    return job_of(own, time(23, 5))
+    odd_plan = replace(plan, name=ODD, file=folder / "tracekit.toml", output=folder / "nights")
+    return job_of(odd_plan, time(23, 5))
 
 
 def there(fakes: Fakes) -> tuple[set[str], list[str]]:
     """Return the labels of the files that lie around, and of the jobs that are loaded."""
-    return {file.stem for file in lying_around()}, fakes.loaded
+    return {file.stem for file in lying_around()}, fakes.loaded_labels
 
 
 @pytest.mark.processes
@@ -109,24 +109,24 @@ def test_a_job_is_loaded_found_replaced_and_removed(
 ) -> None:
     fakes.tell(lingering=3)  # launchctl returns before the job is gone
     assert add(scheduler, job) == ()
-    [found] = find(scheduler, job.plan)
-    assert (found.label, found.at, found.log) == (job.label, NIGHT, job.log)
-    assert abs(now() - datetime.fromisoformat(found.since)) < timedelta(minutes=5)
-    assert oct(found.file.stat().st_mode & 0o777) == "0o644"
-    known = standing(scheduler, found)
-    assert (known.loaded, known.last_exit) == (True, None)
+    [installed_job] = find(scheduler, job.plan)
+    assert (installed_job.label, installed_job.at, installed_job.log) == (job.label, NIGHT, job.log)
+    assert abs(read_clock() - datetime.fromisoformat(installed_job.since)) < timedelta(minutes=5)
+    assert oct(installed_job.file.stat().st_mode & 0o777) == "0o644"
+    state = standing(scheduler, installed_job)
+    assert (state.loaded, state.last_exit) == (True, None)
     fakes.tell(exits={job.label: 4, f"{job.label}.service": 4})
-    assert standing(scheduler, found).last_exit == 4
+    assert standing(scheduler, installed_job).last_exit == 4
 
     add(scheduler, job_of(plan, time(4, 0)))
     assert [installed.at for installed in find(scheduler, job.plan)] == [time(4, 0)]
     renamed = job_of(replace(plan, name="other"), time(4, 0))
     add(scheduler, renamed)
     assert there(fakes) == ({renamed.label}, [renamed.label])
-    [kept] = find(scheduler, job.plan)
+    [reloaded_job] = find(scheduler, job.plan)
     assert remove(scheduler, renamed.label) == ()
     assert (there(fakes), find(scheduler, job.plan)) == ((set(), []), ())
-    assert standing(scheduler, kept).loaded is False
+    assert standing(scheduler, reloaded_job).loaded is False
 
 
 @pytest.mark.processes
@@ -139,15 +139,15 @@ def test_what_was_installed_is_there_again_where_the_next_cannot_be(
     with pytest.raises(ToolError, match="Operation not permitted") as caught:
         add(scheduler, job)
     assert caught.value.hint == scheduler.hint
-    [kept] = find(scheduler, job.plan)
-    assert (kept.label, kept.at) == (installed.label, time(4, 0))
+    [restored_job] = find(scheduler, job.plan)
+    assert (restored_job.label, restored_job.at) == (installed.label, time(4, 0))
     fakes.tell(refuses="")
-    os.utime(kept.file, (0, 0))
-    (first, *_) = files_of(scheduler, job)
-    first.mkdir()
+    os.utime(restored_job.file, (0, 0))
+    (first_file, *_) = files_of(scheduler, job)
+    first_file.mkdir()
     with pytest.raises(RecordingError, match="cannot be written"):
         add(scheduler, job)
-    first.rmdir()
+    first_file.rmdir()
     assert there(fakes) == ({installed.label}, [installed.label])
     assert find(scheduler, job.plan)[0].since.startswith("1970-01-01T00:00:00")
 
@@ -156,16 +156,20 @@ def test_an_odd_job_is_loaded_and_read_back_as_it_was_written(
     scheduler: Scheduler, fakes: Fakes, odd: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert (add(scheduler, odd), there(fakes)) == ((), ({odd.label}, [odd.label]))
-    [found] = find(scheduler, odd.plan)
-    assert (found.label, found.at, found.log) == (odd.label, time(23, 5), odd.log)
+    [installed_job] = find(scheduler, odd.plan)
+    assert (installed_job.label, installed_job.at, installed_job.log) == (
+        odd.label,
+        time(23, 5),
+        odd.log,
+    )
     monkeypatch.setenv("PATH", "/nowhere")
     assert "there is no " in scheduler.lacks()
-    assert standing(scheduler, found).loaded is None
-    for other in (b"\xff\xfe", b"[Timer]\nOnCalendar=daily\n", b"<plist><dict/></plist>"):
-        found.file.write_bytes(other)
-        assert find(scheduler, odd.plan) == (), (other, "it is none of ours")
-    found.file.unlink()
-    found.file.mkdir()
+    assert standing(scheduler, installed_job).loaded is None
+    for content in (b"\xff\xfe", b"[Timer]\nOnCalendar=daily\n", b"<plist><dict/></plist>"):
+        installed_job.file.write_bytes(content)
+        assert find(scheduler, odd.plan) == (), (content, "it is none of ours")
+    installed_job.file.unlink()
+    installed_job.file.mkdir()
     assert find(scheduler, odd.plan) == ()
 
 
@@ -173,7 +177,7 @@ def test_an_odd_job_is_loaded_and_read_back_as_it_was_written(
 def test_launchd_is_asked_in_the_users_session(fakes: Fakes, odd: Job) -> None:
     add(Launchd(), odd)
     domain = f"gui/{os.getuid()}"
-    assert fakes.asked[-1] == ["launchctl", "bootstrap", domain, str(lying_around()[0])]
+    assert fakes.commands[-1] == ["launchctl", "bootstrap", domain, str(lying_around()[0])]
     fakes.tell(loaded={}, no_gui=True)
     with pytest.raises(ToolError, match="Domain does not support specified action") as caught:
         add(Launchd(), odd)
@@ -191,12 +195,14 @@ def test_systemd_itself_finds_nothing_wrong(job: Job, odd: Job, tmp_path: Path) 
         file.write_bytes(content)
     assert ANALYZE is not None
     argv = [ANALYZE, "verify", "--man=no", "--user", *map(str, files)]
-    own = {name: str(tmp_path) for name in ("HOME", "XDG_RUNTIME_DIR")}
-    env = {"PATH": os.environ["PATH"], **own}
-    ran = subprocess.run(argv, capture_output=True, text=True, check=False, env=env)
+    home_variables = {name: str(tmp_path) for name in ("HOME", "XDG_RUNTIME_DIR")}
+    env = {"PATH": os.environ["PATH"], **home_variables}
+    verify_run = subprocess.run(argv, capture_output=True, text=True, check=False, env=env)
     labels = (job.label, odd.label)
-    said = [line for line in ran.stderr.splitlines() if any(label in line for label in labels)]
-    assert (ran.returncode, said) == (0, [])
+    complaints = [
+        line for line in verify_run.stderr.splitlines() if any(label in line for label in labels)
+    ]
+    assert (verify_run.returncode, complaints) == (0, [])
 
 
 def test_what_schedulers_are_given_is_what_their_manuals_document(
@@ -226,7 +232,7 @@ def test_a_systemd_timer_forgets_when_it_last_ran(
     assert "loginctl enable-linger" in warning
     add(systemd, job)
     verbs = fakes.verbs()
-    assert all("--now" in line for line in fakes.asked if "disable" in line)
+    assert all("--now" in line for line in fakes.commands if "disable" in line)
     assert verbs.index("disable") < verbs.index("clean") < len(verbs) - 1
     assert verbs[-2:] == ["daemon-reload", "enable"]
     fakes.tell(no_bus=True)
@@ -244,8 +250,8 @@ def test_a_shell_runs_just_that_in_just_that_environment(job: Job, tmp_path: Pat
     folder = tmp_path / ODD
     folder.mkdir()
     environment = {"PATH": "/usr/bin:/bin", "TRACEKIT_CACHE": ODD}
-    own = {"environment": environment, "folder": folder, "log": folder / "nightly.log"}
-    text = cron_line(replace(job, argv=("/usr/bin/env",), **own))
+    job_fields = {"environment": environment, "folder": folder, "log": folder / "nightly.log"}
+    text = cron_line(replace(job, argv=("/usr/bin/env",), **job_fields))
     assert text.startswith("30 2 * * * cd ")
     assert text.endswith(f" # {job.label}")
     assert text.count("%") == text.count("\\%") > 0
@@ -277,19 +283,24 @@ def test_auto_is_systemd_where_it_runs_and_else_a_line(
 
 @pytest.mark.processes
 def test_status_tells_the_last_missed_and_running_nights(fakes: Fakes, plan: NightPlan) -> None:
-    at = (now().astimezone() - timedelta(hours=1)).time().replace(second=0, microsecond=0)
-    week_ago = now() - 7 * DAY
+    daily_time = (
+        (read_clock().astimezone() - timedelta(hours=1)).time().replace(second=0, microsecond=0)
+    )
+    week_ago = read_clock() - 7 * DAY
     assert schedule.status(plan) == schedule.Scheduled((), (), None, None, running=False, missed=())
-    assert schedule.missed(plan, week_ago, now()) == []
-    schedule.install(plan, at, "launchd")
-    assert schedule.missed(plan, week_ago, now()) == []
-    due = next_due(at, now())
-    assert schedule.status(plan, due + 10 * MINUTE).missed == ()
-    assert schedule.status(plan, due + 20 * MINUTE).missed == (due,)
-    assert schedule.missed(plan, due, due + 3 * DAY - MINUTE / 2) == [due + DAY, due + 2 * DAY]
+    assert schedule.find_missed_times(plan, week_ago, read_clock()) == []
+    schedule.install(plan, daily_time, "launchd")
+    assert schedule.find_missed_times(plan, week_ago, read_clock()) == []
+    due_time = next_due(daily_time, read_clock())
+    assert schedule.status(plan, due_time + 10 * MINUTE).missed == ()
+    assert schedule.status(plan, due_time + 20 * MINUTE).missed == (due_time,)
+    assert schedule.find_missed_times(plan, due_time, due_time + 3 * DAY - MINUTE / 2) == [
+        due_time + DAY,
+        due_time + 2 * DAY,
+    ]
     with only_one(plan):
-        known = schedule.status(plan, due + 20 * MINUTE)
-        assert (known.running, known.missed) == (True, ()), "it is the one that was due"
+        status = schedule.status(plan, due_time + 20 * MINUTE)
+        assert (status.running, status.missed) == (True, ()), "it is the one that was due"
         with pytest.raises(ToolError, match="A night runs now"):
             schedule.install(plan, time(4, 0), "launchd")
         with pytest.raises(ToolError, match="A night runs now"):
@@ -297,17 +308,17 @@ def test_status_tells_the_last_missed_and_running_nights(fakes: Fakes, plan: Nig
     assert fakes.verbs() == ["bootstrap"], "what runs is not stopped"
     for days, outcome in ((9, Outcome.REGRESSION), (3, Outcome.OK)):
         night = night_of(days, (), plan="paged", outcome=outcome, reason="As it was.")
-        night = replace(night, started=(now() - days * DAY).isoformat())
+        night = replace(night, started=(read_clock() - days * DAY).isoformat())
         NightFolder(make_output(plan.output / night.id)).save(night)
     (plan.output / "broken").mkdir()
     (plan.output / "broken" / "night.json").write_text("{")
-    later = now() + 2 * DAY
-    known = schedule.status(plan, later)
-    assert known.last is not None
-    assert (known.last.outcome, known.last.reason) == ("ok", "As it was.")
-    assert known.standing[0].loaded is True
-    assert len(known.missed) == 2, "only what was due after it was installed"
-    assert known.next == next_due(at, later)
+    later = read_clock() + 2 * DAY
+    status = schedule.status(plan, later)
+    assert status.last is not None
+    assert (status.last.outcome, status.last.reason) == ("ok", "As it was.")
+    assert status.standing[0].loaded is True
+    assert len(status.missed) == 2, "only what was due after it was installed"
+    assert status.next == next_due(daily_time, later)
 
 
 def test_a_python_without_tracekit_is_found_out_at_once(
@@ -325,7 +336,7 @@ def test_a_python_without_tracekit_is_found_out_at_once(
     installed = schedule.install(plan, NIGHT, "launchd")
     assert (installed.method, [*installed.files], installed.line) == ("launchd", lying_around(), "")
     assert fakes.verbs() == ["bootstrap"]
-    assert timedelta(0) < installed.next - now() <= DAY + timedelta(hours=1)
+    assert timedelta(0) < installed.next - read_clock() <= DAY + timedelta(hours=1)
     assert [job.at for job in find(Launchd(), plan.file)] == [NIGHT]
 
 
@@ -333,27 +344,31 @@ def test_a_python_without_tracekit_is_found_out_at_once(
 def test_nights_that_did_not_run_are_noted_by_machine(fakes: Fakes, played: Played) -> None:
     played.begin('revision = "FIRST"')
     played.commit(1.0)
-    begun = now() + 5 * MINUTE
-    far = time((begun.astimezone() + DAY / 2).hour, 30)  # from now, whenever this test runs
+    first_begin = read_clock() + 5 * MINUTE
+    far = time((first_begin.astimezone() + DAY / 2).hour, 30)  # from now, whenever this test runs
     schedule.install(read_plan(played.plan), far, "launchd")
 
-    def missed(after: timedelta) -> list[str]:
-        night = played.night(begun=begun + after)
+    def find_missed_warnings(delay: timedelta) -> list[str]:
+        night = played.night(begin_time=first_begin + delay)
         return [words for words in night.warnings if "did not run" in words]
 
-    assert missed(timedelta(0)) == []
-    told = missed(3 * DAY)
-    assert len(told) == 2, "of three due times the last is its own"
-    assert missed(3 * DAY + MINUTE) == []
-    assert missed(DAY) == [], "the clock went back: what it says now was before all of that"
+    assert find_missed_warnings(timedelta(0)) == []
+    warnings = find_missed_warnings(3 * DAY)
+    assert len(warnings) == 2, "of three due times the last is its own"
+    assert find_missed_warnings(3 * DAY + MINUTE) == []
+    assert find_missed_warnings(DAY) == [], (
+        "the clock went back: what it says now was before all of that"
+    )
     text = played.plan.read_text()
     played.plan.write_text(text.replace('machine = "mini"', 'machine = "studio"'))
-    assert missed(3 * DAY) == told
-    with Store.open(read_plan(played.plan).history) as store:
-        noted = store.missed_nights()
-    assert sorted(night.machine for night in noted) == ["mini", "mini", "studio", "studio"]
-    dues = {f"{datetime.fromisoformat(night.due):%Y-%m-%d %H:%M} UTC" for night in noted}
-    assert {f"The night that was due at {due} did not run." for due in dues} == {*told}
+    assert find_missed_warnings(3 * DAY) == warnings
+    with Store.connect(read_plan(played.plan).history) as store:
+        missed_nights = store.missed_nights()
+    assert sorted(night.machine for night in missed_nights) == ["mini", "mini", "studio", "studio"]
+    dues = {f"{datetime.fromisoformat(night.due):%Y-%m-%d %H:%M} UTC" for night in missed_nights}
+    assert {f"The night that was due at {due_text} did not run." for due_text in dues} == {
+        *warnings
+    }
     assert "missed" in played.page
 
 
@@ -362,10 +377,10 @@ def test_nights_begin_at_half_past_two_or_as_they_did(
     fakes: Fakes, plan: NightPlan, tracekit: Run
 ) -> None:
     install = ("nightly", "install", plan.file, "--method", "launchd")
-    shown = tracekit(*install, "--dry-run")
-    assert (shown.code, lying_around()) == (0, []), shown.err
+    dry_run = tracekit(*install, "--dry-run")
+    assert (dry_run.code, lying_around()) == (0, []), dry_run.err
     times = ("<integer>2</integer>", "<integer>30</integer>")
-    assert [words for words in times if words not in shown.out] == []
+    assert [words for words in times if words not in dry_run.out] == []
     assert tracekit(*install, "--at", "04:15").code == 0
     assert tracekit(*install).code == 0
     assert "04:15 every day, launchd" in tracekit("nightly", "status", plan.file).out
@@ -377,19 +392,19 @@ def test_the_nearest_plan_is_meant_and_a_dry_run_prints_the_files(
     fakes: Fakes, plan: NightPlan, tracekit: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(plan.file.parent)
-    at = ("nightly", "install", "--at", "2:30", "--method", "launchd")
-    shown = tracekit(*at, "--dry-run")
-    assert (shown.code, "<key>StartCalendarInterval</key>" in shown.out) == (0, True)
+    install_command = ("nightly", "install", "--at", "2:30", "--method", "launchd")
+    dry_run = tracekit(*install_command, "--dry-run")
+    assert (dry_run.code, "<key>StartCalendarInterval</key>" in dry_run.out) == (0, True)
     assert lying_around() == []
-    installed = tracekit(*at)
+    installed = tracekit(*install_command)
     [agent] = lying_around()
     assert (installed.code, "next night" in installed.out) == (0, True)
     assert str(agent) in installed.out + installed.err
     assert "02:30 every day, launchd" in tracekit("nightly", "status").out
-    known = json.loads(tracekit("nightly", "status", "--json").out)
-    assert known["installed"][0]["at"] == "02:30:00"
-    assert known["standing"] == [{"loaded": True, "last_exit": None, "words": ""}]
-    assert known["running"] is False
+    status = json.loads(tracekit("nightly", "status", "--json").out)
+    assert status["installed"][0]["at"] == "02:30:00"
+    assert status["standing"] == [{"loaded": True, "last_exit": None, "words": ""}]
+    assert status["running"] is False
     plan.file.write_text("[nightly")
     assert tracekit("nightly", "install", plan.file, "--at", "03:30").code == 2
     assert lying_around() == [agent]
@@ -414,14 +429,14 @@ def test_status_says_how_the_last_night_ended(
 ) -> None:
     night = night_of(21, plan=plan.name, **course)
     NightFolder(make_output(plan.output / night.id)).save(night)
-    shown = tracekit("nightly", "status", plan.file)
-    assert shown.code == 0
-    [line] = [line for line in shown.out.splitlines() if line.startswith("last night")]
+    status_run = tracekit("nightly", "status", plan.file)
+    assert status_run.code == 0
+    [line] = [line for line in status_run.out.splitlines() if line.startswith("last night")]
     assert line.endswith(words)
-    assert "no; `tracekit nightly install --at 02:30` does it" in shown.out
+    assert "no; `tracekit nightly install --at 02:30` does it" in status_run.out
 
 
-def refused(plan: NightPlan, words: str) -> str:
+def read_refusal_hint(plan: NightPlan, words: str) -> str:
     with pytest.raises(ToolError, match=words) as caught, only_one(plan):
         pytest.fail("two nights at once")
     return caught.value.hint
@@ -433,14 +448,14 @@ def test_a_second_night_is_refused_with_the_name_of_the_first(
     with only_one(plan):
         whose = rf"paged \({plan.file}\), since \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d, "
         whose += rf"in process {os.getpid()}\.$"
-        assert f"`kill -TERM {os.getpid()}`" in refused(plan, whose)
-        refused(replace(plan, output=tmp_path / "elsewhere"), "on this machine")
+        assert f"`kill -TERM {os.getpid()}`" in read_refusal_hint(plan, whose)
+        read_refusal_hint(replace(plan, output=tmp_path / "elsewhere"), "on this machine")
         with monkeypatch.context() as patch:
             patch.setenv("TRACEKIT_CACHE", str(tmp_path / "notes"))
-            refused(plan, "Another night runs here")
+            read_refusal_hint(plan, "Another night runs here")
         for file in (plan.output / LOCK, *Path(os.environ["TRACEKIT_CACHE"]).glob("night-on-*")):
             file.write_text("{")
-        refused(plan, r"Another night runs on this machine\.$")
+        read_refusal_hint(plan, r"Another night runs on this machine\.$")
         assert runs_in(plan.output)
     assert not runs_in(plan.output)
     with only_one(plan):
@@ -448,18 +463,18 @@ def test_a_second_night_is_refused_with_the_name_of_the_first(
 
 
 def test_caffeinate_holds_on_as_long_as_the_night(tmp_path: Path) -> None:
-    program, said = tmp_path / "caffeinate", tmp_path / "said"
-    program.write_text(f'#!/bin/sh\necho "$@" > {quote(str(said))}; exec sleep 600\n')
+    program, arguments_file = tmp_path / "caffeinate", tmp_path / "said"
+    program.write_text(f'#!/bin/sh\necho "$@" > {quote(str(arguments_file))}; exec sleep 600\n')
     program.chmod(0o755)
-    before = running()
+    initial_processes = running()
     with awake(program, "linux"), awake(tmp_path / "gone", "darwin"):
-        assert started_since(before) == []
+        assert started_since(initial_processes) == []
     with suppress(ToolError), awake(program, "darwin"):
-        assert len(started_since(before)) == 1
-        until(lambda: said.exists() and said.read_text())
-        assert said.read_text() == f"-i -s -w {os.getpid()}\n"
+        assert len(started_since(initial_processes)) == 1
+        until(lambda: arguments_file.exists() and arguments_file.read_text())
+        assert arguments_file.read_text() == f"-i -s -w {os.getpid()}\n"
         raise ToolError("The night failed.")
-    assert (said.exists(), started_since(before)) == (True, [])
+    assert (arguments_file.exists(), started_since(initial_processes)) == (True, [])
 
 
 HANGS = """
@@ -477,13 +492,15 @@ with enforced(0.1, grace=0.2):
 @pytest.mark.processes
 def test_a_night_that_hangs_is_stopped_as_systemd_would() -> None:
     argv = [sys.executable, "-c", HANGS]
-    ran = subprocess.run(argv, capture_output=True, text=True, timeout=50, check=False)
-    assert (ran.returncode, ran.stdout) == (0, "kept\n")
+    shell_run = subprocess.run(argv, capture_output=True, text=True, timeout=50, check=False)
+    assert (shell_run.returncode, shell_run.stdout) == (0, "kept\n")
 
 
 def test_the_clock_of_a_night_that_failed_stops_nothing_later() -> None:
     clocks: list[Timer] = []
-    with suppress(ToolError), enforced(60.0, grace=1.5):
-        clocks += [each for each in threads() if isinstance(each, Timer) and each.interval == 61.5]
+    with suppress(ToolError), enforce_budget(60.0, grace=1.5):
+        clocks += [
+            thread for thread in threads() if isinstance(thread, Timer) and thread.interval == 61.5
+        ]
         raise ToolError("It failed.")
     assert [clock.finished.is_set() for clock in clocks] == [True]

@@ -28,7 +28,7 @@ def bounds(tmp_path: Path) -> Iterator[Bounds]:
 @pytest.fixture(autouse=True)
 def children() -> Iterator[Callable[[], list[psutil.Process]]]:
     """Return the processes that this one started since; none may be left after the test."""
-    before = running()
-    yield lambda: started_since(before)
-    left = started_since(before)
-    assert not left, f"left behind: {[process.cmdline() for process in left]}"
+    initial_processes = running()
+    yield lambda: started_since(initial_processes)
+    leftovers = started_since(initial_processes)
+    assert not leftovers, f"left behind: {[process.cmdline() for process in leftovers]}"

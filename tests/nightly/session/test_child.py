@@ -15,7 +15,7 @@ import pytest
 
 from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.processes import Child, start_child
-from tracekit.nightly.session.child import RemoteWorkload, started
+from tracekit.nightly.session.child import RemoteWorkload, start_workload
 from tracekit.nightly.session.program import Bounds, BudgetSpentError, Program, Timeouts, run
 from tracekit.record.supervisor import Supervisor
 from tracekit.workload.interleaved.protocol import (
@@ -42,37 +42,39 @@ Pretend = Callable[..., RemoteWorkload]
 @pytest.fixture
 def pretend(tmp_path: Path) -> Iterator[Pretend]:
     """Make a child of a script of Python; none outlives the test."""
-    begun: list[Child] = []
+    started_children: list[Child] = []
 
     def make(script: str, deadline: float = math.inf) -> RemoteWorkload:
         log = tmp_path / "log"
         log.write_text("words of another night\n")
         argv, pipe = [sys.executable, "-IS", "-c", script], subprocess.PIPE
         with log.open("ab") as err:
-            begun.append(start_child(argv, PATIENT.policy, env=os.environ, stdout=pipe, stderr=err))
+            started_children.append(
+                start_child(argv, PATIENT.policy, env=os.environ, stdout=pipe, stderr=err)
+            )
         bounds = Bounds(Supervisor(tmp_path), PATIENT, deadline)
-        return RemoteWorkload("the candidate", begun[-1], log, 23, bounds)
+        return RemoteWorkload("the candidate", started_children[-1], log, 23, bounds)
 
     yield make
-    for child in begun:
+    for child in started_children:
         child.clean_up()
 
 
 def saying(*answers: ChildAnswer, then: str = "sys.stdin.read()") -> str:
-    said = b"".join(line_of(each) for each in answers)
-    return f"import os, sys; os.write(1, {said!r}); {then}"
+    lines = b"".join(line_of(answer) for answer in answers)
+    return f"import os, sys; os.write(1, {lines!r}); {then}"
 
 
 def test_answers_come_in_order_and_whole(pretend: Pretend) -> None:
     ready, many = Ready("cpu", last=5, warnings=("late",)), StepTimes((123,) * 25_000, length=9)
     greeting = line_of(ChildAnswer(hello=Hello(PROTOCOL, "0.1.0")))
-    rest = line_of(ChildAnswer(ready=ready)) + line_of(ChildAnswer(steps=many))
-    rest += line_of(ChildAnswer(calibration=Calibrated(77, 5))) + line_of(
+    later_lines = line_of(ChildAnswer(ready=ready)) + line_of(ChildAnswer(steps=many))
+    later_lines += line_of(ChildAnswer(calibration=Calibrated(77, 5))) + line_of(
         ChildAnswer(finished=Finished())
     )
     # The first answer comes in pieces, all others at once.
     script = f"import os, sys, time; os.write(1, {greeting[:9]!r}); time.sleep(0.1)\n"
-    script += f"sys.stdout.buffer.write({greeting[9:] + rest!r})"
+    script += f"sys.stdout.buffer.write({greeting[9:] + later_lines!r})"
     child = pretend(script)
     assert child.greet(Path("python")) == child.hello == Hello(PROTOCOL, "0.1.0")
     assert child.prepare(Prepare("naps")) == child.ready == ready
@@ -98,8 +100,8 @@ def test_who_does_not_answer_in_time_is_quoted(pretend: Pretend) -> None:
     with pytest.raises(ToolError, match="did not answer within 1 s"):
         child.run_steps(RunSteps(0.01, least=5, wake=0.01))
     child = pretend("import sys; sys.stdin.read()", deadline=time.monotonic() + 0.2)
-    spent = "^The night's time was spent while the candidate worked"
-    with pytest.raises(BudgetSpentError, match=spent):
+    message = "^The night's time was spent while the candidate worked"
+    with pytest.raises(BudgetSpentError, match=message):
         child.ask(QUESTION, math.inf)
 
 
@@ -139,7 +141,7 @@ def test_a_real_one_is_greeted_and_ended(
     log.write_text("words of another night\n")
     with ready(reference=None) as prepared:
         variant = prepared.candidate
-    with started("the candidate", variant, log, bounds) as child:
+    with start_workload("the candidate", variant, log, bounds) as child:
         assert child.hello.pid == child.child.pid
         assert psutil.Process(child.child.pid).cwd() == str(variant.cwd)
         with pytest.raises(ToolError, match="that nothing was prepared in"):
@@ -150,7 +152,7 @@ def test_a_real_one_is_greeted_and_ended(
     false.chmod(0o755)
     dead = replace(variant, python=false)
     reason = r"^The candidate ended in the middle of its work, with exit code 1\.$"
-    with pytest.raises(ToolError, match=reason), started("the candidate", dead, log, bounds):
+    with pytest.raises(ToolError, match=reason), start_workload("the candidate", dead, log, bounds):
         pytest.fail("it was greeted")
     assert log.read_text() == "words of another night\n"
 

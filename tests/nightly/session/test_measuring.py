@@ -66,10 +66,10 @@ def test_a_turn_has_the_metrics_of_the_analysis() -> None:
 
 
 def test_each_turn_has_values_of_its_own_a_result_one_and_a_percentile_needs_100_steps() -> None:
-    for steps, known in ((99, None), (100, (99.01, 99.01))):
+    for steps, expected_value in ((99, None), (100, (99.01, 99.01))):
         turn = StepTimes(times=tuple(range(1, steps + 1)), length=SECOND)
-        found = values_of([turn, turn], Finished()).get("step_p99")
-        assert found == (known and pytest.approx(known))
+        value = values_of([turn, turn], Finished()).get("step_p99")
+        assert value == (expected_value and pytest.approx(expected_value))
     turns = [StepTimes(times=(time,), length=SECOND) for time in (5, 7)]
     results = {
         "max_error": Measured(0.5, "ratio", "lower"),
@@ -83,8 +83,8 @@ def test_each_turn_has_values_of_its_own_a_result_one_and_a_percentile_needs_100
         Measurement("step_p50", 200, "ns", Better.LOWER),
         Measurement("gpu_busy", None, "ratio", Better.NEITHER, "no GPU"),
     )
-    own = (Measurement("depth", 0.25, "ratio", Better.HIGHER),)
-    result = Result(Provenance(), metrics=metrics, results=own)
+    measurements = (Measurement("depth", 0.25, "ratio", Better.HIGHER),)
+    result = Result(Provenance(), metrics=metrics, results=measurements)
     assert traced_values(result) == {"step_p50": (200.0,), "depth": (0.25,)}
     for turn in (StepTimes(exhausted=True), StepTimes(idle=4, length=9)):
         with pytest.raises(ToolError, match="The candidate of x"):
@@ -96,36 +96,42 @@ def pair(*step_times: float, contaminated: tuple[str, ...] = ()) -> Pair:
 
 
 def test_the_overhead_is_that_of_medians_in_ns_or_says_why_not() -> None:
-    found = overhead([pair(110)], [pair(90, 110), pair(100), pair(101), pair(99)])
-    assert (found.ratio, found.recorded, found.unrecorded) == (pytest.approx(0.1), 110, 100)
+    measured_overhead = overhead([pair(110)], [pair(90, 110), pair(100), pair(101), pair(99)])
+    assert (measured_overhead.ratio, measured_overhead.recorded, measured_overhead.unrecorded) == (
+        pytest.approx(0.1),
+        110,
+        100,
+    )
     # Student's t of 3 degrees of freedom, times the deviation of one run from the mean of four
     deviation = math.sqrt((2 * math.log(1.01) ** 2) / 3)
     half = 3.182 * deviation * math.sqrt(1 + 1 / 4)
-    assert found.spread == pytest.approx(1.1 * half, rel=0.02)
+    assert measured_overhead.spread == pytest.approx(1.1 * half, rel=0.02)
     untraced = [pair(100), pair(100), pair(500, contaminated=("busy",))]
     assert overhead([pair(110)], untraced) == Overhead(pytest.approx(0.1), 0.0, 110, 100)
-    for traced, other, why in (
+    for traced, untraced_pairs, reason in (
         ([pair(32)], [pair(100)], "one untraced pair does not show how much pairs differ"),
         ([], [pair(1)], "no traced pair"),
         ([pair(1)], [pair(1, contaminated=("x",))], "no untraced pair"),
         ([Pair(1, 1, "ab", traced=True)], [pair(1)], "no traced pair"),
     ):
-        found = overhead(traced, other)
-        assert found.ratio is None, traced
-        assert found.reason.startswith(why), traced
+        measured_overhead = overhead(traced, untraced_pairs)
+        assert measured_overhead.ratio is None, traced
+        assert measured_overhead.reason.startswith(reason), traced
 
 
 READINGS = st.dictionaries(st.sampled_from(["calibration", "gpu_clock"]), st.floats(0, 1e9))
 
 
 @given(st.lists(READINGS, min_size=1, max_size=4))
-def test_the_worst_of_each_reading_counts(known: list[dict[str, float]]) -> None:
-    found = worst([State(str(at), readings) for at, readings in enumerate(known)])
-    assert found is not None
-    assert found.at == str(len(known) - 1)
+def test_the_worst_of_each_reading_counts(reading_sets: list[dict[str, float]]) -> None:
+    worst_state = worst(
+        [State(str(place), readings) for place, readings in enumerate(reading_sets)]
+    )
+    assert worst_state is not None
+    assert worst_state.at == str(len(reading_sets) - 1)
     for name, worse in (("calibration", max), ("gpu_clock", min)):
-        seen = [readings[name] for readings in known if name in readings]
-        assert found.readings.get(name) == (worse(seen) if seen else None)
+        readings_seen = [readings[name] for readings in reading_sets if name in readings]
+        assert worst_state.readings.get(name) == (worse(readings_seen) if readings_seen else None)
 
 
 def test_what_nobody_could_read_keeps_its_reason() -> None:
@@ -148,24 +154,31 @@ def test_what_the_plan_says_decides_the_grid_the_order_and_the_command_line(read
     with ready(**values) as prepared:
         assert check(prepared) == "", "nothing to check is nothing to say"
     capture, candidate, reference = prepared.capture, prepared.candidate, prepared.reference
-    for parity, own, other, grid in (
+    for parity, candidate_workload, reference_workload, grid in (
         ("auto", "naps", "naps", ""),
         ("auto", "paged", "naps", "quick"),
         ("auto", "naps", "kv-cache", "quick"),
         ("off", "paged", "sdpa", ""),
         ("full", "naps", "naps", "full"),
     ):
-        sides = (replace(candidate, workload=own), replace(reference, workload=other))
-        asked = PreparedCapture(replace(capture, parity=parity), Path(), *sides, prepared.bounds)
-        assert grid_of(asked) == grid, (own, grid)
-    for together, known, orders in (
+        sides = (
+            replace(candidate, workload=candidate_workload),
+            replace(reference, workload=reference_workload),
+        )
+        variant_capture = PreparedCapture(
+            replace(capture, parity=parity), Path(), *sides, prepared.bounds
+        )
+        assert grid_of(variant_capture) == grid, (candidate_workload, grid)
+    for is_together, other_side, orders in (
         (True, reference, ["abba", "baab"]),
         (False, reference, ["ab", "ba"]),
         (True, None, ["aa", "aa"]),
         (False, None, ["a", "a"]),
     ):
-        asked = replace(prepared, capture=replace(capture, together=together), reference=known)
-        assert [order_of(asked, number) for number in (1, 2)] == orders
+        variant_capture = replace(
+            prepared, capture=replace(capture, together=is_together), reference=other_side
+        )
+        assert [order_of(variant_capture, number) for number in (1, 2)] == orders
     line = arguments_of(prepared, candidate, Path("/runs/one"))
     assert line[:5] == (sys.executable, "-P", "-m", "tracekit", "capture")
     assert " ".join(line[5:]) == (
@@ -230,22 +243,22 @@ def test_parity_runs_until_it_holds_and_then_once_a_night(ready: Ready, pretend:
 def test_checks_run_in_the_plan_s_folder_and_are_quoted(ready: Ready, tmp_path: Path) -> None:
     with ready(reference=None) as prepared:
 
-        def checked(*checks: tuple[str, ...], seconds: float = 60) -> str:
-            asked = ending(prepared, time.monotonic() + seconds)
-            return check(replace(asked, capture=replace(prepared.capture, checks=checks)))
+        def run_checks(*checks: tuple[str, ...], seconds: float = 60) -> str:
+            limited_capture = ending(prepared, time.monotonic() + seconds)
+            return check(replace(limited_capture, capture=replace(prepared.capture, checks=checks)))
 
-        said = checked(("sh", "-c", "pwd; echo beside >&2"), ("true",))
-        assert said == "Sh succeeded; true succeeded."
+        message = run_checks(("sh", "-c", "pwd; echo beside >&2"), ("true",))
+        assert message == "Sh succeeded; true succeeded."
         assert prepared.log_of("check-1").read_text() == f"{tmp_path / 'plan'}\nbeside\n"
         with pytest.raises(ParityError, match=r"exit code 1\. Its last words: 2 fail") as failed:
-            checked(("true",), ("sh", "-c", "echo 2 failed; exit 1"))
+            run_checks(("true",), ("sh", "-c", "echo 2 failed; exit 1"))
         assert "check-2.log" in failed.value.hint
         with pytest.raises(
             ToolError, match=r"^no-such-program cannot be started: no folder of PATH"
         ):
-            checked(("no-such-program",))
+            run_checks(("no-such-program",))
         with pytest.raises(BudgetSpentError):
-            checked(("sh", "-c", "sleep 60 & wait"), seconds=0.5)
+            run_checks(("sh", "-c", "sleep 60 & wait"), seconds=0.5)
 
 
 @pytest.mark.processes
@@ -254,25 +267,32 @@ def test_sides_take_turns_to_be_traced_and_what_fails_or_lacks_its_target_does_n
 ) -> None:
     with ready(traced=2) as prepared:
         pairs = list(trace(prepared, session=2))
-        found = [(traced.traced, traced.order, traced.number) for traced in pairs]
-        assert found == [(True, "ab", 1), (True, "ba", 2)]
+        pair_facts = [(traced.traced, traced.order, traced.number) for traced in pairs]
+        assert pair_facts == [(True, "ab", 1), (True, "ba", 2)]
         assert pairs[0].contaminated == pairs[1].contaminated == ()
         assert pairs[0].candidate == pairs[0].reference == {"step_p50": (200.0,)}
         assert pairs[1].runs == ("short/candidate-2-2", "short/reference-2-2")
-        said = prepared.log_of("candidate-2-2").with_suffix(".out")
-        assert json.loads(said.read_text()) == HOLDS, "and the log has none of it"
+        output_file = prepared.log_of("candidate-2-2").with_suffix(".out")
+        assert json.loads(output_file.read_text()) == HOLDS, "and the log has none of it"
         alone = replace(prepared, reference=None)
         pretend(4, None)
-        lacking, _ = trace(alone, session=3)
+        other_capture, _ = trace(alone, session=3)
         env = {**prepared.reference.env, "SIDE": " of its own"}
-        other = replace(prepared, reference=replace(prepared.reference, env=env))
-        lacks_both, _ = trace(other, session=6)
-        assert [why[13:26] for why in lacks_both.contaminated] == ["the candidate", "the reference"]
+        relabelled_capture = replace(prepared, reference=replace(prepared.reference, env=env))
+        lacks_both, _ = trace(relabelled_capture, session=6)
+        assert [rejection[13:26] for rejection in lacks_both.contaminated] == [
+            "the candidate",
+            "the reference",
+        ]
         assert prepared.log_of("reference-6-1").read_text() == "some words of its own"
-        assert (lacking.order, lacking.candidate, lacking.reference) == ("a", {}, {})
-        assert lacking.runs == ("short/candidate-3-1",)
+        assert (other_capture.order, other_capture.candidate, other_capture.reference) == (
+            "a",
+            {},
+            {},
+        )
+        assert other_capture.runs == ("short/candidate-3-1",)
         lacks = "The trace of the candidate is not known to hold its work."
-        assert lacking.contaminated == (lacks,)
+        assert other_capture.contaminated == (lacks,)
         pretend(3)
         reason = r"of the candidate of short ended with exit code 3\. Its last words: some words"
         with pytest.raises(ToolError, match=reason) as caught:
@@ -296,46 +316,46 @@ class Told(Watch):
 
     def before(self, ours: Iterable[int] = (), calibration: float | None = None) -> State:
         self.ours.append(len({*ours}))
-        seen = super().before(ours, calibration)
-        return replace(seen, readings=seen.readings | {"load": len(self.ours)})
+        state = super().before(ours, calibration)
+        return replace(state, readings=state.readings | {"load": len(self.ours)})
 
 
 @pytest.mark.processes
 def test_a_pair_tells_each_turn_of_each_side(ready: Ready, tmp_path: Path) -> None:
     parameters = {"mark": str(tmp_path / "pids"), "trick": "print"}
     with ready(parameters=parameters, reference=SLOWER) as prepared, Told() as watch:
-        pairs = first, second = list(measure(prepared, watch=watch))
+        pairs = first_pair, second = list(measure(prepared, watch=watch))
         alone = replace(prepared, capture=replace(prepared.capture, together=False, turn=0.4))
         # Sides that do not fit together run one after the other.
-        (apart,) = measure(alone, session=2, first=3, pairs=1, watch=watch, calibrate=False)
+        (apart,) = measure(alone, session=2, first_number=3, pairs=1, watch=watch, calibrate=False)
     # This process, those of the pair, and the calibration's are no others that disturb.
     assert watch.ours == [4, 4, 2, 2]
-    orders = [(pair.sitting, pair.number, pair.order) for pair in (first, second, apart)]
+    orders = [(pair.sitting, pair.number, pair.order) for pair in (first_pair, second, apart)]
     assert orders == [(1, 1, "abba"), (1, 2, "baab"), (2, 3, "ab")]
-    for pair, turns in ((first, 2), (second, 2), (apart, 1)):
+    for pair, turns in ((first_pair, 2), (second, 2), (apart, 1)):
         candidate, reference = pair.candidate["step_p50"], pair.reference["step_p50"]
         assert len(candidate) == len(reference) == turns, pair
         assert 1e6 < max(candidate) < min(reference), pair
-    rate, tokens = first.candidate["step_rate"], first.candidate["tokens_per_second"]
+    rate, tokens = first_pair.candidate["step_rate"], first_pair.candidate["tokens_per_second"]
     assert tokens == pytest.approx([3 * steps for steps in rate])
-    assert first.candidate["depth"] == (0.25,)
+    assert first_pair.candidate["depth"] == (0.25,)
     assert (prepared.results["depth"].better, prepared.remarks) == ("neither", [])
     pids = (tmp_path / "pids").read_text().split()
     assert len(set(pids)) == len(pids) == 6, "each pair has processes of its own"
     looks = [state for pair in (*pairs, apart) for state in (pair.before, pair.after) if state]
     assert len(looks) == 6
-    assert all(before.at <= after.at for before, after in pairwise(looks))
+    assert all(earlier_state.at <= later_state.at for earlier_state, later_state in pairwise(looks))
     assert all(1e5 < look.readings["calibration"] < 1e10 for look in looks[:4])
     assert all("load" in look.readings for look in looks)
     assert looks[-2].readings["load"] == 4, "of both runs the worst counts"
     assert looks[-1].absences["calibration"] == "no fixed work was done."
-    begun, ended = (datetime.fromisoformat(look.at) for look in looks[-2:])
-    assert ended - begun >= timedelta(seconds=0.8), "one long run is of two turns"
+    start, end = (datetime.fromisoformat(look.at) for look in looks[-2:])
+    assert end - start >= timedelta(seconds=0.8), "one long run is of two turns"
 
 
 def test_one_without_a_reference_is_measured_by_itself(ready: Ready) -> None:
     with ready(reference=None, turn=0.03, parameters={"seconds": 0.002}) as prepared:
-        (alone,) = measure(prepared, session=2, first=3, pairs=1, calibrate=False)
+        (alone,) = measure(prepared, session=2, first_number=3, pairs=1, calibrate=False)
         assert (prepared.backend, prepared.remarks) == ("cpu", [])
         assert prepared.log_of("candidate").exists()
     assert (alone.sitting, alone.number, alone.order, alone.traced) == (2, 3, "aa", False)
@@ -384,7 +404,9 @@ def test_who_stops_asking_leaves_nothing_behind(
     pids = {int(line) for line in mark.read_text().split()}
     assert len(pids) == 6
     everything = [process.info for process in psutil.process_iter(["pid", "status"])]
-    assert {each["status"] for each in everything if each["pid"] in pids} <= {psutil.STATUS_ZOMBIE}
+    assert {
+        process_facts["status"] for process_facts in everything if process_facts["pid"] in pids
+    } <= {psutil.STATUS_ZOMBIE}
 
 
 # It may come between the opening of a file of /proc and the `with` that closes it.

@@ -50,8 +50,10 @@ def repository(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def worktree(repository: Path) -> MakeTree:
-    found = repository_of(repository)
-    return lambda revision="fast", *setup: Worktree(found, found.commit(revision), setup)
+    source_repository = repository_of(repository)
+    return lambda revision="fast", *setup: Worktree(
+        source_repository, source_repository.commit(revision), setup
+    )
 
 
 @pytest.mark.processes
@@ -61,23 +63,27 @@ def test_sides_say_what_runs(ready: Ready, tmp_path: Path, monkeypatch: pytest.M
     python.chmod(0o755)
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
     monkeypatch.setenv("HOME", str(tmp_path))
-    asked = Reference(python=Path("~/python"))
-    with ready(reference=asked, parameters={"slow": 2.0}) as prepared:
+    slow_reference = Reference(python=Path("~/python"))
+    with ready(reference=slow_reference, parameters={"slow": 2.0}) as prepared:
         prepared.describe()
-        side, said = prepared.candidate, prepared.described["candidate"]
+        side, description = prepared.candidate, prepared.described["candidate"]
         reference = prepared.described["reference"]
         assert prepared.reference.python == python
         assert "PYTHONPATH" not in prepared.reference.env, "those are modules of another Python"
     assert (side.python, side.cwd) == (Path(sys.executable), tmp_path / "plan")
-    assert (said.workload, said.words, said.commit) == ("naps", "naps, slow 2.0", "")
-    assert said.python == ".".join(str(part) for part in sys.version_info[:3])
-    assert said.tracekit
+    assert (description.workload, description.words, description.commit) == (
+        "naps",
+        "naps, slow 2.0",
+        "",
+    )
+    assert description.python == ".".join(str(part) for part in sys.version_info[:3])
+    assert description.tracekit
     assert reference.words.startswith(f"Python {reference.python} with")
 
 
 @pytest.mark.processes
 def test_a_reference_takes_the_candidate_s_parameters_that_its_work_has(tmp_path: Path) -> None:
-    for asked, parameters, difference in (
+    for python_reference, parameters, difference in (
         (Reference(parameters={"slow": 3.0}), {"seconds": 0.002, "slow": 3.0}, ("slow 3.0",)),
         (Reference(workload="sdpa", parameters={"batch": 4}), {"batch": 4}, ("sdpa", "batch 4")),
         # What another interpreter is to do, it may know better than this one.
@@ -85,20 +91,20 @@ def test_a_reference_takes_the_candidate_s_parameters_that_its_work_has(tmp_path
          {"seconds": 0.002, "slow": 2.0, "newer": 1}, ("newer 1",)),
         (Reference(parameters={"newer": 1}), {}, "has no parameter 'newer'"),
     ):  # fmt: skip
-        values = {"reference": asked, "parameters": {"seconds": 0.002, "slow": 2.0}}
+        values = {"reference": python_reference, "parameters": {"seconds": 0.002, "slow": 2.0}}
         if isinstance(difference, str):
             with pytest.raises(UsageError, match=difference), prepared_in(tmp_path, **values):
                 pytest.fail("it was prepared")
             continue
-        with prepared_in(tmp_path, **values) as found:
-            side = found.variants[1]
+        with prepared_in(tmp_path, **values) as ready_capture:
+            side = ready_capture.variants[1]
         assert (side.role, side.parameters, side.difference) == (
             "reference",
             parameters,
             difference,
         )
-        assert side.python == (asked.python or found.candidate.python)
-        places = (found.candidate.cwd, found.candidate.workloads)
+        assert side.python == (python_reference.python or ready_capture.candidate.python)
+        places = (ready_capture.candidate.cwd, ready_capture.candidate.workloads)
         assert (side.cwd, side.workloads) == places, parameters
 
 
@@ -114,7 +120,7 @@ def test_a_reference_is_described_by_what_differs() -> None:
         (side("/venv/python", "batch 4"), "0.30.0", "batch 4, Python 3.12.1 with MLX 0.30.0"),
         (side("/venv/python"), "", "Python 3.12.1 without MLX"),
     ):
-        described = variant.described(Hello(1, "0.1.0", "3.12.1", mlx))
+        described = variant.describe_workload(Hello(1, "0.1.0", "3.12.1", mlx))
         assert (described.words, described.mlx, described.commit) == (words, mlx, "abc")
 
 
@@ -122,8 +128,8 @@ def test_a_reference_is_described_by_what_differs() -> None:
 def test_a_revision_has_a_work_tree_and_an_interpreter(ready: Ready, repository: Path) -> None:
     script = f'#!/bin/sh\nexec {sys.executable} "$@"'
     setup = ("sh", "-c", f"echo '{script}' > python; chmod +x python")
-    asked = Reference(revision="fast", python=Path("python"), setup=setup, pythonpath=())
-    with ready(reference=asked, pairs=1) as prepared:
+    fast_reference = Reference(revision="fast", python=Path("python"), setup=setup, pythonpath=())
+    with ready(reference=fast_reference, pairs=1) as prepared:
         reference = prepared.reference
         (pair,) = measure(prepared)
     fast = git(repository, "rev-parse", "fast")
@@ -141,13 +147,15 @@ def test_a_revision_has_a_work_tree_and_an_interpreter(ready: Ready, repository:
 
 @pytest.mark.processes
 def test_each_side_has_its_own_modules_and_changes_are_told(ready: Ready, repository: Path) -> None:
-    for slow, same in (({}, git(repository, "rev-parse", "HEAD")), ({"slow": 3.0}, "")):
+    for slow, expected_commit in (({}, git(repository, "rev-parse", "HEAD")), ({"slow": 3.0}, "")):
         with ready(reference=Reference(revision="HEAD", parameters=slow)) as prepared:
-            assert prepared.same_commit == same
+            assert prepared.same_commit == expected_commit
     commit = git(repository, "rev-parse", "fast")
     (repository / "module_of_plan.py").write_text("SPEED = 'unknown'\n")
-    asked = Reference(revision=commit[:10], parameters={"slow": 3.0}, pythonpath=("src", "."))
-    with ready(reference=asked) as prepared:
+    pinned_reference = Reference(
+        revision=commit[:10], parameters={"slow": 3.0}, pythonpath=("src", ".")
+    )
+    with ready(reference=pinned_reference) as prepared:
         assert prepared.reference.difference == (f"revision {commit[:7]}", "slow 3.0")
         assert prepared.candidate.commit.endswith("-dirty")
         top = prepared.reference.cwd
@@ -186,7 +194,7 @@ def test_a_damaged_tree_is_made_again(
             ):
                 assert (folder / "module_of_plan.py").read_text() == "SPEED = 'fast'\n"
                 assert not folder.is_symlink()
-            assert tree.whole
+            assert tree.is_whole
     assert (repository / "module_of_plan.py").read_text() == "SPEED = 'slow'\n"
 
 
@@ -224,11 +232,11 @@ def test_a_work_tree_is_set_up_until_that_succeeds_and_no_more(
 def test_one_that_somebody_else_makes_is_waited_for(worktree: MakeTree, bounds: Bounds) -> None:
     tree = worktree("fast")
     tree.folder.parent.mkdir(parents=True)
-    told = "while somebody else made"
+    waiting_message = "while somebody else made"
     soon = replace(bounds, deadline=time.monotonic() + 0.3)
     with tree.folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(BudgetSpentError, match=told), checked_out(tree, soon):
+        with pytest.raises(BudgetSpentError, match=waiting_message), checked_out(tree, soon):
             pytest.fail("it was not waited for")
         threading.Timer(0.2, lambda: fcntl.flock(lock, fcntl.LOCK_UN)).start()
         with checked_out(tree, replace(bounds, deadline=time.monotonic() + 60)) as folder:
@@ -238,33 +246,36 @@ def test_one_that_somebody_else_makes_is_waited_for(worktree: MakeTree, bounds: 
 @pytest.mark.processes
 def test_the_last_used_trees_stay(repository: Path, bounds: Bounds, worktree: MakeTree) -> None:
     with ExitStack() as stack:
-        used = stack.enter_context(checked_out(worktree("fast"), bounds))
-        made = [worktree("fast", "true", str(number)) for number in range(KEPT + 1)]
-        for number, tree in enumerate(made):
+        used_folder = stack.enter_context(checked_out(worktree("fast"), bounds))
+        trees = [worktree("fast", "true", str(number)) for number in range(KEPT + 1)]
+        for number, tree in enumerate(trees):
             with checked_out(tree, bounds):
                 os.utime(tree.note, (number, number))
-        assert str(made[1].folder) not in git(repository, "worktree", "list")
+        assert str(trees[1].folder) not in git(repository, "worktree", "list")
         os.utime(worktree("fast").note, (0, 0))
-        for tree in (made[2], worktree("main"), worktree("main", "true")):
+        for tree in (trees[2], worktree("main"), worktree("main", "true")):
             with checked_out(tree, bounds):
                 pass
-        there = [tree.folder.is_dir() for tree in made]
+        there = [tree.folder.is_dir() for tree in trees]
         assert there == [False, False, True, False, True]
-        assert used.is_dir()
+        assert used_folder.is_dir()
 
 
 @pytest.mark.processes
 def test_names_of_a_commit_are_resolved_and_others_are_refused(repository: Path) -> None:
     git(repository, "tag", "--annotate", "--message", "one", "v1", "fast")
-    found = repository_of(repository / "workloads")
-    assert found.top == repository
-    first = git(repository, "rev-list", "--max-parents=0", "HEAD")
+    source_repository = repository_of(repository / "workloads")
+    assert source_repository.top == repository
+    root_commit = git(repository, "rev-list", "--max-parents=0", "HEAD")
     names = ("fast", "main~1", "HEAD^", "tags/fast", "v1")
-    assert {found.commit(name) for name in names} == {first}
-    assert [name for name in ("fast", "v1", "main", "fas") if found.has_tag(name)] == ["fast", "v1"]
+    assert {source_repository.commit(name) for name in names} == {root_commit}
+    assert [name for name in ("fast", "v1", "main", "fas") if source_repository.has_tag(name)] == [
+        "fast",
+        "v1",
+    ]
     for revision in ("v9", "--help", "HEAD:module_of_plan.py", "a b", ""):
         with pytest.raises(UsageError, match="has no revision"):
-            found.commit(revision)
+            source_repository.commit(revision)
 
 
 @pytest.mark.processes

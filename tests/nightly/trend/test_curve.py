@@ -49,7 +49,7 @@ def titles(root: ET.Element) -> list[str]:
 
 def nights(*expected: float | None, **facts: Any) -> list[Night]:
     return [
-        made.night(day, made.entry(judged=(made.judged(change, **facts),)))
+        made.night(day, made.entry(judged=(made.make_judgement(change, **facts),)))
         for day, change in enumerate(expected, 1)
     ]
 
@@ -65,16 +65,18 @@ def test_a_series_that_decides_has_its_change_and_the_gates_limit_above_its_valu
     ):
         with subtests.test(better=better, scale=scale):
             series = made.series(made.point(1, MS, reference=MS, change=0.0, low=-0.01, high=0.02))
-            held = nights(0.05, better=better, scale=scale)
-            picture, root = drawn(made.course(held, series), series)
-            above, below = picture.panels
-            assert above.title == "Change from the reference; dashed: the limit, 3.0 %"
-            assert below.title == f"{MEDIAN}; dashed: the reference"
-            assert above.y.low <= -0.01
+            series_nights = nights(0.05, better=better, scale=scale)
+            picture, root = drawn(made.course(series_nights, series), series)
+            upper_panel, lower_panel = picture.panels
+            assert upper_panel.title == "Change from the reference; dashed: the limit, 3.0 %"
+            assert lower_panel.title == f"{MEDIAN}; dashed: the reference"
+            assert upper_panel.y.minimum <= -0.01
             [limit] = of_class(root, "limit")
-            found = re.match(r"M[\d.]+ ([\d.]+)L", limit.get("d", ""))
-            assert found
-            assert float(found[1]) == pytest.approx(above.y.project(worse, 150, 0), abs=0.1)
+            path_match = re.match(r"M[\d.]+ ([\d.]+)L", limit.get("d", ""))
+            assert path_match
+            assert float(path_match[1]) == pytest.approx(
+                upper_panel.y.project(worse, 150, 0), abs=0.1
+            )
 
 
 BROKEN = made.entry(Outcome.FAILED, reason="It broke.")
@@ -108,10 +110,10 @@ PICTURES: dict[str, tuple[list[Night], list[Point], list[LevelStep]]] = {
 
 
 def test_pictures_are_as_in_the_golden_file(golden: Golden) -> None:
-    text, missed = "", [Missed("p", "m", made.at(4), "It slept.")]
-    for name, (held, points, steps) in PICTURES.items():
+    text, missed_nights = "", [Missed("p", "m", made.make_start_time(4), "It slept.")]
+    for name, (picture_nights, points, steps) in PICTURES.items():
         series = made.series(*points)
-        course = made.course(held, series, missed=missed)
+        course = made.course(picture_nights, series, missed=missed_nights)
         picture, root = drawn(course, series, *steps)
         ET.indent(root)
         text += f"{name}\n{picture.summary}\n{ET.tostring(root, encoding='unicode')}\n\n"
@@ -120,21 +122,21 @@ def test_pictures_are_as_in_the_golden_file(golden: Golden) -> None:
 
 def test_of_many_nights_the_latest_have_marks_and_those_that_stand_out() -> None:
     outcomes = {3: Outcome.REGRESSION, 5: Outcome.INCONCLUSIVE}
-    held, points = [], []
+    many_nights, points = [], []
     for place in range(RECENT + 30):
-        name, at = f"n{place}", f"2026-{place // 28 + 1:02}-{place % 28 + 1:02}T02:00"
-        held.append(made.night(1, made.entry(), id=name, started=at))
+        name, start = f"n{place}", f"2026-{place // 28 + 1:02}-{place % 28 + 1:02}T02:00"
+        many_nights.append(made.night(1, made.entry(), id=name, started=start))
         point = made.point(1, MS, outcome=outcomes.get(place, Outcome.OK))
-        points.append(replace(point, night=name, at=at))
+        points.append(replace(point, night=name, at=start))
     series = made.series(*points)
-    _, root = drawn(made.course(held, series), series)
+    _, root = drawn(made.course(many_nights, series), series)
     assert len([words for words in titles(root) if "UTC" in words]) == RECENT + 2
     [line] = of_class(root, "median")
     assert line.get("d", "").count("L") == RECENT + 29
 
 
 def test_any_values_have_an_axis_that_holds_them_and_noise_is_not_drawn_large() -> None:
-    for unit, values, least, most in (
+    for unit, values, lower_bound, upper_bound in (
         ("count", [0.0, 0.0], 0, 1),
         ("bytes", [3 * 2**30, 3.2 * 2**30], 2.8 * 2**30, 3.4 * 2**30),
         ("ratio", [0.1, 0.2], 0, 0.3),
@@ -150,45 +152,45 @@ def test_any_values_have_an_axis_that_holds_them_and_noise_is_not_drawn_large() 
         )
         assert picture.summary.endswith("Changed in night 2 (2 Nov 2026), +10.0 %."), values
         y = picture.panels[0].y
-        assert least <= y.low <= values[0]
-        assert values[1] <= y.high <= most
-        assert y.high - y.low >= 0.03 * values[0]
+        assert lower_bound <= y.minimum <= values[0]
+        assert values[1] <= y.maximum <= upper_bound
+        assert y.maximum - y.minimum >= 0.03 * values[0]
         words = [y.words(mark) for mark in y.marks]
         assert len(words) == len(set(words)) > 1, values
 
 
-def labels_of(width: float, *begun: str) -> str:
-    return ", ".join(f"{place} {words}" for place, words in NightAxis(begun).labels(width))
+def labels_of(width: float, *starts: str) -> str:
+    return ", ".join(f"{place} {words}" for place, words in NightAxis(starts).labels(width))
 
 
 def test_nights_are_numbered_with_their_dates_beside() -> None:
     days = [f"2026-12-{day}T02:30:00+00:00" for day in range(10, 32)]
     later = [f"2027-01-0{day}T02:30:00+00:00" for day in range(1, 5)]
-    for begun, width, expected in (
+    for starts, width, expected in (
         (days[:1], 800, "1 10 Dec 2026"),
         ([*days[-2:], *later[:1]], 800, "1 30 Dec 2026, 2 31 Dec, 3 1 Jan 2027"),
         ([*days, *later], 800, "5 14 Dec 2026, 10 19 Dec, 15 24 Dec, 20 29 Dec, 25 3 Jan 2027"),
         (days[:2], 9, "1 10 Dec 2026, 2 11 Dec"),
     ):
-        assert labels_of(width, *begun) == expected
+        assert labels_of(width, *starts) == expected
 
 
 def test_six_trial_nights_of_a_day_are_six_places_with_their_times() -> None:
-    begun = tuple(f"2026-11-28T{hour}:0{hour - 13}:00+00:00" for hour in range(13, 19))
-    assert labels_of(858, *begun) == ("1 28 Nov 2026, 2 14:01, 3 15:02, 4 16:03, 5 17:04, 6 18:05")
-    axis = NightAxis(begun)
-    assert [axis.place(at) for at in begun] == [1, 2, 3, 4, 5, 6]
+    starts = tuple(f"2026-11-28T{hour}:0{hour - 13}:00+00:00" for hour in range(13, 19))
+    assert labels_of(858, *starts) == ("1 28 Nov 2026, 2 14:01, 3 15:02, 4 16:03, 5 17:04, 6 18:05")
+    axis = NightAxis(starts)
+    assert [axis.place(start) for start in starts] == [1, 2, 3, 4, 5, 6]
     assert axis.place("2026-11-28T14:30:00+00:00") == 2.5, "a baseline accepted between nights"
 
 
 @given(st.integers(1, 4000), st.integers(200, 900))
 def test_labels_lie_on_the_axis_in_order_and_have_room(nights: int, width: int) -> None:
     start = datetime(2020, 1, 1, 2, 30, tzinfo=UTC)
-    begun = tuple((start + timedelta(days=night)).isoformat() for night in range(nights))
-    axis = NightAxis(begun)
+    starts = tuple((start + timedelta(days=night)).isoformat() for night in range(nights))
+    axis = NightAxis(starts)
     places = [place for place, _ in axis.labels(width)]
-    assert all(axis.axis.low <= place <= axis.axis.high for place in places)
-    assert all(before < after for before, after in pairwise(places))
+    assert all(axis.axis.minimum <= place <= axis.axis.maximum for place in places)
+    assert all(left_place < right_place for left_place, right_place in pairwise(places))
     assert 1 <= len(places) <= max(2, width / 66) + 1
 
 
@@ -199,9 +201,9 @@ def test_no_label_is_cut() -> None:
     _, root = drawn(made.course(nights(*[None] * 8), series), series, step)
     width = float(root.get("viewBox", "").split()[2])
     for group in [root, *root.iter("g")]:
-        left = float(group.get("transform", "(0 0)").partition("(")[2].partition(" ")[0])
+        offset = float(group.get("transform", "(0 0)").partition("(")[2].partition(" ")[0])
         for text in group.findall("text"):
-            place, room = left + float(text.get("x", "")), 6 * len(text.text or "")
+            place, room = offset + float(text.get("x", "")), 6 * len(text.text or "")
             kind = text.get("class", "")
             begin = place - (room if "end" in kind else room / 2 if "mid" in kind else 0)
             assert begin >= 0, (group, text.text)
@@ -219,14 +221,14 @@ def test_tags_do_not_cover_one_another_and_their_words_are_redacted(golden: Gold
     hostile = "</title><script>alert(1)</script>"
     tags = [CourseEvent(letter, "1970-01-06T00:00:00+00:00", False, hostile) for letter in "ABC"]
     tags.append(CourseEvent("AA", "1970-01-06T12:00:00+00:00", True, "accepted"))
-    whole = Picture("Title", "Summary.", 960, _DAYS, (panel,), tags, (marks,))
-    text = svg(whole, lambda words: words.replace("alert", "[gone]"))
+    whole_picture = Picture("Title", "Summary.", 960, _DAYS, (panel,), tags, (marks,))
+    text = svg(whole_picture, lambda words: words.replace("alert", "[gone]"))
     root = ET.fromstring(text)
     assert not [word for word in ("<script", "alert", "style=", " id=") if word in text]
     assert (root.findtext("title"), root.findtext("desc")) == ("Title", "Summary.")
     boxes = [(float(box.get("x", "")), float(box.get("width", ""))) for box in root.iter("rect")]
     assert len(boxes) == 4
-    assert all(x + width <= after for (x, width), (after, _) in pairwise(boxes))
+    assert all(x + width <= next_x for (x, width), (next_x, _) in pairwise(boxes))
     assert titles(of_class(root, "changed")[1]) == ["B: </title><script>[gone](1)</script>"]
     [group] = [
         group for group in root.iter("g") if group.find("text[@class='name end']") is not None
@@ -248,8 +250,8 @@ def test_words_of_change_points_do_not_cover_one_another() -> None:
         (2.0, 2.0, "2 Oct: +5 %", "good"),
         (9.0, 9.0, "9 Oct", "plain"),
     ]
-    words = [group.find("text") for group in pictures.dated(near)(PLANE)]
-    places = [(found.get("y"), found.get("class")) for found in words if found is not None]
+    words = [group.find("text") for group in pictures.draw_changes(near)(PLANE)]
+    places = [(label.get("y"), label.get("class")) for label in words if label is not None]
     assert places == [("11.0", None), ("24.0", None), ("37.0", "end")]
 
 
@@ -270,16 +272,16 @@ def test_a_drift_is_a_bracket_over_its_nights_and_a_line_that_slopes() -> None:
     [drift] = of_class(root, "drift")
     assert [text.text for text in drift.iter("text")] == ["+1.9 % a night"]
     [level] = of_class(root, "level")
-    flat, sloping, after = (
+    flat, sloping, level_after = (
         [float(place.split()[1]) for place in run.split("L")]
         for run in (level.get("d") or "")[1:].split("M")
     )
     assert flat[0] == flat[1]
     assert sloping[0] - sloping[1] > 50, "it rises by most of the panel"
-    assert after[0] == after[1]
+    assert level_after[0] == level_after[1]
 
 
 def test_every_ending_has_a_shape_of_its_own() -> None:
     shapes = pictures.nights([Mark(5, 2, state, "words") for state in (*CourseState, None)])(PLANE)
-    known = {(shape.tag, shape.get("d"), shape.get("r")) for shape in shapes}
-    assert len(known) == len(CourseState) + 1
+    shape_facts = {(shape.tag, shape.get("d"), shape.get("r")) for shape in shapes}
+    assert len(shape_facts) == len(CourseState) + 1

@@ -31,14 +31,14 @@ def quote_all(path: str) -> str:
 
 
 def page_of(
-    series: Sequence[Series], nights: Sequence[Night], accepted: Any = (), **others: Any
+    series: Sequence[Series], nights: Sequence[Night], accepted: Any = (), **options: Any
 ) -> str:
-    known: dict[str, Any] = {"links": quote_all, "redact": str, "now": made_nights.NOW}
-    return pages.render_trend(series, nights, accepted, **known | others)
+    defaults: dict[str, Any] = {"links": quote_all, "redact": str, "now": made_nights.NOW}
+    return pages.render_trend(series, nights, accepted, **defaults | options)
 
 
-def parsed(*known: Any) -> Any:
-    return html.document_fromstring(page_of(*known))
+def parse_page(*page_inputs: Any) -> Any:
+    return html.document_fromstring(page_of(*page_inputs))
 
 
 @pytest.fixture(scope="module")
@@ -48,25 +48,31 @@ def held() -> made_nights.Made:
 
 @pytest.fixture(scope="module")
 def forty(held: made_nights.Made) -> str:
-    return page_of(held.series, held.nights, held.accepted, missed=held.missed)
+    return page_of(held.series, held.nights, held.accepted, missed=held.missed_nights)
 
 
 def words(element: Any) -> str:
     return " ".join(element.text_content().split())
 
 
-def said(element: Any) -> Iterator[str]:
+def iter_words(element: Any) -> Iterator[str]:
     """Yield the words of a page, a line for each block, cells with bars between them."""
-    for each in element.iter("h1", "h2", "h3", "p", "li", "tr", "summary", "figcaption", "desc"):
-        text = " | ".join(words(cell) for cell in each) if each.tag == "tr" else words(each)
-        yield f"{each.tag}: {text}\n"
+    for element_block in element.iter(
+        "h1", "h2", "h3", "p", "li", "tr", "summary", "figcaption", "desc"
+    ):
+        text = (
+            " | ".join(words(cell) for cell in element_block)
+            if element_block.tag == "tr"
+            else words(element_block)
+        )
+        yield f"{element_block.tag}: {text}\n"
 
 
 def test_all_words_of_the_page_are_those_of_the_golden_file_in_whatever_order_nights_come(
     held: made_nights.Made, forty: str, golden: Callable[[str, str], None]
 ) -> None:
-    golden("page.txt", "".join(said(html.document_fromstring(forty).find("body"))))
-    again = page_of(held.series, held.nights[::-1], held.accepted, missed=held.missed[::-1])
+    golden("page.txt", "".join(iter_words(html.document_fromstring(forty).find("body"))))
+    again = page_of(held.series, held.nights[::-1], held.accepted, missed=held.missed_nights[::-1])
     assert again == forty
 
 
@@ -74,7 +80,7 @@ def test_the_latest_changes_are_listed_and_earlier_ones_counted(
     held: made_nights.Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pages, "MOST_CHANGES", 2)
-    page = "".join(said(parsed(held.series, held.nights).find("body")))
+    page = "".join(iter_words(parse_page(held.series, held.nights).find("body")))
     rows = page.partition("tr: Since night")[2].partition("earlier ones")[0].splitlines()
     assert rows[1].startswith("tr: 1 to 38 12 Oct 2026 to 20 Nov 2026 | "), "the drift goes on"
     assert rows[2].startswith("tr: 32 14 Nov 2026 | ")
@@ -84,8 +90,10 @@ def test_what_decides_comes_first_of_what_changed_in_one_night() -> None:
     points = [made.point(day, 1e6 * (1 + (day > 4))) for day in range(1, 9)]
     nights = [made.night(day, made.entry(), made.entry(capture="b")) for day in range(1, 9)]
     followed = made.series(*points, metric="step_p99", gated=False)
-    page = parsed([made.series(*points), followed, made.series(*points, capture="b")], nights)
-    rows = [row.split(" | ")[1:3] for row in said(page) if row.startswith("tr: 5 5 Nov 2026 | ")]
+    page = parse_page([made.series(*points), followed, made.series(*points, capture="b")], nights)
+    rows = [
+        row.split(" | ")[1:3] for row in iter_words(page) if row.startswith("tr: 5 5 Nov 2026 | ")
+    ]
     assert [row[0] for row in rows] == ["paged", "b"]
     assert all(row[1].startswith("Step p50 decides") for row in rows)
     assert "with it Step p99 +100.0 %, worse" in rows[0][1]
@@ -117,26 +125,26 @@ def test_points_and_rows_lead_to_reports_and_nothing_runs_or_is_loaded(forty: st
 
 def test_several_plans_are_counted_and_one_whose_last_night_failed_has_decided_nothing() -> None:
     nights = [
-        made.night(1, made.entry(judged=(made.judged(change=0.1),))),
+        made.night(1, made.entry(judged=(made.make_judgement(change=0.1),))),
         made.night(3, outcome=FAILED),
         made.night(2, made.entry(), plan="q", id="x"),
     ]
-    page = parsed([], nights)
+    page = parse_page([], nights)
     assert words(page.xpath("//h1")[0]) == "Nights of 2 plans on m"
     assert words(page.xpath("//table[contains(@class, 'stands')]//tr[1]/td[2]")[0]) == "nothing"
-    empty = parsed([], [])
+    empty = parse_page([], [])
     assert words(empty.xpath("//h1")[0]) == "Nights of an empty history"
     assert "There is no night in the history yet. tracekit nightly makes one." in words(empty)
 
 
 def test_nights_that_were_all_inconclusive_say_why_and_draw_no_line() -> None:
-    why: dict[str, Any] = {"outcome": OPEN, "reason": "The battery was at 20 %."}
-    nights = [made.night(day, made.entry(**why)) for day in range(1, 9)]
-    points = [made.point(day, None, **why) for day in range(1, 9)]
-    absent = made.series(made.point(1, None), metric="gpu_time_per_token", gated=False)
-    page = parsed([made.series(*points), absent], nights)
+    night_facts: dict[str, Any] = {"outcome": OPEN, "reason": "The battery was at 20 %."}
+    nights = [made.night(day, made.entry(**night_facts)) for day in range(1, 9)]
+    points = [made.point(day, None, **night_facts) for day in range(1, 9)]
+    absent_series = made.series(made.point(1, None), metric="gpu_time_per_token", gated=False)
+    page = parse_page([made.series(*points), absent_series], nights)
     assert "Inconclusive" in words(page.xpath("//p[contains(@class, 'verdict')]")[0])
-    assert why["reason"] in words(page.get_element_by_id("standing"))
+    assert night_facts["reason"] in words(page.get_element_by_id("standing"))
     assert "1 series with fewer than 6 nights with a value" in words(page)
     assert not page.xpath("//*[@class='median']")
     assert len(page.xpath("//*[name()='svg']//*[contains(@class, 'unclear')]")) == 8
@@ -146,33 +154,38 @@ def test_nights_that_were_all_inconclusive_say_why_and_draw_no_line() -> None:
 
 def test_earlier_work_and_many_followed_series_are_folded_away() -> None:
     nights = [made.night(1, made.entry(work="old")), made.night(2, made.entry())]
-    series = [made.series(made.point(2, 1.0), metric=f"m{at}", gated=False) for at in range(13)]
-    few, many = parsed(series[:12], nights), parsed(series, nights)
-    heads = [words(head) for head in few.xpath("//main/section/h2")]
+    series = [
+        made.series(made.point(2, 1.0), metric=f"m{number}", gated=False) for number in range(13)
+    ]
+    few_series, many = parse_page(series[:12], nights), parse_page(series, nights)
+    heads = [words(head) for head in few_series.xpath("//main/section/h2")]
     assert heads == ["How things stand", "paged", "paged earlier work"]
-    assert len(few.xpath("//section[3]/details/summary")) == 1
-    assert [len(page.xpath("//details[@open]")) for page in (few, many)] == [1, 0]
+    assert len(few_series.xpath("//section[3]/details/summary")) == 1
+    assert [len(page.xpath("//details[@open]")) for page in (few_series, many)] == [1, 0]
     assert len(many.xpath("//details//figure")) == 13
 
 
 def test_hostile_words_stay_words() -> None:
     side = Described(HOSTILE, words=HOSTILE, commit=HOSTILE)
     finding = TracedFinding(HOSTILE, HOSTILE, HOSTILE, 1, 1, saving_per_token=1.0)
-    first = made.entry(
-        WORSE, HOSTILE, reason=HOSTILE, findings=(finding,), pairs=(made.traced(HOSTILE),),
-        parity=HOSTILE, judged=(made.judged(reason=HOSTILE, change=0.1),),
+    first_entry = made.entry(
+        WORSE, HOSTILE, reason=HOSTILE, findings=(finding,),
+        pairs=(made.make_traced_pair(HOSTILE),),
+        parity=HOSTILE, judged=(made.make_judgement(reason=HOSTILE, change=0.1),),
         candidate=side, reference=side,
     )  # fmt: skip
-    named = dict.fromkeys(("plan", "machine", "reason", "folder", "commit"), HOSTILE)
+    hostile_facts = dict.fromkeys(("plan", "machine", "reason", "folder", "commit"), HOSTILE)
     nights = [
-        made.night(day, entry, environment={HOSTILE: f"{HOSTILE}{day}"}, partial=True, **named)
-        for day, entry in ((1, first), (2, replace(first, findings=())))
+        made.night(
+            day, entry, environment={HOSTILE: f"{HOSTILE}{day}"}, partial=True, **hostile_facts
+        )
+        for day, entry in ((1, first_entry), (2, replace(first_entry, findings=())))
     ]
     points = made.point(1, 1.0, reason=HOSTILE, outcome=WORSE), made.point(2, 1.0)
-    known = dict.fromkeys(("capture", "machine", "plan", "metric", "unit"), HOSTILE)
-    accepted = [Accepted("n01", HOSTILE, "w1", made.at(1), HOSTILE)]
-    missed = [Missed(HOSTILE, HOSTILE, made.at(3), HOSTILE)]
-    page = page_of([made.series(*points, **known)], nights, accepted, missed=missed)
+    hostile_names = dict.fromkeys(("capture", "machine", "plan", "metric", "unit"), HOSTILE)
+    accepted = [Accepted("n01", HOSTILE, "w1", made.make_start_time(1), HOSTILE)]
+    missed_nights = [Missed(HOSTILE, HOSTILE, made.make_start_time(3), HOSTILE)]
+    page = page_of([made.series(*points, **hostile_names)], nights, accepted, missed=missed_nights)
     assert not [text for text in ("<script", "\u202e") if text in page]
     assert "alert(1)" in page
     page.encode()
@@ -180,7 +193,7 @@ def test_hostile_words_stay_words() -> None:
 
 def test_what_names_a_person_is_left_out_of_words_and_links() -> None:
     home = "/Users/ada"
-    entry = made.entry(FAILED, reason=f"{home}/x is gone.", pairs=(made.traced("run"),))
+    entry = made.entry(FAILED, reason=f"{home}/x is gone.", pairs=(made.make_traced_pair("run"),))
     night = made.night(1, entry, folder=f"{home}/nights", environment={"where": home})
     page = page_of([made.series(made.point(1, 1.0))], [night], redact=Redaction(), links=str)
     assert not [text for text in ("ada", "report.html") if text in page]
@@ -188,35 +201,37 @@ def test_what_names_a_person_is_left_out_of_words_and_links() -> None:
 
 
 def test_the_page_begins_with_the_worst_in_few_words() -> None:
-    last = "4 Nov 2026 (yesterday)"
-    slower = made.judged(change=0.061, outcome=WORSE)
+    last_night = "4 Nov 2026 (yesterday)"
+    slower = made.make_judgement(change=0.061, outcome=WORSE)
     for outcomes, *headline in (
-        ([FAILED, WORSE, OK], "error", "▲ Regression", f"c1: step_p50 +6.1 %, {last}"),
-        ([FAILED, OPEN], "warning", "✕ Failed", f"c0, {last}"),
-        ([OPEN, None, OK, OPEN], "unclear", "? Inconclusive", f"c0, c3, {last}"),
-        ([OPEN, OPEN, OPEN], "unclear", "? Inconclusive", f"3 captures, {last}"),
-        ([None, OK], "plain", "… Unfinished", f"c0, {last}"),
-        ([OK, UNJUDGED], "good", "✓ OK", f"1 capture, nothing worse, {last}"),
+        ([FAILED, WORSE, OK], "error", "▲ Regression", f"c1: step_p50 +6.1 %, {last_night}"),
+        ([FAILED, OPEN], "warning", "✕ Failed", f"c0, {last_night}"),
+        ([OPEN, None, OK, OPEN], "unclear", "? Inconclusive", f"c0, c3, {last_night}"),
+        ([OPEN, OPEN, OPEN], "unclear", "? Inconclusive", f"3 captures, {last_night}"),
+        ([None, OK], "plain", "… Unfinished", f"c0, {last_night}"),
+        ([OK, UNJUDGED], "good", "✓ OK", f"1 capture, nothing worse, {last_night}"),
         ([], "unclear", "? Nothing yet", "No capture has been measured in any night."),
     ):
         entries = [
-            made.entry(each, f"c{at}", judged=(slower,) if each is WORSE else ())
-            for at, each in enumerate(outcomes)
+            made.entry(outcome, f"c{number}", judged=(slower,) if outcome is WORSE else ())
+            for number, outcome in enumerate(outcomes)
         ]
         courses = courses_of([], [made.night(4, *entries)], [], [])
-        found = pages.headline_of(courses, NOW)
-        assert [found.tone, found.sign, found.words] == headline, outcomes
-        words = [word for word in f"{found.sign} {found.words}".split() if word.isascii()]
+        page_headline = pages.headline_of(courses, NOW)
+        assert [page_headline.tone, page_headline.sign, page_headline.words] == headline, outcomes
+        words = [
+            word for word in f"{page_headline.sign} {page_headline.words}".split() if word.isascii()
+        ]
         assert len(words) <= 12, (outcomes, headline)
 
 
 def test_the_command_that_finds_a_commit_stands_in_a_line_of_its_own() -> None:
     search = "git bisect start b a && git bisect run tracekit ab paged@a -- --bisect"
-    why = "It came tonight, in a..b."
-    page = parsed([], [made.night(4, made.entry(WORSE, reason=why, search=search))])
+    reason = "It came tonight, in a..b."
+    page = parse_page([], [made.night(4, made.entry(WORSE, reason=reason, search=search))])
     standing = page.get_element_by_id("standing")
-    assert [words(each) for each in standing.xpath(".//pre[@class='command']/code")] == [search]
-    assert words(standing).count(why) == 1
+    assert [words(code) for code in standing.xpath(".//pre[@class='command']/code")] == [search]
+    assert words(standing).count(reason) == 1
     assert "git bisect" not in words(standing.xpath(".//p[contains(@class, 'verdict')]")[0])
 
 
@@ -230,7 +245,7 @@ def test_a_capture_and_its_anchor_are_one_row_one_name_and_one_change() -> None:
         made.series(*points, metric="step_p99", gated=False),
         made.series(*points, capture="paged-anchor"),
     ]
-    page = parsed(series, nights)
+    page = parse_page(series, nights)
     heads = [words(row) for row in page.xpath("//table[contains(@class, 'stands')]/tbody/tr/th")]
     assert heads == ["paged"]
     [change] = page.xpath("//div[@aria-label='Steps and drifts']//tbody/tr")
@@ -246,19 +261,22 @@ def test_a_capture_and_its_anchor_are_one_row_one_name_and_one_change() -> None:
 
 def test_a_change_point_says_how_surely_it_is_dated_and_what_else_changed() -> None:
     days = range(1, 6)
-    nights = [made.night(at, made.entry(), environment={"mlx": str(1 + at // 3)}) for at in days]
+    nights = [
+        made.night(night_day, made.entry(), environment={"mlx": str(1 + night_day // 3)})
+        for night_day in days
+    ]
     series = made.series(*(made.point(day, 1e6) for day in days))
     steps = (
         LevelStep(1, 1e6, 2e6, 1.0, earliest=1, latest=1),
-        LevelStep(2, 0.0, -0.05, -0.05, earliest=1, latest=3, of="change"),
+        LevelStep(2, 0.0, -0.05, -0.05, earliest=1, latest=3, basis="change"),
     )
     course = made.course(nights, series)
     assert [
-        (turn.at, turn.change, turn.tone, turn.levels, turn.doubt, turn.with_it)
+        (turn.time, turn.change, turn.tone, turn.levels, turn.doubt, turn.with_it)
         for turn in pages.turns_of(course, series, Changes(steps))
     ] == [
-        (made.at(2), "+100.0 %, worse", "error", "1 ms → 2 ms", "", ""),
-        (made.at(3), "-5.0 %, better", "good", "0.0 % → -5.0 % from the reference",
+        (made.make_start_time(2), "+100.0 %, worse", "error", "1 ms → 2 ms", "", ""),
+        (made.make_start_time(3), "-5.0 %, better", "good", "0.0 % → -5.0 % from the reference",
          "2 to 4", "MLX 1 → 2"),
     ]  # fmt: skip
     neither = pages.turns_of(course, replace(series, better="neither"), Changes(steps[:1]))
@@ -267,11 +285,14 @@ def test_a_change_point_says_how_surely_it_is_dated_and_what_else_changed() -> N
 
 def test_a_drift_has_a_range_and_a_rate_and_no_night_of_its_own() -> None:
     days = range(1, 11)
-    nights = [made.night(at, made.entry(), environment={"mlx": str(at)}) for at in days]
+    nights = [
+        made.night(night_day, made.entry(), environment={"mlx": str(night_day)})
+        for night_day in days
+    ]
     series = made.series(*(made.point(day, 1e6) for day in days))
-    ramp = Ramp(2, 8, 0.0, 0.14, 0.14, 0.023, of="change")
+    ramp = Ramp(2, 8, 0.0, 0.14, 0.14, 0.023, basis="change")
     [turn] = pages.turns_of(made.course(nights, series), series, Changes(ramps=(ramp,)))
-    assert (turn.at, turn.until) == (made.at(3), made.at(9))
+    assert (turn.time, turn.until) == (made.make_start_time(3), made.make_start_time(9))
     assert (turn.change, turn.tone) == ("+2.3 % a night, worse", "error")
     assert turn.levels == "0.0 % → +14.0 % from the reference"
     assert (turn.doubt, turn.with_it) == ("", ""), "MLX changed each night"
@@ -286,8 +307,11 @@ def test_nothing_that_did_not_count_is_left_out() -> None:
         made.night(5, made.entry(None)),
         made.night(6, made.entry()),
     ]
-    lost = pages.lost_of(nights, [Missed("p", "m", made.at(7), "")])
-    assert [f"{each.at[8:10]} {each.what}, {each.state}: {each.reason}" for each in lost] == [
+    lost_nights = pages.lost_of(nights, [Missed("p", "m", made.make_start_time(7), "")])
+    assert [
+        f"{lost_night.at[8:10]} {lost_night.what}, {lost_night.state}: {lost_night.reason}"
+        for lost_night in lost_nights
+    ] == [
         "07 p, missed: it did not run",
         "05 p: paged, unfinished: ",
         "04 p, not run: it ended before all of its captures were measured",
@@ -295,8 +319,10 @@ def test_nothing_that_did_not_count_is_left_out() -> None:
         "02 p: paged, inconclusive: Hot.",
         "01 p: paged, failed: It broke.",
     ]
-    ended = [made.night(day, outcome=outcome) for day, outcome in enumerate([*Outcome, None], 1)]
-    tally = pages.tally_of(ended, [Missed("p", "m", made.at(9), "")])
+    ended_nights = [
+        made.night(day, outcome=outcome) for day, outcome in enumerate([*Outcome, None], 1)
+    ]
+    tally = pages.tally_of(ended_nights, [Missed("p", "m", made.make_start_time(9), "")])
     assert ", ".join(words for words, _ in tally) == (
         "6 nights, ✓ 1 ok, ▲ 1 regression, ? 1 inconclusive, ◇ 1 unjudged, ✕ 1 failed, "
         "… 1 unfinished, ▯ 1 missed"
@@ -304,7 +330,7 @@ def test_nothing_that_did_not_count_is_left_out() -> None:
 
 
 def test_a_history_that_has_stopped_says_so() -> None:
-    for last, due, now, stale in (
+    for last_day, due_days, current_time, stale in (
         (5, (), NOW, ""),
         (4, (1,), NOW, ""),
         (4, (5,), NOW, "No night has run since 4 Nov 2026, yesterday; 1 was missed."),
@@ -313,26 +339,33 @@ def test_a_history_that_has_stopped_says_so() -> None:
         (4, (), "2026-11-05T14:29:59+00:00", ""),
         (4, (), "2026-11-05T14:30:00+00:00", "No night has run since 4 Nov 2026, yesterday."),
     ):
-        nights = [made.night(day, made.entry()) for day in range(1, last + 1)]
-        missed = [Missed("p", "m", made.at(day), "") for day in due]
-        words = [pages.stale_of(held, missed, now) for held in (nights, [])]
-        assert words == [stale, ""], (last, due, now)
+        nights = [made.night(day, made.entry()) for day in range(1, last_day + 1)]
+        missed_nights = [Missed("p", "m", made.make_start_time(day), "") for day in due_days]
+        words = [
+            pages.stale_of(shown_nights, missed_nights, current_time)
+            for shown_nights in (nights, [])
+        ]
+        assert words == [stale, ""], (last_day, due_days, current_time)
 
 
-def found(rule: str = "bubbles", traces: int = 1, of: int = 1, **facts: Any) -> TracedFinding:
-    return TracedFinding(rule, f"{rule} was seen.", "warning", traces, of, **facts)
+def make_finding(
+    rule: str = "bubbles", traces: int = 1, traced_runs: int = 1, **facts: Any
+) -> TracedFinding:
+    return TracedFinding(rule, f"{rule} was seen.", "warning", traces, traced_runs, **facts)
 
 
-def traced(*findings: TracedFinding) -> Entry:
-    return made.entry(findings=findings, pairs=(made.traced("candidate-1"),))
+def make_traced_entry(*findings: TracedFinding) -> Entry:
+    return made.entry(findings=findings, pairs=(made.make_traced_pair("candidate-1"),))
 
 
 def test_a_rule_has_a_row_that_says_when_it_was_seen() -> None:
     nights = [
-        made.night(1, traced(found("alone"))),
-        made.night(2, traced(found(), found("only-theirs", 0, 1, in_reference=1))),
+        made.night(1, make_traced_entry(make_finding("alone"))),
+        made.night(
+            2, make_traced_entry(make_finding(), make_finding("only-theirs", 0, 1, in_reference=1))
+        ),
         made.night(3, made.entry()),
-        made.night(4, traced(found("bubbles", 1, 2, in_reference=2))),
+        made.night(4, make_traced_entry(make_finding("bubbles", 1, 2, in_reference=2))),
     ]
     bubbles, alone = pages.finding_rows(made.course(nights))
     assert bubbles == pages.FindingRow(
@@ -345,8 +378,8 @@ def test_a_rule_has_a_row_that_says_when_it_was_seen() -> None:
             (0.5, "night 4 (4 Nov 2026): found in 1 of 2 traces"),
         ),
     )  # fmt: skip
-    seen = "first seen in night 1 (1 Nov 2026), last in night 1 (1 Nov 2026)"
-    assert (alone.rule, alone.became) == ("alone", seen)
+    sentence = "first seen in night 1 (1 Nov 2026), last in night 1 (1 Nov 2026)"
+    assert (alone.rule, alone.became) == ("alone", sentence)
 
 
 MEANWHILE, UNKNOWN = "the reference meanwhile: ", "one of both nights has no tokens_per_second"
@@ -365,18 +398,26 @@ def test_a_claim_stands_beside_what_was_measured() -> None:
             made.point(day, rate, reference=reference)
             for day, rate, reference in zip((1, 3), rates, references, strict=True)
         )
-        claiming = traced(found(saving_per_token=600 * US), found("silent", saving=3e6))
-        nights = [made.night(1, claiming), made.night(2, made.entry()), made.night(3, traced())]
+        claiming = make_traced_entry(
+            make_finding(saving_per_token=600 * US), make_finding("silent", saving=3e6)
+        )
+        nights = [
+            made.night(1, claiming),
+            made.night(2, made.entry()),
+            made.night(3, make_traced_entry()),
+        ]
         for metric in ("tokens_per_second", "step_p50"):
             series = made.series(old, made.point(2, 1.0), new, metric=metric, unit="tokens/s")
-            known = (measured, reason) if metric == "tokens_per_second" else ("", UNKNOWN)
-            claim = pages.Claim("bubbles", made.at(3), "600 µs per token", *known)
+            measured_words = (measured, reason) if metric == "tokens_per_second" else ("", UNKNOWN)
+            claim = pages.Claim(
+                "bubbles", made.make_start_time(3), "600 µs per token", *measured_words
+            )
             claims = pages.claims_of(made.course(nights, series))
             assert claims == [claim], (rates, references, metric)
 
 
 def test_the_latest_claim_comes_first_and_what_stays_is_none() -> None:
-    claiming = traced(found(saving_per_token=US))
-    nights = [made.night(day, claiming if day % 2 else traced()) for day in range(1, 8)]
+    claiming = make_traced_entry(make_finding(saving_per_token=US))
+    nights = [made.night(day, claiming if day % 2 else make_traced_entry()) for day in range(1, 8)]
     claims = pages.claims_of(made.course(nights))
-    assert [claim.at for claim in claims] == [made.at(day) for day in (6, 4, 2)]
+    assert [claim.at for claim in claims] == [made.make_start_time(day) for day in (6, 4, 2)]

@@ -13,7 +13,7 @@ from tracekit.ops.attention.dense import (
     causal_mask,
     dense_problem,
     draw_dense,
-    gathered,
+    gather_pages,
     largest_dense_error,
     naive_attention,
     padding_mask,
@@ -27,17 +27,17 @@ def drawn(*shape: int) -> mx.array:
     return mx.array(np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32))
 
 
-def assert_near(out: mx.array, expected: mx.array | np.ndarray) -> None:
-    np.testing.assert_allclose(np.array(out), np.array(expected), rtol=1e-5, atol=1e-6)
+def assert_near(result: mx.array, expected: mx.array | np.ndarray) -> None:
+    np.testing.assert_allclose(np.array(result), np.array(expected), rtol=1e-5, atol=1e-6)
 
 
 def test_naive_attention_is_the_formula_for_each_head() -> None:
     q, keys, values = drawn(1, 4, 3, 8), drawn(1, 2, 5, 8), drawn(1, 2, 5, 8)
-    out = naive_attention(q, keys, values, scale=0.5)
+    result = naive_attention(q, keys, values, scale=0.5)
     for head in range(4):
         weights = np.exp(np.array(q[0, head]) @ np.array(keys[0, head // 2]).T / 2)
         weights /= weights.sum(axis=-1, keepdims=True)
-        assert_near(out[0, head], weights @ np.array(values[0, head // 2]))
+        assert_near(result[0, head], weights @ np.array(values[0, head // 2]))
 
 
 @pytest.mark.parametrize("layout", ["BHSD", "BSHD"])
@@ -45,23 +45,23 @@ def test_sdpa_agrees_with_naive_attention_in_both_layouts(layout: Layout) -> Non
     q, keys, values = drawn(2, 4, 3, 16), drawn(2, 2, 7, 16), drawn(2, 2, 7, 16)
     mask = padding_mask(mx.array([4, 7]), 7)
     expected = naive_attention(q, keys, values, scale=0.25, mask=mask)
-    given = (q, keys, values)
+    inputs = (q, keys, values)
     if layout == "BSHD":
-        given = tuple(array.swapaxes(1, 2) for array in given)
-    out = sdpa(*given, scale=0.25, mask=mask, layout=layout)
-    assert_near(out.swapaxes(1, 2) if layout == "BSHD" else out, expected)
+        inputs = tuple(array.swapaxes(1, 2) for array in inputs)
+    result = sdpa(*inputs, scale=0.25, mask=mask, layout=layout)
+    assert_near(result.swapaxes(1, 2) if layout == "BSHD" else result, expected)
 
 
 def test_a_causal_mask_lets_the_last_query_see_everything() -> None:
     assert causal_mask(2, 4).tolist() == [[True, True, True, False], [True, True, True, True]]
     q, keys = drawn(1, 2, 4, 16), drawn(1, 2, 4, 16)
-    own = naive_attention(q, keys, keys, scale=0.25, mask=causal_mask(4, 4))
-    assert_near(own, sdpa(q, keys, keys, scale=0.25, mask="causal"))
+    causal_result = naive_attention(q, keys, keys, scale=0.25, mask=causal_mask(4, 4))
+    assert_near(causal_result, sdpa(q, keys, keys, scale=0.25, mask="causal"))
 
 
 def test_gathered_pages_are_the_sequence_in_order() -> None:
     problem = small_problem([3, 8], q_heads=4, kv_heads=2, head_dim=64, max_blocks=3)
-    keys, values = gathered(problem, longest=5)
+    keys, values = gather_pages(problem, longest=5)
     assert keys.shape == values.shape == (2, 2, 8, 64)  # whole pages
     page = problem.block_tables[1, 1].item()
     assert mx.array_equal(keys[1, :, 5], problem.k_pages[page, 1])
@@ -78,7 +78,7 @@ def dense(lens: list[int], queries: int = 1, dtype: mx.Dtype = mx.float32) -> De
     return dense_problem(pages, lens, queries=queries)
 
 
-def attended(problem: DenseProblem) -> mx.array:
+def attend(problem: DenseProblem) -> mx.array:
     return sdpa(problem.q, problem.keys, problem.values, scale=problem.scale, mask=problem.mask())
 
 
@@ -87,7 +87,7 @@ def attended(problem: DenseProblem) -> mx.array:
 def test_mlx_agrees_with_the_reference(lens: list[int], queries: int) -> None:
     problem = dense(lens, queries)
     assert problem.longest == max(lens)
-    assert largest_dense_error(problem, attended(problem), sequences=range(len(lens))) < 2e-6
+    assert largest_dense_error(problem, attend(problem), sequences=range(len(lens))) < 2e-6
 
 
 def test_masks_are_only_made_where_they_are_needed() -> None:
@@ -103,7 +103,7 @@ def test_masks_are_only_made_where_they_are_needed() -> None:
 def test_of_many_queries_the_first_and_the_last_are_looked_at() -> None:
     problem = draw_dense(DenseShape((300,), 300, 2, 1, 8, 4, queries=300), dtype=mx.float32)
     for place in (0, 299):
-        wrong = attended(problem)
+        wrong = attend(problem)
         wrong[0, 1, place] += 0.5
         assert largest_dense_error(problem, wrong) > 0.1, place
 

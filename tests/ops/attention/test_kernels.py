@@ -10,7 +10,16 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from decode_calls import BOUNDS, KV_HEADS, Case, compiled, drawn, relative_error, run, traced
+from decode_calls import (
+    BOUNDS,
+    KV_HEADS,
+    Case,
+    compile_programs,
+    drawn,
+    relative_error,
+    run,
+    traced,
+)
 from small_kernels import EMULATED
 from tracekit.lab.msl.emulation import emulation
 from tracekit.lab.msl.program import ThreadOrder
@@ -26,27 +35,29 @@ Specialization = tuple[mx.Dtype, int, int, int]
 ALL: list[Specialization] = list(itertools.product(DTYPES, HEAD_DIMS, BLOCK_SIZES, HD_TILES))
 
 
-def _pairs(made: Specialization) -> set[Any]:
-    return set(itertools.combinations(enumerate(made), 2))
+def _pairs(specialization: Specialization) -> set[Any]:
+    return set(itertools.combinations(enumerate(specialization), 2))
 
 
 def _pairwise() -> list[Specialization]:
     """Choose specializations, each with most pairs that none before it has."""
     chosen: list[Specialization] = []
-    left = set[Any]().union(*map(_pairs, ALL))
-    while left:
-        chosen.append(max(ALL, key=lambda made: len(_pairs(made) & left)))
-        left -= _pairs(chosen[-1])
+    uncovered_pairs = set[Any]().union(*map(_pairs, ALL))
+    while uncovered_pairs:
+        chosen.append(max(ALL, key=lambda candidate: len(_pairs(candidate) & uncovered_pairs)))
+        uncovered_pairs -= _pairs(chosen[-1])
     return chosen
 
 
-def _tiered(every: list[Any], chosen: list[Any]) -> list[Any]:
+def _mark_tiers(all_cases: list[Any], chosen: list[Any]) -> list[Any]:
     """Leave to a campaign what is not chosen."""
-    left = pytest.mark.campaign
-    return [case if case in chosen else pytest.param(case, marks=left) for case in every]
+    campaign_mark = pytest.mark.campaign
+    return [
+        case if case in chosen else pytest.param(case, marks=campaign_mark) for case in all_cases
+    ]
 
 
-def _ragged(dtype: mx.Dtype, head_dim: int, block: int, group: int) -> Case:
+def _make_ragged_case(dtype: mx.Dtype, head_dim: int, block: int, group: int) -> Case:
     lens = (1, block - 1, block, block + 1, 0, 2 * block + 3, 3 * block)
     return Case(dtype, head_dim, block, group, lens, 3)
 
@@ -57,47 +68,51 @@ def _row_bytes(case: Case) -> int:
 
 def assert_right(case: Case, how: DecodePlan) -> None:
     """Run a call in every order of threads: it agrees, and loads what is modelled."""
-    programs = compiled(traced(case, how))
+    programs = compile_programs(traced(case, how))
     for order in ThreadOrder:
-        out, statistics = run(case, how, programs, order)
-        assert relative_error(case, out) <= BOUNDS[case.dtype]
+        result, statistics = run(case, how, programs, order)
+        assert relative_error(case, result) <= BOUNDS[case.dtype]
         for name in ("k_pages", "v_pages"):
             moved = statistics.traffic[name]
             assert moved.loaded == how.rereads(case.group) * _row_bytes(case)
             assert moved.touched == _row_bytes(case)
 
 
-def _name(made: Specialization) -> str:
-    return "-".join([str(made[0]).removeprefix("mlx.core."), *map(str, made[1:])])
+def _name(specialization: Specialization) -> str:
+    return "-".join(
+        [str(specialization[0]).removeprefix("mlx.core."), *map(str, specialization[1:])]
+    )
 
 
-@pytest.mark.parametrize("made", _tiered(ALL, _pairwise()), ids=_name)
+@pytest.mark.parametrize("made", _mark_tiers(ALL, _pairwise()), ids=_name)
 def test_every_specialization_is_right(made: Specialization) -> None:
     dtype, head_dim, block, tile = made
     number = ALL.index(made)
-    case = _ragged(dtype, head_dim, block, GROUPS[number % len(GROUPS)])
-    asked = {"partitions": 1 + number % 2, "ahead": number % 5 > 2}
-    assert_right(case, plan(drawn(case), hd_tile=tile, threadgroup=64, **asked))
+    case = _make_ragged_case(dtype, head_dim, block, GROUPS[number % len(GROUPS)])
+    options = {"partitions": 1 + number % 2, "ahead": number % 5 > 2}
+    assert_right(case, plan(drawn(case), hd_tile=tile, threadgroup=64, **options))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("kernel", ["per-head", "barriers"])
 def test_other_kernels_load_each_row_for_every_head(kernel: Kernel, dtype: mx.Dtype) -> None:
-    case = _ragged(dtype, 80, 16, 3)
+    case = _make_ragged_case(dtype, 80, 16, 3)
     assert_right(case, plan(drawn(case), kernel=kernel))
 
 
 HEADS = list(itertools.product([1, 2, 3, 4, 5, 7, 8], [False, True]))
 
 
-@pytest.mark.parametrize("heads", _tiered(HEADS, [(1, False), (3, True), (7, False), (8, True)]))
+@pytest.mark.parametrize(
+    "heads", _mark_tiers(HEADS, [(1, False), (3, True), (7, False), (8, True)])
+)
 def test_every_number_of_heads_with_many_tiles_of_a_simdgroup(heads: tuple[int, bool]) -> None:
-    group, ahead = heads
+    group, is_ahead = heads
     case = Case(mx.float16, 128, 32, group, (96, 77, 40), 3)
-    how = plan(drawn(case), threadgroup=32, ahead=ahead)
+    how = plan(drawn(case), threadgroup=32, ahead=is_ahead)
     assert how.heads == group
-    out, statistics = run(case, how, compiled(traced(case, how)), ThreadOrder.RANDOM)
-    assert relative_error(case, out) <= BOUNDS[case.dtype]
+    result, statistics = run(case, how, compile_programs(traced(case, how)), ThreadOrder.RANDOM)
+    assert relative_error(case, result) <= BOUNDS[case.dtype]
     assert statistics.traffic["v_pages"].loaded == _row_bytes(case)
 
 
@@ -107,7 +122,7 @@ def test_barriers_of_a_token(kernel: Kernel, barriers: int) -> None:
     for length in (32, 48):
         case = Case(mx.float16, 80, 16, 3, (length,), 3)
         how = plan(drawn(case), kernel=kernel)
-        _, statistics = run(case, how, compiled(traced(case, how)), ThreadOrder.ASCENDING)
+        _, statistics = run(case, how, compile_programs(traced(case, how)), ThreadOrder.ASCENDING)
         passed.append(statistics.barriers)
     groups = KV_HEADS if kernel == "grouped" else 3 * KV_HEADS
     assert passed[1] - passed[0] == 16 * barriers * groups
@@ -120,9 +135,11 @@ def test_scores_that_rise_by_much_are_rescaled() -> None:
     for token in range(48):
         page = int(problem.block_tables[0, token // 16].item())
         keys[page, token % 16] = q[0, :2] * token
-    out, _ = run(case, how, compiled(traced(case, how)), ThreadOrder.RANDOM, {"k_pages": keys})
-    last = np.array(problem.v_pages)[int(problem.block_tables[0, 2].item()), 15]
-    assert np.abs(out[0] - last).max() < 0.05
+    result, _ = run(
+        case, how, compile_programs(traced(case, how)), ThreadOrder.RANDOM, {"k_pages": keys}
+    )
+    last_value = np.array(problem.v_pages)[int(problem.block_tables[0, 2].item()), 15]
+    assert np.abs(result[0] - last_value).max() < 0.05
 
 
 MODEL = {"q_heads": 4, "kv_heads": 2, "head_dim": 64}
@@ -131,14 +148,14 @@ MODEL = {"q_heads": 4, "kv_heads": 2, "head_dim": 64}
 def test_after_prewarming_the_hot_path_makes_no_kernel() -> None:
     with emulation() as log:
         names = prewarm(**MODEL, dtype=mx.float16, block_sizes=[16], hd_tiles=[8])
-        made = specializations()
+        kernel_count = specializations()
         assert {launch.kernel.function for launch in log} == names
         for lens in ([3], [16, 1], [5] * 9):
             problem = draw_problem(lens, **MODEL, block_size=16, max_blocks=1, dtype=mx.float16)
             for partitions in (1, 2, 3):
-                out = attend(problem, scale=0.125, how=plan(problem, partitions=partitions))
-                assert out.shape == problem.q.shape, (lens, partitions)
-        assert specializations() == made
+                result = attend(problem, scale=0.125, how=plan(problem, partitions=partitions))
+                assert result.shape == problem.q.shape, (lens, partitions)
+        assert specializations() == kernel_count
         assert {launch.kernel.function for launch in log} == names
         # a kernel without tiles has one specialization for a size of pages
         (name,) = prewarm(**MODEL, dtype=mx.float16, block_sizes=[16], kernel="barriers")

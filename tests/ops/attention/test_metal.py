@@ -25,7 +25,7 @@ def _problem(batch: int, head_dim: int = 64, dtype: mx.Dtype = mx.float16) -> De
     return small_problem([5] * batch, dtype=dtype, **sizes)
 
 
-def _traced(problem: DecodeProblem, how: DecodePlan | None = None) -> tuple[Generated, ...]:
+def _trace_kernels(problem: DecodeProblem, how: DecodePlan | None = None) -> tuple[Generated, ...]:
     def launch(*arrays: mx.array) -> mx.array:
         return paged_decode(DecodeProblem(*arrays), scale=0.125, how=how)
 
@@ -48,13 +48,13 @@ def test_the_kernels_have_the_names_that_are_recorded(
 ) -> None:
     problem = _problem(2, head_dim, dtype)
     how = plan(problem, kernel=kernel, partitions=partitions)
-    names = [traced.function for traced in _traced(problem, how)]
+    names = [traced.function for traced in _trace_kernels(problem, how)]
     assert len(names) == how.dispatches
     assert specializations() >= set(names)
 
 
 def test_every_batch_is_one_kernel_with_its_tables_in_device_memory() -> None:
-    texts = {_traced(_problem(batch))[0].text for batch in (1, 7, 8, 9)}
+    texts = {_trace_kernels(_problem(batch))[0].text for batch in (1, 7, 8, 9)}
     (text,) = texts
     for name in ("q", "k_pages", "v_pages", "block_tables", "context_lens"):
         assert re.search(rf"const device \w+\* {name} \[\[buffer", text)
@@ -65,10 +65,10 @@ def test_every_batch_is_one_kernel_with_its_tables_in_device_memory() -> None:
 def test_every_number_of_partitions_is_one_kernel_and_one_merge() -> None:
     problem = _problem(1)
     hows = [plan(problem, partitions=partitions) for partitions in (1, 2, 3, 64)]
-    alone, *several = [[traced.text for traced in _traced(problem, how)] for how in hows]
-    assert all(texts == several[0] for texts in several)
-    assert several[0][0] == alone[0]
-    assert "const device float* stats" in several[0][1]
+    alone, *split_texts = [[traced.text for traced in _trace_kernels(problem, how)] for how in hows]
+    assert all(texts == split_texts[0] for texts in split_texts)
+    assert split_texts[0][0] == alone[0]
+    assert "const device float* stats" in split_texts[0][1]
 
 
 def test_a_head_size_without_a_kernel_is_told() -> None:
@@ -78,15 +78,15 @@ def test_a_head_size_without_a_kernel_is_told() -> None:
 
 @pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
 def test_without_metal_a_kernel_is_refused_and_not_recorded() -> None:
-    problem, before = _problem(2, 256), specializations()
+    problem, kernels_before = _problem(2, 256), specializations()
     how = plan(problem, threadgroup=32)
     with pytest.raises(ToolError, match="No Metal back-end") as caught:
         paged_decode(problem, scale=1.0, how=how)
     assert caught.value.hint
-    assert specializations() == before
+    assert specializations() == kernels_before
 
 
-def _sized(
+def _make_problem(
     batch: int = 1, q_heads: int = 16, head_dim: int = 128, tokens: int = 1024
 ) -> DecodeProblem:
     """Return arrays of zeros, which take no memory before they are evaluated."""
@@ -96,15 +96,15 @@ def _sized(
 
 
 def test_a_single_sequence_is_split_in_parts_that_keep_256_tokens() -> None:
-    whole = plan(_sized(batch=32))
-    assert (whole, whole.dispatches) == (
+    whole_plan = plan(_make_problem(batch=32))
+    assert (whole_plan, whole_plan.dispatches) == (
         DecodePlan("grouped", 256, 1, hd_tile=8, heads=2, tokens=4),
         1,
     )
-    split = plan(_sized(tokens=1024))
+    split = plan(_make_problem(tokens=1024))
     assert (split.partitions, split.dispatches) == (4, 2)
-    assert plan(_sized(tokens=1024), longest=300).partitions == 1
-    assert plan(_sized(tokens=32768)).partitions == 32
+    assert plan(_make_problem(tokens=1024), longest=300).partitions == 1
+    assert plan(_make_problem(tokens=32768)).partitions == 32
 
 
 def test_partitions_keep_256_tokens_and_fill_the_device() -> None:
@@ -134,16 +134,16 @@ def test_cores_that_are_known_are_filled() -> None:
         (10, 2, 16, 2048, 512, 1),
         (10, 2, 64, 2048, 256, 1),
     ):
-        how = plan(_sized(batch, q_heads, tokens=tokens), cores=cores)
+        how = plan(_make_problem(batch, q_heads, tokens=tokens), cores=cores)
         assert (how.threadgroup, how.partitions) == (threads, partitions), (cores, batch, q_heads)
 
 
 def test_what_is_asked_for_is_had() -> None:
-    how = plan(_sized(), hd_tile=16, threadgroup=512, partitions=3, ahead=True)
+    how = plan(_make_problem(), hd_tile=16, threadgroup=512, partitions=3, ahead=True)
     assert (how.hd_tile, how.threadgroup, how.partitions, how.ahead) == (16, 512, 3, True)
-    assert not plan(_sized()).ahead
-    assert plan(_sized(), kernel="barriers", threadgroup=64).threadgroup == 64
-    assert plan(_sized(), kernel="per-head", partitions=1).partitions == 1
+    assert not plan(_make_problem()).ahead
+    assert plan(_make_problem(), kernel="barriers", threadgroup=64).threadgroup == 64
+    assert plan(_make_problem(), kernel="per-head", partitions=1).partitions == 1
 
 
 @pytest.mark.parametrize(
@@ -160,14 +160,17 @@ def test_what_is_asked_for_is_had() -> None:
 )
 def test_what_cannot_be_had_is_one_sentence(asked: dict[str, object], sentence: str) -> None:
     with pytest.raises(UsageError) as caught:
-        plan(_sized(), **asked)
+        plan(_make_problem(), **asked)
     assert sentence in caught.value.message
 
 
 def test_threadgroup_memory_is_checked_before_metal_refuses() -> None:
-    problem = _sized(head_dim=256)
+    problem = _make_problem(head_dim=256)
     for kernel in ("grouped", "per-head"):
         with pytest.raises(UsageError, match="bytes of threadgroup memory") as caught:
             plan(problem, kernel=kernel, threadgroup=1024)
-        most = int(caught.value.hint.split()[3])
-        assert plan(problem, kernel=kernel, threadgroup=most).threadgroup == most
+        largest_threadgroup = int(caught.value.hint.split()[3])
+        assert (
+            plan(problem, kernel=kernel, threadgroup=largest_threadgroup).threadgroup
+            == largest_threadgroup
+        )

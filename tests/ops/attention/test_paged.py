@@ -25,8 +25,8 @@ def attend(problem: DecodeProblem, *, longest: int | None = None) -> mx.array:
     return paged_attention(problem.q, *pages, tables, problem.context_lens, **how)
 
 
-def error(problem: DecodeProblem, out: mx.array) -> float:
-    return largest_error(problem, out, sequences=range(problem.batch))
+def error(problem: DecodeProblem, result: mx.array) -> float:
+    return largest_error(problem, result, sequences=range(problem.batch))
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
@@ -34,9 +34,9 @@ def error(problem: DecodeProblem, out: mx.array) -> float:
 def test_ragged_sequences_agree_with_the_reference(dtype: mx.Dtype, head_dim: int) -> None:
     sizes = {"q_heads": 6, "kv_heads": 2, "head_dim": head_dim, "block_size": 16, "max_blocks": 3}
     problem = small_problem([1, 16, 17, 47], dtype=dtype, **sizes)
-    out = attend(problem)
-    assert (out.dtype, out.shape) == (dtype, (4, 6, head_dim))
-    assert error(problem, out) <= TOLERANCE[dtype]
+    result = attend(problem)
+    assert (result.dtype, result.shape) == (dtype, (4, 6, head_dim))
+    assert error(problem, result) <= TOLERANCE[dtype]
 
 
 @settings(max_examples=25, deadline=None)
@@ -75,8 +75,8 @@ def test_what_lies_behind_the_end_does_not_count() -> None:
 def test_the_reference_is_the_textbook() -> None:
     # two tokens with scores ln 3 and 0: weights 3/4 and 1/4
     keys, values = np.log([[[3.0], [1.0]]]), np.array([[[8.0], [4.0]]])
-    out = dense_reference(np.array([[[1.0]]]), keys, values, np.ones((1, 2), np.bool_), scale=1)
-    assert out == pytest.approx(np.array([[[7.0]]]))
+    result = dense_reference(np.array([[[1.0]]]), keys, values, np.ones((1, 2), np.bool_), scale=1)
+    assert result == pytest.approx(np.array([[[7.0]]]))
 
 
 GOOD: dict[str, tuple[Any, ...]] = {
@@ -105,7 +105,7 @@ GOOD: dict[str, tuple[Any, ...]] = {
 def test_arrays_that_do_not_fit_are_one_sentence(
     name: str, shape: tuple[int, ...], dtype: mx.Dtype, sentence: str
 ) -> None:
-    arrays = {given: mx.zeros(*how) for given, how in (GOOD | {name: (shape, dtype)}).items()}
+    arrays = {argument: mx.zeros(*how) for argument, how in (GOOD | {name: (shape, dtype)}).items()}
     with pytest.raises(UsageError) as caught:
         paged_attention(**arrays, scale=1.0)
     assert sentence in caught.value.message
@@ -117,17 +117,17 @@ TABLES = mx.array([[5, 0, 3], [1, 4, 2]], mx.int32)
 def test_each_sequence_gets_its_row_at_its_position() -> None:
     rows = mx.array(np.arange(1, 5, dtype=np.float32).reshape(2, 1, 2))
     pages = append(mx.zeros((6, 2, 1, 2)), rows, TABLES, mx.array([4, 1], mx.int32))
-    written = np.array(pages)
-    assert written[3, 0].tolist() == [[1, 2]]  # token 4 of sequence 0: its third page, row 0
-    assert written[1, 1].tolist() == [[3, 4]]
-    assert written.sum() == 10
+    page_values = np.array(pages)
+    assert page_values[3, 0].tolist() == [[1, 2]]  # token 4 of sequence 0: its third page, row 0
+    assert page_values[1, 1].tolist() == [[3, 4]]
+    assert page_values.sum() == 10
 
 
 def test_a_run_of_rows_goes_over_the_edges_of_pages() -> None:
     rows = mx.array(np.arange(1, 5, dtype=np.float32).reshape(4, 1, 1))
     pages = append_run(mx.zeros((6, 2, 1, 1)), rows, TABLES[0], 1)
-    written = np.array(pages)[:, :, 0, 0]
-    assert written[[5, 0, 3]].tolist() == [[0, 1], [2, 3], [4, 0]]
+    page_values = np.array(pages)[:, :, 0, 0]
+    assert page_values[[5, 0, 3]].tolist() == [[0, 1], [2, 3], [4, 0]]
 
 
 def test_nothing_is_copied_while_nobody_else_holds_the_pages() -> None:
@@ -136,10 +136,10 @@ def test_nothing_is_copied_while_nobody_else_holds_the_pages() -> None:
     rows, positions = mx.ones((2, 8, 64)), mx.array([0, 1], mx.int32)
     mx.eval(rows)
     mx.reset_peak_memory()
-    before = mx.get_active_memory()
+    memory_before = mx.get_active_memory()
     pages = append(pages, rows, TABLES, positions)
     mx.eval(pages)
-    assert mx.get_peak_memory() - before < pages.nbytes / 2
+    assert mx.get_peak_memory() - memory_before < pages.nbytes / 2
 
 
 def test_the_guides_bench_line() -> None:
@@ -156,13 +156,13 @@ def test_what_a_decode_call_moves() -> None:
     # rows of K and V, queries; entries of 2, 1 and no pages, and three lengths, 4 bytes each
     assert traffic([5, 4, 0], **small).unique == 2 * 9 + 3 + 4 * (2 + 1 + 0) + 4 * 3
     sizes = {"q_heads": 4, "kv_heads": 1, "head_dim": 64, "block_size": 4, "itemsize": 2}
-    whole = traffic([10, 0], **sizes)
+    base_traffic = traffic([10, 0], **sizes)
     # rereads are accesses, but no new bytes
     fourfold = traffic([10, 0], rereads=4, **sizes)
-    assert fourfold == replace(whole, read=whole.read + 3 * 10 * (2 * 1 * 64 * 2))
+    assert fourfold == replace(base_traffic, read=base_traffic.read + 3 * 10 * (2 * 1 * 64 * 2))
     # partitions write sums and two numbers, and read them again
     partials = 2 * 4 * 3 * (64 + 2) * 4
-    assert traffic([10, 0], partitions=3, **sizes) == whole.plus(partials, partials)
+    assert traffic([10, 0], partitions=3, **sizes) == base_traffic.plus(partials, partials)
 
 
 # Two sequences of 3 and 5 tokens; 4 q heads over 2 kv heads of 8 halves.
@@ -186,10 +186,10 @@ def test_padding_is_read_but_not_needed_and_whole_pages_are_gathered() -> None:
 def test_pairs_are_the_cells_of_the_masks(lens: list[int], queries: int, causal: bool) -> None:
     queries = min(queries, *lens)
     shape = replace(RAGGED, lens=lens, longest=max(lens), queries=queries, causal=causal)
-    seen = sum(
+    visible_cells = sum(
         key <= length - queries + query if causal else True
         for length in lens
         for query in range(queries)
         for key in range(length)
     )
-    assert shape.pairs == seen
+    assert shape.pairs == visible_cells

@@ -16,18 +16,18 @@ from tracekit.ops.cache.caches import (
     PagedCache,
     Sizes,
     SlidingCache,
+    compute_expected,
     draw_rows,
-    expected,
 )
 from tracekit.ops.cache.decoding import Decoding
 
 
-def rows(first: int, tokens: int) -> mx.array:
-    return mx.arange(first, first + tokens).astype(mx.float32).reshape(1, 1, tokens, 1)
+def rows(first_token: int, tokens: int) -> mx.array:
+    return mx.arange(first_token, first_token + tokens).astype(mx.float32).reshape(1, 1, tokens, 1)
 
 
-def kept(cache: SlidingCache) -> tuple[list[float], list[float]]:
-    keys, values = cache.held()
+def read_held_rows(cache: SlidingCache) -> tuple[list[float], list[float]]:
+    keys, values = cache.view_kept()
     return keys[0, 0, :, 0].tolist(), values[0, 0, :, 0].tolist()
 
 
@@ -35,21 +35,21 @@ def test_the_last_tokens_are_kept_each_in_its_row() -> None:
     cache = SlidingCache(Sizes(1, 1, 1, 1, mx.float32), window=4)
     for token in range(7):
         cache.append(rows(token, 1), -rows(token, 1))
-    assert kept(cache) == ([4, 5, 6, 3], [-4, -5, -6, -3])
-    assert (cache.length, cache.kept) == (7, 4)
+    assert read_held_rows(cache) == ([4, 5, 6, 3], [-4, -5, -6, -3])
+    assert (cache.length, cache.kept_tokens) == (7, 4)
 
 
 @pytest.mark.parametrize("runs", [[3], [4], [5], [9, 1], [2, 2, 2], [3, 6, 1, 4, 4], [4, 4, 1]])
 def test_runs_of_any_length_keep_the_same_as_one_token_at_a_time(runs: list[int]) -> None:
     at_once, singly = (SlidingCache(Sizes(1, 1, 1, 1, mx.float32), window=4) for _ in range(2))
-    first = 0
+    token_count = 0
     for tokens in runs:
-        at_once.append(rows(first, tokens), rows(first, tokens))
-        first += tokens
-    for token in range(first):
+        at_once.append(rows(token_count, tokens), rows(token_count, tokens))
+        token_count += tokens
+    for token in range(token_count):
         singly.append(rows(token, 1), rows(token, 1))
-    assert kept(at_once) == kept(singly)
-    assert sorted(kept(at_once)[0]) == list(range(max(0, first - 4), first))
+    assert read_held_rows(at_once) == read_held_rows(singly)
+    assert sorted(read_held_rows(at_once)[0]) == list(range(max(0, token_count - 4), token_count))
 
 
 def full_of(tokens: int, value: float) -> mx.array:
@@ -80,33 +80,35 @@ def cache_of(max_tokens: int = 12) -> PagedCache:
     return PagedCache(Sizes(2, 3, 3, 4, mx.float32), block_size=4, max_tokens=max_tokens)
 
 
-def numbered(first: int, tokens: int) -> mx.array:
+def make_numbered_rows(first_token: int, tokens: int) -> mx.array:
     """Rows that hold 100 times their context plus their token."""
-    numbers = 100 * np.arange(2)[:, None] + np.arange(first, first + tokens)[None]
-    whole = np.broadcast_to(numbers[:, None, :, None], (2, 3, tokens, 4))
-    return mx.array(whole.astype(np.float32))
+    numbers = 100 * np.arange(2)[:, None] + np.arange(first_token, first_token + tokens)[None]
+    whole_array = np.broadcast_to(numbers[:, None, :, None], (2, 3, tokens, 4))
+    return mx.array(whole_array.astype(np.float32))
 
 
-def told(cache: PagedCache, context: int) -> list[float]:
+def read_context_rows(cache: PagedCache, context: int) -> list[float]:
     pages = np.array(cache.keys)[cache.block_tables.tolist()[context]]
     return pages.reshape(-1, 3, 4)[: cache.length, 1, 2].tolist()
 
 
 @pytest.mark.parametrize("runs", [[1] * 9, [9], [3, 1, 1, 4], [4, 4, 1]])
 def test_tokens_lie_in_the_pages_of_their_context(runs: list[int]) -> None:
-    cache, first = cache_of(), 0
+    cache, token_count = cache_of(), 0
     for tokens in runs:
-        cache.append(numbered(first, tokens), -numbered(first, tokens))
-        first += tokens
-    assert told(cache, 0) == list(range(9))
-    assert told(cache, 1) == list(range(100, 109))
+        cache.append(
+            make_numbered_rows(token_count, tokens), -make_numbered_rows(token_count, tokens)
+        )
+        token_count += tokens
+    assert read_context_rows(cache, 0) == list(range(9))
+    assert read_context_rows(cache, 1) == list(range(100, 109))
     assert np.array(cache.values).sum() == -np.array(cache.keys).sum()
-    assert cache.pool.used == 2 * 3
+    assert cache.pool.used_count == 2 * 3
 
 
 def test_pages_are_taken_when_tokens_need_them() -> None:
     cache = cache_of()
-    cache.append(numbered(0, 4), numbered(0, 4))
+    cache.append(make_numbered_rows(0, 4), make_numbered_rows(0, 4))
     assert [cache.grow(tokens) for tokens in (0, 1, 4)] == [False, True, False]
     assert cache.nbytes == 4 * 2 * 4 * 3 * 4 * 4  # pages, K and V, tokens, heads, elements, bytes
     assert sorted(np.array(cache.block_tables)[:, :2].reshape(-1)) == [0, 1, 2, 3]
@@ -114,9 +116,9 @@ def test_pages_are_taken_when_tokens_need_them() -> None:
 
 def test_a_context_cannot_outgrow_its_table() -> None:
     cache = cache_of(max_tokens=5)
-    cache.append(numbered(0, 8), numbered(0, 8))
+    cache.append(make_numbered_rows(0, 8), make_numbered_rows(0, 8))
     with pytest.raises(UsageError, match="9 tokens need 3 blocks"):
-        cache.append(numbered(8, 1), numbered(8, 1))
+        cache.append(make_numbered_rows(8, 1), make_numbered_rows(8, 1))
     assert cache.length == 8
 
 
@@ -136,26 +138,26 @@ def test_what_is_expected_is_the_definition() -> None:
     queries, keys, values = numbers.copy(), numbers.copy(), numbers.copy()
     queries[2], keys[1], keys[2], values[1], values[2] = 2.0, 1.0, 3.0, 10.0, 20.0
     rows = DrawnTokens(mx.array(queries), mx.array(keys), mx.array(values))
-    out = expected(rows, 0, length=3, kept=2, scale=0.5)
+    result = compute_expected(rows, 0, length=3, kept_tokens=2, scale=0.5)
     weights = np.exp([1.0, 3.0])
-    assert out[0, 0] == pytest.approx((10 * weights[0] + 20 * weights[1]) / weights.sum())
-    assert expected(rows, 0, length=3, kept=1, scale=0.5)[0, 0] == 20
+    assert result[0, 0] == pytest.approx((10 * weights[0] + 20 * weights[1]) / weights.sum())
+    assert compute_expected(rows, 0, length=3, kept_tokens=1, scale=0.5)[0, 0] == 20
 
 
 def test_no_block_is_held_twice_and_what_was_freed_last_is_given_out_first() -> None:
-    rng, pool, held = random.Random(7), BlockPool(64), [[]]
-    first = pool.allocate(3)
-    pool.free(first)
-    assert pool.allocate(3) == first
-    pool.free(first)
+    rng, pool, held_blocks = random.Random(7), BlockPool(64), [[]]
+    first_blocks = pool.allocate(3)
+    pool.release(first_blocks)
+    assert pool.allocate(3) == first_blocks
+    pool.release(first_blocks)
     for _ in range(2000):
-        if held and rng.random() < 0.5:
-            pool.free(held.pop(rng.randrange(len(held))))
+        if held_blocks and rng.random() < 0.5:
+            pool.release(held_blocks.pop(rng.randrange(len(held_blocks))))
         else:
-            held.append(pool.allocate(rng.randint(0, pool.free_count)))
-        used = [block for blocks in held for block in blocks]
-        assert len(set(used)) == len(used) == pool.used
-        assert pool.used + pool.free_count == 64
+            held_blocks.append(pool.allocate(rng.randint(0, pool.free_count)))
+        used_blocks = [block for blocks in held_blocks for block in blocks]
+        assert len(set(used_blocks)) == len(used_blocks) == pool.used_count
+        assert pool.used_count + pool.free_count == 64
 
 
 SMALL = Sizes(2, 4, 2, 16, mx.float32)
@@ -163,7 +165,7 @@ SMALL = Sizes(2, 4, 2, 16, mx.float32)
 
 def decoding(cache: Any) -> Decoding:
     def attend(query: mx.array) -> mx.array:
-        return sdpa(query[:, :, None], *cache.held(), scale=0.25)[:, :, 0]
+        return sdpa(query[:, :, None], *cache.view_kept(), scale=0.25)[:, :, 0]
 
     return Decoding(SMALL, draw_rows(SMALL), cache, attend)
 
@@ -175,11 +177,11 @@ def step(decoding: Decoding) -> None:
 @pytest.mark.parametrize("prompt", [1, 7, 30])
 def test_every_step_agrees_with_float64(prompt: int) -> None:
     for cache in (GrowingCache(SMALL, step=8), SlidingCache(SMALL, window=10)):
-        made = decoding(cache)
-        assert made.prefill(prompt) > 0, cache
+        decode = decoding(cache)
+        assert decode.prefill(prompt) > 0, cache
         for _ in range(14):
-            step(made)
-            assert made.error() < 1e-6, cache
+            step(decode)
+            assert decode.error() < 1e-6, cache
 
 
 def test_a_cache_that_mixes_tokens_up_is_found_out() -> None:
@@ -192,16 +194,16 @@ def test_a_cache_that_mixes_tokens_up_is_found_out() -> None:
 
 
 def test_growth_is_a_span_and_what_it_copied_a_gauge() -> None:
-    growing, told = decoding(GrowingCache(SMALL, step=8)), []
+    growing, reports = decoding(GrowingCache(SMALL, step=8)), []
     growing.prefill(7)
     for _ in range(3):
         step(growing)
-        said = growing.tell()
-        levels = {gauge.name: gauge.value for gauge in said.gauges}
+        report = growing.tell()
+        levels = {gauge.name: gauge.value for gauge in report.gauges}
         names = ("tokens_held", "bytes_held", "bytes_copied")
-        told.append(([span.name for span in said.spans], *(levels[name] for name in names)))
+        reports.append(([span.name for span in report.spans], *(levels[name] for name in names)))
     token = SMALL.token_bytes
-    assert told == [
+    assert reports == [
         ([], 2 * 8, 8 * token, 0),
         (["grow"], 2 * 9, 16 * token, 8 * token),
         ([], 2 * 10, 16 * token, 8 * token),

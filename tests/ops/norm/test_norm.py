@@ -6,7 +6,7 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from small_kernels import emulated
+from small_kernels import needs_emulation
 from tracekit.base.errors import UsageError
 from tracekit.lab.msl.emulation import emulation, generated
 from tracekit.lab.msl.program import ThreadOrder
@@ -14,7 +14,7 @@ from tracekit.ops.kernels import LEAST_BUFFER, CallTraffic, specializations
 from tracekit.ops.norm import (
     NormProblem,
     Tile,
-    compiled,
+    apply_compiled,
     draw_norm_problem,
     error_of,
     fused_kernel,
@@ -64,9 +64,9 @@ def test_two_ops_write_the_normalised_rows_and_read_them_again() -> None:
 
 def test_the_reference_is_the_definition() -> None:
     x, gain = np.array([[3.0, 4.0]]), np.array([1.0, 2.0])
-    out = reference(x, gain, np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), 0.0)
+    result = reference(x, gain, np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), 0.0)
     # rms([3, 4]) = sqrt(25 / 2)
-    assert out[0].tolist() == pytest.approx([3 / 12.5**0.5, 8 / 12.5**0.5, 11 / 12.5**0.5])
+    assert result[0].tolist() == pytest.approx([3 / 12.5**0.5, 8 / 12.5**0.5, 11 / 12.5**0.5])
 
 
 @pytest.mark.processes
@@ -77,9 +77,9 @@ def test_the_reference_is_the_definition() -> None:
 )
 def test_both_agree_with_float64(dtype: mx.Dtype, sizes: tuple[int, int, int]) -> None:
     problem = draw_norm_problem(*sizes, dtype=dtype)
-    for out in (separate(problem), compiled(problem)):
-        assert (out.shape, out.dtype) == ((sizes[0], sizes[2]), dtype)
-        assert error_of(problem, out) < MOST[dtype]
+    for result in (separate(problem), apply_compiled(problem)):
+        assert (result.shape, result.dtype) == ((sizes[0], sizes[2]), dtype)
+        assert error_of(problem, result) < MOST[dtype]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_the_sizes_reach_every_specialization() -> None:
     assert {(tile.rows, tile.vec) for tile in tiles} == set(product((1, 2, 4, 8), (1, 4)))
 
 
-@emulated
+@needs_emulation
 @pytest.mark.parametrize(
     ("dtype", "sizes"),
     [
@@ -135,7 +135,7 @@ def test_the_kernel_agrees_in_every_order_and_moves_the_bytes_of_the_model(
             outs.append(fused_kernel(problem))
     assert (outs[0].shape, outs[0].dtype) == ((sizes[0], sizes[2]), dtype)
     assert error_of(problem, outs[0]) < MOST[dtype]
-    assert all(mx.array_equal(outs[0], out) for out in outs)
+    assert all(mx.array_equal(outs[0], output) for output in outs)
     moved, model = log[0].statistics.traffic, kernel_traffic(problem)
     if min(sizes[0] * sizes[1], sizes[1]) >= LEAST_BUFFER:  # shorter arrays are filled up
         assert sum(traffic.loaded for traffic in moved.values()) == model.read
@@ -143,11 +143,11 @@ def test_the_kernel_agrees_in_every_order_and_moves_the_bytes_of_the_model(
     assert moved["out"].stored == model.written
 
 
-@emulated
+@needs_emulation
 def test_eps_counts_where_rows_are_small() -> None:
     drawn = draw_norm_problem(2, 33, 5, dtype=mx.float32)
     small = NormProblem(drawn.x * 1e-3, drawn.gain, drawn.weight, eps=1e-2)
     with emulation():
-        out = fused_kernel(small)
-    assert error_of(small, out) < MOST[mx.float32]
-    assert error_of(NormProblem(small.x, small.gain, small.weight, eps=1e-6), out) > 0.1
+        result = fused_kernel(small)
+    assert error_of(small, result) < MOST[mx.float32]
+    assert error_of(NormProblem(small.x, small.gain, small.weight, eps=1e-6), result) > 0.1

@@ -41,27 +41,29 @@ class Device:
     prefill: int = 4 * MS
     decode: int = 2 * MS
     time: int = 1_000 * MS
-    written: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+    written_tokens: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
 
     def pause(self, nanoseconds: int) -> None:
         """Let time pass, and a little more, as an operating system does."""
         self.time += nanoseconds + 1_000
 
     def write_prompt(self, chunk: Chunk) -> None:
-        tokens = self.written.setdefault(chunk.sequence.job.number, [])
-        tokens += range(chunk.first, chunk.first + chunk.count)
+        tokens = self.written_tokens.setdefault(chunk.sequence.job.number, [])
+        tokens += range(chunk.first_token, chunk.first_token + chunk.count)
 
     def write_tokens(self, decoding: Sequence[RunningSequence]) -> None:
         for sequence in decoding:
-            self.written[sequence.job.number].append(sequence.context - 1)
+            self.written_tokens[sequence.job.number].append(sequence.context - 1)
 
     def attend_prompt(self, chunk: Chunk) -> int:
-        assert self.written[chunk.sequence.job.number] == list(range(chunk.first + chunk.count))
+        assert self.written_tokens[chunk.sequence.job.number] == list(
+            range(chunk.first_token + chunk.count)
+        )
         return self.prefill
 
     def attend_tokens(self, decoding: Sequence[RunningSequence]) -> int:
         for sequence in decoding:
-            assert self.written[sequence.job.number] == list(range(sequence.context))
+            assert self.written_tokens[sequence.job.number] == list(range(sequence.context))
         return self.decode
 
     def wait(self, handed_over: int) -> None:
@@ -81,11 +83,12 @@ class Rig:
         self.device = Device(prefill)
         self.scheduler = scheduler_of(**{"slots": 4, "blocks": 32, "chunk": 8, **sizes})
         coming = [
-            ScheduledRequest(i, round(at * MS), *tokens) for i, (at, *tokens) in enumerate(jobs)
+            ScheduledRequest(i, round(arrival * MS), *tokens)
+            for i, (arrival, *tokens) in enumerate(jobs)
         ]
         clock, nobody = WorkloadClock(lambda: self.device.time, self.device.pause), iter(())
-        given = (coming, self.scheduler, self.device, clock, limits)
-        self.engine = Engine(*given, rehearsal=nobody)
+        engine_parts = (coming, self.scheduler, self.device, clock, limits)
+        self.engine = Engine(*engine_parts, rehearsal=nobody)
         self.told: list[StepReport] = []
         self.results: dict[str, Any] = {}
         self.begun = self.device.time
@@ -98,12 +101,12 @@ class Rig:
 
     def run(self, until: int = 1 << 62) -> "Rig":
         """Tick until everything is served, or until a time of the simulated clock."""
-        while not self.engine.exhausted() and self.device.time < until:
+        while not self.engine.is_exhausted() and self.device.time < until:
             self.tick()
             assert len(self.told) < 100_000, "the engine does not come to an end"
             active = self.scheduler.active
             owned = [block for request in active for block in request.blocks]
-            assert len(set(owned)) == len(owned) == self.scheduler.blocks.used
+            assert len(set(owned)) == len(owned) == self.scheduler.blocks.used_count
             assert len({request.slot for request in active}) == len(active) <= self.scheduler.slots
         self.results = self.engine.finish()
         self.told.append(self.engine.leave())
@@ -112,9 +115,9 @@ class Rig:
     @property
     def requests(self) -> dict[int, Request]:
         """All requests that were told of, by number; none twice."""
-        told = [request for tick in self.told for request in tick.requests]
-        assert len({request.number for request in told}) == len(told)
-        return {request.number: request for request in told}
+        request_reports = [request for tick in self.told for request in tick.requests]
+        assert len({request.number for request in request_reports}) == len(request_reports)
+        return {request.number: request for request in request_reports}
 
     def gauges(self, name: str) -> list[float]:
         return [gauge.value for tick in self.told for gauge in tick.gauges if gauge.name == name]
@@ -132,9 +135,9 @@ def test_latency_counts_from_the_schedule_however_late_the_loop_sees_it() -> Non
 
 def test_a_tick_without_anybody_waits_for_the_next_arrival_and_says_so() -> None:
     rig = Rig((30, 4, 1))
-    told = rig.tick()
-    assert (told.variant, told.tokens) == (IDLE, 0)
-    assert told.spans == [Span(IDLE, rig.begun, rig.begun + 30 * MS + 1_000)]
+    report = rig.tick()
+    assert (report.variant, report.tokens) == (IDLE, 0)
+    assert report.spans == [Span(IDLE, rig.begun, rig.begun + 30 * MS + 1_000)]
     assert rig.tick().tokens == 1
     assert rig.requests[0].state == "completed"
 
@@ -142,8 +145,8 @@ def test_a_tick_without_anybody_waits_for_the_next_arrival_and_says_so() -> None
 def test_no_wait_is_so_long_that_a_stop_would_not_be_heard() -> None:
     rig = Rig((170, 4, 1))
     waits = [rig.tick() for _ in range(4)]
-    assert {told.variant for told in waits} == {IDLE}
-    lengths = [span.end - span.start for told in waits for span in told.spans]
+    assert {report.variant for report in waits} == {IDLE}
+    lengths = [span.end - span.start for report in waits for span in report.spans]
     assert max(lengths) <= LONGEST_IDLE + 1_000
     assert rig.tick().variant == ""
 
@@ -156,7 +159,7 @@ def test_what_is_not_complete_at_the_end_is_told_as_unfinished() -> None:
     assert len(rig.requests[0].tokens) > 0
     assert rig.requests[1].admitted is None
     assert rig.results["arrivals_after_the_end"].value == 1
-    assert rig.engine.exhausted()
+    assert rig.engine.is_exhausted()
 
 
 def test_an_arrival_that_was_due_but_not_seen_counts_as_unfinished() -> None:
@@ -191,26 +194,26 @@ def test_whatever_comes_is_accounted_for(
     jobs: list[tuple[int, int, int]], sizes: dict[str, int], blocks: int
 ) -> None:
     rig = Rig(*jobs, **sizes, blocks=blocks).run()
-    told = rig.requests
-    assert sorted(told) == list(range(len(jobs)))
-    admitted = [told[number].admitted for number in sorted(told)]
+    requests = rig.requests
+    assert sorted(requests) == list(range(len(jobs)))
+    admitted = [requests[number].admitted for number in sorted(requests)]
     assert sorted(filter(None, admitted)) == list(filter(None, admitted))
-    for number, (at, prompt, output) in enumerate(jobs):
-        request = told[number]
+    for number, (arrival, prompt, output) in enumerate(jobs):
+        request = requests[number]
         fits = -(-(prompt + output) // 4) <= blocks
         assert request.state == ("completed" if fits else "rejected"), number
         assert len(request.tokens) == (output if fits else 0), number
-        assert request.scheduled == rig.begun + at * MS, number
+        assert request.scheduled == rig.begun + arrival * MS, number
         if fits:
             assert request.scheduled <= request.admitted < request.tokens[0], number
             assert list(request.tokens) == sorted(set(request.tokens)), number
-            assert rig.device.written[number] == list(range(prompt + output - 1)), number
+            assert rig.device.written_tokens[number] == list(range(prompt + output - 1)), number
     produced = sum(tick.tokens or 0 for tick in rig.told)
-    assert produced == sum(len(request.tokens) for request in told.values())
-    assert rig.scheduler.blocks.used == 0
+    assert produced == sum(len(request.tokens) for request in requests.values())
+    assert rig.scheduler.blocks.used_count == 0
 
 
-def asked(number: int, prompt: int, output: int) -> RunningSequence:
+def make_sequence(number: int, prompt: int, output: int) -> RunningSequence:
     return RunningSequence(ScheduledRequest(number, 0, prompt, output), scheduled=0)
 
 
@@ -220,9 +223,11 @@ def numbers(sequences: list[RunningSequence]) -> list[int]:
 
 def test_who_waits_for_blocks_holds_up_those_behind() -> None:
     scheduler = scheduler_of(slots=3, blocks=4)
-    scheduler.waiting.extend(asked(number, prompt, 1) for number, prompt in enumerate((15, 7, 1)))
+    scheduler.waiting.extend(
+        make_sequence(number, prompt, 1) for number, prompt in enumerate((15, 7, 1))
+    )
     assert numbers(scheduler.admit(0)) == [0], "it takes all blocks there are"
-    retired = [numbers(scheduler.complete(scheduler.plan(), at)) for at in range(4)]
+    retired = [numbers(scheduler.complete(scheduler.plan(), time)) for time in range(4)]
     assert retired == [[], [], [], [0]]
     assert numbers(scheduler.admit(1)) == [1, 2]
 
@@ -233,15 +238,15 @@ def test_what_the_whole_pool_cannot_hold_is_refused_with_a_reason() -> None:
 
 
 def test_a_prompt_is_taken_in_pieces_and_its_end_is_the_first_token() -> None:
-    scheduler, request = scheduler_of(), asked(0, prompt=9, output=2)
+    scheduler, request = scheduler_of(), make_sequence(0, prompt=9, output=2)
     scheduler.waiting.append(request)
     scheduler.admit(0)
     pieces, tokens = [], []
-    while not request.finished:
+    while not request.is_finished:
         plan = scheduler.plan()
-        pieces.append((plan.chunk.first, plan.chunk.count) if plan.chunk else None)
+        pieces.append((plan.chunk.first_token, plan.chunk.count) if plan.chunk else None)
         tokens.append(plan.tokens)
-        scheduler.complete(plan, at=10 * len(pieces))
+        scheduler.complete(plan, moment=10 * len(pieces))
     assert pieces == [(0, 4), (4, 4), (8, 1), None]
     assert tokens == [0, 0, 1, 1]
     assert request.tokens == [30, 40]

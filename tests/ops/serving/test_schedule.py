@@ -47,7 +47,7 @@ def test_lognormal_lengths_keep_their_bounds(bounds: list[int], seed: int) -> No
     lengths = Lengths("output", "lognormal", typical, shortest, longest)
     drawn = lengths.draw(50, np.random.default_rng(seed))
     assert all(shortest <= value <= longest for value in drawn)
-    assert lengths.most == longest
+    assert lengths.most_tokens == longest
 
 
 def test_a_bound_is_as_likely_as_what_rounds_to_it() -> None:
@@ -55,8 +55,8 @@ def test_a_bound_is_as_likely_as_what_rounds_to_it() -> None:
     normal = NormalDist(math.log(4), SIGMA)
     edges = [normal.cdf(math.log(value - 0.5)) for value in range(2, 8)]
     shares = np.diff(edges) / (edges[-1] - edges[0])
-    counted = [(drawn == value).mean() for value in range(2, 7)]
-    assert counted == pytest.approx(shares, abs=0.01)
+    frequencies = [(drawn == value).mean() for value in range(2, 7)]
+    assert frequencies == pytest.approx(shares, abs=0.01)
 
 
 def test_bounds_that_contradict_each_other_are_refused() -> None:
@@ -70,14 +70,14 @@ def test_the_same_seed_draws_the_same_requests() -> None:
     jobs = draw_schedule(LOAD)
     assert jobs == draw_schedule(LOAD) != draw_schedule(replace(LOAD, seed=12))
     assert [job.number for job in jobs] == list(range(100))
-    assert jobs[-1].at == 5_000_000_000
+    assert jobs[-1].arrival == 5_000_000_000
 
 
 def test_another_rate_leaves_lengths_and_contents_as_they_are() -> None:
     slow = draw_schedule(replace(LOAD, count=40))
     fast = draw_schedule(replace(LOAD, count=40, rate=Rate(200.0, ramp=0.1)))
-    assert [replace(job, at=0) for job in slow] == [replace(job, at=0) for job in fast]
-    assert [job.at for job in slow] != [job.at for job in fast]
+    assert [replace(job, arrival=0) for job in slow] == [replace(job, arrival=0) for job in fast]
+    assert [job.arrival for job in slow] != [job.arrival for job in fast]
 
 
 SECOND = 1_000_000_000
@@ -137,7 +137,7 @@ def test_arrivals_are_expected_up_to_each_moment() -> None:
         (INTERRUPTED, 6.0, 13.5),
         (INTERRUPTED, 7.0, 13.5 + 6.5),
     ):
-        assert rate.expected(until) == pytest.approx(expected)
+        assert rate.count_requests(until) == pytest.approx(expected)
 
 
 @settings(deadline=None)
@@ -150,15 +150,15 @@ def test_arrivals_are_expected_up_to_each_moment() -> None:
 def test_moments_are_the_inverse_of_what_is_expected(
     level: float, ramp: float, gaps: list[tuple[float, float, float]], counts: list[float]
 ) -> None:
-    spikes, at = [], 0.0
+    spikes, start = [], 0.0
     for gap, length, rate in gaps:
-        spikes.append(Spike(at + gap, length, rate))
-        at += gap + length + 0.01
+        spikes.append(Spike(start + gap, length, rate))
+        start += gap + length + 0.01
     curve = Rate(level, ramp, tuple(spikes))
     moments = curve.moments(np.array(sorted(counts)))
     assert all(later >= sooner for sooner, later in pairwise(moments.tolist()))
     for count, moment in zip(sorted(counts), moments.tolist(), strict=True):
-        assert curve.expected(moment) == pytest.approx(count, rel=1e-6, abs=1e-6)
+        assert curve.count_requests(moment) == pytest.approx(count, rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize(

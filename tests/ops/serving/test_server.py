@@ -36,14 +36,14 @@ SHAPE = ModelShape(q_heads=2, kv_heads=1, head_dim=16, blocks=20, longest=LOAD.l
 MODEL = ModelShape(q_heads=4, kv_heads=2, head_dim=32, blocks=12, longest=40, **SIZES)
 
 
-def served(step: Step) -> list[StepReport]:
+def serve_step(step: Step) -> list[StepReport]:
     step.begin()
-    told = []
+    reports = []
     while not step.exhausted():
         step.wait(step.submit())
-        told.append(step.tell())
-        assert len(told) < 10_000, "the server does not come to an end"
-    return told
+        reports.append(step.tell())
+        assert len(reports) < 10_000, "the server does not come to an end"
+    return reports
 
 
 def test_a_rehearsal_serves_nobody() -> None:
@@ -52,18 +52,18 @@ def test_a_rehearsal_serves_nobody() -> None:
         step.wait(step.submit())
         assert step.tell() == StepReport(tokens=0)
     assert not step.exhausted()
-    assert sum(len(told.requests) for told in served(step)) == 12
+    assert sum(len(report.requests) for report in serve_step(step)) == 12
 
 
 def test_limits_that_are_not_set_are_not_told() -> None:
-    def told(limits: LatencyLimits) -> dict[str, float]:
-        gauges = served(serving_step(LOAD, SHAPE, limits))[0].gauges
+    def read_limit_gauges(limits: LatencyLimits) -> dict[str, float]:
+        gauges = serve_step(serving_step(LOAD, SHAPE, limits))[0].gauges
         return {gauge.name: gauge.value for gauge in gauges if gauge.name.startswith("limit")}
 
-    bare = {"limit_active_sequences": 3.0, "limit_blocks": 20.0, "limit_tick": 200e6}
-    assert told(LatencyLimits()) == bare
+    bare_gauges = {"limit_active_sequences": 3.0, "limit_blocks": 20.0, "limit_tick": 200e6}
+    assert read_limit_gauges(LatencyLimits()) == bare_gauges
     full = {"limit_ttft": 150e6, "limit_tpot": 20.5e6, "limit_tick": 75e6}
-    assert told(LatencyLimits(ttft=150.0, tpot=20.5, tick=75.0)) == bare | full
+    assert read_limit_gauges(LatencyLimits(ttft=150.0, tpot=20.5, tick=75.0)) == bare_gauges | full
 
 
 def test_what_is_offered_is_said_before_the_run() -> None:
@@ -74,7 +74,7 @@ def test_what_is_offered_is_said_before_the_run() -> None:
     assert fast["scheduled_requests"] == slow["scheduled_requests"] == Measured(12, "count")
     assert fast["schedule_length"] == Measured(150e6, "ns")
     assert slow["scheduled_request_rate"] == Measured(20.0, "requests/s")
-    slow_rate, fast_rate = (found["scheduled_token_rate"].value for found in (slow, fast))
+    slow_rate, fast_rate = (gauges["scheduled_token_rate"].value for gauges in (slow, fast))
     assert slow_rate * 0.6 == pytest.approx(fast_rate * 0.15)
     for results in (fast, slow):
         for name in ("offered_load", "rehearsed_decode", "rehearsed_prefill_chunk"):
@@ -112,24 +112,30 @@ def test_a_key_in_the_wrong_row_is_found() -> None:
         verify(OneOff(MODEL, seed=1))
 
 
-def attended(model: PagedModel, content: int, blocks: list[int], slot: int) -> np.ndarray:
+def attend_token(model: PagedModel, content: int, blocks: list[int], slot: int) -> np.ndarray:
     """Prefill five tokens and decode one, with another sequence beside it."""
-    one = RunningSequence(ScheduledRequest(0, 0, 5, 3, content), 0, slot=slot, blocks=blocks)
-    other = RunningSequence(
+    sequence_under_test = RunningSequence(
+        ScheduledRequest(0, 0, 5, 3, content), 0, slot=slot, blocks=blocks
+    )
+    neighbour = RunningSequence(
         ScheduledRequest(1, 0, 3, 3, 77), 0, slot=(slot + 1) % 3, blocks=[9, 10], tokens=[0]
     )
-    for sequence in (one, other):
+    for sequence in (sequence_under_test, neighbour):
         model.write_prompt(Chunk(sequence, 0, sequence.job.prompt_tokens))
         model.attend_prompt(Chunk(sequence, 0, sequence.job.prompt_tokens))
-    one.tokens.append(0)
-    model.write_tokens([one, other])
-    return np.array(model.attend_tokens([one, other])[slot])
+    sequence_under_test.tokens.append(0)
+    model.write_tokens([sequence_under_test, neighbour])
+    return np.array(model.attend_tokens([sequence_under_test, neighbour])[slot])
 
 
 def test_neither_slot_nor_blocks_nor_the_neighbour_change_a_result() -> None:
-    one = attended(PagedModel(MODEL, seed=1), 5, [0, 1], slot=0)
-    assert np.allclose(one, attended(PagedModel(MODEL, seed=1), 5, [7, 2], slot=2), atol=1e-6)
-    assert not np.allclose(one, attended(PagedModel(MODEL, seed=1), 6, [0, 1], slot=0), atol=1e-2)
+    base_result = attend_token(PagedModel(MODEL, seed=1), 5, [0, 1], slot=0)
+    assert np.allclose(
+        base_result, attend_token(PagedModel(MODEL, seed=1), 5, [7, 2], slot=2), atol=1e-6
+    )
+    assert not np.allclose(
+        base_result, attend_token(PagedModel(MODEL, seed=1), 6, [0, 1], slot=0), atol=1e-2
+    )
 
 
 def test_rehearsal_touches_no_block_that_is_given_out() -> None:
@@ -149,10 +155,10 @@ def test_pages_are_written_in_place() -> None:
     model = PagedModel(replace(MODEL, blocks=4_000, block_size=16, head_dim=64), seed=1)
     pool = 2 * model._k_pages[0].nbytes
     sequence = RunningSequence(ScheduledRequest(0, 0, 20, 8), 0, slot=1, blocks=[3, 99], tokens=[0])
-    for first, count in ((0, 8), (8, 8), (16, 4)):
-        model.wait(model.attend_prompt(Chunk(sequence, first, count)))
+    for first_token, count in ((0, 8), (8, 8), (16, 4)):
+        model.wait(model.attend_prompt(Chunk(sequence, first_token, count)))
     mx.reset_peak_memory()
-    before = mx.get_active_memory()
+    memory_before = mx.get_active_memory()
     for _ in range(3):
         model.write_prompt(Chunk(sequence, 16, 4))
         model.write_tokens([sequence])
@@ -160,7 +166,7 @@ def test_pages_are_written_in_place() -> None:
         for part in parts:
             model.wait(part)
         sequence.tokens.append(0)
-    assert mx.get_peak_memory() - before < pool / 4
+    assert mx.get_peak_memory() - memory_before < pool / 4
 
 
 def test_the_offered_load_is_what_the_schedule_takes_of_the_time() -> None:

@@ -60,22 +60,22 @@ class Answers:
     """A `Run`: gives the answer of the longest known beginning of a command line."""
 
     def __init__(self, answers: Mapping[str, str | Completed | None], executable: Path) -> None:
-        known = {name: answer for name, answer in answers.items() if answer is not None}
-        if "python" in known:
-            known[str(executable)] = known.pop("python")
-        self.answers = known
+        answers_by_name = {name: answer for name, answer in answers.items() if answer is not None}
+        if "python" in answers_by_name:
+            answers_by_name[str(executable)] = answers_by_name.pop("python")
+        self.answers = answers_by_name
 
     def __call__(self, argv: tuple[str, ...], timeout: float) -> Completed:
         """Answer; a program that is not known cannot be started."""
         assert timeout > 0
         line = " ".join(argv)
-        known = [name for name in self.answers if line.startswith(name)]
-        if not known:
+        matching_names = [name for name in self.answers if line.startswith(name)]
+        if not matching_names:
             raise ToolError(f"{argv[0]} cannot be started: No such file or directory.")
-        answer = self.answers[max(known, key=len)]
+        answer = self.answers[max(matching_names, key=len)]
         return answer if isinstance(answer, Completed) else Completed(argv, 0, answer)
 
-    def printed(self, argv: tuple[str, ...], timeout: float) -> bytes:
+    def print_output(self, argv: tuple[str, ...], timeout: float) -> bytes:
         """Answer as a `Machine` is to: with what is printed, or nothing."""
         with suppress(ToolError):
             return self(argv, timeout).stdout.encode()
@@ -100,11 +100,13 @@ def mac(tmp_path: Path, executable: Path) -> Callable[..., DoctorSurroundings]:
         tools = Answers({**READY, **(answers or {})}, executable)
         architecture = more.pop("architecture", "arm64")
         described = DoctorSurroundings(
-            Machine("Darwin", answer=tools.printed, architecture=architecture, release="25.3.0"),
+            Machine(
+                "Darwin", answer=tools.print_output, architecture=architecture, release="25.3.0"
+            ),
             run=tools,
             environment={"PATH": str(executable.parent)},
             rivals=lambda: (),
-            free=lambda _: 200_000_000_000,
+            read_free_bytes=lambda _: 200_000_000_000,
             runs=tmp_path / "runs",
             temporary=tmp_path,
             executable=str(executable),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tracekit.machine.state import State
-from tracekit.record.doctor.checks import FactStatus, MachineFact, checked
+from tracekit.record.doctor.checks import FactStatus, MachineFact, run_checks
 from tracekit.record.doctor.surroundings import DoctorSurroundings
 from tracekit.record.xctrace.claim import Rival
 from tracekit.record.xctrace.command import Completed
@@ -18,7 +18,7 @@ Make = Callable[..., DoctorSurroundings]
 # How a fact stands, and whether nothing can be recorded without it.
 OK, WARNING, FAILED = (FactStatus.OK, False), (FactStatus.WARNING, False), (FactStatus.FAILED, True)
 UNKNOWN, OPEN = (FactStatus.UNKNOWN, False), (FactStatus.UNKNOWN, True)
-SURROUNDING = {"architecture", "environment", "executable", "free", "rivals", "state"}
+SURROUNDING = {"architecture", "environment", "executable", "read_free_bytes", "rivals", "state"}
 VERSION, BUILD = "/usr/bin/sw_vers -productVersion", "/usr/bin/sw_vers -buildVersion"
 ROSETTA, CORES = "/usr/sbin/sysctl -n sysctl.proc_translated", "/usr/sbin/ioreg"
 MODE, GROUPS = "/usr/sbin/DevToolsSecurity -status", "/usr/bin/id -Gn"
@@ -32,8 +32,8 @@ INTEL = {"architecture": "x86_64"}
 AT = "2026-11-20T10:15:03+00:00"
 
 
-def ended(code: int, said: str) -> Completed:
-    return Completed(("xcrun", "--find", "xctrace"), code, "", said)
+def make_completed(code: int, error_text: str) -> Completed:
+    return Completed(("xcrun", "--find", "xctrace"), code, "", error_text)
 
 
 def broken(folder: Path) -> int:
@@ -48,12 +48,12 @@ def env(**environment: str) -> dict[str, Any]:
     return {"environment": environment}
 
 
-def free(count: int, **environment: str) -> dict[str, Any]:
-    return {"free": lambda _: count} | (env(**environment) if environment else {})
+def answer_free_space(count: int, **environment: str) -> dict[str, Any]:
+    return {"read_free_bytes": lambda _: count} | (env(**environment) if environment else {})
 
 
 def look(surroundings: DoctorSurroundings, *names: str) -> dict[str, MachineFact]:
-    return {fact.name: fact for fact in checked(surroundings, *names)}
+    return {fact.name: fact for fact in run_checks(surroundings, *names)}
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,12 @@ def look(surroundings: DoctorSurroundings, *names: str) -> dict[str, MachineFact
         ("developer folder", env(DEVELOPER_DIR=TOOLS), FAILED, "DEVELOPER_DIR names", ""),
         ("xctrace", {XCTRACE: "xctrace version 16.0 (17F113)\n"}, OK, "of Xcode 26", ""),
         ("xctrace", {XCTRACE: "something else\n"}, UNKNOWN, "something else", ""),
-        ("xctrace", {FIND: ended(72, NOT_FOUND)}, FAILED, "unable to find", "select --switch"),
-        ("xctrace", {FIND: ended(69, NOT_AGREED)}, FAILED, "not agreed", "xcodebuild -license"),
-        ("xctrace", {FIND: ended(3, "Sorry.")}, FAILED, "code 3: Sorry.", "by hand"),
-        ("template", {FIND: ended(3, "Sorry.")}, UNKNOWN, "", ""),
+        ("xctrace", {FIND: make_completed(72, NOT_FOUND)}, FAILED, "unable to find",
+         "select --switch"),
+        ("xctrace", {FIND: make_completed(69, NOT_AGREED)}, FAILED, "not agreed",
+         "xcodebuild -license"),
+        ("xctrace", {FIND: make_completed(3, "Sorry.")}, FAILED, "code 3: Sorry.", "by hand"),
+        ("template", {FIND: make_completed(3, "Sorry.")}, UNKNOWN, "", ""),
         ("template", {TEMPLATES: "== A ==\nMetal System Trace 2\n"}, FAILED, "", ""),
         ("template", {TEMPLATES: ""}, UNKNOWN, "", ""),
         ("template", {TEMPLATES: None}, UNKNOWN, "", ""),
@@ -99,12 +101,13 @@ def look(surroundings: DoctorSurroundings, *names: str) -> dict[str, MachineFact
         ("other recorders", recorder("xctrace", "record"), WARNING, "77", "-INT 77"),
         ("other recorders", recorder("xctrace", "export"), OK, "", ""),
         ("other recorders", recorder("Instruments"), WARNING, "process 77", ""),
-        ("disk for runs", free(9_900_000_000), FAILED, "9.9 GB free", "TRACEKIT_DISK_FLOOR"),
-        ("disk for staging", free(9_900_000_000), FAILED, "10 GB must", ""),
-        ("disk for runs", free(10_000_000_000), OK, "", ""),
-        ("disk for runs", free(3_000_000_000, TRACEKIT_DISK_FLOOR="2"), OK, "", ""),
-        ("disk for runs", free(9, TRACEKIT_DISK_FLOOR="x"), FAILED, "", "unset"),
-        ("disk for runs", {"free": broken}, OPEN, "Input/output error", ""),
+        ("disk for runs", answer_free_space(9_900_000_000), FAILED, "9.9 GB free",
+         "TRACEKIT_DISK_FLOOR"),
+        ("disk for staging", answer_free_space(9_900_000_000), FAILED, "10 GB must", ""),
+        ("disk for runs", answer_free_space(10_000_000_000), OK, "", ""),
+        ("disk for runs", answer_free_space(3_000_000_000, TRACEKIT_DISK_FLOOR="2"), OK, "", ""),
+        ("disk for runs", answer_free_space(9, TRACEKIT_DISK_FLOOR="x"), FAILED, "", "unset"),
+        ("disk for runs", {"read_free_bytes": broken}, OPEN, "Input/output error", ""),
         ("nightly", {"state": lambda: State(AT)}, OK, "readable: nothing", ""),
         (
             "nightly", {"state": lambda: State(AT, {"mains": 0.0, "battery": 0.53})},
@@ -123,10 +126,10 @@ def test_a_mac(
         change = {"executable": str(shim)}
     more = {name: value for name, value in change.items() if name in SURROUNDING}
     answers = {name: answer for name, answer in change.items() if name not in SURROUNDING}
-    found = look(mac(answers, **more))[fact]
-    assert (found.verdict, found.needed) == stands
-    assert words in found.words
-    assert fix in found.fix
+    result = look(mac(answers, **more))[fact]
+    assert (result.verdict, result.needed) == stands
+    assert words in result.words
+    assert fix in result.fix
 
 
 def test_a_state_of_which_all_is_known_has_no_row_of_what_is_not(mac: Make) -> None:
@@ -135,11 +138,14 @@ def test_a_state_of_which_all_is_known_has_no_row_of_what_is_not(mac: Make) -> N
 
 
 def test_without_xctrace_megabytes_are_enough(linux: Make) -> None:
-    facts = look(linux(free=lambda _: 200_000_000))
+    facts = look(linux(read_free_bytes=lambda _: 200_000_000))
     assert facts["disk for runs"].verdict is FactStatus.OK
     for name in ("other recorders", "staging files", "xctrace", "gpu cores"):
         assert facts[name].verdict is FactStatus.NOT_APPLICABLE, name
-    assert look(linux(free=lambda _: 50_000_000))["disk for runs"].verdict is FactStatus.FAILED
+    assert (
+        look(linux(read_free_bytes=lambda _: 50_000_000))["disk for runs"].verdict
+        is FactStatus.FAILED
+    )
 
 
 def test_gigabytes_left_by_recordings_are_a_warning(mac: Make, tmp_path: Path) -> None:
@@ -169,8 +175,13 @@ def test_what_runs_here_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_programs_are_found_on_the_path_alone_and_answer_only_where_they_succeed() -> None:
     environments = ({}, {"PATH": ""}, {"PATH": "/bin"})
-    found = [DoctorSurroundings(environment=each).find("sh") for each in environments]
-    assert found == [None, None, "/bin/sh"]
+    found_paths = [
+        DoctorSurroundings(environment=environment).find("sh") for environment in environments
+    ]
+    assert found_paths == [None, None, "/bin/sh"]
     results = (Completed((), 0, "yes\n"), Completed((), 1, "yes\n"))
-    said = [DoctorSurroundings(run=lambda *_, each=each: each).answer("x") for each in results]
-    assert said == ["yes", ""]
+    answers = [
+        DoctorSurroundings(run=lambda *_, outcome=outcome: outcome).answer("x")
+        for outcome in results
+    ]
+    assert answers == ["yes", ""]

@@ -68,7 +68,7 @@ def test_what_a_person_sees(
         )
         ways = (LAUNCH, replace(ATTACH, rows=0), COUNTED, hung)
         doctor.keep(replace(FOUND, combinations=ways), tmp_path / "cache")
-    troubled = partial(mac, TROUBLES, architecture="x86_64", free=lambda _: 1_000_000)
+    troubled = partial(mac, TROUBLES, architecture="x86_64", read_free_bytes=lambda _: 1_000_000)
     machines = {"ready-mac": mac, "linux": linux, "troubled-mac": troubled}
     diagnosis = doctor.examine(machines[name](), tmp_path / "cache")
     assert diagnosis.exit_code == code
@@ -77,8 +77,10 @@ def test_what_a_person_sees(
     show_diagnosis(replace(diagnosis, facts=facts))
     text = capsys.readouterr().out.replace(str(tmp_path), "HERE")
     if name == "linux":
-        known = {fact.name: fact.words for fact in facts}
-        text = text.replace(known["chip"], "CHIP").replace(known["system"], "SYSTEM")
+        words_by_fact = {fact.name: fact.words for fact in facts}
+        text = text.replace(words_by_fact["chip"], "CHIP").replace(
+            words_by_fact["system"], "SYSTEM"
+        )
     golden(f"golden/{name}.txt", "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
 
 
@@ -87,26 +89,33 @@ def test_a_new_probe_is_kept_where_it_can_be_and_says_something(mac: Make, tmp_p
         assert doctor.examine(mac(), tmp_path, fresh=fresh).capabilities == fresh
         assert doctor.recall_probe(MACHINE, tmp_path) == fresh
     (tmp_path / "file").touch()
-    for cache, fresh, code, said in (
+    for cache, fresh, code, complaint in (
         (tmp_path / "file", FOUND, 0, "cannot be written"),
         (tmp_path, replace(FOUND, combinations=(NO_TRACE,)), 3, "not kept"),
     ):
         diagnosis = doctor.examine(mac(), cache, fresh=fresh)
         assert (diagnosis.capabilities, diagnosis.exit_code) == (fresh, code)
         assert diagnosis.facts[-1].verdict == "warning", code
-        assert said in diagnosis.facts[-1].words
+        assert complaint in diagnosis.facts[-1].words
     assert doctor.recall_probe(MACHINE, tmp_path) == FOUND
 
 
 def test_what_was_kept_is_recalled_for_this_machine_alone(tmp_path: Path) -> None:
     cache, again = tmp_path / "cache", replace(FOUND, probed="2026-11-21", combinations=())
-    for found in (FOUND, again):
-        doctor.keep(found, cache)
-        assert doctor.recall_probe(MACHINE, cache) == found
-    others = [{"system_build": "25E100"}, {"xcode_build": "17F113"}, {"chip": "Apple M3 Max"}]
-    for other in (*(replace(MACHINE, **change) for change in others), Identity()):
-        assert doctor.recall_probe(other, cache) is None
-        doctor.keep(replace(FOUND, identity=other), cache)
+    for matrix in (FOUND, again):
+        doctor.keep(matrix, cache)
+        assert doctor.recall_probe(MACHINE, cache) == matrix
+    identity_changes = [
+        {"system_build": "25E100"},
+        {"xcode_build": "17F113"},
+        {"chip": "Apple M3 Max"},
+    ]
+    for other_identity in (
+        *(replace(MACHINE, **change) for change in identity_changes),
+        Identity(),
+    ):
+        assert doctor.recall_probe(other_identity, cache) is None
+        doctor.keep(replace(FOUND, identity=other_identity), cache)
     assert doctor.recall_probe(MACHINE, cache) == again
     name = "capabilities-25D2128_17C529_Apple-M1.json"
     assert name in {file.name for file in cache.iterdir()}
@@ -154,11 +163,13 @@ def test_a_matrix_becomes_facts() -> None:
         ([LAUNCH], "counters", UNKNOWN, "nothing is known", ""),
         ([replace(HUNG, counters=True)], "counters", UNKNOWN, "nothing is known", ""),
     ):
-        facts = doctor.shown(Capabilities(MACHINE, AT, tuple(ways)), has_xctrace=True)
-        [found] = [shown for shown in facts if shown.name == f"probe: {fact}"]
-        known = (found.verdict, words in found.words, fix in found.fix)
-        assert known == (verdict, True, True), (ways, found)
-    [never] = doctor.shown(None, has_xctrace=True)
+        facts = doctor.describe_probe(Capabilities(MACHINE, AT, tuple(ways)), has_xctrace=True)
+        [probe_fact] = [
+            candidate_fact for candidate_fact in facts if candidate_fact.name == f"probe: {fact}"
+        ]
+        outcome = (probe_fact.verdict, words in probe_fact.words, fix in probe_fact.fix)
+        assert outcome == (verdict, True, True), (ways, probe_fact)
+    [never] = doctor.describe_probe(None, has_xctrace=True)
     assert (never.name, never.words[:12], never.fix[:10]) == ("probe", "never probed", "`tracekit ")
 
 
@@ -185,29 +196,36 @@ def test_auto_follows_what_was_seen() -> None:
         ({"workload": None, "command": ("/bin/ls",)}, ATTACHED, "auto", "auto", ()),
         ({"templates": ("/t/Mine.tracetemplate",)}, ALL, "auto", "auto", ()),
     ]
-    for asked, works, counters, method, notes in cases:
-        ways = [replace(COUNTED, mode=mode, counters=counted) for mode, counted in works or ()]
+    for changes, works, counters, method, notes in cases:
+        ways = [
+            replace(COUNTED, mode=mode, counters=has_counters) for mode, has_counters in works or ()
+        ]
         matrix = None if works is None else Capabilities(MACHINE, AT, tuple(ways))
-        plan, said = doctor.advised(replace(WORKLOAD, **asked), matrix)
-        known = (plan.counters, plan.method, len(said))
-        assert known == (counters, method, len(notes)), (asked, works)
-        assert all(note in text for note, text in zip(notes, said, strict=True)), (asked, said)
+        plan, plan_notes = doctor.resolve_plan(replace(WORKLOAD, **changes), matrix)
+        outcome = (plan.counters, plan.method, len(plan_notes))
+        assert outcome == (counters, method, len(notes)), (changes, works)
+        assert all(note in text for note, text in zip(notes, plan_notes, strict=True)), (
+            changes,
+            plan_notes,
+        )
 
 
 def test_what_comparing_bundles_with_exports_has_shown() -> None:
-    def said(*tables: Checked, has_xctrace: bool = True) -> list[tuple[object, ...]]:
+    def describe_facts(*tables: Checked, has_xctrace: bool = True) -> list[tuple[object, ...]]:
         memory = KnownBundles("17C529", {table.schema: table for table in tables})
         facts = doctor.direct_facts(memory, has_xctrace=has_xctrace)
         return [(fact.name, fact.verdict, fact.words, fact.fix[:12]) for fact in facts]
 
     name, equal = "direct reading", (Checked("a", 1_000, AT), Checked("b", 20, AT))
     differs = Checked("d", 5, AT, "row 1, duration: 7 directly, 8 exported")
-    assert said(*equal, Checked("c", 0, AT), differs) == [
+    assert describe_facts(*equal, Checked("c", 0, AT), differs) == [
         (name, OK, "verified for build 17C529: 2 tables, 1,020 rows compared", ""),
         (f"{name}: d", WARNING, f"differs: {differs.difference}.", "Captures use"),
     ]
-    assert said() == [(name, UNKNOWN, "not checked yet for build 17C529", "The next `tr")]
-    assert [fact[1] for fact in said(*equal, has_xctrace=False)] == [FactStatus.NOT_APPLICABLE]
+    assert describe_facts() == [(name, UNKNOWN, "not checked yet for build 17C529", "The next `tr")]
+    assert [fact[1] for fact in describe_facts(*equal, has_xctrace=False)] == [
+        FactStatus.NOT_APPLICABLE
+    ]
 
 
 def test_the_exit_code_says_what_stands_in_the_way() -> None:
@@ -232,15 +250,15 @@ def test_the_document_is_stable() -> None:
         "dispatches": 150, "counter_set": "", "counter_rows": None, "saving": 12.4, "failure": "",
         "warnings": [],
     }  # fmt: skip
-    known = {"identity": identity, "probed": AT, "combinations": [combination], "format": 1}
+    capabilities = {"identity": identity, "probed": AT, "combinations": [combination], "format": 1}
     assert list(json.loads(msgspec.json.encode(document)).items()) == [
-        ("format", 1), ("identity", identity), ("facts", [fact]), ("capabilities", known),
+        ("format", 1), ("identity", identity), ("facts", [fact]), ("capabilities", capabilities),
         ("exit_code", 3),
     ]  # fmt: skip
 
 
-def verdicts(ran: Any) -> dict[str, str]:
-    return {fact["name"]: fact["verdict"] for fact in json.loads(ran.out)["facts"]}
+def verdicts(result: Any) -> dict[str, str]:
+    return {fact["name"]: fact["verdict"] for fact in json.loads(result.out)["facts"]}
 
 
 @pytest.mark.processes
@@ -249,11 +267,15 @@ def test_without_xcrun_linux_is_as_it_should_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tracekit: Any
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    ran = tracekit("doctor", "--json")
-    found = verdicts(ran)
-    assert (ran.code, found["host recorder"], found["xctrace"]) == (0, "ok", "not applicable")
-    ran = tracekit("doctor", "--probe")
-    assert (ran.code, "--recorder host" in ran.err) == (3, True)
+    result = tracekit("doctor", "--json")
+    verdict_by_name = verdicts(result)
+    assert (result.code, verdict_by_name["host recorder"], verdict_by_name["xctrace"]) == (
+        0,
+        "ok",
+        "not applicable",
+    )
+    result = tracekit("doctor", "--probe")
+    assert (result.code, "--recorder host" in result.err) == (3, True)
 
 
 def test_what_was_probed_is_shown_and_followed(
@@ -261,18 +283,20 @@ def test_what_was_probed_is_shown_and_followed(
 ) -> None:
     scenario()
     failed = Combination("attach", counters=True, failure="It hung.")
-    found = replace(FOUND, identity=DoctorSurroundings().identity, combinations=(COUNTED, failed))
-    doctor.keep(found, notes_folder())
+    kept_matrix = replace(
+        FOUND, identity=DoctorSurroundings().identity, combinations=(COUNTED, failed)
+    )
+    doctor.keep(kept_matrix, notes_folder())
     assert verdicts(tracekit("doctor", "--json"))["probe: counters"] == "ok"
     folder = tmp_path / "run"
     assert tracekit("record", "--output", folder, "--", "/bin/true").code == 0
     provenance = Recording(folder).provenance()
-    assert provenance.capabilities == found
+    assert provenance.capabilities == kept_matrix
     assert any("--counters off" in text for text in provenance.warnings)
     assert "Metal GPU Counters" in provenance.command_lines[0]
     monkeypatch.setenv("TRACEKIT_DISK_FLOOR", "999999999")
     probed = doctor.probe_machine(DoctorSurroundings())
-    assert (probed.identity, len(probed.combinations)) == (found.identity, 4)
+    assert (probed.identity, len(probed.combinations)) == (kept_matrix.identity, 4)
     scenario(toolchain="licence")
-    ran = tracekit("doctor")
-    assert (ran.code, "xcodebuild -license" in ran.out) == (3, True)
+    result = tracekit("doctor")
+    assert (result.code, "xcodebuild -license" in result.out) == (3, True)

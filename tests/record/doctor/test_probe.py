@@ -32,11 +32,16 @@ def test_each_way_is_recorded_and_counted(scenario: Scenario) -> None:
     ways: tuple[tuple[Mode, bool], ...] = (("attach", True),)
     matrix = probe(choose("xctrace"), here, reported.append, ways, **LITTLE)
     assert matrix.identity.xcode_build == "17C529"
-    [found] = matrix.combinations
-    assert (found.mode, found.counters, found.failure, found.works) == ("attach", True, "", True)
-    assert all((found.rows, found.others, found.counter_rows, found.saving))
-    assert found.backend in {"cpu", "metal"}
-    assert found.counter_set == "Performance Limiters"
+    [combination] = matrix.combinations
+    assert (combination.mode, combination.counters, combination.failure, combination.works) == (
+        "attach",
+        True,
+        "",
+        True,
+    )
+    assert all((combination.rows, combination.others, combination.counter_rows, combination.saving))
+    assert combination.backend in {"cpu", "metal"}
+    assert combination.counter_set == "Performance Limiters"
     assert reported[0].startswith("1: attach, with counters: ")
     assert not list(Path(tempfile.gettempdir()).glob("tracekit-probe-*"))
 
@@ -51,7 +56,7 @@ class Stopped:
 
     def __init__(self, toc: str, intervals: str, stop: Exception | FinishedRecording) -> None:
         mine = FinishedRecording(
-            (Process(4711),), ended="2999-01-01", failure="Cut.", warnings=("Late.",)
+            (Process(4711),), end_date="2999-01-01", failure="Cut.", warnings=("Late.",)
         )
         self._outcomes = [ToolError("It failed.", "Do."), mine, stop]
         self._exports = {"toc.xml": toc, "metal-gpu-intervals.xml": intervals}
@@ -109,11 +114,11 @@ def test_dispatches_are_those_within_the_recording() -> None:
 def test_it_works_so_many_times_and_then_rests() -> None:
     work = load(WORK)
     step = work.prepare(dispatches=3, pause=0.0)
-    made: list[Any] = [step.submit() for _ in range(5)]
-    assert [array is not None for array in made] == [True, True, True, False, False]
-    for array in made:
+    arrays: list[Any] = [step.submit() for _ in range(5)]
+    assert [array is not None for array in arrays] == [True, True, True, False, False]
+    for array in arrays:
         step.wait(array)
-    assert made[0].shape == (4096,)
+    assert arrays[0].shape == (4096,)
     on_metal = mx.metal.is_available()  # dispatches count only where there is a GPU
     assert step.backend == ("metal" if on_metal else "cpu")
     assert step.dispatches == (1 if on_metal else None)

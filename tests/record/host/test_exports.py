@@ -118,39 +118,39 @@ def test_marks_are_laid_on_the_traces_time(
 
 
 def test_cores_are_counted_from_two_samples() -> None:
-    taken = [
+    samples = [
         ProcessSample(2000, cpu=100, memory=1, threads=2, voluntary=3, involuntary=4, machine=500),
         ProcessSample(
             2400, cpu=300, memory=5, threads=6, voluntary=7, involuntary=None, machine=1100
         ),
     ]
-    first, second = (1000, None, 1, 2, 3, 4, None), (1400, 0.5, 5, 6, 7, None, 1.5)
-    assert list(exports.process_samples(taken, 1000)) == [first, second]
-    assert list(exports.process_samples(taken[:1], 1000)) == [first]
+    first_row, second = (1000, None, 1, 2, 3, 4, None), (1400, 0.5, 5, 6, 7, None, 1.5)
+    assert list(exports.process_samples(samples, 1000)) == [first_row, second]
+    assert list(exports.process_samples(samples[:1], 1000)) == [first_row]
     assert list(exports.process_samples([], 1000)) == []
 
 
 def test_an_account_has_a_monitors_gauges_and_what_a_program_printed(tmp_path: Path) -> None:
     recording = Recording(tmp_path)
 
-    def known() -> tuple[list[str], list[int], tuple[str, ...]]:
+    def read_account() -> tuple[list[str], list[int], tuple[str, ...]]:
         report = exports.account(recording)
         gauges = [gauge.name for gauge in report.gauges]
         tables = exports.event_tables(recording, report)
         return gauges, [anchor.monotonic for anchor in report.anchors], tables
 
-    def write(file: Path, name: str, at: int) -> None:
+    def write(file: Path, name: str, monotonic_time: int) -> None:
         with closing(Journal(file)) as journal:
-            journal.write("anchor", monotonic=at, epoch=10 * at)
+            journal.write("anchor", monotonic=monotonic_time, epoch=10 * monotonic_time)
             journal.write("gauge", name=name, value=1.5, at=7, unit="Hz", source="x")
             journal.write("result", name="generation_tokens", value=3.0, unit="count")
 
     write(recording.gauges_file, "gpu_clock", 200)
-    assert known() == (["gpu_clock"], [200], ("gauges",))
+    assert read_account() == (["gpu_clock"], [200], ("gauges",))
     recording.output_file.write_text("Generation: 128 tokens, 45.256 tokens-per-sec\n")
-    assert known() == (["gpu_clock"], [200], ("gauges", "results"))
+    assert read_account() == (["gpu_clock"], [200], ("gauges", "results"))
     write(recording.journal_file, "blocks", 100)
-    assert known() == (["blocks", "gpu_clock"], [100], tuple(exports.EVENTS))
+    assert read_account() == (["blocks", "gpu_clock"], [100], tuple(exports.EVENTS))
     # what it measured itself counts more
     results = exports.account(recording).results
     assert results["generation_tokens"] == Measured(3.0, "count")
@@ -169,15 +169,24 @@ def test_a_step_is_a_submission_and_then_work(backend: str, channel: str, tmp_pa
         journal.write("about", workload="paged", backend=backend, thread=9)
         journal.write("step", phase="steady", start=1100, submitted=1130, completed=1900)
     recording.host_samples.write_text('{"at":')  # cut, so that there are not two samples
-    [said] = recorder.export(recording, quiet)
-    assert said.startswith("The target ended before two samples were taken")
+    [message] = recorder.export(recording, quiet)
+    assert message.startswith("The target ended before two samples were taken")
     assert pq.read_table(recording.exports / "host-process-samples.parquet").num_rows == 0
     tables = Tables(recording.exports, frozenset({7}))
-    known = {"label": "paged", "process": "python", "pid": 7, "target": True, "clock": "host"}
+    common_cells = {
+        "label": "paged",
+        "process": "python",
+        "pid": 7,
+        "target": True,
+        "clock": "host",
+    }
     [interval] = tables["gpu_intervals"].to_dict("records")
-    assert interval.items() >= {**known, "start": 130, "duration": 770, "channel": channel}.items()
+    assert (
+        interval.items()
+        >= {**common_cells, "start": 130, "duration": 770, "channel": channel}.items()
+    )
     [submission] = tables["submissions"].to_dict("records")
-    assert submission.items() >= {**known, "start": 100, "duration": 30, "tid": 9}.items()
+    assert submission.items() >= {**common_cells, "start": 100, "duration": 30, "tid": 9}.items()
     (run,) = read_toc(recording.toc_file).runs
     assert (run.duration, run.exit_status) == (1e-6, "")  # it was never closed
     files = {file.name for file in recording.exports.iterdir()}
@@ -230,8 +239,8 @@ SESSION = HostSession(
 )  # fmt: skip
 
 
-def toc_of(session: HostSession, path: Path, *, last: int = 0) -> TocRun:
-    write_toc(path, session, ["host-phases", "host-steps"], last=last)
+def toc_of(session: HostSession, path: Path, *, last_time: int = 0) -> TocRun:
+    write_toc(path, session, ["host-phases", "host-steps"], last_moment=last_time)
     (run,) = read_toc(path).runs
     return run
 
@@ -250,7 +259,7 @@ def test_a_toc_says_what_was_recorded_and_that_the_host_did(tmp_path: Path) -> N
     killed = toc_of(replace(SESSION, exit_status=-9), path)
     assert (killed.exit_status, killed.termination_reason) == ("-9", "signal(9)")
     # one that was never closed lasts until the last moment known
-    assert toc_of(replace(SESSION, end=0), path, last=1_250_000_000).duration == 0.25
+    assert toc_of(replace(SESSION, end=0), path, last_time=1_250_000_000).duration == 0.25
     hostile = toc_of(replace(SESSION, name='x"/><evil>&\x00\x1b', arguments=("\ud800",)), path)
     assert hostile.target == Process(7, 'x"/><evil>&\ufffd\ufffd')
 

@@ -89,8 +89,8 @@ class Kind:
     submit: str
     wait: str = "pass"
     unknown: str = ""  # words of the reason why its idle time is not known, where it is not
-    least: float = 0.0  # share of idle time, where it is known
-    most: float = 1.0
+    lower_bound: float = 0.0  # share of idle time, where it is known
+    upper_bound: float = 1.0
     either: bool = False  # whether it may be known, and be next to none, or unknown
     words: str = ""  # of the finding of `bubbles`
 
@@ -98,26 +98,28 @@ class Kind:
 KINDS = {
     "numpy": Kind("return LEFT @ LEFT @ LEFT", unknown=INSIDE),
     "numpy-on-one-thread": Kind("sort(4)", unknown=INSIDE),
-    "mlx-as-array": Kind("return np.array(lazily())", unknown=INSIDE, most=0.1, either=True),
-    "mlx-evaluated": Kind("mx.eval(lazily())", unknown=INSIDE, most=0.1, either=True),
-    "mlx-lazy": Kind("return lazily()", "mx.eval(out)", most=0.5),
+    "mlx-as-array": Kind("return np.array(lazily())", unknown=INSIDE, upper_bound=0.1, either=True),
+    "mlx-evaluated": Kind("mx.eval(lazily())", unknown=INSIDE, upper_bound=0.1, either=True),
+    "mlx-lazy": Kind("return lazily()", "mx.eval(out)", upper_bound=0.5),
     "mlx-after-a-pause": Kind(
-        "time.sleep(0.02); return lazily()", "mx.eval(out)", least=0.2, words=SUBMIT_AHEAD
+        "time.sleep(0.02); return lazily()", "mx.eval(out)", lower_bound=0.2, words=SUBMIT_AHEAD
     ),
-    "mixed": Kind("sort(32); return lazily()", "mx.eval(out)", least=0.1),
-    "threads": Kind("share_out()", unknown=INSIDE, most=0.1, either=True),
+    "mixed": Kind("sort(32); return lazily()", "mx.eval(out)", lower_bound=0.1),
+    "threads": Kind("share_out()", unknown=INSIDE, upper_bound=0.1, either=True),
     "file": Kind("return open(mx.__file__, 'rb').read()", unknown=INSIDE),
     "sleep": Kind("time.sleep(0.003)", unknown=INSIDE),
     "sleep-while-waiting": Kind("pass", "time.sleep(0.02)", unknown="its process does not do"),
-    "work-while-waiting": Kind("pass", "spin(0.01)", most=0.2),
+    "work-while-waiting": Kind("pass", "spin(0.01)", upper_bound=0.2),
 }  # fmt: skip
 
 
 def share_between(waits: Path, steps: int) -> float:
     """Return the share of the time of the last `steps` waits in which none of them lasted."""
-    last = [tuple(map(float, line.split())) for line in waits.read_text().splitlines()][-steps:]
-    waited = sum(end - start for start, end in last)
-    return 1 - waited / (last[-1][1] - last[0][0])
+    last_waits = [tuple(map(float, line.split())) for line in waits.read_text().splitlines()][
+        -steps:
+    ]
+    waited = sum(end - start for start, end in last_waits)
+    return 1 - waited / (last_waits[-1][1] - last_waits[0][0])
 
 
 DERIVED = ("idle_ratio", "idle_host", "host_busy", "host_idle_ratio", "kernel_ceiling")
@@ -128,33 +130,35 @@ DERIVED = ("idle_ratio", "idle_host", "host_busy", "host_idle_ratio", "kernel_ce
 def test_idle_time_is_claimed_where_the_marks_carry_it(
     kind: str, tmp_path: Path, tracekit: Any
 ) -> None:
-    said = KINDS[kind]
-    submit, wait = (f"    {line}" for line in (said.submit, said.wait))
+    mark_kind = KINDS[kind]
+    submit, wait = (f"    {line}" for line in (mark_kind.submit, mark_kind.wait))
     waits = tmp_path / "waits.txt"
     source = WORKLOAD.format(submit=submit, wait=wait, waits=str(waits))
     (tmp_path / "steps.py").write_text(source)
     run = tmp_path / "run"
-    own = ("--workload", "steps", "--workloads", tmp_path, "--recorder", "host")
-    ran = tracekit("capture", *own, "--repeats", "24", "--warmup", "1", "--output", run)
-    assert ran.code == 0, ran.err
+    capture_options = ("--workload", "steps", "--workloads", tmp_path, "--recorder", "host")
+    capture_result = tracekit(
+        "capture", *capture_options, "--repeats", "24", "--warmup", "1", "--output", run
+    )
+    assert capture_result.code == 0, capture_result.err
     result = json.loads((run / "result.json").read_text())
     metrics = {metric["name"]: metric for metric in result["metrics"]}
     rules = {check["rule"]: check for check in result["checks"]}
     ratio, page = metrics["idle_ratio"], readable((run / "report.html").read_text("utf-8"))
     if ratio["value"] is None:
-        assert said.unknown
-        assert said.unknown in ratio["reason"]
+        assert mark_kind.unknown
+        assert mark_kind.unknown in ratio["reason"]
         assert {name: metrics[name]["value"] for name in DERIVED} == dict.fromkeys(DERIVED)
         assert rules["bubbles"]["status"] == "abstained"
         assert "never idle" not in page
         assert "No idle gaps: the step waits" in (run / "report.html").read_text("utf-8")
     else:
-        assert said.either or not said.unknown
-        assert said.least <= ratio["value"]
-        assert ratio["value"] <= max(said.most, share_between(waits, steps=24) + 0.1)
+        assert mark_kind.either or not mark_kind.unknown
+        assert mark_kind.lower_bound <= ratio["value"]
+        assert ratio["value"] <= max(mark_kind.upper_bound, share_between(waits, steps=24) + 0.1)
     words = [finding["message"] + finding["advice"] for finding in result["findings"]]
-    assert said.words in " ".join(words)
-    if said.unknown:  # it is told nothing that rests on a division of its steps
-        for surface in (*words, page, ran.out + ran.err):
+    assert mark_kind.words in " ".join(words)
+    if mark_kind.unknown:  # it is told nothing that rests on a division of its steps
+        for surface in (*words, page, capture_result.out + capture_result.err):
             assert SUBMIT_AHEAD not in surface
             assert ratio["value"] is not None or "worked longer for the target" not in surface

@@ -71,24 +71,28 @@ def test_a_failure_is_one_sentence() -> None:
         (End.LIMIT, 130, UNREADY, "python did not come to its steady phase in time.", False),
         (End.INTERRUPTED, -2, UNREADY, "", True),
     ):
-        found = host.recorded(ending(end, status), report)
-        known = (found.failure, found.interrupted)
-        assert known == (failure, interrupted), (end, status, report)
+        outcome = host.summarize_recording(ending(end, status), report)
+        ending_facts = (outcome.failure, outcome.interrupted)
+        assert ending_facts == (failure, interrupted), (end, status, report)
 
 
 def test_last_words_advice_and_warnings_are_handed_on() -> None:
-    found = host.recorded(ending(End.EXITED, 3, "no room"), None)
-    assert found.failure == "python ended with exit code 3. Its last words: no room"
-    found = host.recorded(ending(End.EXITED, 3), replace(FAILED, hint="Take an umbrella."))
-    assert found.hint == "Take an umbrella."
-    said = replace(ASKED, warnings=("It rains.",), unreadable=2)
-    found = host.recorded(ending(End.LIMIT, 1), said)
-    assert found.warnings == (
+    outcome = host.summarize_recording(ending(End.EXITED, 3, "no room"), None)
+    assert outcome.failure == "python ended with exit code 3. Its last words: no room"
+    outcome = host.summarize_recording(
+        ending(End.EXITED, 3), replace(FAILED, hint="Take an umbrella.")
+    )
+    assert outcome.hint == "Take an umbrella."
+    warned_report = replace(ASKED, warnings=("It rains.",), unreadable=2)
+    outcome = host.summarize_recording(ending(End.LIMIT, 1), warned_report)
+    assert outcome.warnings == (
         "It rains.",
         "The worker did not end by itself in time and was asked to stop.",
         "2 of the worker's marks cannot be read and are left out.",
     )
-    assert host.recorded(host.Ending(SESSION, End.KILLED, stopped=True), None).interrupted
+    assert host.summarize_recording(
+        host.Ending(SESSION, End.KILLED, stopped=True), None
+    ).interrupted
 
 
 def test_an_account_that_nobody_closed_is_closed(tmp_path: Path) -> None:
@@ -97,7 +101,7 @@ def test_an_account_that_nobody_closed_is_closed(tmp_path: Path) -> None:
         recording.folder.mkdir()
         with closing(Journal(recording.journal_file)) as journal:
             journal.write("about", **mark)
-        report = host.settled(ending(End.EXITED, status), recording.journal_file, recording)
+        report = host.complete_report(ending(End.EXITED, status), recording.journal_file, recording)
         assert recording.workload_file.exists() is bool(status)
         return report
 
@@ -114,24 +118,28 @@ def test_an_account_that_nobody_closed_is_closed(tmp_path: Path) -> None:
 def costs(recorded: Sequence[int], unrecorded: Sequence[int]) -> Overhead:
     """Lay blocks of two steps in the order ABBA; times are ns a step."""
     blocks: list[StepBlock] = []
-    for number, (mine, other) in enumerate(zip(recorded, unrecorded, strict=True)):
-        pair = [StepBlock(True, 0, 2 * mine, 2), StepBlock(False, 0, 2 * other, 2)]
+    for number, (mine, unrecorded_time) in enumerate(zip(recorded, unrecorded, strict=True)):
+        pair = [StepBlock(True, 0, 2 * mine, 2), StepBlock(False, 0, 2 * unrecorded_time, 2)]
         blocks += pair if number % 2 == 0 else pair[::-1]
     return host.overhead(WorkloadReport(blocks=tuple(blocks)))
 
 
 def test_what_recording_costs_is_the_ratio_of_medians_of_enough_blocks() -> None:
-    found = costs([110, 112, 108, 110, 110, 900], [100, 101, 99, 100, 100, 100])
-    assert (found.recorded, found.unrecorded, found.reason) == (110, 100, "")
-    assert found.ratio == pytest.approx(0.10)
+    measured_costs = costs([110, 112, 108, 110, 110, 900], [100, 101, 99, 100, 100, 100])
+    assert (measured_costs.recorded, measured_costs.unrecorded, measured_costs.reason) == (
+        110,
+        100,
+        "",
+    )
+    assert measured_costs.ratio == pytest.approx(0.10)
     calm = costs([100, 101, 99, 100, 101, 99], [100] * 6).spread
     wild = costs([60, 140, 70, 130, 90, 110], [100] * 6).spread
     assert ((calm or 1) < 0.02, (wild or 0) > 0.1) == (True, True)
-    few = "only 3 pairs of recorded and unrecorded steps were made"
-    assert costs([100] * 3, [100] * 3) == Overhead(reason=few)
+    few_pairs = "only 3 pairs of recorded and unrecorded steps were made"
+    assert costs([100] * 3, [100] * 3) == Overhead(reason=few_pairs)
     assert costs([100] * 4, [100] * 4).ratio == 0.0
-    said = WorkloadReport(overhead_reason="Steps are too long.")
-    assert host.overhead(said) == Overhead(reason="Steps are too long.")
+    report = WorkloadReport(overhead_reason="Steps are too long.")
+    assert host.overhead(report) == Overhead(reason="Steps are too long.")
     assert host.overhead(WorkloadReport()) == Overhead(reason="no steps were made unrecorded")
 
 
@@ -141,16 +149,16 @@ SECOND = 1_000_000_000
 
 @pytest.fixture
 def sampler(tmp_path: Path) -> Iterator[Sampler]:
-    made = Sampler(os.getpid(), tmp_path / "samples.jsonl")
-    yield made
-    made.close()
+    open_sampler = Sampler(os.getpid(), tmp_path / "samples.jsonl")
+    yield open_sampler
+    open_sampler.close()
 
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
-    made = Journal(tmp_path / "workload.jsonl")
-    yield made
-    made.close()
+    open_journal = Journal(tmp_path / "workload.jsonl")
+    yield open_journal
+    open_journal.close()
 
 
 class Times(NamedTuple):
@@ -176,10 +184,10 @@ def test_samples_are_kept(
     sampler.take()
     monkeypatch.setattr(psutil, "cpu_times", Times)
     sampler.take()
-    first, second, third = read_samples(samples)
-    assert (first.at < second.at, first.cpu < second.cpu) == (True, True)
-    assert first.machine <= second.machine
-    assert first.voluntary <= second.voluntary
+    first_sample, second, third = read_samples(samples)
+    assert (first_sample.at < second.at, first_sample.cpu < second.cpu) == (True, True)
+    assert first_sample.machine <= second.machine
+    assert first_sample.voluntary <= second.voluntary
     assert second.memory > 1 << 20
     assert third.machine == 2_500_000_000  # cores that wait are not in use
     samples.write_bytes(samples.read_bytes()[:-3] + b"\n" + samples.read_bytes())
@@ -195,14 +203,14 @@ def test_a_full_disk_is_reported() -> None:
 
 
 def test_what_is_not_there_or_not_waited_for_does_not_run() -> None:
-    ended = os.fork()
-    if not ended:
+    ended_pid = os.fork()
+    if not ended_pid:
         os._exit(0)
-    os.waitid(os.P_PID, ended, os.WEXITED | os.WNOWAIT)
-    for pid in (4194304, ended):
+    os.waitid(os.P_PID, ended_pid, os.WEXITED | os.WNOWAIT)
+    for pid in (4194304, ended_pid):
         with pytest.raises(UsageError, match=f"There is no process {pid} to attach to"):
             running(pid)
-    os.waitpid(ended, 0)
+    os.waitpid(ended_pid, 0)
     assert process_name(4194304) == ""
     assert running(os.getpid())()
 
@@ -229,15 +237,15 @@ def test_nonsense_is_not_heard_and_half_a_line_once_whole(tmp_path: Path) -> Non
     nonsense = (b"{", b"[]", b'{"mark":"phase"}', b'{"mark":"phase","name":1,"start":2}', b"\xff")
     for line in nonsense:
         listener = host.Listener(path)
-        whole = line + b'\n{"mark":"phase","name":"steady","start":1}\n'
-        for cut in range(len(whole)):
-            path.write_bytes(whole[:cut])
-            assert not listener.listen(), (line, cut)
-        path.write_bytes(whole)
+        whole_lines = line + b'\n{"mark":"phase","name":"steady","start":1}\n'
+        for length in range(len(whole_lines)):
+            path.write_bytes(whole_lines[:length])
+            assert not listener.listen(), (line, length)
+        path.write_bytes(whole_lines)
         assert (listener.listen(), listener.phase) == (True, "steady"), line
 
 
-def interrupted() -> bool:
+def raise_interrupt() -> bool:
     raise KeyboardInterrupt
 
 
@@ -245,27 +253,27 @@ def interrupted() -> bool:
 def test_it_samples_until_the_target_ends_or_somebody_stops_it(
     end: End, sampler: Sampler, tmp_path: Path
 ) -> None:
-    looks, told = iter(range(5)), list[str]()
-    runs = interrupted if end is End.INTERRUPTED else lambda: next(looks, None) is not None
-    assert host.watch(sampler, host.Listener(None), PATIENT, told.append, running=runs) is end
-    assert told == []
+    looks, messages = iter(range(5)), list[str]()
+    runs = raise_interrupt if end is End.INTERRUPTED else lambda: next(looks, None) is not None
+    assert host.watch(sampler, host.Listener(None), PATIENT, messages.append, running=runs) is end
+    assert messages == []
     assert len(read_samples(tmp_path / "samples.jsonl")) == (6 if end is End.EXITED else 1)
 
 
 def test_a_workers_time_counts_from_its_steady_phase(sampler: Sampler, journal: Journal) -> None:
     journal.write("phase", name="prepare", start=1)
-    told: list[str] = []
-    now = ClockAnchor.now().monotonic
+    messages: list[str] = []
+    start = ClockAnchor.read_clocks().monotonic
 
     def runs() -> bool:
-        journal.write("phase", name="steady", start=now)
+        journal.write("phase", name="steady", start=start)
         return True
 
     pace = host.SamplingPace(0.001, 0.02, host.HostTimeouts(ready=600.0, grace=0.02))
     listener = host.Listener(journal.path)
-    assert host.watch(sampler, listener, pace, told.append, running=runs) is End.LIMIT
-    assert told == ["prepare", "steady"]
-    assert ClockAnchor.now().monotonic - now >= 40_000_000
+    assert host.watch(sampler, listener, pace, messages.append, running=runs) is End.LIMIT
+    assert messages == ["prepare", "steady"]
+    assert ClockAnchor.read_clocks().monotonic - start >= 40_000_000
 
 
 def test_a_worker_has_its_time(journal: Journal) -> None:
@@ -339,11 +347,11 @@ def samples(recording: Recording) -> list[ProcessSample]:
     return read_samples(recording.host_samples)
 
 
-def press_ctrl_c(due: Callable[[], bool]) -> None:
+def press_ctrl_c(is_due: Callable[[], bool]) -> None:
     """Send SIGINT to this process, as a terminal does, once something is so."""
 
     def press() -> None:
-        until(due)
+        until(is_due)
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=press).start()
@@ -362,16 +370,16 @@ def test_a_worker_is_recorded(work: Work, recorder: HostRecorder, recording: Rec
     assert recorded.command_lines[0][0] == sys.executable
     origin = recorded.clock["origin"]
     assert origin < report.phases[0].start
-    taken = [sample.at for sample in samples(recording)]
-    assert taken == sorted(taken)
-    assert origin < taken[0]
+    sample_times = [sample.at for sample in samples(recording)]
+    assert sample_times == sorted(sample_times)
+    assert origin < sample_times[0]
     assert recorded.overhead == Overhead(reason="no steps were made unrecorded")
     assert recorder.export(recording, quiet) == ()
     tables = Tables(recording.exports, frozenset({target.pid}))
     assert len(tables["steps"]) == len(tables["gpu_intervals"]) == 51
     assert [*tables["phases"]["name"]] == ["prepare", "warm-up", "steady"]
     assert {*tables["gpu_intervals"]["process"]} == {target.name}
-    assert len(tables["process_samples"]) == len(taken)
+    assert len(tables["process_samples"]) == len(sample_times)
     assert tables.warnings == ()
 
 
@@ -388,10 +396,15 @@ def test_what_recording_costs_is_measured(work: Work, recording: Recording) -> N
     assert min(measured.recorded, measured.unrecorded) >= 20_000_000
     # sampling pauses in unrecorded blocks of 60 ms; one sample may have been under way
     blocks = [block for block in fold(recording.journal_file).blocks if not block.recorded]
-    taken = samples(recording)
-    inside = [at for at in taken for block in blocks if block.start <= at.at <= block.end]
+    all_samples = samples(recording)
+    block_samples = [
+        sample
+        for sample in all_samples
+        for block in blocks
+        if block.start <= sample.at <= block.end
+    ]
     assert len(blocks) >= 6
-    assert len(inside) <= len(blocks)
+    assert len(block_samples) <= len(blocks)
 
 
 @pytest.mark.processes
@@ -420,12 +433,12 @@ def test_ctrl_c_ends_the_worker(work: Work, recording: Recording) -> None:
 @pytest.mark.processes
 @MAY_LEAVE_OPEN
 def test_a_second_ctrl_c_kills(work: Work, recording: Recording) -> None:
-    stuck, told = recording.folder / "stuck", recording.folder / "told"
+    stuck, marker_file = recording.folder / "stuck", recording.folder / "told"
     press_ctrl_c(stuck.exists)
-    press_ctrl_c(told.exists)
+    press_ctrl_c(marker_file.exists)
     step = (
         f"made < 4 or [open({str(stuck)!r}, 'w'), time.sleep(1),"
-        f" open({str(told)!r}, 'w'), time.sleep(3600)]"
+        f" open({str(marker_file)!r}, 'w'), time.sleep(3600)]"
     )
     recorded = work(step=step, timeouts=host.HostTimeouts(signals=DEAF_FOR_LONG))
     assert recorded.interrupted
@@ -443,12 +456,14 @@ def test_a_command_is_sampled_and_its_leftovers_ended(
     [warning] = recorded.warnings
     assert warning.startswith("Only the process was sampled")
     session = load_session(recording)
-    known = (session.kind, session.exit_status, session.arguments[0])
-    assert known == ("launched", 0, "-c")
-    taken = samples(recording)
-    assert len(taken) >= 2
-    assert max(sample.memory for sample in taken) > 0  # none is left to one that ends just then
-    assert 0 < taken[-1].cpu < ours
+    session_facts = (session.kind, session.exit_status, session.arguments[0])
+    assert session_facts == ("launched", 0, "-c")
+    all_samples = samples(recording)
+    assert len(all_samples) >= 2
+    assert (
+        max(sample.memory for sample in all_samples) > 0
+    )  # none is left to one that ends just then
+    assert 0 < all_samples[-1].cpu < ours
     until_gone(int(recording.host_output.read_text()))
 
 
@@ -460,8 +475,8 @@ def test_a_running_process_is_only_sampled(recorder: HostRecorder, recording: Re
     assert (recorded.end_reason, recorded.command_lines) == ("Time limit reached", ())
     assert recorded.targets[0].pid == sleeper.pid
     assert load_session(recording).kind == "attached"
-    first, *_, last = samples(recording)
-    assert first.cpu <= last.cpu < 100_000_000  # its own, not ours
+    first_sample, *_, last_sample = samples(recording)
+    assert first_sample.cpu <= last_sample.cpu < 100_000_000  # its own, not ours
     request = RecordingRequest(ProgramLaunch(("no-such-program-anywhere",)), 1.0)
     with pytest.raises(ToolError, match="no-such-program-anywhere cannot be started"):
         recorder.record(request, recording, quiet)

@@ -13,7 +13,7 @@ from tracekit.record.recorder import FinishedRecording, RecordingRequest, Target
 from tracekit.record.xctrace.attached_worker import WorkerTimeouts
 from tracekit.record.xctrace.attempts import Manner
 from tracekit.record.xctrace.claim import Premises
-from tracekit.record.xctrace.exporting import only
+from tracekit.record.xctrace.exporting import choose_only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.recording_process import Deadlines
 from tracekit.record.xctrace.tool import ToolTimeouts, locate
@@ -34,9 +34,9 @@ def told() -> list[str]:
 
 @pytest.fixture
 def nothing_is_left_running() -> Iterator[None]:
-    before = running()
+    processes_before = running()
     yield
-    assert started_since(before) == []
+    assert started_since(processes_before) == []
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def record(
     """Record what a target or a plan says with the fake; what progress is told is in `told`."""
 
     def run(
-        asked: Target | Plan,
+        target_or_plan: Target | Plan,
         *,
         limit: float = 30,
         deadlines: Deadlines = DEADLINES,
@@ -56,11 +56,11 @@ def record(
     ) -> FinishedRecording:
         tool = locate(timeouts=ToolTimeouts(pauses=(0, 0)))
         manner = Manner(deadlines, (0, 0), worker or WorkerTimeouts(), premises or Premises())
-        recorder = XctraceRecorder(tool, only(), manner)
+        recorder = XctraceRecorder(tool, choose_only(), manner)
         request = (
-            request_for(asked, recording, recorder)
-            if isinstance(asked, Plan)
-            else RecordingRequest(asked, limit, counters="off")
+            request_for(target_or_plan, recording, recorder)
+            if isinstance(target_or_plan, Plan)
+            else RecordingRequest(target_or_plan, limit, counters="off")
         )
         return recorder.record(request, recording, progress)
 

@@ -82,8 +82,8 @@ def test_a_worker_that_is_never_ready(
         with pytest.raises(error, match="odd") as caught:
             attach(prepare=f"import tracekit.base as b; raise b.{error.__name__}('odd', '{hint}')")
         assert caught.value.hint == hint
-    said = "(?s)Nothing was recorded: The workload ended with exit code 7 .* words: .*out of pat"
-    with pytest.raises(ToolError, match=said):
+    message = "(?s)Nothing was recorded: The workload ended with exit code 7 .* words: .*out of pat"
+    with pytest.raises(ToolError, match=message):
         attach(prepare="os.write(2, b'out of patience'); os._exit(7)")
     assert not recording.bundle.exists()
     assert "xctrace is starting" not in told
@@ -98,9 +98,12 @@ def test_a_worker_that_still_waits_is_tried_again_and_one_that_was_let_go_has_a_
     assert recorded.failure == ""
     assert told.count("xctrace could not start; trying again in 0 s") == 2
     assert told.count("preparing the workload") == 2
-    report, first = fold(recording.journal_file), fold(recording.folder / "workload-try-1.jsonl")
+    report, first_report = (
+        fold(recording.journal_file),
+        fold(recording.folder / "workload-try-1.jsonl"),
+    )
     assert steady(report) == 20
-    assert first.pid not in {0, report.pid}
+    assert first_report.pid not in {0, report.pid}
     assert recorded.targets[0].pid == report.pid
 
 
@@ -112,10 +115,10 @@ def test_a_worker_that_was_let_go_is_not_taken_though_it_still_says_that_it_wait
     launch = ProgramLaunch(argv, {"SAYS": '{"state": "waiting"}'}, recording.journal_file)
     target, timeouts = Warmed(launch, tmp_path / "go"), WorkerTimeouts(ready=30)
     with closing(AttachedWorker(target, recording, print, timeouts)) as worker:
-        first = worker.ready()
-        assert worker.ready().target == first.target
-        first.changed(RecordingTranscript(state=RecordingState.STARTED))
-        assert worker.ready().target != first.target
+        first_worker = worker.ready()
+        assert worker.ready().target == first_worker.target
+        first_worker.changed(RecordingTranscript(state=RecordingState.STARTED))
+        assert worker.ready().target != first_worker.target
     assert not target.go_file.exists()
     assert recording.target_output_file.read_text() == "try\n" * 2
     assert (recording.folder / "workload-try-1.json").exists()

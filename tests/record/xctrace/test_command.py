@@ -26,15 +26,15 @@ NO_XCODE = "Only the Command Line Tools are installed or selected"
 
 
 def test_failures_quote_line_and_tool() -> None:
-    for code, said, meaning, hint in (
+    for code, error_text, meaning, hint in (
         (72, 'unable to find utility "xctrace", not a', NO_XCODE, "sudo xcode-select --switch /"),
         (1, "tool 'xctrace' requires Xcode, but active developer directory", NO_XCODE, "DEVELOPER"),
         (69, "You have not agreed to the Xcode license agreements.", "The licence of ", "-license"),
         (2, "something new", "/X/xctrace version failed with exit code 2", ""),
     ):
-        error = failure(Completed(("/X/xctrace", "version"), code, "", said))
+        error = failure(Completed(("/X/xctrace", "version"), code, "", error_text))
         assert error.message.startswith(meaning), code
-        assert f"/X/xctrace version failed with exit code {code}:\n{said}" in error.message
+        assert f"/X/xctrace version failed with exit code {code}:\n{error_text}" in error.message
         assert hint in error.hint
-    long, end = ("\n".join(map(str, range(first, 20))) for first in (0, 8))
+    long, end = ("\n".join(map(str, range(start, 20))) for start in (0, 8))
     assert failure(Completed(("x",), 1, long)).message.endswith(f"exit code 1:\n{end}")

@@ -39,21 +39,21 @@ def test_the_whole_line() -> None:
             ("--template", MST, "--instrument", "Metal GPU Counters"), ("--attach", "27364"),
         ),
     )  # fmt: skip
-    whole = ("--time-limit", "5s", "--output", "/r/recording.trace", "--no-prompt")
-    for target, selection, words, rest in cases:
-        said, run = (RecordingRequest(target, 5), target, selection), Recording(Path("/r"))
-        line = record_line(xcode(), *said, run, environment=ENVIRONMENT)
-        assert line == ("/X/xctrace", "record", *words, *whole, *rest), target
-        line = record_line(xcode(help="--template"), *said, run, environment=ENVIRONMENT)
+    common_options = ("--time-limit", "5s", "--output", "/r/recording.trace", "--no-prompt")
+    for target, selection, words, later_words in cases:
+        request_parts, run = (RecordingRequest(target, 5), target, selection), Recording(Path("/r"))
+        line = record_line(xcode(), *request_parts, run, environment=ENVIRONMENT)
+        assert line == ("/X/xctrace", "record", *words, *common_options, *later_words), target
+        line = record_line(xcode(help="--template"), *request_parts, run, environment=ENVIRONMENT)
         assert "--no-prompt" not in line, target
 
 
 def test_time_limits_are_whole_numbers() -> None:
     cases = {10: "10s", 0.5: "500ms", 2.5: "2500ms", 1.001: "1001ms", 1.0004: "1s", 0.001: "1ms"}
     assert {seconds: time_limit(seconds) for seconds in cases} == cases
-    for nothing in (0, -1, 0.0001):
+    for duration in (0, -1, 0.0001):
         with pytest.raises(UsageError, match="too short to record"):
-            time_limit(nothing)
+            time_limit(duration)
 
 
 def test_programs_are_found_links_are_kept_and_what_cannot_be_launched_is_said(
@@ -79,15 +79,15 @@ OURS = {
 
 
 def test_programs_get_what_they_need_and_nothing_that_distorts_metal() -> None:
-    asked = {"KEY": "a=b", "EMPTY": "", "MTL_HUD_ENABLED": "1", "PATH": "/own"}
-    assert target_environment(asked, OURS) == {
+    given_variables = {"KEY": "a=b", "EMPTY": "", "MTL_HUD_ENABLED": "1", "PATH": "/own"}
+    assert target_environment(given_variables, OURS) == {
         "HOME": "/Users/a", "KEY": "a=b", "MLX_METAL_JIT": "1", "PATH": "/own",
         "PYTHONPATH": "/lib",
     }  # fmt: skip
-    kept = {name: value for name, value in OURS.items() if name != "MTL_DEBUG_LAYER"}
-    assert own_environment({"LANG": "de", "MTL_X": "1"}, OURS) == kept | {"LANG": "de"}
-    named = ("MTL_X", "MTLCAPTURE_X", "METAL_DEVICE_WRAPPER_TYPE", "METAL_PATH", "PATH")
-    assert [distorts(name) for name in named] == [True, True, True, False, False]
+    kept_variables = {name: value for name, value in OURS.items() if name != "MTL_DEBUG_LAYER"}
+    assert own_environment({"LANG": "de", "MTL_X": "1"}, OURS) == kept_variables | {"LANG": "de"}
+    variable_names = ("MTL_X", "MTLCAPTURE_X", "METAL_DEVICE_WRAPPER_TYPE", "METAL_PATH", "PATH")
+    assert [distorts(name) for name in variable_names] == [True, True, True, False, False]
 
 
 Chosen = Callable[..., TemplateSelection]
@@ -97,12 +97,14 @@ Chosen = Callable[..., TemplateSelection]
 def chosen(tmp_path: Path) -> Chosen:
     """Select for a request; a number is a template file with that counter profile."""
 
-    def choose(*templates: Any, counters: str = "off", **said: str) -> TemplateSelection:
-        names = [str(written(name)) if not isinstance(name, str) else name for name in templates]
+    def choose(*templates: Any, counters: str = "off", **xcode_answers: str) -> TemplateSelection:
+        names = [
+            str(write_template(name)) if not isinstance(name, str) else name for name in templates
+        ]
         request = RecordingRequest(Attach(1), 5, templates=tuple(names), counters=counters)
-        return select(request, xcode(**said))
+        return select(request, xcode(**xcode_answers))
 
-    def written(profile: int) -> Path:
+    def write_template(profile: int) -> Path:
         path = tmp_path / "t.tracetemplate"
         path.write_bytes(archive({"counterprofile": profile}))
         return path
@@ -127,8 +129,8 @@ def test_a_wish_for_counters_becomes_the_instrument_unless_the_template_has_a_se
         ((True, None, False), "on", "Time Profiler"),
     ):
         got = chosen(*templates, counters=counters)
-        known = (got.adds_counters, got.own_counters, bool(got.warnings))
-        assert known == expected, (counters, templates)
+        selection_facts = (got.adds_counters, got.own_counters, bool(got.warnings))
+        assert selection_facts == expected, (counters, templates)
         assert got.counters is (True in expected[:2])
         is_file = got.template.endswith("t.tracetemplate")
         assert is_file or got.template in {MST, "Time Profiler"}, (counters, templates)
@@ -137,19 +139,19 @@ def test_a_wish_for_counters_becomes_the_instrument_unless_the_template_has_a_se
 def test_what_cannot_be_recorded_is_refused_with_a_hint(chosen: Chosen) -> None:
     without = {"counters": "on", "instruments": "== A ==\nMetal GPU Counter\n"}
     old = {"counters": "on", "help": "--template"}
-    meant = "Did you mean Metal System Trace? A template file is given by its path."
-    for templates, options, said, hint in (
+    suggestion = "Did you mean Metal System Trace? A template file is given by its path."
+    for templates, options, error_words, hint in (
         ([MST, "GPU Counters"], {}, "both asked for and switched off", ""),
         ([13], {}, "both asked for and switched off", ""),
         ([MST, "Time Profiler"], {}, "one template, and 2 were given", "by its path."),
-        ([MST.lower()], {}, "no template in this Xcode 'metal system trace'", meant),
+        ([MST.lower()], {}, "no template in this Xcode 'metal system trace'", suggestion),
         (["/none.tracetemplate"], {}, "There is no template file", ""),
         ([MST], without, "no instrument in this Xcode 'Metal GPU Counters'", "GPU Counter?"),
         ([MST], old, "cannot add instruments", "Xcode 14"),
     ):
-        with pytest.raises(TracekitError, match=said) as caught:
+        with pytest.raises(TracekitError, match=error_words) as caught:
             chosen(*templates, **options)
-        assert hint in caught.value.hint, (templates, said)
+        assert hint in caught.value.hint, (templates, error_words)
 
 
 def test_a_list_that_cannot_be_read_forbids_nothing_and_files_become_absolute(

@@ -12,11 +12,11 @@ from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.command_line import TemplateSelection
 from tracekit.record.xctrace.exporting import (
     SeenTables,
+    choose_only,
     counter_set,
     counter_warnings,
     export,
-    lacking,
-    only,
+    find_missing_data,
 )
 from tracekit.record.xctrace.tool import ToolTimeouts, Xctrace
 from tracekit.tables.toc import TocRun, TocTable
@@ -48,30 +48,30 @@ def files(recording: Recording) -> set[str]:
 
 
 def test_each_table_is_a_file_and_one_that_fails_harms_no_other(recording: Recording) -> None:
-    told: list[str] = []
+    messages: list[str] = []
     tool = xcode({WORK: 0, "other": 1, "driver": -1, "time-info": 1})
-    absent, failed, empty = export(
-        tool, recording, lambda _: frozenset((WORK, "driver", "not-there")), told.append
+    absent_remark, failed, empty = export(
+        tool, recording, lambda _: frozenset((WORK, "driver", "not-there")), messages.append
     )
-    assert absent == "The recording has no table not-there."
+    assert absent_remark == "The recording has no table not-there."
     assert "signal SIGTRAP" in failed
     assert empty.startswith(f"{WORK} has no rows: no work of any process")
-    written = {"toc.xml", f"{WORK}.xml", "driver.xml.partial", "time-info.xml"}
-    assert files(recording) == written
-    seen = SeenTables(filled=frozenset({WORK}))  # read without an export
-    assert export(tool, recording, only([WORK]), print, seen) == ()
+    expected_files = {"toc.xml", f"{WORK}.xml", "driver.xml.partial", "time-info.xml"}
+    assert files(recording) == expected_files
+    seen_tables = SeenTables(filled=frozenset({WORK}))  # read without an export
+    assert export(tool, recording, choose_only([WORK]), print, seen_tables) == ()
     numbered = [f"{WORK}.xml (1 of 3)", "driver.xml (2 of 3)", "time-info.xml (3 of 3)"]
-    assert told == ["table of contents", *numbered]
+    assert messages == ["table of contents", *numbered]
     with pytest.raises(ToolError, match=r"driver.* signal SIGTRAP"):
-        export(xcode({"driver": -1, "x": -1}), recording, only(["driver", "x"]), print)
+        export(xcode({"driver": -1, "x": -1}), recording, choose_only(["driver", "x"]), print)
 
 
 def test_a_table_without_rows_is_stood_in_for(recording: Recording) -> None:
     def choose(there: frozenset[str]) -> frozenset[str]:
         return frozenset({"first"}) if "first" in there else frozenset({"second"})
 
-    [said] = export(xcode({"first": 0, "second": 1, "third": 1}), recording, choose, print)
-    assert f"has no table {WORK}" in said
+    [remark] = export(xcode({"first": 0, "second": 1, "third": 1}), recording, choose, print)
+    assert f"has no table {WORK}" in remark
     assert files(recording) == {"toc.xml", "first.xml", "second.xml"}
 
 
@@ -92,24 +92,26 @@ def test_the_counter_set_stands_in_the_toc_and_one_that_was_asked_for_and_is_not
         TemplateSelection("/t", own_counters=None): "the template /t switches no set of them on",
     }
     for selection, words in cases.items():
-        [said] = counter_warnings(selection, UNNAMED)
-        assert words in said, selection
+        [remark] = counter_warnings(selection, UNNAMED)
+        assert words in remark, selection
         assert counter_warnings(selection, NAMED) == ()
     assert counter_warnings(TemplateSelection("T"), UNNAMED) == ()
 
 
 def test_a_promise_of_counters_is_kept_by_either_table() -> None:
-    both = (WORK, COUNTERS, VALUES)
+    all_tables = (WORK, COUNTERS, VALUES)
     cases: list[tuple[tuple[str, ...], set[str], set[str], str]] = [
-        (both, {WORK, VALUES}, {COUNTERS}, ""),
-        (both, {WORK, COUNTERS}, {VALUES}, ""),
-        (both, {WORK}, set(), ""),  # not looked at
-        (both, {WORK}, {COUNTERS, VALUES}, f"{VALUES} has no rows"),
+        (all_tables, {WORK, VALUES}, {COUNTERS}, ""),
+        (all_tables, {WORK, COUNTERS}, {VALUES}, ""),
+        (all_tables, {WORK}, set(), ""),  # not looked at
+        (all_tables, {WORK}, {COUNTERS, VALUES}, f"{VALUES} has no rows"),
         ((WORK,), {WORK}, set(), f"there is no {COUNTERS}"),
         ((), set(), set(), f"The recording has no table {WORK}"),
     ]
-    for tables, filled, empty, said in cases:
-        found = " ".join(lacking(run_of("Counter Set: A", tables=tables), filled, empty))
-        assert (said in found, bool(found)) == (True, bool(said)), tables
+    for tables, filled, empty, reason in cases:
+        remarks = " ".join(
+            find_missing_data(run_of("Counter Set: A", tables=tables), filled, empty)
+        )
+        assert (reason in remarks, bool(remarks)) == (True, bool(reason)), tables
         unset = replace(UNNAMED, tables=run_of(tables=tables).tables)
-        assert len(list(lacking(unset, filled, empty))) == (WORK not in tables)
+        assert len(list(find_missing_data(unset, filled, empty))) == (WORK not in tables)

@@ -17,7 +17,7 @@ from command_line import run
 from tracekit.base.errors import ToolError
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
-from tracekit.record.xctrace.claim import Holder, locked
+from tracekit.record.xctrace.claim import Holder, hold_user_lock
 from tracekit.run import open as open_run
 from worker_naps import naps_that
 
@@ -32,21 +32,21 @@ TARGET = ("--", sys.executable, "-I", "-S", "-c", f"import time; time.sleep(600)
 
 def relatives(folder: Path) -> list[psutil.Process]:
     """Return all processes that the recording into `folder` started, whoever their parent is."""
-    found: list[psutil.Process] = []
+    processes: list[psutil.Process] = []
     for process in psutil.process_iter(["cmdline", "status"]):
         words = " ".join(process.info["cmdline"] or ())
         ours = (str(folder) in words or MINE in words) and process.pid != os.getpid()
         if ours and process.info["status"] != psutil.STATUS_ZOMBIE:
-            found.append(process)
-    return found
+            processes.append(process)
+    return processes
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     """The folder of a run; what a failed test leaves running is killed."""
     yield tmp_path / "run"
-    for left in relatives(tmp_path / "run"):
-        left.kill()
+    for process in relatives(tmp_path / "run"):
+        process.kill()
 
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
@@ -66,8 +66,8 @@ def start_naps(folder: Path, words: str, times: int, *arguments: str) -> subproc
 
 def stale(folder: Path) -> list[Holder | None]:
     """Try to take the lock; return who did not give it back, nothing while it is held."""
-    with suppress(ToolError), locked(folder, notes_folder()) as (_, before):
-        return [before]
+    with suppress(ToolError), hold_user_lock(folder, notes_folder()) as (_, holder):
+        return [holder]
     return []
 
 
@@ -80,9 +80,9 @@ def end(process: subprocess.Popen[bytes], number: int, folder: Path) -> None:
     assert stage.state == "interrupted"
     assert stage.message.startswith("tracekit was ended before it could finish") is is_killed
     # A process has lost its command line a moment before its files, and so the lock, are closed.
-    left: list[Holder | None] = []
-    until(lambda: left.extend(stale(folder)) or left, "the lock is free")
-    assert (left[0] is not None) is (is_killed and (folder / "recording.trace").exists())
+    holders: list[Holder | None] = []
+    until(lambda: holders.extend(stale(folder)) or holders, "the lock is free")
+    assert (holders[0] is not None) is (is_killed and (folder / "recording.trace").exists())
 
 
 # The line that shows a state, and how the fake makes it last.
@@ -108,11 +108,14 @@ USUAL = ("started", signal.SIGTERM)
 def test_nothing_outlives_tracekit_and_what_was_recorded_is_saved(
     state: str, number: signal.Signals, scenario: Scenario, folder: Path, tmp_path: Path
 ) -> None:
-    (line, keys), said = STATES[state], tmp_path / "scenario.said"
+    (line, keys), transcript_file = STATES[state], tmp_path / "scenario.said"
     scenario(**keys)
     limit = "60s" if state in {"announced", "started"} else "500ms"
     process = start(folder, "--time-limit", limit, *TARGET)
-    until(lambda: said.exists() and f"\n{line}" in f"\n{said.read_text()}", state)
+    until(
+        lambda: transcript_file.exists() and f"\n{line}" in f"\n{transcript_file.read_text()}",
+        state,
+    )
     end(process, number, folder)
     scenario()
     assert run("export", folder) == 0

@@ -42,7 +42,7 @@ def test_the_first_line_says_why_it_stopped() -> None:
     cases = {LIMIT: True, EXITED: False, "Stopping recording...": True, "Stopping recording…": True}
     for line, stopped in cases.items():
         account = heard(ANNOUNCED, STARTED, line, EXITED, LIMIT)
-        assert (account.stop_line, account.stopped) == (line, stopped)
+        assert (account.stop_line, account.is_stopped) == (line, stopped)
 
 
 def test_errors_are_heard_once_each() -> None:
@@ -75,5 +75,5 @@ def test_a_line_in_pieces_is_one_line_and_the_last_needs_no_end(tmp_path: Path) 
             file.write(part)
             heard.append(tail.lines())
         assert heard == [[], ["ab", ""], [], []]
-        assert tail.lines(ended=True) == ["c\ufffd"]
-        assert tail.lines(ended=True) == []
+        assert tail.lines(has_ended=True) == ["c\ufffd"]
+        assert tail.lines(has_ended=True) == []

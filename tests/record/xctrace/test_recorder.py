@@ -17,8 +17,8 @@ from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError
 from tracekit.base.recording import Process, Recording
 from tracekit.record.recorder import Attach, ProgramLaunch
 from tracekit.record.xctrace.attempts import Manner
-from tracekit.record.xctrace.claim import Premises, locked
-from tracekit.record.xctrace.exporting import only
+from tracekit.record.xctrace.claim import Premises, hold_user_lock
+from tracekit.record.xctrace.exporting import choose_only
 from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
 from tracekit.record.xctrace.recorder import (
     XctraceRecorder,
@@ -42,7 +42,7 @@ STEADY = WorkloadReport(state="interrupted", steps=(StepMark("steady", 0, 1, 2),
 KILLED = (SIGINT, SIGINT, SIGTERM, SIGKILL)
 
 
-def failed(status: str, reason: str = "", **more: Any) -> TocRun:
+def make_failed_run(status: str, reason: str = "", **more: Any) -> TocRun:
     return replace(RUN, exit_status=status, termination_reason=reason, **more)
 
 
@@ -54,27 +54,31 @@ PROGRAM, WORKLOAD = "The recorded program failed", "The workload failed; the tra
 
 
 def test_what_is_whole_and_what_is_not() -> None:
-    for ended, run, launched, report, failure in (
+    for ending, run, launched, report, failure in (
         (Ended(SAVED, 0), RUN, False, None, ""),
         (Ended(EXITED, 0), RUN, True, None, ""),
-        (Ended(SAVED, 54), failed("9", "SIGKILL"), True, None, ""),  # ended at its limit
-        (Ended(STOPPED, 54, (SIGINT,), True), failed("2", "SIGINT"), True, None, ""),
+        (Ended(SAVED, 54), make_failed_run("9", "SIGKILL"), True, None, ""),  # ended at its limit
+        (Ended(STOPPED, 54, (SIGINT,), True), make_failed_run("2", "SIGINT"), True, None, ""),
         (Ended(SAVED, 130, (SIGINT,), interrupted=True), RUN, False, None, ""),
-        (Ended(EXITED, 54), failed("1"), True, DONE, ""),  # the worker knows better
+        (Ended(EXITED, 54), make_failed_run("1"), True, DONE, ""),  # the worker knows better
         (
             Ended(RecordingTranscript(foreign=True), 54),
-            failed("9", "SIGKILL", end_reason="Time limit reached"), True, None, "",
+            make_failed_run("9", "SIGKILL", end_reason="Time limit reached"), True, None, "",
         ),
         (Ended(replace(SAVED, state=RecordingState.STARTED), 0), RUN, False, None, ""),
         (Ended(SAVED, 0), RUN, False, STEADY, ""),
-        (Ended(EXITED, 54), failed("3", "exit(3)"), True, None, f"{PROGRAM} (exit(3)); the trace"),
-        (Ended(EXITED, 54), failed(""), True, None, f"{PROGRAM}; the trace up to then is kept."),
-        (Ended(EXITED, 0), failed("11"), True, None, f"{PROGRAM} (exit status 11); the trace"),
+        (Ended(EXITED, 54), make_failed_run("3", "exit(3)"), True, None,
+         f"{PROGRAM} (exit(3)); the trace"),
+        (Ended(EXITED, 54), make_failed_run(""), True, None,
+         f"{PROGRAM}; the trace up to then is kept."),
+        (Ended(EXITED, 0), make_failed_run("11"), True, None,
+         f"{PROGRAM} (exit status 11); the trace"),
         (
-            Ended(EXITED, 54), failed("1"), True, broke("No memory."),
+            Ended(EXITED, 54), make_failed_run("1"), True, broke("No memory."),
             f"{PROGRAM} (exit status 1); the trace up to then is kept. No memory.",
         ),
-        (Ended(SAVED, 54), failed("9"), True, broke("Bad shape."), f"{WORKLOAD} kept. Bad shape."),
+        (Ended(SAVED, 54), make_failed_run("9"), True, broke("Bad shape."),
+         f"{WORKLOAD} kept. Bad shape."),
         (Ended(SAVED, 0), RUN, False, broke("Bad shape."), f"{WORKLOAD} kept. Bad shape."),
         (Ended(SAVED, 0), RUN, False, DONE, "The recording ended before the workload came to its"),
         (
@@ -93,16 +97,16 @@ def test_what_is_whole_and_what_is_not() -> None:
         ),
         (Ended(SAVED, -SIGTERM), RUN, False, None, "xctrace hung after it had saved"),
     ):  # fmt: skip
-        said = judge(ended, run, launched=launched, report=report)
-        assert said.startswith(failure), (ended, run, report)
-        assert bool(said) is bool(failure), (ended, run, report)
+        message = judge(ending, run, launched=launched, report=report)
+        assert message.startswith(failure), (ending, run, report)
+        assert bool(message) is bool(failure), (ending, run, report)
 
 
 LATE = "xctrace did not stop in time and was stopped with SIGINT."
 
 
 def test_warnings_are_of_xctrace_and_signals_nobody_asked_for() -> None:
-    for ended, said in (
+    for ending, warning_words in (
         (Ended(replace(SAVED, warnings=("Odd.",)), 0), "xctrace warns: Odd."),
         (Ended(replace(SAVED, warnings=(COUNTERS,)), 0), f"xctrace says: {COUNTERS}"),
         (Ended(replace(SAVED, foreign=True), 0), "xctrace did not speak English"),
@@ -112,9 +116,9 @@ def test_warnings_are_of_xctrace_and_signals_nobody_asked_for() -> None:
         (Ended(SAVED, 0, (SIGINT, SIGINT), interrupted=True), LATE),
         (Ended(SAVED, -9, KILLED), ""),
     ):
-        found = warnings(ended)
-        known = (said in "".join(found), len(found))
-        assert known == (True, bool(said)), (ended, found)
+        remarks = warnings(ending)
+        outcome = (warning_words in "".join(remarks), len(remarks))
+        assert outcome == (True, bool(warning_words)), (ending, remarks)
 
 
 ARGV = ("/X/xctrace", "record", "--attach", "5")
@@ -122,30 +126,30 @@ TARGET = Attach(5)
 
 
 def test_nothing_came_quotes_line_and_words() -> None:
-    ended = Ended(RecordingTranscript(complaints=("Cannot find process for provided pid: 5",)), 21)
-    error = nothing_came(ended, TARGET, ARGV, "There is no bundle.")
-    said = (
+    ending = Ended(RecordingTranscript(complaints=("Cannot find process for provided pid: 5",)), 21)
+    error = nothing_came(ending, TARGET, ARGV, "There is no bundle.")
+    message = (
         "Nothing was recorded: xctrace ended before it said anything. There is no process with "
         "that id to attach to. /X/xctrace record --attach 5 failed with exit code 21:\n"
         "Cannot find process for provided pid: 5\nThere is no bundle."
     )
-    assert (error.message, error.hint) == (said, "Check that the program still runs.")
-    finished = replace(ended, finished=True)
+    assert (error.message, error.hint) == (message, "Check that the program still runs.")
+    finished = replace(ending, finished=True)
     error = nothing_came(finished, TARGET, ARGV, "There is no bundle.")
-    assert error.message == f"{said}\nThe process 5 ended before the recording did."
+    assert error.message == f"{message}\nThe process 5 ended before the recording did."
     assert early_end(finished, ProgramLaunch(("true",))) == ()
 
 
 def test_nothing_came_of_a_recorder_that_hung() -> None:
-    for state, halted, said in (
+    for state, halted, message in (
         (RecordingState.ANNOUNCED, "", "xctrace hung before it began to record"),
         (RecordingState.STOPPING, "", "xctrace hung while it stopped"),
         (RecordingState.SAVING, "no room", "xctrace was stopped for no room"),
     ):
-        ended = Ended(RecordingTranscript(state=state), -9, KILLED, halted=halted)
-        error = nothing_came(ended, TARGET, ARGV, "")
-        assert error.message == f"{said} and had to be killed; the recording is lost."
-        assert ("/X/xctrace record --attach 5" in error.hint) is (halted == ""), said
+        ending = Ended(RecordingTranscript(state=state), -9, KILLED, halted=halted)
+        error = nothing_came(ending, TARGET, ARGV, "")
+        assert error.message == f"{message} and had to be killed; the recording is lost."
+        assert ("/X/xctrace record --attach 5" in error.hint) is (halted == ""), message
 
 
 SAVING = "saving; this can take minutes"
@@ -174,19 +178,19 @@ def test_what_was_recorded_with_trouble_is_kept_and_the_trouble_said(
 ) -> None:
     issues = [["Warning", COUNTERS], ["Error", "Hitches is not supported."]]
     scenario(issues=issues, leaves_staging=True, prompts=True, missing_template=2)
-    other = tmp_path / "staging" / "instruments-of-someone-else.ktrace"
-    other.write_bytes(bytes(5_000_000))
+    other_file = tmp_path / "staging" / "instruments-of-someone-else.ktrace"
+    other_file.write_bytes(bytes(5_000_000))
     notes = Premises(tmp_path / "notes", 0, is_open=lambda _: False)
     recorded = record(ProgramLaunch(("/bin/sleep", "0.5")), premises=notes)
-    said = "xctrace recorded with errors: Hitches is not supported. What it saved is kept."
-    assert recorded.failure == said
+    message = "xctrace recorded with errors: Hitches is not supported. What it saved is kept."
+    assert recorded.failure == message
     counters, staging = recorded.warnings
     assert counters.startswith("GPU counters are not available on this chip and Xcode: xctrace say")
     assert re.match(r"xctrace left 1 MB of staging files .* in use: /.*\.ktrace\. A later", staging)
     assert any(text.endswith(" (1 MB so far)") for text in told)
     later = Manner(premises=replace(notes, staging_age=0))
-    XctraceRecorder(locate(), only(["metal-gpu-intervals"]), later).export(recording, print)
-    assert list(other.parent.glob("*.ktrace")) == [other]
+    XctraceRecorder(locate(), choose_only(["metal-gpu-intervals"]), later).export(recording, print)
+    assert list(other_file.parent.glob("*.ktrace")) == [other_file]
 
 
 def test_a_program_that_outlives_the_limit_is_ended(record: Record, scenario: Scenario) -> None:
@@ -209,13 +213,13 @@ def test_a_limit_that_is_ignored_is_kept_by_us(record: Record, scenario: Scenari
 def test_a_process_that_ends_early_ends_the_recording(
     record: Record, told: list[str], tmp_path: Path, *, interrupted: bool
 ) -> None:
-    seen = ("sh", "-c", 'until grep -qs Ctrl-C "$0"; do sleep 0.05; done')
-    asked = "asked xctrace to stop and to save what it has"
-    with subprocess.Popen((*seen, tmp_path / "scenario.said")) as process:
-        progress = interrupting(asked if interrupted else "", told)
+    waiting_command = ("sh", "-c", 'until grep -qs Ctrl-C "$0"; do sleep 0.05; done')
+    stop_message = "asked xctrace to stop and to save what it has"
+    with subprocess.Popen((*waiting_command, tmp_path / "scenario.said")) as process:
+        progress = interrupting(stop_message if interrupted else "", told)
         recorded = record(Attach(process.pid), limit=600, progress=progress)
-    ended = f"The process {process.pid} ended before the recording did."
-    assert recorded.warnings[interrupted:] == (ended,)
+    end_warning = f"The process {process.pid} ended before the recording did."
+    assert recorded.warnings[interrupted:] == (end_warning,)
     by_us = "The target had ended, so xctrace was asked to stop"
     assert recorded.end_reason == ("User stopped recording" if interrupted else by_us)
     assert recorded.targets[0].pid == process.pid
@@ -262,8 +266,10 @@ def test_a_recorder_that_hangs_after_saving_is_ended(record: Record, scenario: S
     scenario(hang="saved")
     deadlines = replace(DEADLINES, signals=STEEP, exit=0.3)
     recorded = record(Attach(os.getpid()), limit=0.1, deadlines=deadlines)
-    said = "xctrace hung after it had saved and had to be killed; the recording may lack its end."
-    assert recorded.failure == said
+    message = (
+        "xctrace hung after it had saved and had to be killed; the recording may lack its end."
+    )
+    assert recorded.failure == message
 
 
 @pytest.mark.parametrize("moment", ["recording", SAVING, "checking the bundle"])
@@ -313,8 +319,8 @@ def test_a_disk_that_is_all_but_full_forbids_a_recording_and_ends_even_a_saving_
 ) -> None:
     with pytest.raises(RecordingError, match=r"Nothing was recorded: 9\.5 GB are free"):
         record(QUICK, premises=Premises(tmp_path / "notes", 10e9, lambda _: int(9.5e9)))
-    held = locked(Path("/runs/other"), tmp_path / "notes")
-    with held, pytest.raises(ToolError, match=f"recording runs: process {os.getpid()}, since"):
+    run_lock = hold_user_lock(Path("/runs/other"), tmp_path / "notes")
+    with run_lock, pytest.raises(ToolError, match=f"recording runs: process {os.getpid()}, since"):
         record(QUICK, premises=Premises(tmp_path / "notes", 0))
     assert not recording.bundle.exists()
     scenario(hang="saving")

@@ -36,10 +36,10 @@ DEADLINES = Deadlines()
 
 def escalation(*states: tuple[float, RecordingState], foreign: bool = False) -> Escalation:
     """Make one for a recording of 10 s, launched at 0, that heard states at times."""
-    made = Escalation(DEADLINES, 10, 0)
-    for at, state in states:
-        made.hear(replace(RecordingTranscript(), state=state, foreign=foreign), at)
-    return made
+    new_escalation = Escalation(DEADLINES, 10, 0)
+    for moment, state in states:
+        new_escalation.hear(replace(RecordingTranscript(), state=state, foreign=foreign), moment)
+    return new_escalation
 
 
 def test_deadlines_of_states() -> None:
@@ -58,42 +58,57 @@ def test_deadlines_of_states() -> None:
         (73, stopping, 70),
         (80, saved, 45),
     ]
-    for due, states, grown in cases:
-        made = escalation(*states)
+    for deadline, states, grown in cases:
+        new_escalation = escalation(*states)
         if grown is not None:
-            made.grow(grown)
-        assert (made.due(due - 0.001), made.due(due)) == (None, SIGINT), due
+            new_escalation.grow(grown)
+        assert (
+            new_escalation.find_due_signal(deadline - 0.001),
+            new_escalation.find_due_signal(deadline),
+        ) == (None, SIGINT), deadline
     assert [wait for _, wait in DEADLINES.policy(Path("a")).signals] == [300, 60, 10, 5]
     foreign = escalation((1, STARTED), foreign=True)  # what is not understood may be a saving
-    assert (foreign.due(390.999), foreign.due(391)) == (None, SIGINT)
+    assert (foreign.find_due_signal(390.999), foreign.find_due_signal(391)) == (None, SIGINT)
 
 
 def test_signals_come_in_order_each_after_the_time_of_the_one_before() -> None:
-    made = escalation((1, STARTED))
-    sent = [(now, made.due(now)) for now in (31, 150, 151, 210, 211, 220, 221)]
+    new_escalation = escalation((1, STARTED))
+    sent = [
+        (moment, new_escalation.find_due_signal(moment))
+        for moment in (31, 150, 151, 210, 211, 220, 221)
+    ]
     in_order = [(31, SIGINT), (151, SIGINT), (211, SIGTERM), (221, SIGKILL)]
-    assert [(now, number) for now, number in sent if number] == in_order
-    assert (made.hopeless(225.9), made.hopeless(226)) == (False, True)
-    assert made.due(500) is None
+    assert [(moment, number) for moment, number in sent if number] == in_order
+    assert (new_escalation.is_hopeless(225.9), new_escalation.is_hopeless(226)) == (False, True)
+    assert new_escalation.find_due_signal(500) is None
     # a state that is reached after a signal has its full time
-    made = escalation((1, STARTED))
-    assert made.due(31) is SIGINT
-    made.hear(replace(RecordingTranscript(), state=SAVING), 100)
-    assert (made.due(399), made.due(400)) == (None, SIGINT)
+    new_escalation = escalation((1, STARTED))
+    assert new_escalation.find_due_signal(31) is SIGINT
+    new_escalation.hear(replace(RecordingTranscript(), state=SAVING), 100)
+    assert (new_escalation.find_due_signal(399), new_escalation.find_due_signal(400)) == (
+        None,
+        SIGINT,
+    )
 
 
 def test_a_target_that_is_done_ends_the_recording_and_delays_nothing(
     subtests: pytest.Subtests,
 ) -> None:
-    for done, due in ((8, 11), (32, 33)):
+    for done, deadline in ((8, 11), (32, 33)):
         with subtests.test(done=done):
-            made = escalation((3, STARTED))
-            made.finish(done)
-            made.finish(done + 0.5)
-            assert made.finished
-            assert (made.due(due - 0.1), made.due(due)) == (None, SIGINT)
-            made.finish(due + 1)
-            assert (made.due(due + 119), made.due(due + 120)) == (None, SIGINT)
+            new_escalation = escalation((3, STARTED))
+            new_escalation.finish(done)
+            new_escalation.finish(done + 0.5)
+            assert new_escalation.finished
+            assert (
+                new_escalation.find_due_signal(deadline - 0.1),
+                new_escalation.find_due_signal(deadline),
+            ) == (None, SIGINT)
+            new_escalation.finish(deadline + 1)
+            assert (
+                new_escalation.find_due_signal(deadline + 119),
+                new_escalation.find_due_signal(deadline + 120),
+            ) == (None, SIGINT)
 
 
 def test_children_and_theirs_are_found_and_called_what_they_become() -> None:
@@ -118,13 +133,13 @@ def test_children_and_theirs_are_found_and_called_what_they_become() -> None:
 
 
 def test_a_start_that_crashed_alone_is_tried_again() -> None:
-    for ended, again in (
+    for ending, again in (
         (Ended(RecordingTranscript(), 139), True),
         (Ended(RecordingTranscript(), 139, (SIGINT,)), False),  # as it was asked to stop
         (Ended(RecordingTranscript(), 139, interrupted=True), False),
         (Ended(RecordingTranscript(state=STARTED), 139), False),
     ):
-        assert _may_pass(ended) is again, ended
+        assert _may_pass(ending) is again, ending
 
 
 def ask(number: int = SIGINT) -> None:
@@ -132,41 +147,41 @@ def ask(number: int = SIGINT) -> None:
 
 
 def test_requests_are_taken_once_and_signals_at_once_are_one() -> None:
-    before = signal.getsignal(SIGTERM)
+    handler_before = signal.getsignal(SIGTERM)
     hangups = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored
     try:
-        with stop_requests(together=0) as asked:
+        with stop_requests(merge_seconds=0) as is_stop_requested:
             for number in (SIGINT, SIGTERM, signal.SIGHUP):
                 ask(number)
-            assert [asked() for _ in range(4)] == [True, True, True, False]
-        with stop_requests(together=60) as asked:
+            assert [is_stop_requested() for _ in range(4)] == [True, True, True, False]
+        with stop_requests(merge_seconds=60) as is_stop_requested:
             ask()
             ask(SIGTERM)
-            assert [asked() for _ in range(2)] == [True, False]
+            assert [is_stop_requested() for _ in range(2)] == [True, False]
     finally:
         signal.signal(signal.SIGHUP, hangups)
-    assert signal.getsignal(SIGTERM) is before
+    assert signal.getsignal(SIGTERM) is handler_before
 
 
 def test_what_is_ignored_stays_ignored_and_another_thread_changes_no_handlers() -> None:
-    before, seen = signal.signal(SIGINT, signal.SIG_IGN), list[object]()
+    handler_before, handlers = signal.signal(SIGINT, signal.SIG_IGN), list[object]()
 
     def enter() -> None:
         with stop_requests():
-            seen.append(signal.getsignal(SIGTERM))
+            handlers.append(signal.getsignal(SIGTERM))
 
     try:
-        with stop_requests() as asked:
+        with stop_requests() as is_stop_requested:
             ask()
-            assert not asked()
+            assert not is_stop_requested()
             assert signal.getsignal(SIGINT) is signal.SIG_IGN
     finally:
-        signal.signal(SIGINT, before)
+        signal.signal(SIGINT, handler_before)
     handler = signal.getsignal(SIGTERM)
     thread = threading.Thread(target=enter)
     thread.start()
     thread.join()
-    assert seen == [handler]
+    assert handlers == [handler]
 
 
 HASTY = replace(QUICKLY, slack=0.1, signals=STEEP)
@@ -200,19 +215,19 @@ def run(tmp_path: Path) -> Run:
 
 
 def test_a_child_that_keeps_its_output_open_is_not_waited_for(run: Run) -> None:
-    ended = run("say(subprocess.Popen(['sleep', '60']).pid)")
-    child = psutil.Process(int(ended.account.output[0]))
+    ending = run("say(subprocess.Popen(['sleep', '60']).pid)")
+    child = psutil.Process(int(ending.account.output[0]))
     assert child.is_running()
     child.kill()
-    assert ended.returncode == 0
+    assert ending.returncode == 0
 
 
 def test_a_process_that_heeds_the_second_signal_is_not_killed(run: Run) -> None:
     code = f"seen = []\nsignal.signal(2, lambda *_: seen.append(1))\nsay(*{BEGUN!r})\n"
     code += f"while len(seen) < 2: time.sleep(0.01)\nsay(*{LAST!r})"
-    ended = run(code, limit=0.1)
-    assert ended.signals == (signal.SIGINT, signal.SIGINT)
-    assert (ended.returncode, ended.killed) == (0, False)
+    ending = run(code, limit=0.1)
+    assert ending.signals == (signal.SIGINT, signal.SIGINT)
+    assert (ending.returncode, ending.is_killed) == (0, False)
 
 
 def test_an_error_of_ours_leaves_nothing_running(tmp_path: Path, run: Run) -> None:

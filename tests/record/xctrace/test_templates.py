@@ -20,7 +20,7 @@ Values = dict[str, Any]
 Template = Callable[..., Path]
 
 
-def plain(content: bytes) -> list[Values]:
+def read_dictionaries(content: bytes) -> list[Values]:
     """Read the dictionaries of an archive back, without the code under test."""
     objects = plistlib.loads(content)["$objects"]
     rows = [value for value in objects if isinstance(value, dict) and "NS.keys" in value]
@@ -34,8 +34,8 @@ def template(tmp_path: Path) -> Template:
 
     def make(*content: Any) -> Path:
         path = tmp_path / "Metal System Trace.tracetemplate"
-        given = isinstance(content[0] if content else None, bytes)
-        path.write_bytes(content[0] if given else archive(*(content or (SETTINGS, OTHER))))
+        is_raw = isinstance(content[0] if content else None, bytes)
+        path.write_bytes(content[0] if is_raw else archive(*(content or (SETTINGS, OTHER))))
         return path
 
     return make
@@ -54,33 +54,35 @@ def test_a_copy_differs_in_the_settings_alone(
     template: Template, tmp_path: Path,
 ) -> None:  # fmt: skip
     source, output = template(), tmp_path / "new" / "mine.tracetemplate"
-    before = source.read_bytes()
+    original_content = source.read_bytes()
     changes, content = templates.draft(source, output, profile, shaders)
-    assert {change.key: change.after for change in changes} == expected
+    assert {change.key: change.new_value for change in changes} == expected
     assert all(change.place == f"object {change.holder}: {change.key}" for change in changes)
     assert not output.parent.exists()
     assert templates.write(output, content) == output
-    assert source.read_bytes() == before
-    made = plain(output.read_bytes())
-    assert repr(made) == repr([SETTINGS | expected, OTHER])  # True is not 1 here
+    assert source.read_bytes() == original_content
+    dictionaries = read_dictionaries(output.read_bytes())
+    assert repr(dictionaries) == repr([SETTINGS | expected, OTHER])  # True is not 1 here
 
 
 def test_a_setting_in_several_places_is_changed_in_all(template: Template) -> None:
-    found = templates.read_template(template(BOTH, {**BOTH, "counterprofile": 3}))
-    changes = found.changes(dict.fromkeys(BOTH, 13))
-    assert [change.before for change in changes] == [0, 0, 3, 0]
-    assert plain(found.changed(changes)) == [dict.fromkeys(BOTH, 13)] * 2
+    source_template = templates.read_template(template(BOTH, {**BOTH, "counterprofile": 3}))
+    changes = source_template.changes(dict.fromkeys(BOTH, 13))
+    assert [change.old_value for change in changes] == [0, 0, 3, 0]
+    assert (
+        read_dictionaries(source_template.apply_changes(changes)) == [dict.fromkeys(BOTH, 13)] * 2
+    )
 
 
 def test_an_unknown_structure_is_left_alone(template: Template) -> None:
-    for root, why in (
+    for root, reason in (
         ({"counterprofile": 0}, "no archived dictionary has the key counterprofileinternal"),
         ({**BOTH, "counterprofile": "3"}, "'3', not a whole number"),
         ({**BOTH, "counterprofile": 3.0}, "3.0, not a whole number"),
         ({**BOTH, "counterprofile": False}, "False, not a whole number"),
         ({}, "no archived dictionary has the key counterprofile"),
     ):
-        with pytest.raises(InputError, match=why) as caught:
+        with pytest.raises(InputError, match=reason) as caught:
             templates.read_template(template(root)).changes(dict.fromkeys(BOTH, 13))
         assert "File > Save As Template" in caught.value.hint, root
     with pytest.raises(InputError, match="0, not on or off"):
@@ -98,26 +100,29 @@ def test_the_profile_asked_for(template: Template) -> None:
         assert templates.read_template(template(*root)).counter_profile() == expected
 
 
-def archived(*objects: Any) -> bytes:
+def archive_objects(*objects: Any) -> bytes:
     row = ["$null", "key", 7, *objects]
     return binary({"$archiver": "NSKeyedArchiver", "$top": {"root": UID(3)}, "$objects": row})
 
 
 def test_what_is_no_template_is_refused(template: Template) -> None:
-    for content, why in (
+    for content, reason in (
         (b"", "not a binary property list"),
         (plistlib.dumps({"$archiver": "NSKeyedArchiver"}), "not a binary property list"),
         (b"bplist00" + b"\xff" * 40, "not a whole property list"),
         (binary([1, 2]), "not a keyed archive"),
         (binary({"$archiver": "NSArchiver", "$objects": []}), "not a keyed archive"),
         (binary({"$archiver": "NSKeyedArchiver", "$objects": {}}), "not a keyed archive"),
-        (archived({"NS.keys": [UID(1)], "NS.objects": [UID(99)]}), "points at object 99 of 4"),
-        (archived({"NS.keys": [UID(4)], "NS.objects": [UID(2)]}), "points at object 4 of 4"),
-        (archived({"NS.keys": [7], "NS.objects": [UID(2)]}), "a reference must stand"),
-        (archived({"NS.keys": [UID(1)], "NS.objects": []}), "dictionary 3 do not pair"),
-        (archived({"NS.keys": [UID(1)]}), "dictionary 3 has no lists"),
+        (
+            archive_objects({"NS.keys": [UID(1)], "NS.objects": [UID(99)]}),
+            "points at object 99 of 4",
+        ),
+        (archive_objects({"NS.keys": [UID(4)], "NS.objects": [UID(2)]}), "points at object 4 of 4"),
+        (archive_objects({"NS.keys": [7], "NS.objects": [UID(2)]}), "a reference must stand"),
+        (archive_objects({"NS.keys": [UID(1)], "NS.objects": []}), "dictionary 3 do not pair"),
+        (archive_objects({"NS.keys": [UID(1)]}), "dictionary 3 has no lists"),
     ):
-        with pytest.raises(InputError, match=why):
+        with pytest.raises(InputError, match=reason):
             list(templates.read_template(template(content)).entries())
 
 
@@ -136,13 +141,13 @@ def test_damage_anywhere_is_a_sentence_or_does_no_harm(template: Template) -> No
 def test_a_draft_that_makes_no_sense_is_refused(template: Template, tmp_path: Path) -> None:
     source, link = template(), tmp_path / "link.tracetemplate"
     link.symlink_to(tmp_path / "nowhere")
-    for output, profile, why in (
+    for output, profile, reason in (
         (tmp_path / "a.tracetemplate", None, "Nothing is to be changed"),
         (tmp_path / "a.xml", 1, "must end in .tracetemplate"),
         (source, 1, "never written over"),
         (link, 1, "never written over"),
     ):
-        with pytest.raises(UsageError, match=why):
+        with pytest.raises(UsageError, match=reason):
             templates.draft(source, output, profile, None)
     (tmp_path / "file").touch()
     with pytest.raises(RecordingError, match="cannot be written"):
@@ -164,9 +169,12 @@ def test_templates_are_found_by_their_exact_name(tmp_path: Path) -> None:
     files = templates.template_files(home, str(contents / "Developer" / "usr" / "bin" / "xctrace"))
     assert [file.stem for file in files] == ["Blank", "Blank", "Metal System Trace"]
     assert templates.template_file("Metal System Trace", files) == files[2]
-    both = f"Xcode: {files[0]}, {files[1]}"
-    for name, said in (("Metal System", r"^No template .* Xcode\.$"), ("Blank", f"^2 .*{both}")):
-        with pytest.raises(UsageError, match=said):
+    listed_files = f"Xcode: {files[0]}, {files[1]}"
+    for name, message in (
+        ("Metal System", r"^No template .* Xcode\.$"),
+        ("Blank", f"^2 .*{listed_files}"),
+    ):
+        with pytest.raises(UsageError, match=message):
             templates.template_file(name, files)
 
 
@@ -178,14 +186,14 @@ def test_what_xctrace_lists(tmp_path: Path, subtests: pytest.Subtests) -> None:
         ({"templates": "== Standard Templates ==\nBlank\n"}, "Metal GPU Counters", False),
         ({"templates": "Blank, Metal System Trace\n"}, "Metal GPU Counters", False),
     )
-    for said, counters, metal in cases:
-        with subtests.test(said=said):
-            found = templates.overview(xcode(**said), tmp_path)
-            assert (found.gpu_counters, found.metal_system_trace) == (counters, metal)
-            assert len(found.remarks) == (1 if metal else 2)
-            assert ("--template PATH" in found.remarks[-1]) is not bool(counters)
-            assert metal or ("in a form that is known" in found.remarks[0]) is not bool(
-                found.sections
+    for answers, counters, metal in cases:
+        with subtests.test(said=answers):
+            overview = templates.overview(xcode(**answers), tmp_path)
+            assert (overview.gpu_counters, overview.metal_system_trace) == (counters, metal)
+            assert len(overview.remarks) == (1 if metal else 2)
+            assert ("--template PATH" in overview.remarks[-1]) is not bool(counters)
+            assert metal or ("in a form that is known" in overview.remarks[0]) is not bool(
+                overview.sections
             )
     listed = ["Metal System Trace", "Time Profiler"]
     sections = templates.overview(xcode(), tmp_path).sections

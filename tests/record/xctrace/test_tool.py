@@ -67,8 +67,8 @@ def test_flags_are_looked_for_in_the_help_asked_once() -> None:
 
 def test_a_listing_is_read_from_the_pipe_that_has_it() -> None:
     listing = "You have:\n== Standard Templates ==\nMetal System Trace\n"
-    for said in ((listing, "", 0), ("", listing, 0)):
-        assert tool(Answers(said)).names("templates") == ["Metal System Trace"], said
+    for answer in ((listing, "", 0), ("", listing, 0)):
+        assert tool(Answers(answer)).names("templates") == ["Metal System Trace"], answer
 
 
 @pytest.mark.parametrize(("place", "nth"), [(None, ""), (2, "[2]")])
@@ -94,11 +94,11 @@ def test_an_export_that_is_not_ready_alone_is_tried_again(tmp_path: Path) -> Non
         ([""], True, 1, "wrote no XML"),
         ([NOT_READY[1]], True, 1, "wrote no XML"),
     )
-    for number, (answers, patiently, asked, error) in enumerate(cases):
+    for number, (answers, patiently, calls, error) in enumerate(cases):
         run, output = Answers(*answers), tmp_path / f"{number}.xml"
         with pytest.raises(ToolError, match=error) if error else nullcontext():
             tool(run).toc(Path("/a"), output, patiently=patiently)
-        assert (len(run.asked), output.exists()) == (asked, not error), number
+        assert (len(run.asked), output.exists()) == (calls, not error), number
 
 
 def test_without_xcrun_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

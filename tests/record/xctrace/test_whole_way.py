@@ -31,24 +31,24 @@ def test_a_workload_is_recorded_exported_judged_and_drawn(
     assert set(intervals["clock"]) == {"gpu"}
     assert not intervals.loc[intervals["process"] == "WindowServer", "target"].any()
     assert (opened.tables["steps"]["phase"] == "steady").sum() == 200
-    assert {"gpu_busy"} <= {found.name for found in result.metrics if found.value is not None}
-    said = capsys.readouterr().out
-    assert f"trace        {folder / 'recording.trace'} (private" in said
-    assert ("open -a Instruments" in said) == (sys.platform == "darwin")
+    assert {"gpu_busy"} <= {metric.name for metric in result.metrics if metric.value is not None}
+    printed_text = capsys.readouterr().out
+    assert f"trace        {folder / 'recording.trace'} (private" in printed_text
+    assert ("open -a Instruments" in printed_text) == (sys.platform == "darwin")
     page = (folder / "report.html").read_text()
     assert "<canvas" in page
     # values of the environment stay out of result and page
     line = json.loads((folder / "recording.json").read_text())["command_lines"][0]
-    given = [value for before, value in pairwise(line) if before == "--env"]
-    values = [value.partition("=")[2] for value in given]
-    shown = (folder / "result.json").read_text() + page
+    assignments = [value for before, value in pairwise(line) if before == "--env"]
+    values = [value.partition("=")[2] for value in assignments]
+    public_text = (folder / "result.json").read_text() + page
     assert "ignore::DeprecationWarning" in values
-    assert not [value for value in values if len(value) >= 8 and value in shown]
+    assert not [value for value in values if len(value) >= 8 and value in public_text]
     # lost counters end in one sentence of run and page
-    lacking = "GPU counters are not available on this chip and Xcode"
-    [lost] = [text for text in result.provenance.warnings if lacking in text]
-    assert "xctrace says: " in lost
-    assert page.count(lacking) == 1
+    sentence = "GPU counters are not available on this chip and Xcode"
+    [warning] = [text for text in result.provenance.warnings if sentence in text]
+    assert "xctrace says: " in warning
+    assert page.count(sentence) == 1
     [check] = [check for check in result.checks if check.rule == "low-occupancy"]
     assert check.status == "abstained"
     for way in ("Recording Options > GPU > Counter Set", "--template", "tracekit templates make"):
@@ -56,8 +56,8 @@ def test_a_workload_is_recorded_exported_judged_and_drawn(
     # more tables are exported beside what is there
     before = {path.name for path in (folder / "exports").iterdir()}
     assert run("export", folder, "--tables", "gpu_counter_infos,vsyncs") == 0
-    after = {path.name for path in (folder / "exports").iterdir()}
-    assert after - before == {"gpu-counter-info.xml", "gpu-counter-info-2.xml"}
+    files_after = {path.name for path in (folder / "exports").iterdir()}
+    assert files_after - before == {"gpu-counter-info.xml", "gpu-counter-info-2.xml"}
     missing = "The recording has no table display-vsyncs-interval."
     assert missing in open_run(folder).provenance.warnings
     assert run("export", folder, "--tables", "needed,no_such") == 2

@@ -40,19 +40,19 @@ class Opened:
     def window(self) -> tuple[float, float]:
         """The visible window in ns, as the page states it for those who cannot see it."""
         words = self.page.locator("#timeline-window").text_content()
-        found = re.match(r"Showing ([-\d,.]+) (\S+) to ([-\d,.]+) (\S+):", words)
-        assert found, words
-        begin, unit, end, last = found.groups()
+        match = re.match(r"Showing ([-\d,.]+) (\S+) to ([-\d,.]+) (\S+):", words)
+        assert match, words
+        begin, unit, end, end_unit = match.groups()
         times = float(begin.replace(",", "")), float(end.replace(",", ""))
-        return times[0] * UNITS[unit], times[1] * UNITS[last]
+        return times[0] * UNITS[unit], times[1] * UNITS[end_unit]
 
-    def settled(self, act: Any) -> tuple[float, float]:
+    def change_window(self, act: Any) -> tuple[float, float]:
         """Do something that changes the window, wait until it says so, and return it."""
-        said = self.page.locator("#timeline-window")
-        before = said.text_content()
+        locator = self.page.locator("#timeline-window")
+        text_before = locator.text_content()
         act()
         changed = "before => document.getElementById('timeline-window').textContent !== before"
-        self.page.wait_for_function(changed, arg=before)
+        self.page.wait_for_function(changed, arg=text_before)
         return self.window
 
     @property
@@ -60,10 +60,10 @@ class Opened:
         """What was asked for elsewhere than in files and in the page itself."""
         return [url for url in self.requests if not url.startswith(("file:", "data:"))]
 
-    def sums(self, of: str) -> None:
-        """Wait until the sums are those of what `of` begins."""
+    def sums(self, beginning: str) -> None:
+        """Wait until the sums are those of what `beginning` begins."""
         begins = "of => document.getElementById('timeline-range').textContent.startsWith(of)"
-        self.page.wait_for_function(begins, arg=of)
+        self.page.wait_for_function(begins, arg=beginning)
 
     def canvas(self) -> tuple[float, float, float, float]:
         canvas = self.page.locator("#timeline-canvas")
@@ -74,7 +74,9 @@ class Opened:
 
 def opened_in(context: Any) -> Opened:
     opened = Opened(context.new_page())
-    opened.page.on("console", lambda said: opened.errors.append(f"{said.type}: {said.text}"))
+    opened.page.on(
+        "console", lambda message: opened.errors.append(f"{message.type}: {message.text}")
+    )
     opened.page.on("pageerror", lambda error: opened.errors.append(str(error)))
     opened.page.on("request", lambda request: opened.requests.append(request.url))
     return opened
@@ -133,14 +135,14 @@ def host_page(host_window: tuple[Opened, str]) -> Iterator[Opened]:
 
 @pytest.fixture(scope="module")
 def batch() -> str:
-    found = RowFinding("bubbles", "warning", "The GPU idles 12 % of the steady window.", "", 2.5)
+    finding = RowFinding("bubbles", "warning", "The GPU idles 12 % of the steady window.", "", 2.5)
     rows = [
         BatchRow(
             f"s3://bucket/a/rather/long/folder/of/traces/run-{n:03d}.trace",
             *("k", "k", "", "run", "ok"),
             device="Apple M4, macOS 26.3.1",
             metrics={"gpu_busy": 1e6 * (n % 17), "tokens_per_second": 900.0 + n},
-            findings=(found,) if n % 3 else (),
+            findings=(finding,) if n % 3 else (),
         )
         for n in range(55)
     ]
@@ -151,9 +153,9 @@ def batch() -> str:
 
 @pytest.fixture(scope="module")
 def trend() -> str:
-    held = made_nights.history()
-    kept = {"missed": held.missed, "now": made_nights.NOW, "redact": str, "links": str}
-    return render_trend(held.series, held.nights, held.accepted, **kept)
+    history = made_nights.history()
+    options = {"missed": history.missed_nights, "now": made_nights.NOW, "redact": str, "links": str}
+    return render_trend(history.series, history.nights, history.accepted, **options)
 
 
 def is_dark(page: Any) -> bool:
@@ -173,8 +175,10 @@ def test_no_width_needs_sideways_scrolling_and_the_reader_chooses_the_colours(
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function("width => document.documentElement.scrollWidth === width", arg=width)
         if which == "report":
-            cut = "table => table.scrollWidth - table.clientWidth"
-            assert page.locator(".sums .scroll").evaluate(cut) <= (120 if width < 400 else 0), width
+            overflow = "table => table.scrollWidth - table.clientWidth"
+            assert page.locator(".sums .scroll").evaluate(overflow) <= (
+                120 if width < 400 else 0
+            ), width
     for choice, dark in (("theme-light", False), ("theme-dark", True)):
         page.locator(f"#{choice}").check()
         assert is_dark(page) is dark
@@ -184,9 +188,9 @@ def test_no_width_needs_sideways_scrolling_and_the_reader_chooses_the_colours(
 def test_a_reader_chooses_what_a_batch_lists_without_a_script(open_page: Any, batch: str) -> None:
     page = open_page(batch, java_script_enabled=False).page
     rows = page.locator("table.runs tbody tr").all()
-    for choice, shown in {"failed": 5, "found": 36, "clean": 19, "all": 60}.items():
+    for choice, row_count in {"failed": 5, "found": 36, "clean": 19, "all": 60}.items():
         page.locator(f"#show-{choice}").check()
-        assert sum(row.is_visible() for row in rows) == shown, choice
+        assert sum(row.is_visible() for row in rows) == row_count, choice
 
 
 def test_a_narrow_chart_begins_with_the_latest_and_paper_has_all(
@@ -194,7 +198,7 @@ def test_a_narrow_chart_begins_with_the_latest_and_paper_has_all(
 ) -> None:
     page = open_page(trend).page
     page.set_viewport_size({"width": 375, "height": 900})
-    seen = page.evaluate(
+    mark_visibility = page.evaluate(
         """() => {
             const chart = document.querySelector("figure.large .latest");
             const outer = chart.getBoundingClientRect();
@@ -203,16 +207,16 @@ def test_a_narrow_chart_begins_with_the_latest_and_paper_has_all(
             return [inside(marks[0]), inside(marks[36])];
         }"""
     )
-    assert seen == [False, True]
+    assert mark_visibility == [False, True]
     page.set_viewport_size({"width": 1280, "height": 900})
     page.emulate_media(media="print")
     assert page.locator("nav").is_hidden()
     assert page.locator("#capture-1 .values").is_visible()
-    cut = page.evaluate(
+    overflow_count = page.evaluate(
         """() => [...document.querySelectorAll("figure.large .latest")]
             .filter(chart => chart.scrollWidth > chart.clientWidth + 1).length"""
     )
-    assert cut == 0
+    assert overflow_count == 0
 
 
 def test_keys_stop_at_charts_and_tables_but_not_at_each_night(open_page: Any, trend: str) -> None:
@@ -224,8 +228,8 @@ def test_keys_stop_at_charts_and_tables_but_not_at_each_night(open_page: Any, tr
         page.keyboard.press("Tab")
         stops.append(page.evaluate(active))
     assert stops[0].startswith("Skip to the")
-    shown = {"Step p50 over nights", "Tokens per second over nights", "Findings over time"}
-    assert shown <= set(stops)
+    chart_labels = {"Step p50 over nights", "Tokens per second over nights", "Findings over time"}
+    assert chart_labels <= set(stops)
 
 
 def test_without_a_script_or_on_paper_all_is_there(open_page: Any, host_page: Opened) -> None:
@@ -276,7 +280,7 @@ def test_the_policy_holds_against_hostile_strings_and_what_slipped_in(open_page:
 def test_a_finding_leads_to_its_window_in_the_same_words(host_page: Opened) -> None:
     page = host_page.page
     link = page.locator("#findings a[data-begin]")
-    begin, end = host_page.settled(link.click)
+    begin, end = host_page.change_window(link.click)
     assert begin < 628 * MS < 641 * MS < end
     assert end - begin == pytest.approx(26 * MS, rel=0.01)
     assert page.evaluate("document.activeElement.id") == "timeline-canvas"
@@ -285,8 +289,8 @@ def test_a_finding_leads_to_its_window_in_the_same_words(host_page: Opened) -> N
     assert link.inner_text().startswith("13 ms at")
     button = page.locator("pre.command button").first
     button.click()
-    said = "button => /^(Copied|Selected)/.test(button.textContent)"
-    page.wait_for_function(said, arg=button.element_handle())
+    condition = "button => /^(Copied|Selected)/.test(button.textContent)"
+    page.wait_for_function(condition, arg=button.element_handle())
 
 
 def test_intervals_are_told_under_the_pointer_and_by_keys(host_page: Opened) -> None:
@@ -298,12 +302,12 @@ def test_intervals_are_told_under_the_pointer_and_by_keys(host_page: Opened) -> 
     assert spoken.text_content() == "Steps: 5 intervals. marked by the workload"
     canvas.press("n")
     assert spoken.text_content().startswith("warm-up. 8 ms from 0.600 000 s. until handed over: 1")
-    for key, at in (("n", "0.610"), ("n", "0.620"), ("p", "0.610")):
+    for key, start in (("n", "0.610"), ("n", "0.620"), ("p", "0.610")):
         canvas.press(key)
-        assert f"from {at} 000 s" in spoken.text_content(), (key, at)
-    window = host_page.settled(lambda: canvas.press("Enter"))
+        assert f"from {start} 000 s" in spoken.text_content(), (key, start)
+    window = host_page.change_window(lambda: canvas.press("Enter"))
     assert window == pytest.approx((608 * MS, 620 * MS), abs=MS)
-    host_page.settled(page.locator('[data-do="steady"]').click)
+    host_page.change_window(page.locator('[data-do="steady"]').click)
     x, y, width, _ = host_page.canvas()
     page.mouse.move(x + width * 0.2, y + 60)
     tip = page.locator("#timeline-tip")
@@ -316,23 +320,23 @@ def test_intervals_are_told_under_the_pointer_and_by_keys(host_page: Opened) -> 
 
 def test_a_search_counts_and_goes_from_match_to_match(host_page: Opened) -> None:
     page = host_page.page
-    field, found = page.locator("#timeline-search"), page.locator("#timeline-matches")
+    field, match_label = page.locator("#timeline-search"), page.locator("#timeline-matches")
     spoken = page.locator("#timeline-spoken")
     for text, number in (("no such", 0), ("DECODE", 1), ("submissions", 5), ("steady", 5)):
         field.fill(text)
-        assert found.text_content() == f"{number} found", text
-    said = []
+        assert match_label.text_content() == f"{number} found", text
+    announcements = []
     for _ in range(5):
         page.locator('[data-do="next"]').click()
-        said.append(spoken.text_content())
-    assert len(set(said)) == 5
+        announcements.append(spoken.text_content())
+    assert len(set(announcements)) == 5
     page.locator('[data-do="previous"]').click()
-    assert spoken.text_content() == said[-2]
-    for key, at in (("Enter", -1), ("Shift+Enter", -2)):
+    assert spoken.text_content() == announcements[-2]
+    for key, position in (("Enter", -1), ("Shift+Enter", -2)):
         field.press(key)
-        assert spoken.text_content() == said[at], key
+        assert spoken.text_content() == announcements[position], key
     field.press("Escape")
-    assert found.text_content() == ""
+    assert match_label.text_content() == ""
 
 
 def test_levels_and_what_belongs_together_are_told(open_page: Any) -> None:
@@ -371,56 +375,56 @@ def test_the_wheel_zooms_around_the_pointer_and_at_full_width_scrolls_on(host_pa
     assert host_page.window == WHOLE, "a scroll that began elsewhere does not zoom"
     x, y, width, _ = host_page.canvas()
     page.mouse.move(x + width * 0.75, y + 60)
-    begin, end = host_page.settled(lambda: page.mouse.wheel(0, -400))
+    begin, end = host_page.change_window(lambda: page.mouse.wheel(0, -400))
     assert 0 < begin < end < 658 * MS
     assert end - begin < 658 * MS / 2
-    later = host_page.settled(lambda: page.mouse.wheel(200, 0))
+    later = host_page.change_window(lambda: page.mouse.wheel(200, 0))
     assert later[0] > begin
     assert later[1] - later[0] == pytest.approx(end - begin, rel=0.01)
     canvas = page.locator("#timeline-canvas")
-    assert host_page.settled(lambda: canvas.press("Home")) == WHOLE
-    before = page.evaluate("scrollY")
+    assert host_page.change_window(lambda: canvas.press("Home")) == WHOLE
+    scroll_before = page.evaluate("scrollY")
     page.mouse.wheel(0, 300)
-    page.wait_for_function("before => scrollY > before", arg=before)
+    page.wait_for_function("before => scrollY > before", arg=scroll_before)
     assert host_page.window == WHOLE
 
 
 def test_keys_zoom_move_and_reset(host_page: Opened) -> None:
     canvas = host_page.page.locator("#timeline-canvas")
     canvas.focus()
-    begin, end = host_page.settled(lambda: canvas.press("+"))
+    begin, end = host_page.change_window(lambda: canvas.press("+"))
     assert end - begin == pytest.approx(329 * MS, rel=0.01)
-    later = host_page.settled(lambda: canvas.press("ArrowRight"))
+    later = host_page.change_window(lambda: canvas.press("ArrowRight"))
     assert later[0] > begin
-    earlier = host_page.settled(lambda: canvas.press("ArrowLeft"))
-    assert earlier[0] == pytest.approx(begin, abs=MS)
-    steady = host_page.settled(lambda: canvas.press("s"))
+    earlier_window = host_page.change_window(lambda: canvas.press("ArrowLeft"))
+    assert earlier_window[0] == pytest.approx(begin, abs=MS)
+    steady = host_page.change_window(lambda: canvas.press("s"))
     assert steady[0] == pytest.approx(620 * MS, abs=2 * MS)
     assert steady[1] == pytest.approx(658 * MS, abs=2 * MS)
-    assert host_page.settled(lambda: canvas.press("0")) == WHOLE
+    assert host_page.change_window(lambda: canvas.press("0")) == WHOLE
     for _ in range(24):
         canvas.press("+")
     host_page.sums("In view: 100 ns")
 
 
 def test_buttons_do_what_the_keys_do(host_page: Opened) -> None:
-    def pressed(name: str) -> tuple[float, float]:
-        return host_page.settled(host_page.page.locator(f'[data-do="{name}"]').click)
+    def press_button(name: str) -> tuple[float, float]:
+        return host_page.change_window(host_page.page.locator(f'[data-do="{name}"]').click)
 
-    begin, end = pressed("in")
+    begin, end = press_button("in")
     assert end - begin == pytest.approx(329 * MS, rel=0.01)
-    assert pressed("left")[0] < begin
-    assert pressed("right")[0] == pytest.approx(begin, abs=MS)
-    assert pressed("out") == WHOLE
-    assert pressed("steady")[0] > 600 * MS
-    assert pressed("all") == WHOLE
+    assert press_button("left")[0] < begin
+    assert press_button("right")[0] == pytest.approx(begin, abs=MS)
+    assert press_button("out") == WHOLE
+    assert press_button("steady")[0] > 600 * MS
+    assert press_button("all") == WHOLE
 
 
 def test_dragging_moves_and_shift_drag_selects(host_page: Opened) -> None:
     page = host_page.page
     canvas = page.locator("#timeline-canvas")
     canvas.focus()
-    begin, _ = host_page.settled(lambda: canvas.press("+"))
+    begin, _ = host_page.change_window(lambda: canvas.press("+"))
     x, y, _, _ = host_page.canvas()
 
     def drag(to: float) -> None:
@@ -429,7 +433,7 @@ def test_dragging_moves_and_shift_drag_selects(host_page: Opened) -> None:
         page.mouse.move(x + to, y + 60, steps=4)
         page.mouse.up()
 
-    assert host_page.settled(lambda: drag(600))[0] > begin
+    assert host_page.change_window(lambda: drag(600))[0] > begin
     page.keyboard.down("Shift")
     drag(900)
     page.keyboard.up("Shift")
@@ -440,7 +444,9 @@ def test_dragging_moves_and_shift_drag_selects(host_page: Opened) -> None:
 
 def test_a_double_click_fills_the_view_with_an_interval(host_page: Opened) -> None:
     x, y, width, _ = host_page.canvas()
-    begin, end = host_page.settled(lambda: host_page.page.mouse.dblclick(x + width - 9, y + 60))
+    begin, end = host_page.change_window(
+        lambda: host_page.page.mouse.dblclick(x + width - 9, y + 60)
+    )
     assert (begin, end) == pytest.approx((601 * MS, 658 * MS), abs=2 * MS)
 
 
@@ -465,14 +471,14 @@ def test_two_fingers_zoom(host_page: Opened) -> None:
             [width * 0.4, width * 0.5, width * 0.1],
         )
 
-    begin, end = host_page.settled(pinch)
+    begin, end = host_page.change_window(pinch)
     assert end - begin == pytest.approx(329 * MS, rel=0.02)
 
 
 def test_a_long_interval_is_drawn_though_short_ones_begin_in_its_pixel(open_page: Any) -> None:
-    own = {"channel": "Compute", "label": "k", "target": True, "clock": "gpu"}
+    common_cells = {"channel": "Compute", "label": "k", "target": True, "clock": "gpu"}
     rows = [
-        {"start": start, "duration": length, **own}
+        {"start": start, "duration": length, **common_cells}
         for start, length in ((0, 10), (50, 10), (100, 400_000), (900_000, 100_000))
     ]
     html = render(bare().result, frames(gpu_intervals=rows), redact=str)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tracekit.analysis.intervals import Window
 from tracekit.report.timeline.packing import Tick, clock, pack, planes, three_digits
-from tracekit.report.timeline.thinning import MOST, thinned
+from tracekit.report.timeline.thinning import MOST, thin_timeline
 from tracekit.report.timeline.track import Detail, Kind, Levels, Timeline, Track
 
 
@@ -21,18 +21,20 @@ def unpack(packed: str) -> dict[str, Any]:
     raw = zlib.decompress(base64.b64decode(packed, validate=True))
     length = int.from_bytes(raw[:4], "little")
     header = json.loads(raw[4 : 4 + length])
-    at = 4 + length
+    offset = 4 + length
     for track in header["tracks"]:
         size = sum(track["lanes"])
         columns = []
         for width in track["widths"]:
-            octets = [raw[at + plane * size : at + (plane + 1) * size] for plane in range(width)]
+            octets = [
+                raw[offset + plane * size : offset + (plane + 1) * size] for plane in range(width)
+            ]
             values = (bytes(value) for value in zip(*octets, strict=True))
             columns.append([int.from_bytes(value, "little") for value in values])
-            at += width * size
+            offset += width * size
         track["columns"] = columns
         track["times"] = times_of(track)
-    assert at == len(raw)
+    assert offset == len(raw)
     return header
 
 
@@ -41,19 +43,21 @@ def unfold(value: int) -> int:
 
 
 def times_of(track: dict[str, Any]) -> list[tuple[int, int]]:
-    over, under = track["tick"]
+    numerator, under = track["tick"]
     pauses, changes, codes = track["columns"][:3]
-    before: dict[int, int] = {}
-    found, row = [], 0
+    durations_by_code: dict[int, int] = {}
+    times, row = [], 0
     for lane in track["lanes"]:
-        at = track["from"]
+        position = track["from"]
         for _ in range(lane):
-            start = at + pauses[row]
-            before[codes[row]] = before.get(codes[row], 0) + unfold(changes[row])
-            at = start + before[codes[row]]
-            found.append((start * over // under, at * over // under))
+            start = position + pauses[row]
+            durations_by_code[codes[row]] = durations_by_code.get(codes[row], 0) + unfold(
+                changes[row]
+            )
+            position = start + durations_by_code[codes[row]]
+            times.append((start * numerator // under, position * numerator // under))
             row += 1
-    return found
+    return times
 
 
 def array(*values: int) -> np.ndarray:
@@ -86,8 +90,8 @@ def test_what_was_packed_is_what_is_unpacked() -> None:
     assert header["steady"] == [5, 70_007]
     [track] = header["tracks"]
     texts = header["texts"]
-    named = (texts[track["name"]], texts[track["note"]], track["kind"], track["tick"])
-    assert named == ("GPU Compute", "the target's", "device", [1, 1])
+    track_facts = (texts[track["name"]], texts[track["note"]], track["kind"], track["tick"])
+    assert track_facts == ("GPU Compute", "the target's", "device", [1, 1])
     assert track["times"] == [(5, 8), (2_000_000_000_000, 2_000_000_000_000), (7, 70_007)]
     assert [f"{texts[name]}: {unit}" for name, unit in track["details"]] == [
         *("latency: ns", "process: text", "waited: lead", "command buffer: number")
@@ -123,12 +127,12 @@ def test_levels_are_steps_between_the_lowest_and_the_highest() -> None:
 def test_every_interval_comes_back(lanes: list[list[tuple[int, int, int]]], begin: int) -> None:
     starts, durations, codes = list[int](), list[int](), list[int]()
     for lane in lanes:
-        at = begin
+        position = begin
         for pause, length, code in lane:
-            starts.append(at + pause)
+            starts.append(position + pause)
             durations.append(length)
             codes.append(code)
-            at += pause + length
+            position += pause + length
     columns = (array(*starts), array(*durations), array(*codes))
     sizes = tuple(len(lane) for lane in lanes)
     track = Track("t", Kind.STEPS, *columns, texts=("a", "b", "c"), lanes=sizes)
@@ -152,85 +156,106 @@ def test_times_on_the_ticks_of_a_mac_are_told_in_ticks_and_lose_nothing(ticks: l
     zeros = np.zeros(starts.size, np.int64)
     track = Track("GPU", Kind.DEVICE, starts, zeros, zeros, ("k",), (starts.size,))
     [header] = unpack(pack(Timeline(0, 1, (track,)), str))["tracks"]
-    assert (header["tick"], header["times"]) == ([125, 3], [(at, at) for at in starts.tolist()])
+    assert (header["tick"], header["times"]) == (
+        [125, 3],
+        [(time, time) for time in starts.tolist()],
+    )
 
 
 def test_one_time_between_ticks_makes_the_clock_one_of_nanoseconds() -> None:
     assert clock(array(0, 41, 83, 125)) == MAC
     assert clock(array(0, 41), array(84)) == Tick()
-    assert MAC.nearest(array(0, 20, 21, 41, 42, 125)).tolist() == [0, 0, 1, 1, 1, 3]
+    assert MAC.count_nearest(array(0, 20, 21, 41, 42, 125)).tolist() == [0, 0, 1, 1, 1, 3]
 
 
 @given(st.integers(0, 10**15))
 def test_three_digits_are_kept_of_every_number(number: int) -> None:
     [code] = three_digits(array(number)).tolist()
-    power, rest = divmod(code - 1000, 900)
-    decoded = code if code < 1000 else (rest + 100) * 10 ** (power + 1)
+    power, remainder = divmod(code - 1000, 900)
+    decoded = code if code < 1000 else (remainder + 100) * 10 ** (power + 1)
     assert abs(decoded - number) * 200 <= number
     assert decoded == number or number >= 1000
 
 
-def made(starts: list[int], durations: list[int], kind: Kind = Kind.DEVICE, **more: Any) -> Track:
+def make_track(
+    starts: list[int], durations: list[int], kind: Kind = Kind.DEVICE, **more: Any
+) -> Track:
     columns = np.array(starts, np.int64), np.array(durations, np.int64), np.arange(len(starts)) % 2
     lanes = {"lanes": (len(starts),)} | more
     return Track(kind.value, kind, *columns, ("a", "b"), note="the target's", **lanes)
 
 
-def shown(track: Track) -> list[tuple[int, int, str]]:
+def list_intervals(track: Track) -> list[tuple[int, int, str]]:
     rows = zip(track.starts.tolist(), track.durations.tolist(), track.codes.tolist(), strict=True)
     return [(start, length, track.texts[code]) for start, length, code in rows]
 
 
 def test_a_timeline_that_a_page_can_bear_stays_as_it_is() -> None:
-    line = Timeline(0, 100, (made([0, 10, 20], [5, 5, 5]),))
-    assert thinned(line) is line
-    assert thinned(line, most=3) is line
+    line = Timeline(0, 100, (make_track([0, 10, 20], [5, 5, 5]),))
+    assert thin_timeline(line) is line
+    assert thin_timeline(line, max_intervals=3) is line
     assert MOST > 10**6
 
 
 def test_detail_is_kept_in_windows_of_findings_first_and_then_in_the_steady_phase() -> None:
-    work = made(list(range(0, 100, 5)), [3] * 20)
-    evidence = made([60], [10], kind=Kind.EVIDENCE)
+    work = make_track(list(range(0, 100, 5)), [3] * 20)
+    evidence = make_track([60], [10], kind=Kind.EVIDENCE)
     line = Timeline(0, 100, (evidence, work), Window(30, 90, "steady phase"))
-    thinner = thinned(line, most=5, kept=5, parts=5)
+    thinner = thin_timeline(line, max_intervals=5, kept_intervals=5, parts=5)
     assert thinner.absences[0].startswith("Of 21 intervals the page holds 11, to stay small")
-    [same, thin] = thinner.tracks
-    assert same is evidence
-    merged, kept = "several, merged", zip((30, 35, 60, 65, 70, 75), "ababab", strict=True)
-    assert [row for row in shown(thin) if row[2] != merged] == [(at, 3, text) for at, text in kept]
-    assert shown(thin)[:2] == [(0, 12, merged), (20, 6, merged)]
+    [same_track, thin] = thinner.tracks
+    assert same_track is evidence
+    merged, kept_rows = "several, merged", zip((30, 35, 60, 65, 70, 75), "ababab", strict=True)
+    assert [row for row in list_intervals(thin) if row[2] != merged] == [
+        (start, 3, text) for start, text in kept_rows
+    ]
+    assert list_intervals(thin)[:2] == [(0, 12, merged), (20, 6, merged)]
     assert thin.note == "the target's; 14 merged into 4, each within 20 ns, to keep the page small"
 
 
 def test_only_what_is_in_one_lane_and_one_part_is_merged() -> None:
     latency = Detail("latency", "ns", np.array([1, 2, 3, 4, 5]))
     buffer = Detail("command buffer", "number", np.array([1, 1, 2, 2, 3]))
-    work = made([0, 10, 60, 5, 15], [2, 3, 4, 9, 9], lanes=(3, 2), details=(latency, buffer))
-    [thin] = thinned(Timeline(0, 100, (work,)), most=0, kept=0, parts=2).tracks
+    work = make_track([0, 10, 60, 5, 15], [2, 3, 4, 9, 9], lanes=(3, 2), details=(latency, buffer))
+    [thin] = thin_timeline(
+        Timeline(0, 100, (work,)), max_intervals=0, kept_intervals=0, parts=2
+    ).tracks
     merged = "several, merged"
-    assert shown(thin) == [(0, 5, merged), (60, 4, "a"), (5, 18, merged)]
+    assert list_intervals(thin) == [(0, 5, merged), (60, 4, "a"), (5, 18, merged)]
     assert thin.lanes == (2, 1)
     assert [detail.numbers.tolist() for detail in thin.details] == [[-1, 3, -1], [0, 2, 0]]
     assert pack(Timeline(0, 100, (thin,)), str)
 
 
 def test_what_begins_where_the_steady_phase_ends_is_no_part_of_it() -> None:
-    work = made(list(range(0, 100, 5)), [3] * 20)
+    work = make_track(list(range(0, 100, 5)), [3] * 20)
     line = Timeline(0, 100, (work,), Window(30, 40, "steady phase"))
-    [thin] = thinned(line, most=3, kept=3, parts=1).tracks
-    assert [start for start, _, text in shown(thin) if text in "ab"] == [0, 30, 35]
-    [begin] = thinned(Timeline(0, 100, (work,)), most=4, kept=4, parts=1).tracks
+    [thin] = thin_timeline(line, max_intervals=3, kept_intervals=3, parts=1).tracks
+    assert [start for start, _, text in list_intervals(thin) if text in "ab"] == [0, 30, 35]
+    [begin] = thin_timeline(
+        Timeline(0, 100, (work,)), max_intervals=4, kept_intervals=4, parts=1
+    ).tracks
     assert begin.starts.tolist() == [0, 5, 10, 15, 20], "where nothing is steady"
 
 
 def test_tracks_of_few_intervals_stay_whole_beside_large_ones() -> None:
-    few = made(list(range(0, 20_000, 2)), [1] * 10_000, kind=Kind.STEPS)
-    many = made(list(range(10_001)), [1] * 10_001)
-    line = thinned(Timeline(0, 20_000, (few, many)), most=15_000, kept=15_000, parts=10)
-    assert line.tracks[0] is few
+    small_track = make_track(list(range(0, 20_000, 2)), [1] * 10_000, kind=Kind.STEPS)
+    many = make_track(list(range(10_001)), [1] * 10_001)
+    line = thin_timeline(
+        Timeline(0, 20_000, (small_track, many)),
+        max_intervals=15_000,
+        kept_intervals=15_000,
+        parts=10,
+    )
+    assert line.tracks[0] is small_track
     assert line.tracks[1] is many
-    tight = thinned(Timeline(0, 20_000, (few, many)), most=10_000, kept=10_000, parts=10)
-    assert tight.tracks[0] is few
+    tight = thin_timeline(
+        Timeline(0, 20_000, (small_track, many)),
+        max_intervals=10_000,
+        kept_intervals=10_000,
+        parts=10,
+    )
+    assert tight.tracks[0] is small_track
     assert tight.tracks[1].starts.size == 10_001
     assert tight.tracks[1].note == "the target's"
 
@@ -241,16 +266,21 @@ def test_tracks_of_few_intervals_stay_whole_beside_large_ones() -> None:
     st.integers(1, 9),
 )
 def test_time_is_neither_lost_nor_made_and_lanes_stay_in_order(
-    pairs: list[tuple[int, int]], most: int, parts: int
+    pairs: list[tuple[int, int]], max_intervals: int, parts: int
 ) -> None:
-    starts, durations, at = list[int](), list[int](), 0
+    starts, durations, position = list[int](), list[int](), 0
     for pause, length in pairs:
-        starts.append(at + pause)
+        starts.append(position + pause)
         durations.append(length)
-        at += pause + length
-    [thin] = thinned(Timeline(0, max(1, at), (made(starts, durations),)), most, most, parts).tracks
+        position += pause + length
+    [thin] = thin_timeline(
+        Timeline(0, max(1, position), (make_track(starts, durations),)),
+        max_intervals,
+        max_intervals,
+        parts,
+    ).tracks
     assert int(thin.durations.sum()) == sum(durations)
     assert (thin.starts[1:] >= thin.ends[:-1]).all()
     assert thin.starts[0] == starts[0]
-    assert thin.ends[-1] <= at
+    assert thin.ends[-1] <= position
     assert thin.lanes == (thin.starts.size,)

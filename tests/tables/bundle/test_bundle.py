@@ -10,7 +10,7 @@ from bundle_writer.keyed import archive
 from small_bundle import PYTHON, intervals, ticks
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.store import Unreadable
-from tracekit.tables.bundle.errors import BundleError, UnknownBundleError, called
+from tracekit.tables.bundle.errors import BundleError, UnknownBundleError, name_bundle
 
 CORE = "corespace/run1/core"
 
@@ -22,10 +22,10 @@ def path(tmp_path: Path) -> Path:
 
 def test_a_table_without_a_name_has_that_of_the_list_of_tables(path: Path) -> None:
     (path / CORE / "stores/indexed-store-0/spec.plist").unlink()
-    one, two = Bundle(path).runs[0].tables
-    assert isinstance(one, Unreadable)
-    assert (one.schema, two.schema) == ("tick", "metal-gpu-intervals")
-    assert "spec.plist is missing" in one.loss.text
+    nameless_table, two = Bundle(path).runs[0].tables
+    assert isinstance(nameless_table, Unreadable)
+    assert (nameless_table.schema, two.schema) == ("tick", "metal-gpu-intervals")
+    assert "spec.plist is missing" in nameless_table.loss.text
 
 
 def test_stores_that_are_missing_are_left_out_by_name(path: Path) -> None:
@@ -33,10 +33,10 @@ def test_stores_that_are_missing_are_left_out_by_name(path: Path) -> None:
     for number, schema in enumerate(("tick", "metal-gpu-intervals")):
         shutil.rmtree(path / CORE / f"stores/indexed-store-{number}")
         run = Bundle(path).runs[0]
-        where = f"{CORE}/stores/indexed-store-{number} is missing."
-        missing.append(f"{schema} (store {number}) of run 1 is left out: x.trace: {where}")
-        left_out = [table.loss.text for table in run.tables if isinstance(table, Unreadable)]
-        assert left_out == missing, number
+        cause = f"{CORE}/stores/indexed-store-{number} is missing."
+        missing.append(f"{schema} (store {number}) of run 1 is left out: x.trace: {cause}")
+        loss_texts = [table.loss.text for table in run.tables if isinstance(table, Unreadable)]
+        assert loss_texts == missing, number
     with pytest.raises(BundleError, match="indexed-store-0 is missing"):
         run.store(0)
 
@@ -48,7 +48,7 @@ def test_stores_that_changed_places_are_left_out(path: Path) -> None:
     (stores / "aside").rename(stores / "indexed-store-1")
     run = Bundle(path).runs[0]
     assert run.stores == ()
-    reasons = [one.why for one in run.tables if isinstance(one, Unreadable)]
+    reasons = [one.reason for one in run.tables if isinstance(one, Unreadable)]
     assert [one.count("is of another table than") for one in reasons] == [1, 1]
 
 
@@ -62,18 +62,18 @@ def test_without_the_list_of_tables_it_is_not_known_whether_any_are_missing(
         place.write_bytes(content)
     run = Bundle(path).runs[0]
     assert len(run.stores) == 2
-    [said] = run.unchecked
-    assert said.text.startswith("Whether tables of run 1 are missing could not be checked: ")
-    assert "tables.plist" in said.text
+    [loss] = run.unchecked_losses
+    assert loss.text.startswith("Whether tables of run 1 are missing could not be checked: ")
+    assert "tables.plist" in loss.text
 
 
 def test_a_store_that_the_list_of_tables_lacks_is_read_and_named(path: Path) -> None:
     stores = path / CORE / "stores"
     shutil.copytree(stores / "indexed-store-0", stores / "indexed-store-7")
     run = Bundle(path).runs[0]
-    assert [one.number for one in run.stores] == [0, 1, 7]
-    [said] = run.unchecked
-    assert said.text.startswith("Store 7 of run 1 is not in the run's list of tables")
+    assert [store.number for store in run.stores] == [0, 1, 7]
+    [loss] = run.unchecked_losses
+    assert loss.text.startswith("Store 7 of run 1 is not in the run's list of tables")
 
 
 def test_a_run_that_only_the_document_names_is_missing(tmp_path: Path) -> None:
@@ -81,8 +81,8 @@ def test_a_run_that_only_the_document_names_is_missing(tmp_path: Path) -> None:
     path = write_runs(tmp_path / "x.trace", runs)
     assert Bundle(path).missing == ()
     shutil.rmtree(path / "corespace/run2")
-    [said] = Bundle(path).missing
-    assert said.text.startswith("Run 2 is left out: x.trace has a document that names it")
+    [loss] = Bundle(path).missing
+    assert loss.text.startswith("Run 2 is left out: x.trace has a document that names it")
 
 
 @pytest.mark.parametrize(
@@ -110,4 +110,4 @@ def test_a_bundle_is_called_by_its_own_name_and_a_link_by_what_it_leads_to(tmp_p
     for folder in (bundle, run):
         folder.mkdir()
     (run / "recording.trace").symlink_to(bundle)
-    assert called(bundle) == called(run / "recording.trace") == "mine.trace"
+    assert name_bundle(bundle) == name_bundle(run / "recording.trace") == "mine.trace"

@@ -25,13 +25,13 @@ def bundle(tmp_path: Path) -> Path:
 
 
 def test_a_bundle_is_read_whole_without_its_document_too(bundle: Path) -> None:
-    bare = shutil.copytree(bundle, bundle.with_name("bare.trace"))
-    (bare / "form.template").unlink()
-    shutil.rmtree(bare / "symbols")
-    for place in (bundle, bare):
-        found = told(place)
-        assert (found.refused, found.unread) == ("", {}), place
-        assert [rows.num_rows for rows, _ in found.tables.values()] == [3, 2, 2], place
+    bare_bundle = shutil.copytree(bundle, bundle.with_name("bare.trace"))
+    (bare_bundle / "form.template").unlink()
+    shutil.rmtree(bare_bundle / "symbols")
+    for place in (bundle, bare_bundle):
+        outcome = told(place)
+        assert (outcome.refused, outcome.unread) == ("", {}), place
+        assert [rows.num_rows for rows, _ in outcome.tables.values()] == [3, 2, 2], place
 
 
 def test_each_file_away_or_cut_is_told_in_words(bundle: Path) -> None:
@@ -48,21 +48,21 @@ def test_each_file_away_or_cut_is_told_in_words(bundle: Path) -> None:
 def test_changes_at_random_are_told_in_words_or_change_nothing(tmp_path: Path) -> None:
     subjects = list(made_subjects(tmp_path))
     outcomes = [subject_of(seed, subjects, ()).case(seed) for seed in range(100)]
-    assert [str(one) for one in outcomes if one.is_finding] == []
-    assert sum(one.ending == TOLD for one in outcomes) > 30
-    assert len({one.kind for one in outcomes}) > 12
-    assert max(one.seconds for one in outcomes) < 5
+    assert [str(outcome) for outcome in outcomes if outcome.is_finding] == []
+    assert sum(outcome.ending == TOLD for outcome in outcomes) > 30
+    assert len({outcome.kind for outcome in outcomes}) > 12
+    assert max(outcome.seconds for outcome in outcomes) < 5
 
 
 def test_a_flipped_bit_of_the_records_is_always_noticed(bundle: Path) -> None:
     path = bundle / "corespace/run1/core/stores/indexed-store-0/bulkstore"
-    whole, content = told(bundle, [(1, 0)]), path.read_bytes()
+    whole_outcome, content = told(bundle, [(1, 0)]), path.read_bytes()
     for bit in range(0, 8 * 220, 23):
         changed = bytearray(content)
         changed[bit // 8] ^= 1 << bit % 8
         path.write_bytes(changed)
-        found = told(bundle, [(1, 0)])
-        assert found.unread or found.tables == whole.tables, bit
+        outcome = told(bundle, [(1, 0)])
+        assert outcome.unread or outcome.tables == whole_outcome.tables, bit
 
 
 BENCH = Path(__file__).parents[3] / "bench"

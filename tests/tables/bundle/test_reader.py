@@ -46,11 +46,15 @@ def test_a_number_beyond_the_last_is_refused(values: tuple[int, ...]) -> None:
 
 
 def test_what_a_number_stands_for_may_be_null_as_well() -> None:
-    found = distinct(np.array([0, 1, U32], np.uint32), 2)
-    assert found.of(pa.array([None, "known"])).to_pylist() == [None, "known", None]
-    assert found.spread(pa.array([None, 2])).to_pylist() == [None, 2, None]
-    nothing = distinct(np.array([U32], np.uint32), 0)
-    assert nothing.of(pa.array([], pa.string())).to_pylist() == [None]
+    distinct_values = distinct(np.array([0, 1, U32], np.uint32), 2)
+    assert distinct_values.make_cells(pa.array([None, "known"])).to_pylist() == [
+        None,
+        "known",
+        None,
+    ]
+    assert distinct_values.spread(pa.array([None, 2])).to_pylist() == [None, 2, None]
+    no_values = distinct(np.array([U32], np.uint32), 0)
+    assert no_values.make_cells(pa.array([], pa.string())).to_pylist() == [None]
 
 
 @settings(deadline=None, max_examples=200)
@@ -79,8 +83,8 @@ def test_columns_of_numbers() -> None:
         ("XRBoolean", np.uint32, (0, 1, 3, U32), pa.bool_(), [False, True, True, None]),
         ("XRTomorrow", np.uint32, (5, U32), pa.int64(), [5, None]),
     ):
-        found = numbers(engineering_type(type_id, Requirements()), np.array(values, width))
-        assert (found.type, found.to_pylist()) == (kind, expected)
+        column_values = numbers(engineering_type(type_id, Requirements()), np.array(values, width))
+        assert (column_values.type, column_values.to_pylist()) == (kind, expected)
 
 
 WIDTHS = {
@@ -100,12 +104,12 @@ WIDTHS = {
 
 def test_a_field_of_another_width_is_not_read(tmp_path: Path) -> None:
     run = Bundle(write_bundle(tmp_path / "x.trace", [TICK])).runs[0]
-    found = {
+    kinds = {
         (type_id, width): type_of(StoreColumn("c", "C", type_id, Field(16, width)), run)
         for type_id, width in WIDTHS
     }
-    assert {column: kind.encoding for column, kind in found.items()} == WIDTHS
-    for kind in found.values():
+    assert {column: kind.encoding for column, kind in kinds.items()} == WIDTHS
+    for kind in kinds.values():
         assert (kind.evidence is EncodingEvidence.NONE) == (kind.encoding is Encoding.UNKNOWN)
 
 
@@ -116,9 +120,9 @@ HEAD = 0x1000  # of a table's records
 
 
 def reader_of(path: Path, type_ids: Sequence[str], *rows: Sequence[Value]) -> BundleReader:
-    own = [Col(f"c{place}", "", f"XR{name}TypeID") for place, name in enumerate(type_ids)]
+    value_columns = [Col(f"c{place}", "", f"XR{name}TypeID") for place, name in enumerate(type_ids)]
     timed = [(place, *row) for place, row in enumerate(rows)]
-    table = Table("made", [Col("time", "Time", "XRStartTimeTypeID", TIME), *own], timed)
+    table = Table("made", [Col("time", "Time", "XRStartTimeTypeID", TIME), *value_columns], timed)
     return reader(write_bundle(path / "x.trace", [table]))
 
 
@@ -149,9 +153,9 @@ def test_values_that_are_worded(tmp_path: Path, type_id: str, value: Value, text
 
 
 def test_cells_of_any_type_tell_their_types(tmp_path: Path) -> None:
-    found = one_column(tmp_path, "Any", Part("XRDurationTypeID", 5), TEXT, None)
-    assert found.cells.to_pylist() == ["5", "a", None]
-    assert found.foreign == {"duration", "string"}
+    column = one_column(tmp_path, "Any", Part("XRDurationTypeID", 5), TEXT, None)
+    assert column.cells.to_pylist() == ["5", "a", None]
+    assert column.foreign == {"duration", "string"}
 
 
 def test_columns_of_which_nothing_is_known_are_empty_and_said_so(tmp_path: Path) -> None:
@@ -209,8 +213,10 @@ def test_a_cell_of_what_is_not_there_is_damage(tmp_path: Path, type_id: str, val
 
 
 def test_rows_that_were_never_written_are_told(tmp_path: Path) -> None:
-    (whole,) = reader_of(tmp_path, ["Duration", "GPUState"], (7, "Idle"), (8, "Idle")).pieces()
-    assert whole.losses == ()
+    (whole_piece,) = reader_of(
+        tmp_path, ["Duration", "GPUState"], (7, "Idle"), (8, "Idle")
+    ).pieces()
+    assert whole_piece.losses == ()
     store, record = tmp_path / BULKSTORE, 28
     content = bytearray(zlib.decompress(store.read_bytes()))
     content[HEAD + record : HEAD + 2 * record] = bytes(record)

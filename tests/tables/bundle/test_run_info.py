@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from bundle_writer import TIME, Col, Issue, Run, RunInfo, Table, write_bundle, write_runs
-from bundle_writer.document import DEVICE, described
+from bundle_writer.document import DEVICE, describe_run
 from bundle_writer.keyed import Archived
-from small_bundle import SYMBOL_STORES, TICK, documented, process, process_info, ticks
+from small_bundle import SYMBOL_STORES, TICK, process, process_info, ticks, write_documented_bundle
 from tracekit.base.recording import Process
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.run_info import issues_of, losses_of, run_info, toc_of
@@ -30,7 +30,7 @@ SAID = RunInfo(
     duration=0.8912279999,
     settings=SETTINGS,
 )
-INFO = described(SAID) | {"_environment": {"TOKEN": "secret", "HOME": "/nowhere"}}
+INFO = describe_run(SAID) | {"_environment": {"TOKEN": "secret", "HOME": "/nowhere"}}
 CLOCK = {DEVICE: [0, 125, 3, 1000, 1774906678.749009, "America/Los_Angeles"]}
 PROCESSES = [
     process(0, "/System/Library/Kernels/kernel.release.t8103", "kernel"),
@@ -41,39 +41,41 @@ STORES = {1: {f"{DEVICE}.{pid}": {} for pid in (6723, 0, 8)} | {"no process": {}
 PYTHON = Process(4711, "python3")
 
 
-def told(folder: Path, clock: Any = CLOCK, **changed: Any) -> tuple[TocRun, tuple[Loss, ...]]:
+def read_run_info(
+    folder: Path, clock: Any = CLOCK, **changed: Any
+) -> tuple[TocRun, tuple[Loss, ...]]:
     info = Archived("XRRunInfo", INFO | changed)
     run = {"runInfo": info, "processDatas": PROCESSES, "mach_time_info": clock}
-    return run_info(documented(folder, run, **{SYMBOL_STORES: STORES}).runs[0])
+    return run_info(write_documented_bundle(folder, run, **{SYMBOL_STORES: STORES}).runs[0])
 
 
 def test_a_launched_process_with_numbers_as_numbers_or_texts(tmp_path: Path) -> None:
-    run, losses = told(tmp_path / "numbers", _targetProcessPid=4711, _targetExitStatus=0)
+    run, losses = read_run_info(tmp_path / "numbers", _targetProcessPid=4711, _targetExitStatus=0)
     golden = Path(__file__).parents[1] / "goldens" / "run-of-a-document.json"
     assert msgspec.json.format(msgspec.json.encode(run)).decode() == golden.read_text().strip()
     assert losses == ()
-    assert told(tmp_path / "texts") == (run, losses)
+    assert read_run_info(tmp_path / "texts") == (run, losses)
 
 
 @pytest.mark.parametrize("pid", [None, "", "soon", True, b"4711"])
 def test_a_target_without_a_pid_is_that_of_the_analysis_and_said(tmp_path: Path, pid: Any) -> None:
-    run, (loss,) = told(tmp_path, _targetProcessPid=pid)
+    run, (loss,) = read_run_info(tmp_path, _targetProcessPid=pid)
     assert run.target == PYTHON
     less = "does not say the target's pid; the parameters of the analysis say 4711."
     assert str(loss) == f"The runInfo of run 1 in the form.template of made.trace {less}"
 
 
 def test_what_every_document_says_is_missed(tmp_path: Path) -> None:
-    lacking = {"_targetOperatingSystem": None, "_rawDuration": "long", "targetType": None}
-    _, (loss,) = told(tmp_path, **lacking)
+    missing_fields = {"_targetOperatingSystem": None, "_rawDuration": "long", "targetType": None}
+    _, (loss,) = read_run_info(tmp_path, **missing_fields)
     assert str(loss).endswith("does not say the system, the kind of target, the duration.")
 
 
 def test_an_attached_process_and_all_processes(tmp_path: Path) -> None:
-    run, _ = told(tmp_path / "a", targetType=2, _arguments=None, _targetExitStatus=None)
+    run, _ = read_run_info(tmp_path / "a", targetType=2, _arguments=None, _targetExitStatus=None)
     assert (run.target, run.target_type) == (PYTHON, "attached")
     assert (run.arguments, run.exit_status, run.termination_reason) == ("", "", "")
-    run, _ = told(tmp_path / "all", targetType=0, _targetProcessPid=-1)
+    run, _ = read_run_info(tmp_path / "all", targetType=0, _targetProcessPid=-1)
     assert run.all_processes
     assert (run.target, run.target_type, run.exit_status) == (None, "", "")
 
@@ -85,7 +87,7 @@ def test_an_attached_process_and_all_processes(tmp_path: Path) -> None:
 def test_a_status_that_may_be_a_signal_gives_no_reason(
     tmp_path: Path, status: int, reason: str
 ) -> None:
-    run, losses = told(tmp_path, _targetExitStatus=status)
+    run, losses = read_run_info(tmp_path, _targetExitStatus=status)
     assert (run.exit_status, run.termination_reason) == (str(status), reason)
     unsure = [f"{status} may be its exit status or a signal" in str(loss) for loss in losses]
     assert unsure == ([] if reason else [True])
@@ -98,13 +100,13 @@ BERLIN = Archived("NSTimeZone", {"NS.name": "Europe/Berlin", "NS.data": b"TZif"}
 def test_dates_stand_in_the_zone_of_the_device(tmp_path: Path) -> None:
     unknown = ((zone, UTC) for zone in ("GMT", "no/such zone", "../../../etc/passwd", "", 7))
     for place, (zone, date) in enumerate((("Europe/Berlin", LOCAL), (BERLIN, LOCAL), *unknown)):
-        run, _ = told(tmp_path / str(place), clock={"another": [0, 1, 1, 0, 0, zone]})
+        run, _ = read_run_info(tmp_path / str(place), clock={"another": [0, 1, 1, 0, 0, zone]})
         assert run.start_date == date, zone
 
 
 @pytest.mark.parametrize("seconds", [None, "soon", 1e300, float("inf"), float("nan"), 1 << 63])
 def test_a_moment_that_no_calendar_has_is_left_out(tmp_path: Path, seconds: Any) -> None:
-    run, _ = told(tmp_path, _rawStartTime=seconds, _rawDuration=seconds)
+    run, _ = read_run_info(tmp_path, _rawStartTime=seconds, _rawDuration=seconds)
     assert (run.start_date, run.duration) == ("", None)
 
 
@@ -115,8 +117,8 @@ LESS = "Device, template, settings, duration and end of run 1 are not available,
     ("name", "value"), [("runInfo", None), ("runInfo", "a text"), ("mach_time_info", "now")]
 )
 def test_a_document_in_an_unknown_form_is_told(tmp_path: Path, name: str, value: Any) -> None:
-    said = {"runInfo": Archived("XRRunInfo", INFO), "processDatas": PROCESSES, name: value}
-    run, (loss, *_) = run_info(documented(tmp_path, said).runs[0])
+    run_members = {"runInfo": Archived("XRRunInfo", INFO), "processDatas": PROCESSES, name: value}
+    run, (loss, *_) = run_info(write_documented_bundle(tmp_path, run_members).runs[0])
     assert run.device == {"os-version": "26.3.1"}
     assert str(loss).startswith(f"{LESS}the document of made.trace ")
 
@@ -133,15 +135,15 @@ TABLES = (
 
 
 def test_without_a_document_target_system_and_start_are_known(tmp_path: Path) -> None:
-    found, losses = run_info(documented(tmp_path, None, tables=TABLES).runs[0])
-    known = TocRun(1, {"os-version": "26.3.1"}, PYTHON, start_date=UTC)
-    assert found == known
+    toc_run, losses = run_info(write_documented_bundle(tmp_path, None, tables=TABLES).runs[0])
+    expected_run = TocRun(1, {"os-version": "26.3.1"}, PYTHON, start_date=UTC)
+    assert toc_run == expected_run
     assert [*map(str, losses)] == [f"{LESS}made.trace has no form.template."]
 
 
 def test_what_the_parameters_do_not_say_is_empty(tmp_path: Path) -> None:
-    nothing = {"binding": {"osx-version": None}, "modeling": {"target-pid": "SINGLE"}}
-    bundle = write_bundle(tmp_path / "made.trace", (), with_document=False, **nothing)
+    empty_parameters = {"binding": {"osx-version": None}, "modeling": {"target-pid": "SINGLE"}}
+    bundle = write_bundle(tmp_path / "made.trace", (), with_document=False, **empty_parameters)
     assert run_info(Bundle(bundle).runs[0])[0] == TocRun(1)
 
 
@@ -152,7 +154,7 @@ HEALTHY = (
 )
 
 
-def noted(bundle: Path) -> tuple[str, ...]:
+def read_issues(bundle: Path) -> tuple[str, ...]:
     opened = Bundle(bundle)
     return tuple(map(str, issues_of(opened, opened.runs[0])))
 
@@ -170,31 +172,33 @@ def test_issues_are_counted_by_their_kinds_and_what_nearly_every_trace_has_alarm
         Issue("Data stream: Signpost\nintervals", kind=1, count=34, nanoseconds=9),
         MAPPING,
     )
-    healthy, other = noted(bundle)
+    healthy, counted_issue = read_issues(bundle)
     assert healthy == HEALTHY
-    assert other.startswith('Instruments noted 1,234 times "Data stream: Signpost intervals"; how')
+    assert counted_issue.startswith(
+        'Instruments noted 1,234 times "Data stream: Signpost intervals"; how'
+    )
 
 
 def test_long_and_many_issues_are_cut(tmp_path: Path) -> None:
     issues = (Issue(f"{number:02} {'x' * 500}", count=0) for number in range(25))
-    found = noted(with_issues(tmp_path, *issues))
-    assert len(found) == 20
-    assert found[0].startswith('Instruments noted once "00 xxx')
-    assert len(found[0]) < 300
-    [whole] = noted(with_issues(tmp_path / "other", Issue("y" * 200, count=0)))
-    assert f'"{"y" * 200}"' in whole
+    issue_texts = read_issues(with_issues(tmp_path, *issues))
+    assert len(issue_texts) == 20
+    assert issue_texts[0].startswith('Instruments noted once "00 xxx')
+    assert len(issue_texts[0]) < 300
+    [whole_issue] = read_issues(with_issues(tmp_path / "other", Issue("y" * 200, count=0)))
+    assert f'"{"y" * 200}"' in whole_issue
 
 
 def test_a_missing_or_damaged_database_is_told(tmp_path: Path) -> None:
     bundle, damaged = with_issues(tmp_path), "is no database that can be read."
     (bundle / NAME).unlink()
     empty = b"SQLite format 3\0" + bytes(200)
-    for content, why in ((b"", "is missing."), (b"no database", damaged), (empty, damaged)):
+    for content, reason in ((b"", "is missing."), (b"no database", damaged), (empty, damaged)):
         if content:
             (bundle / NAME).write_bytes(content)
-        (told,) = noted(bundle)
-        assert told.startswith("What Instruments noted of run 1 is not available: "), content
-        assert told.endswith(f"{NAME} {why}"), content
+        (loss_text,) = read_issues(bundle)
+        assert loss_text.startswith("What Instruments noted of run 1 is not available: "), content
+        assert loss_text.endswith(f"{NAME} {reason}"), content
 
 
 CONTENTS = (
@@ -208,13 +212,17 @@ def test_tables_stand_in_the_order_of_their_stores_and_runs_have_their_own(tmp_p
     blank = RunInfo(template_name="Blank", instruments_version="")
     runs = {1: Run(CONTENTS, issues=()), 3: Run(CONTENTS[:1], info=blank, issues=(Issue("odd"),))}
     bundle = Bundle(write_runs(tmp_path / "a.trace", runs))
-    first, third = toc_of(bundle).runs
-    assert first.tables == (
+    first_run, third = toc_of(bundle).runs
+    assert first_run.tables == (
         TocTable(1, "tick", {"frequency": "10"}),
         TocTable(2, "kdebug", {"codes": '"0x85,0x3" 33', "target": "SINGLE"}),
         TocTable(3, "tick", {"frequency": "1"}),
     )
-    assert (first.number, first.template, first.target) == (1, "Metal System Trace", PYTHON)
+    assert (first_run.number, first_run.template, first_run.target) == (
+        1,
+        "Metal System Trace",
+        PYTHON,
+    )
     assert (third.number, third.template, len(third.tables)) == (3, "Blank", 1)
     assert [len(issues_of(bundle, run)) for run in bundle.runs] == [0, 1]
     assert [len(losses_of(bundle, number)) for number in (1, 3, None)] == [0, 1, 1]
@@ -236,18 +244,20 @@ def test_a_build_that_is_not_verified_is_told(
 ) -> None:
     info = RunInfo(instruments_version=version)
     losses = losses_of(Bundle(write_bundle(tmp_path / "made.trace", [TICK], info=info)))
-    whole = f"Reading made.trace is not verified for its build of Instruments, {said}; "
-    assert [str(loss).startswith(whole) for loss in losses] == ([] if said is None else [True])
+    message_start = f"Reading made.trace is not verified for its build of Instruments, {said}; "
+    assert [str(loss).startswith(message_start) for loss in losses] == (
+        [] if said is None else [True]
+    )
 
 
 def test_a_missing_document_is_told(tmp_path: Path) -> None:
-    build, info, names = map(str, losses_of(documented(tmp_path, None)))
+    build, info, names = map(str, losses_of(write_documented_bundle(tmp_path, None)))
     assert UNNAMED in build
     assert info.startswith("Device, template, settings")
     assert names.startswith("Names of processes and threads")
 
 
-def known(table: TocTable) -> tuple[str, tuple[tuple[str, str], ...]]:
+def describe_table(table: TocTable) -> tuple[str, tuple[tuple[str, str], ...]]:
     return table.schema, tuple(sorted(table.attributes.items()))
 
 
@@ -255,13 +265,15 @@ def known(table: TocTable) -> tuple[str, tuple[tuple[str, str], ...]]:
 def test_what_a_real_bundle_without_a_document_says_is_what_its_export_says(corpus: Path) -> None:
     folder = next(corpus.rglob("gpu_baseline.trace")).parent
     bundle = Bundle(folder / "gpu_baseline.trace")
-    (made,), (real,) = toc_of(bundle).runs, read_toc(folder / "gpu_baseline_toc.xml").runs
-    assert len(made.tables) == 114
-    assert Counter(map(known, made.tables)) == Counter(map(known, real.tables))
-    assert made.target == real.target
-    assert real.device["os-version"].startswith(f"{made.device['os-version']} (")
-    assert (made.start_date, real.start_date) == (UTC, "2026-03-30T14:37:58.749-07:00")
-    assert replace(made, target=None, device={}, start_date="", tables=()) == TocRun(1)
+    (direct_run,), (real,) = toc_of(bundle).runs, read_toc(folder / "gpu_baseline_toc.xml").runs
+    assert len(direct_run.tables) == 114
+    assert Counter(map(describe_table, direct_run.tables)) == Counter(
+        map(describe_table, real.tables)
+    )
+    assert direct_run.target == real.target
+    assert real.device["os-version"].startswith(f"{direct_run.device['os-version']} (")
+    assert (direct_run.start_date, real.start_date) == (UTC, "2026-03-30T14:37:58.749-07:00")
+    assert replace(direct_run, target=None, device={}, start_date="", tables=()) == TocRun(1)
     assert len(losses_of(bundle)) == 3
     (issue,) = issues_of(bundle, bundle.runs[0])
     assert str(issue).startswith('Instruments noted once "Data stream: Time Mapping"')

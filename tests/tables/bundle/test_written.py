@@ -49,11 +49,11 @@ def read_exported(path: Path) -> pd.DataFrame:
 
 
 def written_out(frame: pd.DataFrame, symbols: Symbols) -> pd.DataFrame:
-    known = list(_stacks(symbols))
+    stacks = list(_stacks(symbols))
     numbered = [name for name in frame.columns if str(name).endswith(".stack")]
     return frame.assign(
         **{
-            name: [None if pd.isna(number) else known[number] for number in frame[name]]
+            name: [None if pd.isna(number) else stacks[number] for number in frame[name]]
             for name in numbered
         }
     )
@@ -85,12 +85,17 @@ def compare(exports: list[Path], folder: Path, toc: Path | None = None) -> Itera
     converted = tables_of_exports(exports, toc)
     tables = read_directly(write_bundle(folder, converted.tables, info=converted.info))
     for path, table in zip(exports, converted.tables, strict=True):
-        gone = {name for schema, name in converted.left_out if schema == table.schema}
-        other = OTHER_WORDS.get(table.schema, []) if "xcode-27.0" in path.parts else []
-        expected, found = read_exported(path), tables[table.schema]
-        names = [name for name in expected if str(name).removesuffix(".stack") not in gone]
-        expected, found = expected[names].drop(columns=other), found.drop(columns=other)
-        pd.testing.assert_frame_equal(found, expected, obj=str(path))
+        omitted_names = {
+            name for schema, name in converted.omitted_columns if schema == table.schema
+        }
+        reworded_columns = OTHER_WORDS.get(table.schema, []) if "xcode-27.0" in path.parts else []
+        expected, direct_frame = read_exported(path), tables[table.schema]
+        names = [name for name in expected if str(name).removesuffix(".stack") not in omitted_names]
+        expected, direct_frame = (
+            expected[names].drop(columns=reworded_columns),
+            direct_frame.drop(columns=reworded_columns),
+        )
+        pd.testing.assert_frame_equal(direct_frame, expected, obj=str(path))
         yield table.schema
 
 
@@ -135,7 +140,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-def shown(value: Any) -> Any:
+def normalize_value(value: Any) -> Any:
     match value:
         case Process(pid, name):
             return f"{name} ({pid})"
@@ -167,8 +172,8 @@ def test_what_is_read_is_what_was_written_in_the_order_of_time(table: Table, blo
         frame = read_directly(bundle)["made-at-random"]
     rows = sorted(table.rows, key=lambda row: row[0])
     for place, column in enumerate(table.columns):
-        found = [shown(value) for value in frame[column.mnemonic].tolist()]
-        assert found == [shown(row[place]) for row in rows], column
+        values = [normalize_value(value) for value in frame[column.mnemonic].tolist()]
+        assert values == [normalize_value(row[place]) for row in rows], column
 
 
 DOCUMENTED, WITHOUT_DOCUMENT = "cpu_time_profiler", "gpu_baseline"
@@ -204,13 +209,13 @@ def without_names(stack: tuple[tuple[Any, ...], ...] | None) -> list[Any]:
 def test_a_real_table_equals_its_export(corpus: Path, table: tuple[str, str], rows: int) -> None:
     bundle, schema = table
     folder = next(corpus.rglob(f"{bundle}.trace"))
-    found = read_once(folder)[schema]
+    direct_frame = read_once(folder)[schema]
     expected = read_exported(folder.parent / f"xctrace_{bundle}_{schema}.xml")
     if table == (WITHOUT_DOCUMENT, "time-profile"):
         # The names of symbols are in the document, which is missing there.
-        found, expected = (
+        direct_frame, expected = (
             frame.assign(stack="", **{"stack.stack": [*map(without_names, frame["stack.stack"])]})
-            for frame in (found, expected)
+            for frame in (direct_frame, expected)
         )
-    pd.testing.assert_frame_equal(found, expected)
-    assert len(found) == rows
+    pd.testing.assert_frame_equal(direct_frame, expected)
+    assert len(direct_frame) == rows

@@ -42,7 +42,7 @@ def addresses(text: str) -> str:
 
 
 def test_every_shape_gives_its_frames(export: Export, subtests: pytest.Subtests) -> None:
-    for tag, inside, expected in (
+    for tag, content, expected in (
         ("backtrace", LEAF + MAIN, NAMED),
         ("tagged-backtrace", LEAF + MAIN, NAMED),
         ("tagged-backtrace", f'<backtrace id="2">{LEAF}{MAIN}</backtrace>', NAMED),
@@ -64,9 +64,9 @@ def test_every_shape_gives_its_frames(export: Export, subtests: pytest.Subtests)
             [(None, 2**64 - 1), (None, None), (None, None)],
         ),
     ):  # fmt: skip
-        with subtests.test(tag=tag, inside=inside):
+        with subtests.test(tag=tag, inside=content):
             rows = (
-                f'<{tag} id="1" fmt="words">{inside}</{tag}>',
+                f'<{tag} id="1" fmt="words">{content}</{tag}>',
                 f'<{tag} ref="1"/>',
                 "<sentinel/>",
             )
@@ -139,8 +139,8 @@ def test_stacks_and_frames_have_numbers(
     stacks: list[list[int]],
     known: list[tuple[str | None, int]],
 ) -> None:
-    found, symbols, damage = read(export(columns, rows))
-    assert (found, damage) == (numbers, "")
+    stack_numbers, symbols, damage = read(export(columns, rows))
+    assert (stack_numbers, damage) == (numbers, "")
     assert symbols.stacks["frames"].to_pylist() == stacks
     assert frames(symbols) == known
 

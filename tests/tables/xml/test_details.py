@@ -96,8 +96,8 @@ def test_details_are_called_by_their_place_and_have_columns_of_their_own(detail:
     path.write_text(path.read_text().replace("</trace-query", f"{more}</trace-query"))
     pieces = list(DetailReader(path).pieces())
     names = [[part.column.mnemonic for part in piece.columns] for piece in pieces]
-    found = [(piece.number, piece.schema, piece.rows) for piece in pieces]
-    assert [*zip(found, names, strict=True)] == [
+    piece_facts = [(piece.number, piece.schema, piece.rows) for piece in pieces]
+    assert [*zip(piece_facts, names, strict=True)] == [
         ((1, "track[1]/detail[2]", 1), ["a"]),
         ((2, "track[1]/detail[1]", 0), []),
         ((3, "track[1]/detail[3]", 2), ["b", "c"]),
@@ -112,17 +112,19 @@ def test_details_are_called_by_their_place_and_have_columns_of_their_own(detail:
 
 def test_cut_anywhere_the_rows_before_are_read_and_it_is_said(detail: Detail) -> None:
     path = detail(*ROWS)
-    whole = path.read_bytes()
-    ends = [whole.index(row.encode()) + len(row.encode()) - 1 for row in ROWS]
-    for cut in range(len(whole) - 1):
-        path.write_bytes(whole[:cut])
-        if cut < ends[0]:
+    content = path.read_bytes()
+    ends = [content.index(row.encode()) + len(row.encode()) - 1 for row in ROWS]
+    for cut_position in range(len(content) - 1):
+        path.write_bytes(content[:cut_position])
+        if cut_position < ends[0]:
             with pytest.raises(InputError):
                 read_flat(path)
             continue
         pieces = list(DetailReader(path).pieces())
-        assert sum(piece.rows for piece in pieces) == sum(end <= cut for end in ends), cut
-        assert pieces[-1].damage, cut
+        assert sum(piece.rows for piece in pieces) == sum(end <= cut_position for end in ends), (
+            cut_position
+        )
+        assert pieces[-1].damage, cut_position
 
 
 def test_a_broken_row_ends_the_details_before_it(detail: Detail, subtests: pytest.Subtests) -> None:
@@ -147,7 +149,7 @@ def test_columns_without_end_are_refused(detail: Detail) -> None:
 
 
 def test_details_are_known_by_their_beginning(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    for content, held in (
+    for content, is_details in (
         (text(*ROWS), True),
         (text('<row a="1"/>', xpath="x"), True),
         (text(), True),
@@ -158,4 +160,4 @@ def test_details_are_known_by_their_beginning(tmp_path: Path, subtests: pytest.S
         path = tmp_path / "x.xml"
         path.write_text(content)
         with subtests.test(content):
-            assert holds_details(path) is held
+            assert holds_details(path) is is_details

@@ -30,7 +30,7 @@ def test_a_header_names_columns_in_order(export: Export) -> None:
     assert (node.schema, node.rows, node.damage) == ("metal-gpu-intervals", 0, "")
     assert node.xpath == "//trace-toc[1]/run[1]/data[1]/table[1]"
     columns = [part.column for part in node.columns]
-    assert [(each.mnemonic, each.name, each.engineering_type) for each in columns] == [
+    assert [(column.mnemonic, column.name, column.engineering_type) for column in columns] == [
         ("start", "Start", "start-time"),
         ("duration", "Duration", "duration"),
     ]
@@ -126,11 +126,11 @@ def test_a_table_without_a_header_has_that_of_its_schema_or_of_the_one_before(
         "<node xpath='//trace-toc[1]/run[1]/data[1]/table[3]'><row><string ref='1'/></row></node>",
     )
     toc = Toc((TocRun(1, tables=tuple(map(TocTable, (1, 2, 3), ("one", "two", "one")))),))
-    for contents, last in ((None, "two"), (toc, "one")):
+    for contents, last_schema in ((None, "two"), (toc, "one")):
         nodes = read(path, contents)
-        assert [table.schema for table in nodes] == ["one", "two", last]
-        assert texts(nodes[2]) == [["x"]], last
-        assert nodes[2].xpath.endswith("table[3]"), last
+        assert [table.schema for table in nodes] == ["one", "two", last_schema]
+        assert texts(nodes[2]) == [["x"]], last_schema
+        assert nodes[2].xpath.endswith("table[3]"), last_schema
 
 
 @pytest.mark.parametrize("count", [0, 1, 20_000, 1 << 13])
@@ -183,26 +183,26 @@ def values(node: Node) -> list[tuple[list[str | None], str | None]]:
 
 def test_cut_at_every_byte_it_gives_the_rows_before_and_says_so(export: Export) -> None:
     path = export(COLUMNS, *ROWS)
-    whole = path.read_bytes()
-    header = whole.index(b"<row>")
-    ends = [whole.index(row.encode()) + len(row.encode()) for row in ROWS]
-    for cut in range(len(whole) - 1):
-        path.write_bytes(whole[:cut])
-        if cut < header:
+    content = path.read_bytes()
+    header = content.index(b"<row>")
+    ends = [content.index(row.encode()) + len(row.encode()) for row in ROWS]
+    for cut_position in range(len(content) - 1):
+        path.write_bytes(content[:cut_position])
+        if cut_position < header:
             with pytest.raises(InputError, match=r"."):
                 read(path)
             continue
         (node,) = read(path)
-        assert values(node) == VALUES[: sum(end <= cut for end in ends)], cut
-        assert node.damage, cut
-    path.write_bytes(whole[:-1])
+        assert values(node) == VALUES[: sum(end <= cut_position for end in ends)], cut_position
+        assert node.damage, cut_position
+    path.write_bytes(content[:-1])
     assert read(path)[0].damage == ""
 
 
 def test_what_breaks_the_grammar_ends_the_table_before_it(
     export: Export, subtests: pytest.Subtests
 ) -> None:
-    for inside, reason in (
+    for content, reason in (
         ('<start-time ref="99"/><sentinel/><sentinel/>', "never defined, line 4"),
         ('<start-time ref="2"/><sentinel/><sentinel/>', "repeats a value that is a <string>"),
         ('{}<process id="20" fmt="A"><pid ref="99"/></process>', "never defined, line 4"),
@@ -216,8 +216,8 @@ def test_what_breaks_the_grammar_ends_the_table_before_it(
         ("</row><schema name='x'/><row>", "a second header"),
         ("</row><node xpath='x'></node><row>", "where none belongs"),
     ):
-        with subtests.test(inside):
-            row = f"<row>{inside.format('<sentinel/>' * 2)}</row>"
+        with subtests.test(content):
+            row = f"<row>{content.format('<sentinel/>' * 2)}</row>"
             (node,) = read(export(COLUMNS, ROWS[0], row.replace("<row></row>", ""), ROWS[1]))
             assert values(node) == VALUES[:1]
             assert reason in node.damage

@@ -110,9 +110,9 @@ def test_what_is_hostile_behind_a_row_ends_the_table_there(
         (lambda: "<row><string>&e;</string></row>", "not defined"),
         (lambda: f"<row>{'<a>' * 66}{'</a>' * 66}</row>", "nested more than 64 deep"),
     )
-    for number, (rest, words) in enumerate(hostile):
+    for number, (make_tail, words) in enumerate(hostile):
         with subtests.test(words, number=number):
-            path = export("a:string", KEPT, rest())
+            path = export("a:string", KEPT, make_tail())
             flat = read_flat(path)
             assert flat.frame["a"].tolist() == ["kept"]
             assert words in flat.notes.damage[0]
@@ -126,19 +126,19 @@ def test_what_is_hostile_behind_a_row_ends_the_table_there(
 def test_a_value_that_is_nested_just_as_deep_as_allowed_is_read(export: Export) -> None:
     nest = '<a fmt="x">' * 65 + "</a>" * 65
     path = export("a:string", f"<row>{nest}</row>", KEPT)
-    assert read_flat(path, only="exact").frame["a"].tolist() == ["x", "kept"]
+    assert read_flat(path, reader_name="exact").frame["a"].tolist() == ["x", "kept"]
 
 
 def test_what_was_read_is_freed(export: Export) -> None:
     path = export("a:string", *['<row><string id="1">some text</string></row>'] * 10_000)
-    most = rows = 0
+    max_children = rows = 0
     for batch in batches(path):
         for row in batch:
             parent = row.getparent()
-            most = max(most, 0 if parent is None else len(parent))
+            max_children = max(max_children, 0 if parent is None else len(parent))
             rows += row.tag == "row"
     assert rows == 10_000
-    assert most < 5_000
+    assert max_children < 5_000
 
 
 @pytest.mark.parametrize("reader", [ExactReader, FastReader])
@@ -148,17 +148,17 @@ def test_a_file_that_shrinks_while_it_is_read_is_damaged(
     repeat = '<row><string ref="1"/></row>'
     path = export("a:string", KEPT, *[repeat] * 300_000)
     pieces = reader(path).pieces()
-    first = next(pieces)
+    first_piece = next(pieces)
     with path.open("r+b") as file:
-        file.truncate(first.rows * (len(repeat) + 1) + 100_000)
+        file.truncate(first_piece.rows * (len(repeat) + 1) + 100_000)
     try:
-        rest = list(pieces)
+        later_pieces = list(pieces)
     except IrregularError:
         assert reader is FastReader
         return
     assert reader is ExactReader
-    assert rest[-1].damage
-    assert first.rows + sum(piece.rows for piece in rest) < 300_000
+    assert later_pieces[-1].damage
+    assert first_piece.rows + sum(piece.rows for piece in later_pieces) < 300_000
 
 
 def test_a_pipe_is_refused_even_while_someone_writes_to_it(tmp_path: Path) -> None:

@@ -67,9 +67,9 @@ class Counter:
 
 @pytest.fixture
 def account(tmp_path: Path) -> Iterator[Account]:
-    made = Account(tmp_path / "workload.jsonl", tmp_path / "workload.json")
-    yield made
-    made.end("done")
+    new_account = Account(tmp_path / "workload.jsonl", tmp_path / "workload.json")
+    yield new_account
+    new_account.end("done")
 
 
 @pytest.fixture
@@ -109,14 +109,14 @@ def test_each_step_is_awaited_and_marked(loop: StepLoop, counter: Counter, repor
     assert counter.calls == ["submit", "wait"] * 3
     steps = report().steps
     assert [step.phase for step in steps] == ["steady"] * 3
-    flat = [at for step in steps for at in (step.start, step.submitted, step.completed)]
+    flat = [moment for step in steps for moment in (step.start, step.submitted, step.completed)]
     assert flat == sorted(flat)
-    assert loop.last == steps[-1].completed - steps[-1].start
+    assert loop.last_step_time == steps[-1].completed - steps[-1].start
 
 
 def test_a_deadline_long_past_still_lets_some_steps_be_made(loop: StepLoop) -> None:
-    asked = ((100, 0), (1, 0), (0, NEVER))
-    assert [loop.run("steady", *how) for how in asked] == [FEWEST, 1, 0]
+    limits = ((100, 0), (1, 0), (0, NEVER))
+    assert [loop.run("steady", *how) for how in limits] == [FEWEST, 1, 0]
 
 
 def test_a_stop_is_heard_after_the_step(loop: StepLoop, counter: Counter, report: Report) -> None:
@@ -139,7 +139,7 @@ def test_a_pipeline_is_marked_once(loop: StepLoop, counter: Counter, report: Rep
     loop.look()
     counter.names = {"b", "a", "c"}
     loop.run("steady", 2, NEVER)
-    assert [made.name for made in report().specializations] == ["a", "b", "c"]
+    assert [specialization.name for specialization in report().specializations] == ["a", "b", "c"]
 
 
 def test_new_pipelines_prolong_the_warm_up(
@@ -160,12 +160,12 @@ def test_a_warm_up_out_of_time_is_told(
 ) -> None:
     monkeypatch.setattr("tracekit.workload.worker.phases._MOST_WARMUP", 0)
     calm_down(loop, 4)
-    why = "The warm-up ended before 4 steps in a row brought no new pipeline."
-    assert (len(report().steps), report().warnings) == (1, (why,))
+    reason = "The warm-up ended before 4 steps in a row brought no new pipeline."
+    assert (len(report().steps), report().warnings) == (1, (reason,))
 
 
 def test_blocks_take_turns(loop: StepLoop, counter: Counter, report: Report, spec: Spec) -> None:
-    loop.last = 50_000_000  # so that a block is one step
+    loop.last_step_time = 50_000_000  # so that a block is one step
     measure(loop, spec)
     blocks = report().blocks
     assert len(blocks) >= 2 * FEWEST_PAIRS
@@ -180,7 +180,7 @@ def test_blocks_end_when_there_is_nothing_left_to_do(
 ) -> None:
     """A block that was cut short is not marked: it cannot be compared."""
     step = replace(counter.step(), exhausted=lambda: counter.calls.count("wait") >= 5)
-    loop = StepLoop(step, account, Stop(), last=25_000_000)  # a block is two steps
+    loop = StepLoop(step, account, Stop(), last_step_time=25_000_000)  # a block is two steps
     measure(loop, spec)
     assert counter.calls.count("wait") == 5
     blocks = [(block.recorded, block.steps) for block in report().blocks]
@@ -193,11 +193,11 @@ def test_blocks_end_when_there_is_nothing_left_to_do(
 def test_steps_that_would_take_too_long_are_not_compared(
     loop: StepLoop, counter: Counter, report: Report, spec: Spec
 ) -> None:
-    loop.last = 2_000_000_000
+    loop.last_step_time = 2_000_000_000
     measure(loop, spec)
     assert counter.calls == []
-    why = "Steps of 2.0 s are too long to measure what recording costs."
-    assert (report().warnings, report().overhead_reason) == ((why,), why)
+    reason = "Steps of 2.0 s are too long to measure what recording costs."
+    assert (report().warnings, report().overhead_reason) == ((reason,), reason)
 
 
 def test_the_measurement_ends_in_time_though_steps_become_slow(
@@ -205,25 +205,28 @@ def test_the_measurement_ends_in_time_though_steps_become_slow(
 ) -> None:
     monkeypatch.setattr("tracekit.workload.worker.loop._MOST", 1.0)
     counter.on_wait = lambda: time.sleep(0.1)
-    loop.last = 1_000_000  # so that a block has 50 steps, which now take 5 s
-    begun = time.monotonic_ns()
+    loop.last_step_time = 1_000_000  # so that a block has 50 steps, which now take 5 s
+    start_time = time.monotonic_ns()
     measure(loop, spec)
     assert report().blocks == ()
     listener = Listener(spec.journal)
     listener.listen()
-    assert begun < time.monotonic_ns() <= listener.busy + 1_000_000_000
+    assert start_time < time.monotonic_ns() <= listener.busy + 1_000_000_000
     assert not listener.paused
 
 
 def test_what_a_step_tells_is_marked_with_it(account: Account, report: Report) -> None:
     span, gauge, request = Span("admit", 1, 2), Gauge("used", 4, 5), Request(0, 1, 2, 3)
-    said = StepReport("sdpa", 3, [span], [gauge], [request])
-    step = Step(int, lambda _: None, "cpu", tell=lambda: said)
+    step_report = StepReport("sdpa", 3, [span], [gauge], [request])
+    step = Step(int, lambda _: None, "cpu", tell=lambda: step_report)
     StepLoop(step, account, Stop()).run("steady", 2, NEVER)
-    found = report()
-    assert [(mark.variant, mark.tokens) for mark in found.steps] == [("sdpa", 3)] * 2
-    assert found.spans == (span, span)
-    assert (found.gauges, found.requests) == ((gauge, gauge), (request, request))
+    workload_report = report()
+    assert [(mark.variant, mark.tokens) for mark in workload_report.steps] == [("sdpa", 3)] * 2
+    assert workload_report.spans == (span, span)
+    assert (workload_report.gauges, workload_report.requests) == (
+        (gauge, gauge),
+        (request, request),
+    )
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -263,13 +266,13 @@ def test_reference_work_rests_far_longer_than_it_took(loop: StepLoop, report: Re
     [gauge], [span] = report().gauges, report().spans
     assert (gauge.name, gauge.unit, gauge.source) == (REFERENCE, "ns", "tracekit (MLX)")
     assert (span.name, span.start, span.end - span.start) == (REFERENCE, gauge.at, gauge.value)
-    assert work.due >= span.end + 50_000_000
-    work.due = 0
+    assert work.due_time >= span.end + 50_000_000
+    work.due_time = 0
     work.take(loop)
     assert len(done) == 2
     slow = ReferenceWork(lambda: time.sleep(0.002), "Python")
     slow.take(loop)
-    assert slow.due >= time.monotonic_ns() + 60 * 2_000_000 - 20_000_000
+    assert slow.due_time >= time.monotonic_ns() + 60 * 2_000_000 - 20_000_000
 
 
 def test_the_workloads_own_reference_goes_first(loop: StepLoop, report: Report) -> None:
@@ -310,33 +313,37 @@ SERVES = """backend="cpu", begin=lambda: begun.append(1),
 def test_a_worker_does_reference_work_in_steady_steps_on_a_cpu_only(
     lived: Live, wanted: bool, more: str, sources: set[str]
 ) -> None:
-    said = lived(WORKLOAD.replace("{more}", more), reference=wanted, repeats=8)
-    assert {gauge.source for gauge in said.gauges} == sources
-    steady = next(phase for phase in said.phases if phase.name == "steady")
-    assert bool(said.spans) == (sources == {"tracekit (MLX)"})
-    for span in said.spans:
+    workload_report = lived(WORKLOAD.replace("{more}", more), reference=wanted, repeats=8)
+    assert {gauge.source for gauge in workload_report.gauges} == sources
+    steady = next(phase for phase in workload_report.phases if phase.name == "steady")
+    assert bool(workload_report.spans) == (sources == {"tracekit (MLX)"})
+    for span in workload_report.spans:
         assert steady.start <= span.start < span.end
-        within = [one for one in said.steps if one.start < span.end and span.start < one.completed]
-        assert within == [], span
+        overlapping_steps = [
+            step
+            for step in workload_report.steps
+            if step.start < span.end and span.start < step.completed
+        ]
+        assert overlapping_steps == [], span
 
 
 def test_what_is_left_at_the_end_is_reported_after_the_steady_phase(lived: Live) -> None:
-    said = lived(WORKLOAD.replace("{more}", SERVES))
-    assert [step.tokens for step in said.steps] == [0, 0, 1, 1, 1, 1, 1]
-    assert said.results == {"began": Measured(1, "count")}
-    assert said.requests == (Request(7, 5, 3, 2),)
+    workload_report = lived(WORKLOAD.replace("{more}", SERVES))
+    assert [step.tokens for step in workload_report.steps] == [0, 0, 1, 1, 1, 1, 1]
+    assert workload_report.results == {"began": Measured(1, "count")}
+    assert workload_report.requests == (Request(7, 5, 3, 2),)
 
 
 def test_time_ends_the_steady_phase_and_memory_is_noted_after_each(lived: Live) -> None:
-    said = lived(repeats=None, seconds=0.1)
-    steady = said.phases[-1]
+    workload_report = lived(repeats=None, seconds=0.1)
+    steady = workload_report.phases[-1]
     assert 100_000_000 <= steady.end - steady.start < 2_000_000_000
-    resident = [level for level in said.memory if level.what == "resident"]
+    resident = [level for level in workload_report.memory if level.what == "resident"]
     phases = ["baseline", "prepare", "warm-up", "steady"]
     assert [level.phase for level in resident] == phases
     assert all(level.bytes for level in resident)
     assert resident[-1].at >= steady.end
-    assert all(step.completed <= steady.end for step in said.steps)
+    assert all(step.completed <= steady.end for step in workload_report.steps)
 
 
 def test_what_was_asked_before_a_failure_is_done_with_it(make_spec: Callable[..., Spec]) -> None:
@@ -348,29 +355,29 @@ def test_what_was_asked_before_a_failure_is_done_with_it(make_spec: Callable[...
 def test_peaks_of_mlx_count_from_note_to_note(
     account: Account, report: Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def noted(phase: str) -> dict[str, Memory]:
+    def note_memory(phase: str) -> dict[str, Memory]:
         note(account, phase)
         return {level.what: level for level in report().memory if level.phase == phase}
 
-    noted("before")
+    note_memory("before")
     mx.eval(mx.zeros(4_000_000, mx.uint8) + 1)
-    busy, calm = noted("busy"), noted("calm")
+    busy, calm = note_memory("busy"), note_memory("calm")
     assert busy["mlx_peak"].bytes - busy["mlx_active"].bytes >= 4_000_000
     assert calm["mlx_peak"].bytes - calm["mlx_active"].bytes < 4_000_000
     assert busy["mlx_cache"].bytes >= 0
     assert busy["resident"].at <= calm["resident"].at
     monkeypatch.setitem(sys.modules, "mlx.core", SimpleNamespace(get_active_memory=lambda: 7))
-    older = {what: (level.bytes, level.reason) for what, level in noted("older").items()}
+    older = {kind: (level.bytes, level.reason) for kind, level in note_memory("older").items()}
     assert (older["mlx_active"], older["mlx_peak"]) == ((7, ""), (None, "this MLX does not say"))
     monkeypatch.delitem(sys.modules, "mlx.core")
-    without = noted("without")
+    without = note_memory("without")
     assert (without["mlx_peak"].bytes, without["mlx_peak"].reason) == (None, "MLX is not loaded")
     assert without["resident"].bytes > 1_000_000
 
 
 def test_a_spec_is_saved_and_read_back(tmp_path: Path, make_spec: Callable[..., Spec]) -> None:
-    given = {"parameters": {"batch": 4, "dtype": "float16"}, "go_file": tmp_path / "go"}
-    spec = make_spec(**given, repeats=7, seconds=1.5, measure_overhead=True, lifeline=True)
+    spec_values = {"parameters": {"batch": 4, "dtype": "float16"}, "go_file": tmp_path / "go"}
+    spec = make_spec(**spec_values, repeats=7, seconds=1.5, measure_overhead=True, lifeline=True)
     assert Spec.load(tmp_path / "worker.json") == spec
     for text in ("", "[]", '{"name": "naps"}', "\x00"):
         (tmp_path / "worker.json").write_text(text)

@@ -42,9 +42,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 @pytest.fixture
 def when(report: Callable[[], WorkloadReport]) -> When:
-    def until(said: Callable[[WorkloadReport], bool]) -> WorkloadReport:
+    def until(condition: Callable[[WorkloadReport], bool]) -> WorkloadReport:
         for _ in range(3000):
-            if said(report()):
+            if condition(report()):
                 return report()
             time.sleep(0.01)
         pytest.fail(f"the journal never said so: {report()}")
@@ -52,15 +52,15 @@ def when(report: Callable[[], WorkloadReport]) -> When:
     return until
 
 
-def ended(worker: subprocess.Popen[str]) -> tuple[int, str]:
+def await_end(worker: subprocess.Popen[str]) -> tuple[int, str]:
     _, complaint = worker.communicate(timeout=60)
     return worker.returncode, complaint
 
 
-def saved(spec: Spec) -> WorkloadReport:
-    found = msgspec.json.decode(spec.report.read_bytes(), type=WorkloadReport)
-    assert found == fold(spec.journal)
-    return found
+def load_report(spec: Spec) -> WorkloadReport:
+    saved_report = msgspec.json.decode(spec.report.read_bytes(), type=WorkloadReport)
+    assert saved_report == fold(spec.journal)
+    return saved_report
 
 
 def count(report: WorkloadReport, phase: str) -> int:
@@ -70,8 +70,8 @@ def count(report: WorkloadReport, phase: str) -> int:
 def test_a_whole_life(make_spec: MakeSpec, start: Start) -> None:
     text = naps_that().replace("def naps()", "def naps(size: int)").replace("=3", "=size, flops=7")
     spec = make_spec(text, reference=True, parameters={"size": 3})
-    assert ended(start()) == (0, "")
-    report = saved(spec)
+    assert await_end(start()) == (0, "")
+    report = load_report(spec)
     assert (report.state, report.complete, report.error) == ("done", True, "")
     assert [phase.name for phase in report.phases] == ["prepare", "warm-up", "steady"]
     assert (count(report, "warm-up"), count(report, "steady")) == (2, 5)
@@ -94,18 +94,18 @@ def test_a_whole_life(make_spec: MakeSpec, start: Start) -> None:
 
 def test_a_step_that_raises_is_told_in_words(make_spec: MakeSpec, start: Start) -> None:
     spec = make_spec(naps_that(step='1 / 0 if made == 4 else ""'))
-    code, complaint = ended(start())
-    why = "The workload failed: ZeroDivisionError: division by zero"
-    assert complaint.rstrip().endswith(why)
+    code, complaint = await_end(start())
+    reason = "The workload failed: ZeroDivisionError: division by zero"
+    assert complaint.rstrip().endswith(reason)
     assert "Traceback" in complaint
-    report = saved(spec)
-    assert (report.state, report.complete, report.error) == ("failed", True, why)
+    report = load_report(spec)
+    assert (report.state, report.complete, report.error) == ("failed", True, reason)
     assert code == report.exit_code == len(report.steps) == 3
 
 
 def test_refused_parameters_are_usage(make_spec: MakeSpec, start: Start) -> None:
     make_spec(naps_that(prepare='raise UsageError("Size 1 is too small.", "Take 2.")'))
-    assert ended(start()) == (2, "error: Size 1 is too small.\nhint: Take 2.\n")
+    assert await_end(start()) == (2, "error: Size 1 is too small.\nhint: Take 2.\n")
 
 
 def test_it_waits_for_the_go(make_spec: MakeSpec, start: Start, when: When, tmp_path: Path) -> None:
@@ -119,7 +119,9 @@ def test_it_waits_for_the_go(make_spec: MakeSpec, start: Start, when: When, tmp_
     assert worker.poll() is None
     (tmp_path / "go").unlink()
     assert worker.wait(30) == 0
-    phases = {phase.name: count(saved(spec), phase.name) for phase in saved(spec).phases}
+    phases = {
+        phase.name: count(load_report(spec), phase.name) for phase in load_report(spec).phases
+    }
     assert phases == {"prepare": 0, "warm-up": 2, "waiting": 0, "wake-up": 2, "steady": 5}
 
 
@@ -146,7 +148,7 @@ def test_a_worker_that_stays_heeds_a_signal(
     when(lambda report: report.complete)
     worker.send_signal(signal.SIGINT)
     assert worker.wait(30) == 0
-    assert saved(spec).state == "done"
+    assert load_report(spec).state == "done"
 
 
 @pytest.mark.parametrize("state", ["waiting", "steady", "done"])
@@ -161,14 +163,17 @@ def test_a_worker_ends_with_its_recorder(
     when(lambda report: report.state == state)
     worker.communicate("what is said does not matter", timeout=60)
     assert worker.returncode == 130  # by its lifeline, where it only stayed
-    assert saved(spec).state == ("done" if state == "done" else "interrupted")
+    assert load_report(spec).state == ("done" if state == "done" else "interrupted")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_is_one_sentence(make_spec: MakeSpec, start: Start) -> None:
     journal = make_spec().journal
     journal.symlink_to("/dev/full")
-    assert ended(start()) == (3, f"error: {journal} cannot be written: No space left on device.\n")
+    assert await_end(start()) == (
+        3,
+        f"error: {journal} cannot be written: No space left on device.\n",
+    )
 
 
 WAITS = """

@@ -18,7 +18,13 @@ from tracekit.analysis.idle.lives import Lives
 from tracekit.analysis.idle.pieces import CAUSES, FEWEST, Cause, Party, attribute_gaps
 from tracekit.analysis.idle.samples import other_thread
 from tracekit.analysis.idle.waits import Waits, sampled_waits, waits_by_calls, waits_of
-from tracekit.analysis.idle.work import NO_WORK, DeviceWork, Surroundings, covered, written
+from tracekit.analysis.idle.work import (
+    NO_WORK,
+    DeviceWork,
+    Surroundings,
+    find_encoding,
+    union_target_rows,
+)
 from tracekit.analysis.inject import ON_THE_CPU, Unavailable
 from tracekit.analysis.intervals import FOREVER, EqualRuns, IntervalSet, Times, heads_of
 from tracekit.analysis.intervals import gaps as between
@@ -92,18 +98,18 @@ def causes_table(
     cause took any time.
     """
     if device.on_the_host:
-        absent = submissions is None or submissions.empty
-        lacks: dict[Cause, str] = dict.fromkeys(_OF_THE_HOST, _CALLS) if absent else {}
+        has_no_calls = submissions is None or submissions.empty
+        lacks: dict[Cause, str] = dict.fromkeys(_OF_THE_HOST, _CALLS) if has_no_calls else {}
         return _table(_on_a_cpu(spans, submissions), lacks)
     if gaps.empty:
         return _table({}, {})
-    buffers = device.own["command_buffer"].dropna()
+    buffers = device.target_intervals["command_buffer"].dropna()
     missing = {
-        "compiles": compiler_activity is None and not _annotated(spans, COMPILE),
+        "compiles": compiler_activity is None and not _has_span(spans, COMPILE),
         "driver intervals": driver_intervals is None or not driver_intervals["target"].any(),
         "driver events": driver_events is None,
         "completions": completions is None or not completions["command_buffer"].isin(buffers).any(),
-        "encoding": written(encoders, submissions).starts.size == 0,
+        "encoding": find_encoding(encoders, submissions).starts.size == 0,
         "states": gpu_performance_states is None or gpu_performance_states.empty,
     }
     reasons = {
@@ -119,9 +125,9 @@ def causes_table(
 
 def _on_a_cpu(spans: pd.DataFrame | None, submissions: pd.DataFrame | None) -> dict[Cause, str]:
     """Return the reasons where a CPU did the work: only the workload knows what else it did."""
-    known = {*_OF_THE_HOST, Cause.COMPILE, Cause.UNATTRIBUTED}
-    reasons = {cause: ON_THE_CPU for cause in Cause if cause not in known}
-    if not _annotated(spans, COMPILE):
+    known_causes = {*_OF_THE_HOST, Cause.COMPILE, Cause.UNATTRIBUTED}
+    reasons = {cause: ON_THE_CPU for cause in Cause if cause not in known_causes}
+    if not _has_span(spans, COMPILE):
         reasons[Cause.COMPILE] = _MISSING["compiles"]
     if submissions is None or submissions.empty:
         reasons |= dict.fromkeys(_OF_THE_HOST, _NO_CALLS)
@@ -144,7 +150,7 @@ def why_unknown(causes: pd.DataFrame, cause: Cause) -> str:
     return "" if pd.isna(reason) else str(reason)
 
 
-def lacking(causes: pd.DataFrame, *chosen: Cause) -> str:
+def name_missing_sources(causes: pd.DataFrame, *chosen: Cause) -> str:
     """Name what was not recorded, so that time of one cause may count for another; "" if nothing.
 
     It is asked for all causes, or for those that are `chosen`.
@@ -170,7 +176,7 @@ def unsure(causes: pd.DataFrame) -> str:
     return f"These shares are not sure, as time of one cause may count for another: {listed}."
 
 
-def _annotated(spans: pd.DataFrame | None, name: str) -> bool:
+def _has_span(spans: pd.DataFrame | None, name: str) -> bool:
     return spans is not None and bool((spans["name"] == name).any())
 
 
@@ -186,8 +192,8 @@ def loaded_table(
     starts, ends = np.empty(0, np.int64), np.empty(0, np.int64)
     for frame in (pauses, annotated):
         if frame is not None:
-            begun, ended = bounds(frame)
-            starts, ends = np.append(starts, begun), np.append(ends, ended)
+            idle_starts, idle_ends = bounds(frame)
+            starts, ends = np.append(starts, idle_starts), np.append(ends, idle_ends)
     starts, ends = between(starts, ends, loop.start, loop.end)
     if not starts.size:
         raise Unavailable(f"there was no load in {loop.name}.")
@@ -217,12 +223,12 @@ def gaps_table(
     device may be the host's time.
     """
     number = 0 if iterations is None else len(iterations)
-    usual = max(FEWEST, _OFTEN * number)
+    usual_count = max(FEWEST, _OFTEN * number)
     if cpu_profile is not None and len(cpu_profile):
         alone = _gaps_by_device(loaded, life, timeline, waits, around, FOREVER)
         if other_thread(alone, cpu_profile, submissions):
             return alone
-    return _gaps_by_device(loaded, life, timeline, waits, around, usual)
+    return _gaps_by_device(loaded, life, timeline, waits, around, usual_count)
 
 
 def _gaps_by_device(
@@ -235,27 +241,27 @@ def _gaps_by_device(
 ) -> pd.DataFrame:
     devices = np.flatnonzero(np.bincount(life.device))
     awaited = awaited_of(timeline, waits)
-    target = Lives.of(timeline)
+    target = Lives.from_timeline(timeline)
     tables: list[pd.DataFrame] = []
     for device in devices.tolist():
         there = (timeline["device"] == device).to_numpy()
         pieces = attribute_gaps(
-            _idle(_ran(life, life.device == device), loaded),
-            Lives.of(timeline[there]),
-            awaited.of(there),
+            _idle(_union_work(life, life.device == device), loaded),
+            Lives.from_timeline(timeline[there]),
+            awaited.select(there),
             around,
             target,
             many,
         )
-        before = sum(int(table["gap"].max()) + 1 for table in tables if len(table))
+        gap_offset = sum(int(table["gap"].max()) + 1 for table in tables if len(table))
         number = np.full(len(pieces), devices.searchsorted(device), np.int16)
         numbered = pd.Categorical.from_codes(number, pd.Index(devices))
-        tables.append(pieces.assign(gap=pieces["gap"] + before, device=numbered))
+        tables.append(pieces.assign(gap=pieces["gap"] + gap_offset, device=numbered))
     return GapsTable(tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True))
 
 
-def _ran(life: DeviceWork, chosen: NDArray[np.bool_]) -> IntervalSet:
-    return IntervalSet.of(life.start[chosen], life.end[chosen])
+def _union_work(life: DeviceWork, chosen: NDArray[np.bool_]) -> IntervalSet:
+    return IntervalSet.from_spans(life.start[chosen], life.end[chosen])
 
 
 def waits_table(
@@ -272,24 +278,26 @@ def waits_table(
     """
     if device.on_the_host:
         return waits_by_calls(timeline)
-    wiring = around.wiring.without(Lives.of(timeline).on_the_way_there)
+    wiring = around.wiring.without(Lives.from_timeline(timeline).on_the_way_there)
     encoding: dict[int, IntervalSet] = {}
     if encoders is not None and "tid" in encoders:
-        own = encoders[encoders["target"]]
-        tids = own["tid"].dropna().unique().tolist()
-        encoding = {tid: covered(own[own["tid"] == tid]) for tid in tids}
+        target_encoders = encoders[encoders["target"]]
+        tids = target_encoders["tid"].dropna().unique().tolist()
+        encoding = {
+            tid: union_target_rows(target_encoders[target_encoders["tid"] == tid]) for tid in tids
+        }
     by_samples = sampled_waits(timeline, cpu_profile)
     return waits_of(timeline, iterations, wiring, by_samples, encoding)
 
 
-def _idle(ran: IntervalSet, loaded: pd.DataFrame) -> IntervalSet:
+def _idle(running: IntervalSet, loaded: pd.DataFrame) -> IntervalSet:
     """Return the parts of the loaded time in which nothing ran."""
-    load = covered(loaded)
-    first, last = int(load.starts[0]), int(load.ends[-1])
-    absent = between(load.starts, load.ends, first, last)
-    starts = np.concatenate((ran.starts, absent[0]))
-    ends = np.concatenate((ran.ends, absent[1]))
-    return IntervalSet(*between(starts, ends, first, last))
+    load = union_target_rows(loaded)
+    load_start, load_end = int(load.starts[0]), int(load.ends[-1])
+    without_load = between(load.starts, load.ends, load_start, load_end)
+    starts = np.concatenate((running.starts, without_load[0]))
+    ends = np.concatenate((running.ends, without_load[1]))
+    return IntervalSet(*between(starts, ends, load_start, load_end))
 
 
 _OFTEN = 2  # boundaries an iteration, from which they are a habit of it
@@ -316,9 +324,9 @@ def by_cause(gaps: pd.DataFrame) -> dict[Cause, int]:
 
     Of several devices it is the mean.
     """
-    named = gaps["cause"].astype("category").cat
-    names = [str(name) for name in named.categories]
-    sums = np.bincount(named.codes, weights=gaps["duration"], minlength=len(names))
+    category = gaps["cause"].astype("category").cat
+    names = [str(name) for name in category.categories]
+    sums = np.bincount(category.codes, weights=gaps["duration"], minlength=len(names))
     by_name = dict(zip(names, sums.tolist(), strict=True))
     devices = devices_of(gaps)
     return {cause: round(by_name.get(str(cause), 0) / devices) for cause in Cause}
@@ -328,12 +336,12 @@ def by_cause(gaps: pd.DataFrame) -> dict[Cause, int]:
 class Gaps:
     """Some of the gaps, in order; ns.
 
-    `lost` is the time in each that has the cause for which they were chosen.
+    `lost_times` is the time in each that has the cause for which they were chosen.
     """
 
     starts: Times
     ends: Times
-    lost: Times
+    lost_times: Times
     devices: int = 1
 
     @property
@@ -344,24 +352,24 @@ class Gaps:
     @property
     def time(self) -> int:
         """What is lost in all of them, on one device; the mean over all devices."""
-        return round(int(self.lost.sum()) / self.devices)
+        return round(int(self.lost_times.sum()) / self.devices)
 
     @property
     def median(self) -> float:
         """What is lost in a typical one; 0 without any."""
-        return float(np.median(self.lost)) if self.lost.size else 0.0
+        return float(np.median(self.lost_times)) if self.lost_times.size else 0.0
 
 
 def gaps_of(gaps: pd.DataFrame, *causes: Cause) -> Gaps:
     """Return the gaps in which time was lost by one of the causes."""
-    return _lost_in(gaps, _named(gaps["cause"], map(str, causes)))
+    return _lost_in(gaps, _is_among(gaps["cause"], map(str, causes)))
 
 
 def _lost_in(gaps: pd.DataFrame, chosen: NDArray[np.bool_]) -> Gaps:
     """Return the gaps that have some of the chosen pieces; what these took is lost."""
-    whole = whole_gaps(gaps)
-    place, lost = whole.time_in(chosen)
-    return Gaps(whole.starts[place], whole.ends[place], lost, devices_of(gaps))
+    merged_gaps = whole_gaps(gaps)
+    place, lost_times = merged_gaps.time_in(chosen)
+    return Gaps(merged_gaps.starts[place], merged_gaps.ends[place], lost_times, devices_of(gaps))
 
 
 def idle_of_unknown_waits(gaps: pd.DataFrame) -> int:
@@ -380,11 +388,11 @@ def by_party(gaps: pd.DataFrame, loaded: pd.DataFrame, loop: Loop) -> dict[Party
     """
     sums = gaps.groupby("party", observed=True)["duration"].sum()
     devices = devices_of(gaps)
-    held = {party: round(int(sums.get(str(party), 0)) / devices) for party in Party}
+    party_times = {party: round(int(sums.get(str(party), 0)) / devices) for party in Party}
     load = loaded_time(loaded)
-    held[Party.WORKS] = load - sum(held.values())
-    held[Party.PAUSE] = loop.length - load
-    return held
+    party_times[Party.WORKS] = load - sum(party_times.values())
+    party_times[Party.PAUSE] = loop.length - load
+    return party_times
 
 
 def gaps_of_waits(gaps: pd.DataFrame, *waited: str) -> Gaps:
@@ -392,87 +400,93 @@ def gaps_of_waits(gaps: pd.DataFrame, *waited: str) -> Gaps:
 
     Only gaps with time on the way back, or in the host's time, count; all of each is lost.
     """
-    whole = whole_gaps(gaps)
-    of_host, _ = whole.time_in(_named(gaps["party"], (str(Party.WAY_BACK), str(Party.HOST))))
-    chosen = of_host[_named(gaps["waited"].take(whole.first[of_host]), waited)]
-    starts = whole.starts[chosen]
-    ends = whole.ends[chosen]
+    merged_gaps = whole_gaps(gaps)
+    of_host, _ = merged_gaps.time_in(
+        _is_among(gaps["party"], (str(Party.WAY_BACK), str(Party.HOST)))
+    )
+    chosen = of_host[_is_among(gaps["waited"].take(merged_gaps.first_rows[of_host]), waited)]
+    starts = merged_gaps.starts[chosen]
+    ends = merged_gaps.ends[chosen]
     return Gaps(starts, ends, ends - starts, devices_of(gaps))
 
 
 def host_time_without_wait(gaps: pd.DataFrame) -> Gaps:
     """Return the gaps in which the host had not waited; what it took of each is lost."""
-    of_host = _named(gaps["party"], (str(Party.HOST),)) & _named(gaps["waited"], ("no",))
+    of_host = _is_among(gaps["party"], (str(Party.HOST),)) & _is_among(gaps["waited"], ("no",))
     return _lost_in(gaps, of_host)
 
 
-def _named(column: pd.Series, names: Iterable[str]) -> NDArray[np.bool_]:
+def _is_among(column: pd.Series, names: Iterable[str]) -> NDArray[np.bool_]:
     """Tell which values of a column of few names are among the names."""
     category = column.astype("category").cat
-    wanted = np.asarray(category.categories.isin(list(names)), bool)
-    return np.append(wanted, False)[category.codes]  # the code of a null is -1
+    chosen_categories = np.asarray(category.categories.isin(list(names)), bool)
+    return np.append(chosen_categories, False)[category.codes]  # the code of a null is -1
 
 
 @dataclass(frozen=True, eq=False)
 class WholeGaps:
     """Each gap as one: when it starts and ends, ns, and the rows of its pieces, which are in order.
 
-    `first` is the row of each gap's first piece, and `place` the number of the gap of each row, in
-    their order from 0; `lengths` are those of the pieces, ns.
+    `first_rows` is the row of each gap's first piece, and `place` the number of the gap of each
+    row, in their order from 0; `lengths` are those of the pieces, ns.
     """
 
     starts: Times
     ends: Times
-    first: NDArray[np.intp]
+    first_rows: NDArray[np.intp]
     place: NDArray[np.intp]
     lengths: Times
 
     def time_in(self, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.intp], Times]:
         """Return the numbers of the gaps with some of the chosen pieces, and the time of these."""
         rows = np.flatnonzero(chosen)
-        groups = EqualRuns.of(self.place[rows])
+        groups = EqualRuns.from_keys(self.place[rows])
         return groups.keys.astype(np.intp), groups.reduce(np.add, self.lengths[rows])
 
     def rows_of(self, number: int) -> slice:
         """Return the rows of a gap's pieces."""
-        last = number + 1 == self.first.size
-        return slice(int(self.first[number]), None if last else int(self.first[number + 1]))
+        is_last = number + 1 == self.first_rows.size
+        return slice(
+            int(self.first_rows[number]), None if is_last else int(self.first_rows[number + 1])
+        )
 
 
 class GapsTable(pd.DataFrame):
     """The table `gaps`, which nobody changes: its gaps are put together once."""
 
     @cached_property
-    def whole(self) -> WholeGaps:
+    def merged_gaps(self) -> WholeGaps:
         """Each gap as one."""
-        return _whole(self)
+        return _merge_pieces(self)
 
 
 def whole_gaps(gaps: pd.DataFrame) -> WholeGaps:
     """Return each gap of the table as one."""
-    return gaps.whole if isinstance(gaps, GapsTable) else _whole(gaps)
+    return gaps.merged_gaps if isinstance(gaps, GapsTable) else _merge_pieces(gaps)
 
 
-def _whole(gaps: pd.DataFrame) -> WholeGaps:
+def _merge_pieces(gaps: pd.DataFrame) -> WholeGaps:
     starts = gaps["start"].to_numpy(dtype=np.int64)
     lengths = gaps["duration"].to_numpy(dtype=np.int64)
-    first = heads_of(gaps["gap"].to_numpy(dtype=np.int64))
-    last = np.append(first[1:], starts.size)[: first.size] - 1
-    place = np.repeat(np.arange(first.size), np.diff(np.append(first, starts.size)))
-    return WholeGaps(starts[first], starts[last] + lengths[last], first, place, lengths)
+    first_rows = heads_of(gaps["gap"].to_numpy(dtype=np.int64))
+    last_rows = np.append(first_rows[1:], starts.size)[: first_rows.size] - 1
+    place = np.repeat(np.arange(first_rows.size), np.diff(np.append(first_rows, starts.size)))
+    return WholeGaps(
+        starts[first_rows], starts[last_rows] + lengths[last_rows], first_rows, place, lengths
+    )
 
 
 def longest_gaps(gaps: pd.DataFrame) -> tuple[Evidence, ...]:
     """Return the longest gaps, longest first, at most twenty, each with its causes in words."""
-    whole = whole_gaps(gaps)
+    merged_gaps = whole_gaps(gaps)
     causes = gaps["cause"].astype("category").array
     evidence: list[Evidence] = []
-    for number in longest_first(whole.ends - whole.starts):
-        rows = whole.rows_of(number)
+    for number in longest_first(merged_gaps.ends - merged_gaps.starts):
+        rows = merged_gaps.rows_of(number)
         shares = dict.fromkeys(Cause, 0)
-        for cause, length in zip(causes[rows], whole.lengths[rows].tolist(), strict=True):
+        for cause, length in zip(causes[rows], merged_gaps.lengths[rows].tolist(), strict=True):
             shares[Cause(cause)] += length
-        start = int(whole.starts[number])
+        start = int(merged_gaps.starts[number])
         length = sum(shares.values())
         evidence.append(Evidence("gpu_intervals", start, start + length, _words(shares, length)))
     return tuple(evidence)
@@ -481,9 +495,9 @@ def longest_gaps(gaps: pd.DataFrame) -> tuple[Evidence, ...]:
 def _words(shares: dict[Cause, int], length: int) -> str:
     """Name the cause of a gap, and the second one where it matters, with their shares."""
     ranked = sorted(shares, key=lambda cause: -shares[cause])
-    first, second = ranked[:2]
+    first_cause, second = ranked[:2]
     if shares[second] < _NAMED * length:
-        return CAUSES[first]
+        return CAUSES[first_cause]
     return ", ".join(
-        f"{CAUSES[cause]} {percent(shares[cause] / length)}" for cause in (first, second)
+        f"{CAUSES[cause]} {percent(shares[cause] / length)}" for cause in (first_cause, second)
     )

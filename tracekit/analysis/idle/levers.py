@@ -27,9 +27,9 @@ class Habits:
     (`waits`), and commits so many `buffers` for each of these. The host may take longer for it
     than the device (`host_longer`), and the ways there and back so much longer than the device's
     work that a few in flight do not hide them (`small_work`). Memory that is wired in it may be
-    `lost` (see `Wired.lost`), as the target may have `outgrown` what can be held (see
+    `lost_wiring` (see `Wired.lost`), as the target may have `outgrown` what can be held (see
     `Room.outgrown`). Another thread may work while committed work waits (`other_stream`). What the
-    host does `meanwhile` is a sentence, where samples tell.
+    host does `host_activity` is a sentence, where samples tell.
 
     The host encodes for a share of the time, `encoding`, and ever longer for a command buffer where
     `encoding_rises`; `late_commit` tells whether most of the idle time is that of a host that
@@ -46,10 +46,10 @@ class Habits:
     buffers: float | None = None
     host_longer: bool = False
     small_work: bool = False
-    lost: bool | None = None
+    lost_wiring: bool | None = None
     outgrown: bool | None = None
     other_stream: bool = False
-    meanwhile: str = ""
+    host_activity: str = ""
     encoding: float = 0.0
     encoding_rises: bool = False
     late_commit: bool = False
@@ -102,9 +102,9 @@ def mechanism(cause: Cause, habits: Habits) -> Mechanism:
 
 
 def _wiring(habits: Habits) -> Mechanism:
-    if habits.lost and habits.outgrown:
+    if habits.lost_wiring and habits.outgrown:
         return Mechanism.CACHE_SWAPPED
-    return _WIRING[habits.lost]
+    return _WIRING[habits.lost_wiring]
 
 
 def _turn(cause: Cause, habits: Habits) -> Mechanism:
@@ -178,7 +178,9 @@ NAMED_BY: Mapping[Mechanism, set[Mechanism]] = {
 """Levers that the words of another one name already."""
 
 
-def second_lever(first: Mechanism, shares: Mapping[Cause, int], habits: Habits) -> Mechanism | None:
+def second_lever(
+    first_lever: Mechanism, shares: Mapping[Cause, int], habits: Habits
+) -> Mechanism | None:
     """Return the lever that is named beside the first; None where there is none that matters.
 
     It is the one with the most of the rest, if that is a quarter of the idle time, else one that
@@ -186,26 +188,26 @@ def second_lever(first: Mechanism, shares: Mapping[Cause, int], habits: Habits) 
     of the idle time, and a boundary that is far longer than the device needs may be an event.
     """
     idle = sum(shares.values())
-    others = by_mechanism(shares, habits)
-    for name, time in others.items():
-        if name is not first and time >= _SECOND * idle:
-            return None if name in NAMED_BY.get(first, ()) else name
-    if habits.small_buffers and first in _WITH_SMALL_BUFFERS:
+    mechanism_times = by_mechanism(shares, habits)
+    for name, time in mechanism_times.items():
+        if name is not first_lever and time >= _SECOND * idle:
+            return None if name in NAMED_BY.get(first_lever, ()) else name
+    if habits.small_buffers and first_lever in _WITH_SMALL_BUFFERS:
         return Mechanism.LAUNCHES_APART
-    return _lever_of_same_facts(first, shares, habits)
+    return _lever_of_same_facts(first_lever, shares, habits)
 
 
 def _lever_of_same_facts(
-    first: Mechanism, shares: Mapping[Cause, int], habits: Habits
+    first_lever: Mechanism, shares: Mapping[Cause, int], habits: Habits
 ) -> Mechanism | None:
     """Return the lever that would show by the same facts as the first; None where it would not."""
-    beside = _BESIDE.get(first)
-    if beside is Mechanism.SLOW_WAIT:
-        unseen = 0 < habits.until_encoding <= _BRIEF and not habits.meanwhile
+    related_lever = _BESIDE.get(first_lever)
+    if related_lever is Mechanism.SLOW_WAIT:
+        unseen = 0 < habits.until_encoding <= _BRIEF and not habits.host_activity
         matters = shares.get(Cause.HOST, 0) >= _SECOND * sum(shares.values())
-        return beside if unseen and matters else None
-    if beside is Mechanism.LATE_START:
-        return beside if habits.boundary >= _LONG_BOUNDARY else None
-    if beside is Mechanism.WAIT_EACH_ITERATION:
-        return beside if (habits.waits or 0.0) >= RARE else None
-    return beside
+        return related_lever if unseen and matters else None
+    if related_lever is Mechanism.LATE_START:
+        return related_lever if habits.boundary >= _LONG_BOUNDARY else None
+    if related_lever is Mechanism.WAIT_EACH_ITERATION:
+        return related_lever if (habits.waits or 0.0) >= RARE else None
+    return related_lever

@@ -23,7 +23,7 @@ class Lives:
     completed: Times
 
     @classmethod
-    def of(cls, timeline: pd.DataFrame) -> "Lives":
+    def from_timeline(cls, timeline: pd.DataFrame) -> "Lives":
         """Take them from rows of the table `timeline`."""
         names = ("committed", "started", "ended", "completed")
         return cls(*(timeline[name].to_numpy(dtype=np.int64, na_value=NEVER) for name in names))
@@ -36,19 +36,19 @@ class Lives:
     @cached_property
     def running(self) -> IntervalSet:
         """When one had started and not ended."""
-        return IntervalSet.of(self.started, self.ended)
+        return IntervalSet.from_spans(self.started, self.ended)
 
     @cached_property
     def on_the_way_there(self) -> IntervalSet:
         """When one was committed and not started."""
-        known = self.committed != NEVER
-        return IntervalSet.of(self.committed[known], self.started[known])
+        is_committed = self.committed != NEVER
+        return IntervalSet.from_spans(self.committed[is_committed], self.started[is_committed])
 
     @cached_property
     def on_the_way_back(self) -> IntervalSet:
         """When one had ended and was not reported complete."""
-        known = self.completed != NEVER
-        return IntervalSet.of(self.ended[known], self.completed[known])
+        is_reported = self.completed != NEVER
+        return IntervalSet.from_spans(self.ended[is_reported], self.completed[is_reported])
 
     @property
     def bounds(self) -> Iterator[Times]:
@@ -60,8 +60,8 @@ class Lives:
     @property
     def usual_start(self) -> float:
         """What a start takes on a device that had run dry, the median, ns; 0 where not known."""
-        before = np.concatenate(([NEVER], np.maximum.accumulate(self.ended)[:-1]))
-        dry = (self.committed != NEVER) & (self.committed >= before[: self.started.size])
+        latest_ends = np.concatenate(([NEVER], np.maximum.accumulate(self.ended)[:-1]))
+        dry = (self.committed != NEVER) & (self.committed >= latest_ends[: self.started.size])
         if np.count_nonzero(dry) < FEWEST:
             return 0.0
         return float(np.median((self.started - self.committed)[dry]))

@@ -144,8 +144,8 @@ class Cut:
 
 def cut_at(gaps: IntervalSet, bounds: Iterable[Times]) -> Cut:
     """Cut the gaps at those of the moments, given in parts, that lie inside one of them."""
-    inside = [part[gaps.contains(part)] for part in bounds]
-    start = distinct(np.concatenate((gaps.starts, *inside)))
+    inner_moments = [part[gaps.contains(part)] for part in bounds]
+    start = distinct(np.concatenate((gaps.starts, *inner_moments)))
     gap = np.searchsorted(gaps.starts, start, side="right") - 1
     end = np.minimum(np.append(start[1:], FOREVER)[: start.size], gaps.ends[gap])
     return Cut(start, end, gap)
@@ -167,12 +167,12 @@ def attribute_gaps(
     """
     follows = _followers(gaps, lives)
     pieces = cut_at(gaps, chain(lives.bounds, around.bounds, awaited.bounds))
-    seen = around.at(pieces.start)
-    party = _parties(pieces, lives, awaited, seen, target, follows)
-    cause = _causes(pieces, party, lives, around, seen, target, follows)
+    sights = around.look_at(pieces.start)
+    party = _parties(pieces, lives, awaited, sights, target, follows)
+    cause = _causes(pieces, party, lives, around, sights, target, follows)
     cause = _starts(pieces, cause, lives, gaps, follows, many)
-    during, names = _during(pieces.start, around, seen)
-    waited = _waited(gaps, follows, awaited)[pieces.gap]
+    during, names = _during(pieces.start, around, sights)
+    waited = _judge_waits(gaps, follows, awaited)[pieces.gap]
     codes = {"party": party, "cause": cause, "waited": waited, "during": during}
     texts = {
         "party": list(map(str, Party)),
@@ -180,7 +180,7 @@ def attribute_gaps(
         "waited": [wait.name.lower() for wait in Wait],
         "during": names,
     }
-    return _joined(pieces, codes, texts)
+    return _join_pieces(pieces, codes, texts)
 
 
 def _followers(gaps: IntervalSet, lives: Lives) -> NDArray[np.intp]:
@@ -195,53 +195,55 @@ def _parties(
     pieces: Cut,
     lives: Lives,
     awaited: Awaited,
-    seen: Sights,
+    sights: Sights,
     target: Lives,
     follows: NDArray[np.intp],
 ) -> Codes:
-    at = pieces.start
+    moments = pieces.start
     party = np.select(
-        [lives.running.contains(at), lives.on_the_way_there.contains(at)],
+        [lives.running.contains(moments), lives.on_the_way_there.contains(moments)],
         [_code(Party.WITHIN_BUFFER), _code(Party.WAY_THERE)],
         _code(Party.HOST),
     )
     # Mostly these are few; whom they belong to takes several looks.
-    rest = np.flatnonzero(party == _code(Party.HOST))
-    follow = follows[pieces.gap[rest]]
-    party[rest] = _other_parties(at[rest], follow, lives, awaited, seen.of(rest), target)
+    host_pieces = np.flatnonzero(party == _code(Party.HOST))
+    follow = follows[pieces.gap[host_pieces]]
+    party[host_pieces] = _other_parties(
+        moments[host_pieces], follow, lives, awaited, sights.select(host_pieces), target
+    )
     return party
 
 
 def _other_parties(
-    at: Times,
+    moments: Times,
     follow: NDArray[np.intp],
     lives: Lives,
     awaited: Awaited,
-    seen: Sights,
+    sights: Sights,
     target: Lives,
 ) -> Codes:
     """Return the party of moments at which no command buffer was there or on its way there."""
-    held = _held(at, follow, awaited, seen.written)
+    holders = _find_holders(moments, follow, awaited, sights.encoding)
     # Behind the last command buffer nothing tells of a thread that goes on.
     tail = follow == lives.started.size
-    compiling = seen.compiled
+    compiling = sights.compiled
     # What the driver does while a command buffer is on its way is for that one.
-    driver = seen.driver & ~target.on_the_way_there.contains(at)
-    alone = seen.written & _begun_last(at, follow, awaited)
-    untold = _uncommitted(lives, follow) & ~alone
-    unseen = ~(seen.written | seen.wiring | driver | compiling)
+    driver = sights.driver & ~target.on_the_way_there.contains(moments)
+    alone = sights.encoding & _begun_last(moments, follow, awaited)
+    untold = _is_commit_unknown(lives, follow) & ~alone
+    unseen = ~(sights.encoding | sights.wiring | driver | compiling)
     return np.select(
         [
             untold & ~driver & ~compiling,
-            held != _code(Party.HOST),
-            tail & lives.on_the_way_back.contains(at),
-            tail & target.running.contains(at),
-            compiling & ~(untold & awaited.several),
-            untold | (unseen & _unreported(lives, at)),
+            holders != _code(Party.HOST),
+            tail & lives.on_the_way_back.contains(moments),
+            tail & target.running.contains(moments),
+            compiling & ~(untold & awaited.has_several_threads),
+            untold | (unseen & _is_report_unknown(lives, moments)),
         ],
         [
             _code(Party.UNKNOWN),
-            held,
+            holders,
             _code(Party.WAY_BACK),
             _code(Party.OTHER_DEVICE),
             _code(Party.COMPILE),
@@ -251,62 +253,71 @@ def _other_parties(
     )
 
 
-def _waited(gaps: IntervalSet, follows: NDArray[np.intp], awaited: Awaited) -> Codes:
+def _judge_waits(gaps: IntervalSet, follows: NDArray[np.intp], awaited: Awaited) -> Codes:
     """Say for each gap whether the host waited: by its own commit, or the last that did before it.
 
     A commit counts that came after the device ran dry.
     """
-    waits, before = (
-        np.append(each, Wait.NONE)[follows] for each in (awaited.waits, awaited.before)
+    waits, earlier_waits = (
+        np.append(column, Wait.NONE)[follows] for column in (awaited.waits, awaited.earlier_waits)
     )
     commits = np.append(awaited.lives[0].committed, NEVER)[follows]
-    inside = (waits == Wait.NO) & (commits > gaps.starts)
-    return np.minimum(np.where(inside, before, waits), Wait.YES).astype(np.int16) - Wait.NONE
+    committed_in_gap = (waits == Wait.NO) & (commits > gaps.starts)
+    return (
+        np.minimum(np.where(committed_in_gap, earlier_waits, waits), Wait.YES).astype(np.int16)
+        - Wait.NONE
+    )
 
 
-def _held(at: Times, follow: NDArray[np.intp], awaited: Awaited, writing: Flags) -> Codes:
+def _find_holders(
+    moments: Times, follow: NDArray[np.intp], awaited: Awaited, writing: Flags
+) -> Codes:
     """Say where the command buffer was whose report was awaited; with the host where none was.
 
     Where that is not known it may have been on the way back or on another device, but not while the
     host is seen to encode.
     """
-    waits, before = (np.append(each, Wait.NONE)[follow] for each in (awaited.waits, awaited.before))
-    unsure = np.where(waits == Wait.NO, before, waits) == Wait.UNKNOWN
-    begun = np.append(awaited.begun, NEVER)[follow]
-    open_ = ~(unsure & writing & (begun != NEVER) & (at >= begun))
-    held = np.full(at.size, _code(Party.HOST))
+    waits, earlier_waits = (
+        np.append(column, Wait.NONE)[follow] for column in (awaited.waits, awaited.earlier_waits)
+    )
+    unsure = np.where(waits == Wait.NO, earlier_waits, waits) == Wait.UNKNOWN
+    encoding_starts = np.append(awaited.encoding_starts, NEVER)[follow]
+    is_open = ~(unsure & writing & (encoding_starts != NEVER) & (moments >= encoding_starts))
+    holders = np.full(moments.size, _code(Party.HOST))
     there = np.where(unsure, _code(Party.OTHER_DEVICE), _code(Party.WAY_THERE))
     for lives in awaited.lives:
         committed, started, ended, completed = (
             np.append(part, NEVER)[follow] for part in lives.parts
         )
-        open_ &= at < completed
+        is_open &= moments < completed
         handed_over = np.where(committed == NEVER, started, committed)
-        reached = open_ & (at >= handed_over)
-        places = [at >= ended, at >= started]
-        named = np.select(places, [_code(Party.WAY_BACK), _code(Party.OTHER_DEVICE)], there)
-        held = np.where(reached, named, held)
-        open_ &= ~reached
-    return held.astype(np.int16)
+        reached = is_open & (moments >= handed_over)
+        places = [moments >= ended, moments >= started]
+        hop_holders = np.select(places, [_code(Party.WAY_BACK), _code(Party.OTHER_DEVICE)], there)
+        holders = np.where(reached, hop_holders, holders)
+        is_open &= ~reached
+    return holders.astype(np.int16)
 
 
-def _begun_last(at: Times, follow: NDArray[np.intp], awaited: Awaited) -> Flags:
+def _begun_last(moments: Times, follow: NDArray[np.intp], awaited: Awaited) -> Flags:
     """Tell where the next command buffer is the last of all that the host had begun to encode."""
-    own = np.append(awaited.begun, NEVER)[follow]
-    last = np.append(NEVER, awaited.every)[np.searchsorted(awaited.every, at, side="right")]
-    return (own != NEVER) & (own == last)
+    encoding_starts = np.append(awaited.encoding_starts, NEVER)[follow]
+    latest_starts = np.append(NEVER, awaited.all_encoding_starts)[
+        np.searchsorted(awaited.all_encoding_starts, moments, side="right")
+    ]
+    return (encoding_starts != NEVER) & (encoding_starts == latest_starts)
 
 
-def _uncommitted(lives: Lives, follow: NDArray[np.intp]) -> Flags:
+def _is_commit_unknown(lives: Lives, follow: NDArray[np.intp]) -> Flags:
     """Tell where the commit of the next command buffer is not known, or of all where none is."""
     none_known = bool((lives.committed == NEVER).all())
-    after = FOREVER if not none_known else NEVER
-    return np.append(lives.committed, after)[follow] == NEVER
+    tail_commit = FOREVER if not none_known else NEVER
+    return np.append(lives.committed, tail_commit)[follow] == NEVER
 
 
-def _unreported(lives: Lives, at: Times) -> Flags:
+def _is_report_unknown(lives: Lives, moments: Times) -> Flags:
     """Tell where the last command buffer that the device had started has no known report."""
-    behind = np.searchsorted(lives.started, at, side="right")
+    behind = np.searchsorted(lives.started, moments, side="right")
     return np.concatenate(([FOREVER], lives.completed))[behind] == NEVER
 
 
@@ -315,32 +326,32 @@ def _causes(
     party: Codes,
     lives: Lives,
     around: Surroundings,
-    seen: Sights,
+    sights: Sights,
     target: Lives,
     follows: NDArray[np.intp],
 ) -> Codes:
     there = party == _code(Party.WAY_THERE)
-    within = party == _code(Party.WITHIN_BUFFER)
+    in_buffer = party == _code(Party.WITHIN_BUFFER)
     unknown = party == _code(Party.UNKNOWN)
     host = (party == _code(Party.HOST)) | unknown
-    at = pieces.start[there]
+    moments = pieces.start[there]
     follow = follows[pieces.gap[there]]
     committed = np.append(lives.committed, FOREVER)[follow]
     committed = np.where(committed == NEVER, FOREVER, committed)
     driving = there.copy()
     asleep = there.copy()
     through = _driven(committed, around, target)
-    driving[there] = around.driving(at, committed, through)
-    asleep[there] = around.asleep(at, np.append(lives.started, FOREVER)[follow])
+    driving[there] = around.driving(moments, committed, through)
+    asleep[there] = around.asleep(moments, np.append(lives.started, FOREVER)[follow])
     return np.select(
         [
-            seen.compiled & unknown,
-            seen.wiring & (there | host),
+            sights.compiled & unknown,
+            sights.wiring & (there | host),
             driving,
-            seen.driver & host,
-            seen.others & (there | within),
+            sights.driver & host,
+            sights.other_processes & (there | in_buffer),
             asleep,
-            seen.written & host & ~unknown,
+            sights.encoding & host & ~unknown,
         ],
         [
             _code(Cause.COMPILE),
@@ -358,9 +369,9 @@ def _causes(
 def _driven(committed: Times, around: Surroundings, target: Lives) -> Times:
     """Return when the driver was through with the command buffers of these commits."""
     order = np.argsort(target.committed, kind="stable")
-    known = order[target.committed[order] != NEVER]
-    commits = target.committed[known]
-    through = around.driven(commits, target.started[known])
+    committed_order = order[target.committed[order] != NEVER]
+    commits = target.committed[committed_order]
+    through = around.driven(commits, target.started[committed_order])
     return np.append(through, FOREVER)[np.searchsorted(commits, committed)]
 
 
@@ -377,18 +388,18 @@ def _starts(
     All are time on the way there that nothing explains; their sum in a gap decides.
     """
     unexplained = np.flatnonzero(cause == _code(Cause.BETWEEN_BUFFERS))
-    groups = EqualRuns.of(pieces.gap[unexplained])
+    groups = EqualRuns.from_keys(pieces.gap[unexplained])
     sums = groups.reduce(np.add, (pieces.end - pieces.start)[unexplained])
     gap = groups.keys
     committed = np.append(lives.committed, FOREVER)[follows[gap]]
     usual_start = lives.usual_start
-    ahead = gaps.starts[gap] - np.where(committed == NEVER, gaps.ends[gap], committed)
-    dry = ahead <= usual_start
+    lead_times = gaps.starts[gap] - np.where(committed == NEVER, gaps.ends[gap], committed)
+    dry = lead_times <= usual_start
     boundaries = sums[~dry]
-    usual = float(np.quantile(boundaries, _USUAL)) if boundaries.size >= many else 0.0
-    if usual > _LONGEST:
-        usual = 0.0
-    expected = np.where(dry, usual_start, usual)
+    usual_boundary = float(np.quantile(boundaries, _USUAL)) if boundaries.size >= many else 0.0
+    if usual_boundary > _LONGEST:
+        usual_boundary = 0.0
+    expected = np.where(dry, usual_start, usual_boundary)
     late = sums > np.maximum(LATE, _STANDS_OUT * expected)
     kinds = np.select(
         [late, dry], [_code(Cause.LATE_START), _code(Cause.START)], _code(Cause.BETWEEN_BUFFERS)
@@ -398,35 +409,35 @@ def _starts(
     return result
 
 
-def _during(at: Times, around: Surroundings, seen: Sights) -> tuple[Codes, list[str]]:
+def _during(moments: Times, around: Surroundings, sights: Sights) -> tuple[Codes, list[str]]:
     """Return what the host did at each moment: the workload's word first, the innermost span."""
     names = ["", *DOING, *around.annotated]
-    flags = [seen.compiler, seen.written, seen.wiring, seen.driver]
+    flags = [sights.compiler, sights.encoding, sights.wiring, sights.driver]
     doing = np.select(flags, [np.int16(names.index(kind)) for kind in DOING], np.int16(0))
-    latest = np.full(at.size, NEVER)
-    for place, own in enumerate(around.annotated.values(), start=1 + len(DOING)):
-        begun = own.interval_start(at)
-        inner = (begun > latest) & ~seen.compiler
-        doing, latest = np.where(inner, np.int16(place), doing), np.maximum(latest, begun)
+    latest = np.full(moments.size, NEVER)
+    for place, intervals in enumerate(around.annotated.values(), start=1 + len(DOING)):
+        interval_starts = intervals.interval_start(moments)
+        inner = (interval_starts > latest) & ~sights.compiler
+        doing, latest = np.where(inner, np.int16(place), doing), np.maximum(latest, interval_starts)
     return doing, names
 
 
-def _joined(pieces: Cut, codes: dict[str, Codes], names: dict[str, list[str]]) -> pd.DataFrame:
+def _join_pieces(pieces: Cut, codes: dict[str, Codes], names: dict[str, list[str]]) -> pd.DataFrame:
     """Return the pieces as a table; neighbours of which the same is known become one."""
     fresh = np.ones(pieces.start.size, dtype=bool)
     fresh[1:] = np.diff(pieces.gap) != 0
     for column in codes.values():
         fresh[1:] |= np.diff(column) != 0
-    first = np.flatnonzero(fresh)
-    last = np.append(first[1:] - 1, pieces.end.size - 1)[: first.size]
-    start = pieces.start[first]
+    first_pieces = np.flatnonzero(fresh)
+    last_pieces = np.append(first_pieces[1:] - 1, pieces.end.size - 1)[: first_pieces.size]
+    start = pieces.start[first_pieces]
     return pd.DataFrame(
         {
             "start": start,
-            "duration": pieces.end[last] - start,
-            "gap": pieces.gap[first],
+            "duration": pieces.end[last_pieces] - start,
+            "gap": pieces.gap[first_pieces],
             **{
-                name: pd.Categorical.from_codes(column[first], pd.Index(names[name]))
+                name: pd.Categorical.from_codes(column[first_pieces], pd.Index(names[name]))
                 for name, column in codes.items()
             },
         }

@@ -20,24 +20,28 @@ _EARLY = 0.2  # the quantile of the times that is one quantum
 
 def find_polling(thread: Thread) -> tuple[int, Flags]:
     """Return the quantum in ns, and which command buffers were begun at the end of one; 0: none."""
-    none = np.zeros(thread.rows.size, bool)
+    after_poll = np.zeros(thread.rows.size, bool)
     if thread.rows.size < _FEWEST:
-        return 0, none
-    commits, begun, reports = thread.committed[:-1], thread.begun[1:], thread.report(1)[1:]
-    known = (commits != NEVER) & (begun != NEVER) & (reports > commits)
-    if known.sum() < _FEWEST:
-        return 0, none
-    lasted = (begun - commits)[known].astype(np.float64)
+        return 0, after_poll
+    commits, encoding_starts, reports = (
+        thread.committed[:-1],
+        thread.encoding_starts[1:],
+        thread.report(1)[1:],
+    )
+    usable = (commits != NEVER) & (encoding_starts != NEVER) & (reports > commits)
+    if usable.sum() < _FEWEST:
+        return 0, after_poll
+    lasted = (encoding_starts - commits)[usable].astype(np.float64)
     quantum = float(np.quantile(lasted, _EARLY))
     if quantum < _SHORTEST:
-        return 0, none
+        return 0, after_poll
     number = np.maximum(np.round(lasted / quantum), 1)
     # Each look comes a little late, so that the quantum of many is the mean of all of them.
     quantum = float(np.median(lasted / number))
-    first = np.ceil((reports - commits)[known] / quantum)
-    at_first = (np.abs(lasted / number - quantum) <= _NEAR * quantum) & (number == first)
-    several = [(number == many).mean() >= _SELDOM for many in np.unique(number)]
-    if at_first.mean() < _MOSTLY or sum(several) < 2:  # noqa: PLR2004
-        return 0, none
-    none[1:][known] = at_first
-    return round(quantum), none
+    first_multiples = np.ceil((reports - commits)[usable] / quantum)
+    at_first = (np.abs(lasted / number - quantum) <= _NEAR * quantum) & (number == first_multiples)
+    is_frequent = [(number == many).mean() >= _SELDOM for many in np.unique(number)]
+    if at_first.mean() < _MOSTLY or sum(is_frequent) < 2:  # noqa: PLR2004
+        return 0, after_poll
+    after_poll[1:][usable] = at_first
+    return round(quantum), after_poll

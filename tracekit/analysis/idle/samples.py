@@ -29,42 +29,46 @@ def meanwhile_table(
     and everything was reported.
     """
     of_host = gaps[gaps["party"] == str(Party.HOST)]
-    own = _within(cpu_profile, IntervalSet.of(*spans(of_host)))
-    functions = own["leaf"].astype("string").str.replace(_OTHERS, "", regex=True).fillna("")
+    host_samples = _select_samples(cpu_profile, IntervalSet.from_spans(*spans(of_host)))
+    functions = (
+        host_samples["leaf"].astype("string").str.replace(_OTHERS, "", regex=True).fillna("")
+    )
     functions = functions.mask(functions.str.match(_UNNAMED), "")
-    names = pd.Series("a thread", own.index)
-    if threads is not None and "tid" in own:
-        known = threads[threads["target"]].drop_duplicates("tid").set_index("tid")
-        words = known["name"].fillna("a thread").astype(str)
-        words = words.mask(known["main"].fillna(value=False).astype(bool), "the main thread")
-        names = own["tid"].map(words).fillna("a thread")
-    made = pd.DataFrame({"thread": names.astype(str), "function": functions.astype(str)})
-    counts = made.groupby(["thread", "function"], sort=True).size()
+    names = pd.Series("a thread", host_samples.index)
+    if threads is not None and "tid" in host_samples:
+        target_threads = threads[threads["target"]].drop_duplicates("tid").set_index("tid")
+        words = target_threads["name"].fillna("a thread").astype(str)
+        words = words.mask(
+            target_threads["main"].fillna(value=False).astype(bool), "the main thread"
+        )
+        names = host_samples["tid"].map(words).fillna("a thread")
+    labels = pd.DataFrame({"thread": names.astype(str), "function": functions.astype(str)})
+    counts = labels.groupby(["thread", "function"], sort=True).size()
     table = counts.rename("samples").reset_index()
     return table.sort_values("samples", ascending=False, kind="stable", ignore_index=True)
 
 
-def _within(samples: pd.DataFrame, when: IntervalSet) -> pd.DataFrame:
-    own = samples[samples["target"]]
-    return own[when.contains(own["time"].to_numpy(dtype=np.int64))]
+def _select_samples(samples: pd.DataFrame, when: IntervalSet) -> pd.DataFrame:
+    target_samples = samples[samples["target"]]
+    return target_samples[when.contains(target_samples["time"].to_numpy(dtype=np.int64))]
 
 
-def host_words(meanwhile: pd.DataFrame | None) -> str:
+def host_words(meanwhile_rows: pd.DataFrame | None) -> str:
     """Say, with a blank before it, what the busiest thread ran; nothing by too few samples."""
-    if meanwhile is None or meanwhile.empty or meanwhile["samples"].sum() < FEWEST:
+    if meanwhile_rows is None or meanwhile_rows.empty or meanwhile_rows["samples"].sum() < FEWEST:
         return ""
-    by_thread = meanwhile.groupby("thread", sort=True)["samples"].sum()
+    by_thread = meanwhile_rows.groupby("thread", sort=True)["samples"].sum()
     busiest = str(by_thread.idxmax())
-    rows = meanwhile[meanwhile["thread"] == busiest]
-    whole = int(rows["samples"].sum())
-    named = rows[rows["function"] != ""][:_NAMED]
-    if named.empty:
+    rows = meanwhile_rows[meanwhile_rows["thread"] == busiest]
+    sample_count = int(rows["samples"].sum())
+    named_rows = rows[rows["function"] != ""][:_NAMED]
+    if named_rows.empty:
         return ""
     shares = [
-        f"{percent(count / whole)} in {function}"
-        for function, count in zip(named["function"], named["samples"], strict=True)
+        f"{percent(count / sample_count)} in {function}"
+        for function, count in zip(named_rows["function"], named_rows["samples"], strict=True)
     ]
-    return f" Meanwhile, of {whole:,} samples of {busiest}, {' and '.join(shares)}."
+    return f" Meanwhile, of {sample_count:,} samples of {busiest}, {' and '.join(shares)}."
 
 
 def other_thread(
@@ -73,9 +77,9 @@ def other_thread(
     """Tell whether a thread that commits nothing was at work while committed work started late."""
     if cpu_profile is None or submissions is None or "tid" not in submissions:
         return False
-    late = IntervalSet.of(*spans(gaps[gaps["cause"] == str(Cause.LATE_START)]))
-    own = _within(cpu_profile, late)
+    late = IntervalSet.from_spans(*spans(gaps[gaps["cause"] == str(Cause.LATE_START)]))
+    target_samples = _select_samples(cpu_profile, late)
     committing = submissions.loc[submissions["target"], "tid"].dropna().unique()
-    others = own[~own["tid"].isin(committing)]
-    whole = int((late.ends - late.starts).sum())
-    return len(others) >= FEWEST and int(others["weight"].sum()) > _MOST * whole
+    other_samples = target_samples[~target_samples["tid"].isin(committing)]
+    late_time = int((late.ends - late.starts).sum())
+    return len(other_samples) >= FEWEST and int(other_samples["weight"].sum()) > _MOST * late_time

@@ -71,28 +71,28 @@ class Slope:
         return abs(self.value - value) > max(_NEAR / 2, _SUREST * self.error)
 
 
-def slopes_of(commits: Times, reports: list[Times], at: Places) -> list[Slope] | None:
+def slopes_of(commits: Times, reports: list[Times], places: Places) -> list[Slope] | None:
     """Return how the commits at these places of the order move with each of the reports; ns.
 
     Of each of the `reports` there is one for each commit. Ordinary least squares with errors that
     allow for unequal spread (White 1980, HC1); commits that are far from where the others would
     have them are left out. None where the reports do not vary enough to tell.
     """
-    before = commits[at - 1]
-    period = (commits[at] - before).astype(float)
-    columns = [(each[at] - before).astype(float) for each in reports]
-    table = np.stack([np.ones(at.size), *columns, np.linspace(-1.0, 1.0, at.size)], axis=1)
-    found = _fitted(table, period)
+    previous_commits = commits[places - 1]
+    period = (commits[places] - previous_commits).astype(float)
+    columns = [(report_times[places] - previous_commits).astype(float) for report_times in reports]
+    table = np.stack([np.ones(places.size), *columns, np.linspace(-1.0, 1.0, places.size)], axis=1)
+    fit = _fit_slopes(table, period)
     for _ in range(_ROUNDS):
-        if found is None:
+        if fit is None:
             return None
-        kept = _usual(period - found[2] - table[:, 1:] @ found[0])
-        if kept.all():
+        inliers = _is_inlier(period - fit[2] - table[:, 1:] @ fit[0])
+        if inliers.all():
             break
-        found = _fitted(table[kept], period[kept])
-    if found is None:
+        fit = _fit_slopes(table[inliers], period[inliers])
+    if fit is None:
         return None
-    slopes, errors, _ = found
+    slopes, errors, _ = fit
     number = len(reports)
     return [
         Slope(value, error)
@@ -100,14 +100,14 @@ def slopes_of(commits: Times, reports: list[Times], at: Places) -> list[Slope] |
     ]
 
 
-def _usual(rest: Numbers) -> NDArray[np.bool_]:
+def _is_inlier(residuals: Numbers) -> NDArray[np.bool_]:
     """Tell which of the commits are not far from where the others would have them."""
-    away = np.abs(rest - np.median(rest))
-    limit = max(_FAR * _DEVIATION * float(np.median(away)), 1.0)
-    return away <= max(limit, float(np.quantile(away, 1 - _ACCIDENTS)))
+    deviations = np.abs(residuals - np.median(residuals))
+    limit = max(_FAR * _DEVIATION * float(np.median(deviations)), 1.0)
+    return deviations <= max(limit, float(np.quantile(deviations, 1 - _ACCIDENTS)))
 
 
-def _fitted(table: Numbers, period: Numbers) -> tuple[Numbers, Numbers, float] | None:
+def _fit_slopes(table: Numbers, period: Numbers) -> tuple[Numbers, Numbers, float] | None:
     """Return slopes, their errors, and the level at which all columns are zero."""
     middle = table.mean(axis=0)
     middle[0] = 0.0
@@ -121,8 +121,8 @@ def _fitted(table: Numbers, period: Numbers) -> tuple[Numbers, Numbers, float] |
         return None
     inverse = np.linalg.inv(inner)
     slopes = inverse @ (centred.T @ period)
-    rest = period - centred @ slopes
-    spread = (centred * (rest**2)[:, np.newaxis]).T @ centred
+    residuals = period - centred @ slopes
+    spread = (centred * (residuals**2)[:, np.newaxis]).T @ centred
     freedom = period.size / max(1, period.size - inner.shape[0])
     errors = np.sqrt(np.maximum(np.diag(inverse @ spread @ inverse) * freedom, 0.0)) / scale
     slopes /= scale

@@ -29,7 +29,7 @@ class Thread:
     name: int
     rows: Places
     device: Times
-    begun: Times
+    encoding_starts: Times
     committed: Times
     ended: Times
     completed: Times
@@ -37,21 +37,21 @@ class Thread:
     @cached_property
     def _latest(self) -> list[Places]:
         """The places of those with the latest reports up to each, the latest first; -1: none."""
-        own = np.arange(self.rows.size)
+        sources = np.arange(self.rows.size)
         times = self.completed
-        found: list[Places] = []
+        latest_places: list[Places] = []
         for _ in range(MOST_REPORTS):
             best = np.maximum.accumulate(times)
-            before = np.append(NEVER, best[:-1])[: best.size]
-            place = np.maximum.accumulate(np.where(times > before, np.arange(best.size), -1))
-            latest = np.where(place < 0, -1, own[place])
-            found.append(latest)
-            displaced = times > before
-            own = np.where(displaced, np.append(-1, latest[:-1])[: best.size], own)
-            times = np.minimum(times, before)
-        return found
+            earlier_best = np.append(NEVER, best[:-1])[: best.size]
+            place = np.maximum.accumulate(np.where(times > earlier_best, np.arange(best.size), -1))
+            latest = np.where(place < 0, -1, sources[place])
+            latest_places.append(latest)
+            displaced = times > earlier_best
+            sources = np.where(displaced, np.append(-1, latest[:-1])[: best.size], sources)
+            times = np.minimum(times, earlier_best)
+        return latest_places
 
-    def awaited(self, lag: int) -> Places:
+    def find_awaited(self, lag: int) -> Places:
         """Return for each the place of the one with the latest report but `lag` - 1; -1: none.
 
         Only what was committed before it counts.
@@ -60,24 +60,24 @@ class Thread:
 
     def report(self, lag: int) -> Times:
         """Return for each the latest report but `lag` - 1 of all that were committed before it."""
-        return np.append(self.completed, NEVER)[self.awaited(lag)]
+        return np.append(self.completed, NEVER)[self.find_awaited(lag)]
 
-    def told(self, lag: int) -> Flags:
+    def has_known_reports(self, lag: int) -> Flags:
         """Tell for each whether the reports of as many before it, or of all, are known."""
-        known = np.concatenate(([0], np.cumsum(self.completed != NEVER)))
+        known_counts = np.concatenate(([0], np.cumsum(self.completed != NEVER)))
         places = np.arange(self.rows.size)
-        first = np.maximum(places - lag, 0)
-        return known[places] - known[first] == places - first
+        first_places = np.maximum(places - lag, 0)
+        return known_counts[places] - known_counts[first_places] == places - first_places
 
     @cached_property
     def reports(self) -> int:
         """How many reports are missing, at most, in most gaps when the device has run dry."""
-        ended = np.maximum.accumulate(self.ended)[:-1]
-        come = np.searchsorted(np.sort(self.completed), ended, side="right")
-        dry = (self.committed[1:] > ended) & (ended != NEVER)
+        latest_ends = np.maximum.accumulate(self.ended)[:-1]
+        come = np.searchsorted(np.sort(self.completed), latest_ends, side="right")
+        dry = (self.committed[1:] > latest_ends) & (latest_ends != NEVER)
         missing = (np.arange(1, self.rows.size) - come)[dry]
-        most = int(np.quantile(missing, _MOSTLY)) if missing.size else 0
-        return min(max(most, _FEWEST_REPORTS), MOST_REPORTS)
+        most_missing = int(np.quantile(missing, _MOSTLY)) if missing.size else 0
+        return min(max(most_missing, _FEWEST_REPORTS), MOST_REPORTS)
 
 
 def _column(timeline: pd.DataFrame, name: str) -> Times:
@@ -96,8 +96,8 @@ def threads_of(timeline: pd.DataFrame) -> list[Thread]:
     committed = _column(timeline, "committed")
     started = _column(timeline, "started")
     order = np.argsort(np.where(committed == NEVER, started, committed), kind="stable")
-    found: list[Thread] = []
-    for one in np.unique(owner).tolist():
-        rows = order[owner[order] == one]
-        found.append(Thread(one, rows, *(column[rows] for column in columns)))
-    return found
+    threads: list[Thread] = []
+    for thread_id in np.unique(owner).tolist():
+        rows = order[owner[order] == thread_id]
+        threads.append(Thread(thread_id, rows, *(column[rows] for column in columns)))
+    return threads

@@ -72,15 +72,15 @@ def waits_of(
     sampled = np.broadcast_to(np.asarray(by_samples, np.int8), result.shape)
     for thread in threads_of(timeline):
         places = _places(thread, iterations)
-        moves, found = _by_slopes(thread, places)
-        seen = sampled[thread.rows]
-        unsure = (found == Wait.UNKNOWN) & ~(moves & (seen == Wait.NO))
-        found[(found > 0) & (seen == Wait.NO)] = Wait.UNKNOWN
-        found[unsure] = seen[unsure]
+        moves, waits = _by_slopes(thread, places)
+        sample_verdicts = sampled[thread.rows]
+        unsure = (waits == Wait.UNKNOWN) & ~(moves & (sample_verdicts == Wait.NO))
+        waits[(waits > 0) & (sample_verdicts == Wait.NO)] = Wait.UNKNOWN
+        waits[unsure] = sample_verdicts[unsure]
         busy = [wiring, encoding.get(thread.name, NOTHING)]
-        found = _checked(found, thread, busy, ~moves)
-        found[find_polling(thread)[1]] = Wait.YES
-        result[thread.rows] = found
+        waits = _correct_waits(waits, thread, busy, ~moves)
+        waits[find_polling(thread)[1]] = Wait.YES
+        result[thread.rows] = waits
     return result
 
 
@@ -89,32 +89,34 @@ def waits_by_calls(timeline: pd.DataFrame) -> Waits:
 
     It is NONE where the call is not known, or is the work itself.
     """
-    begun = timeline["begun"].to_numpy(dtype=np.int64, na_value=NEVER)
-    ended = timeline["ended"].to_numpy(dtype=np.int64)
-    before = np.concatenate(([NEVER], np.maximum.accumulate(ended)[:-1]))[: ended.size]
-    waits = np.where(begun >= before, Wait.YES, Wait.NO).astype(np.int8)
-    waits[begun == NEVER] = Wait.NONE
+    call_starts = timeline["begun"].to_numpy(dtype=np.int64, na_value=NEVER)
+    ends = timeline["ended"].to_numpy(dtype=np.int64)
+    latest_ends = np.concatenate(([NEVER], np.maximum.accumulate(ends)[:-1]))[: ends.size]
+    waits = np.where(call_starts >= latest_ends, Wait.YES, Wait.NO).astype(np.int8)
+    waits[call_starts == NEVER] = Wait.NONE
     waits[:1] = Wait.NONE
     return waits
 
 
-def _checked(waits: Waits, thread: Thread, busy: list[IntervalSet], still: Flags) -> Waits:
+def _correct_waits(waits: Waits, thread: Thread, busy: list[IntervalSet], is_still: Flags) -> Waits:
     """Take back what single commits show to be wrong, and decide some that nothing else does.
 
-    That encoding began before the report decides where commits are `still`: do not surely move.
+    That encoding began before the report decides where commits are `is_still`: do not surely move.
     """
-    earlier = np.append(NEVER, thread.committed[:-1])[: thread.rows.size]
+    previous_commits = np.append(NEVER, thread.committed[:-1])[: thread.rows.size]
     unsure = waits == Wait.UNKNOWN
-    none = unsure.copy()
+    no_wait = unsure.copy()
     for lag in range(1, thread.reports + 1):
         report = thread.report(lag)
-        missed = (thread.committed < report) & (thread.committed != NEVER)
-        missed |= (report <= earlier) & thread.told(lag)
-        for one in busy:
-            missed |= one.contains(report)
-        waits[missed & (waits == lag)] = Wait.NO
-        none &= missed | (still & (thread.begun != NEVER) & (thread.begun < report))
-    waits[none] = Wait.NO
+        not_awaited = (thread.committed < report) & (thread.committed != NEVER)
+        not_awaited |= (report <= previous_commits) & thread.has_known_reports(lag)
+        for intervals in busy:
+            not_awaited |= intervals.contains(report)
+        waits[not_awaited & (waits == lag)] = Wait.NO
+        no_wait &= not_awaited | (
+            is_still & (thread.encoding_starts != NEVER) & (thread.encoding_starts < report)
+        )
+    waits[no_wait] = Wait.NO
     waits[:1] = Wait.NONE
     return waits
 
@@ -129,8 +131,8 @@ def _places(thread: Thread, iterations: pd.DataFrame | None) -> Times:
     if iterations is not None and not iterations.empty:
         starts = np.sort(spans(iterations)[0])
         number = np.searchsorted(starts, thread.committed, side="right")
-        within = pd.DataFrame({"device": thread.device, "iteration": number})
-        place = within.groupby(["device", "iteration"]).cumcount().to_numpy()
+        commits = pd.DataFrame({"device": thread.device, "iteration": number})
+        place = commits.groupby(["device", "iteration"]).cumcount().to_numpy()
     return pd.factorize(place * (1 + thread.device.max(initial=0)) + thread.device)[0]
 
 
@@ -143,45 +145,51 @@ def _by_slopes(thread: Thread, places: Times) -> tuple[Flags, Waits]:
     waits = np.full(thread.rows.size, Wait.UNKNOWN, np.int8)
     lags = range(1, thread.reports + 1)
     reports = [thread.report(lag) for lag in lags]
-    usable = thread.told(thread.reports) & (np.arange(thread.rows.size) >= thread.reports)
+    usable = thread.has_known_reports(thread.reports) & (
+        np.arange(thread.rows.size) >= thread.reports
+    )
     usable &= thread.committed != NEVER
     usable[1:] &= thread.committed[:-1] != NEVER
     fewest = max(FEWEST, _FEWEST_A_REPORT * len(reports))
     numbers = np.bincount(places[usable], minlength=int(places.max(initial=0)) + 1)
     groups = np.where(numbers[places] < fewest, -1, places)
     for group in np.unique(groups).tolist():
-        at = np.flatnonzero(usable & (groups == group))
-        if at.size >= fewest:
-            slopes = slopes_of(thread.committed, reports, at)
+        members = np.flatnonzero(usable & (groups == group))
+        if members.size >= fewest:
+            slopes = slopes_of(thread.committed, reports, members)
             habit = _habit(slopes)
             moves[groups == group] = not all(slope.may_be(0) for slope in slopes or [])
             waits[groups == group] = habit
-            waits[at] = _by_parts(thread.committed, reports, at, habit, fewest)
+            waits[members] = _by_parts(thread.committed, reports, members, habit, fewest)
     return moves, waits
 
 
-def _by_parts(commits: Times, reports: list[Times], at: Places, habit: int, fewest: int) -> Waits:
+def _by_parts(
+    commits: Times, reports: list[Times], members: Places, habit: int, fewest: int
+) -> Waits:
     """Judge early and late reports each by themselves, where there are enough of them.
 
     A host that computes meanwhile waits only for the late ones. Where a part cannot tell, and does
     not contradict, it is as all of them. A commit that comes long after its report may be one for
     which the report had come before the host was through.
     """
-    waits = np.full(at.size, habit, np.int8)
-    number = min(_MOST_PARTS, at.size // fewest)
+    waits = np.full(members.size, habit, np.int8)
+    number = min(_MOST_PARTS, members.size // fewest)
     lag = max(habit, 1)
-    order = np.argsort((reports[lag - 1][at] - commits[at - 1]), kind="stable")
+    order = np.argsort((reports[lag - 1][members] - commits[members - 1]), kind="stable")
     for part in np.array_split(order, number) if number > 1 else []:
-        slopes = slopes_of(commits, reports, np.sort(at[part]))
-        found = _habit(slopes)
-        if found != Wait.UNKNOWN:
-            waits[part] = found
+        slopes = slopes_of(commits, reports, np.sort(members[part]))
+        part_habit = _habit(slopes)
+        if part_habit != Wait.UNKNOWN:
+            waits[part] = part_habit
         elif slopes and habit >= 0 and slopes[lag - 1].contradicts(min(habit, 1)):
             waits[part] = Wait.UNKNOWN
     for lag in np.unique(waits[waits > 0]).tolist():
-        after = commits[at] - reports[lag - 1][at]
-        least, usual = np.quantile(after[waits == lag], _PROMPT).tolist()
-        waits[(waits == lag) & (after > usual + _LATE * (usual - least))] = Wait.UNKNOWN
+        delays = commits[members] - reports[lag - 1][members]
+        short_delay, usual_delay = np.quantile(delays[waits == lag], _PROMPT).tolist()
+        waits[(waits == lag) & (delays > usual_delay + _LATE * (usual_delay - short_delay))] = (
+            Wait.UNKNOWN
+        )
     return waits
 
 
@@ -195,13 +203,13 @@ def _habit(slopes: list[Slope] | None) -> int:
     return Wait.NO if slopes else Wait.UNKNOWN
 
 
-def slope_of(commits: Times, reports: Times, at: Places) -> Slope | None:
+def slope_of(commits: Times, reports: Times, places: Places) -> Slope | None:
     """Return how the commits at these places of the order move with the report before each; ns.
 
     The report before that is held. None where the reports do not vary enough to tell.
     """
-    before = [np.roll(reports, lag) for lag in (1, 2)]
-    slopes = slopes_of(commits, before, at)
+    earlier_reports = [np.roll(reports, lag) for lag in (1, 2)]
+    slopes = slopes_of(commits, earlier_reports, places)
     return None if slopes is None else slopes[0]
 
 
@@ -214,13 +222,17 @@ def sampled_waits(timeline: pd.DataFrame, samples: pd.DataFrame | None) -> Waits
     if samples is None or "thread" not in timeline or "tid" not in samples:
         return result
     names = timeline["thread"].to_numpy(dtype=np.int64, na_value=NEVER)
-    every = samples.loc[samples["target"], "tid"].dropna().unique().astype(np.int64)
+    all_thread_ids = samples.loc[samples["target"], "tid"].dropna().unique().astype(np.int64)
     for thread in threads_of(timeline):
-        back = _back(thread, Lives.of(timeline.iloc[thread.rows]))
-        own = np.unique(names[thread.rows])
-        word = sampled_wait(back, samples, own)
-        others = sampled_share(back, samples, every)[1] >= SLEEPS
-        if others if word is Wait.YES else sampled_share(back, samples, own)[0] < MOSTLY:
+        back = _back(thread, Lives.from_timeline(timeline.iloc[thread.rows]))
+        thread_ids = np.unique(names[thread.rows])
+        word = sampled_wait(back, samples, thread_ids)
+        any_at_work = sampled_share(back, samples, all_thread_ids)[1] >= SLEEPS
+        if (
+            any_at_work
+            if word is Wait.YES
+            else sampled_share(back, samples, thread_ids)[0] < MOSTLY
+        ):
             word = Wait.UNKNOWN
         result[thread.rows] = word
     return result
@@ -228,11 +240,13 @@ def sampled_waits(timeline: pd.DataFrame, samples: pd.DataFrame | None) -> Waits
 
 def _back(thread: Thread, lives: Lives) -> IntervalSet:
     """Return when only the latest report of a thread was missing, and it had committed no more."""
-    latest, before = thread.report(1), thread.report(2)
-    known = latest != NEVER
-    own = IntervalSet.of(before[known], np.minimum(latest, thread.committed)[known])
+    latest, second_latest = thread.report(1), thread.report(2)
+    has_report = latest != NEVER
+    one_missing = IntervalSet.from_spans(
+        second_latest[has_report], np.minimum(latest, thread.committed)[has_report]
+    )
     back = lives.on_the_way_back
-    back = back.without(back.without(own))
+    back = back.without(back.without(one_missing))
     return back.without(lives.on_the_way_there).without(lives.running)
 
 
@@ -258,12 +272,12 @@ def sampled_share(
     """
     if samples is None or samples.empty or "tid" not in samples:
         return 0.0, 1.0
-    own = samples[samples["target"] & samples["tid"].isin(threads)]
-    weight = own["weight"].median() if len(own) else np.nan
+    thread_samples = samples[samples["target"] & samples["tid"].isin(threads)]
+    weight = thread_samples["weight"].median() if len(thread_samples) else np.nan
     if not weight > 0:
         return 0.0, 1.0
     looks = float((when.ends - when.starts).sum()) / float(weight)
-    hits = float(when.contains(own["time"].to_numpy(dtype=np.int64)).sum())
+    hits = float(when.contains(thread_samples["time"].to_numpy(dtype=np.int64)).sum())
     return _wilson(min(hits, looks), looks)
 
 

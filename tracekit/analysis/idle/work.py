@@ -26,15 +26,15 @@ from tracekit.workload import COMPILE, IDLE, REFERENCE, SUBMIT_INCLUDED
 Flags = NDArray[np.bool_]
 
 
-def covered(frame: pd.DataFrame | None) -> IntervalSet:
+def union_target_rows(frame: pd.DataFrame | None) -> IntervalSet:
     """Return what the target's rows of a table cover; nothing where there is no table."""
     if frame is None:
         return IntervalSet.empty()
     starts, ends = bounds(frame)  # texts of other columns take long to pick
     if "target" in frame and not frame["target"].all():
-        own = frame["target"].to_numpy(np.bool_)
-        return IntervalSet.of(starts[own], ends[own])
-    return IntervalSet.of(starts, ends)
+        is_target = frame["target"].to_numpy(np.bool_)
+        return IntervalSet.from_spans(starts[is_target], ends[is_target])
+    return IntervalSet.from_spans(starts, ends)
 
 
 def moments(column: pd.Series) -> Times:
@@ -49,19 +49,19 @@ def of_buffer(
 
     It is NEVER where there is none; `times` has a moment for each of the rows, or NEVER.
     """
-    known = rows["command_buffer"].notna().to_numpy() & (times != NEVER)
-    ids, wanted = (
+    has_time = rows["command_buffer"].notna().to_numpy() & (times != NEVER)
+    ids, work_ids = (
         frame["command_buffer"].to_numpy(dtype=np.uint64, na_value=0) for frame in (rows, work)
     )
-    groups = EqualRuns.of(ids[known])
-    found = groups.reduce(np.minimum if best == "min" else np.maximum, times[known])
+    groups = EqualRuns.from_keys(ids[has_time])
+    best_times = groups.reduce(np.minimum if best == "min" else np.maximum, times[has_time])
     # Rows of one command buffer mostly follow one another: each run of them is looked up once.
-    heads = heads_of(wanted)
-    place = np.searchsorted(groups.keys, wanted[heads])
-    there = np.append(groups.keys, 0)[place] == wanted[heads]
+    heads = heads_of(work_ids)
+    place = np.searchsorted(groups.keys, work_ids[heads])
+    there = np.append(groups.keys, 0)[place] == work_ids[heads]
     there &= place < groups.keys.size
-    moments = np.where(there, np.append(found, NEVER)[place], NEVER)
-    values = np.repeat(moments, np.diff(np.append(heads, wanted.size)))
+    moments = np.where(there, np.append(best_times, NEVER)[place], NEVER)
+    values = np.repeat(moments, np.diff(np.append(heads, work_ids.size)))
     return np.where(work["command_buffer"].notna(), values, NEVER)
 
 
@@ -76,7 +76,7 @@ class DeviceWork:
     buffer: the rest of it cannot have been.
     """
 
-    begun: Times
+    encoding_starts: Times
     submitted: Times
     start: Times
     end: Times
@@ -93,41 +93,51 @@ def work_of(
     completions: pd.DataFrame | None,
 ) -> DeviceWork:
     """Join the target's device intervals with what the other tables say of them."""
-    own = in_order(device.own)
-    start, end = bounds(own)
+    target_work = in_order(device.target_intervals)
+    start, end = bounds(target_work)
     if device.on_the_host:
         unknown = np.full(start.size, -1)
         one_device = np.zeros(start.size, np.int64)
-        begun = np.where(_undivided(own), NEVER, _host_begun(start, submissions))
-        return DeviceWork(begun, start, start, end, end, unknown, one_device)
-    if _same_ids(own, submissions):
-        commits = None
-        own, submissions, encoders, completions = _in_commit_order(
-            own, _commits_of(submissions), encoders, completions
+        encoding_starts = np.where(
+            _is_undivided(target_work), NEVER, _host_begun(start, submissions)
         )
-    submitted = _submitted(own, start, commits, submissions)
-    begun = _first_written(own, encoders, submissions)
+        return DeviceWork(encoding_starts, start, start, end, end, unknown, one_device)
+    if _same_ids(target_work, submissions):
+        commits = None
+        target_work, submissions, encoders, completions = _in_commit_order(
+            target_work, _commits_of(submissions), encoders, completions
+        )
+    submitted = _find_submit_times(target_work, start, commits, submissions)
+    encoding_starts = _first_written(target_work, encoders, submissions)
     completed = np.full(start.size, NEVER)
     if completions is not None:
-        completed = of_buffer(own, completions, moments(completions["time"]), "max")
+        completed = of_buffer(target_work, completions, moments(completions["time"]), "max")
         end = np.where(completed == NEVER, end, np.minimum(end, np.maximum(start, completed)))
-    return DeviceWork(begun, submitted, start, end, completed, _numbers(own), device_numbers(own))
+    return DeviceWork(
+        encoding_starts,
+        submitted,
+        start,
+        end,
+        completed,
+        _numbers(target_work),
+        device_numbers(target_work),
+    )
 
 
-def _numbers(own: pd.DataFrame) -> Times:
+def _numbers(target_work: pd.DataFrame) -> Times:
     """Return the number of each row's command buffer, from 0 in the order of rows; -1 for none."""
-    buffers = own["command_buffer"]
+    buffers = target_work["command_buffer"]
     if buffers.isna().any() or not buffers.is_monotonic_increasing:
         return pd.factorize(buffers)[0].astype(np.int64)
     ids = buffers.to_numpy(dtype=np.uint64)
     return np.cumsum(np.diff(ids, prepend=ids[:1]) != 0, dtype=np.int64)
 
 
-def device_numbers(own: pd.DataFrame) -> Times:
+def device_numbers(target_work: pd.DataFrame) -> Times:
     """Return the number of each row's device, from 0; one that is not named is the first."""
-    if "device" not in own:
-        return np.zeros(len(own), np.int64)
-    return np.maximum(pd.factorize(own["device"])[0], 0).astype(np.int64)
+    if "device" not in target_work:
+        return np.zeros(len(target_work), np.int64)
+    return np.maximum(pd.factorize(target_work["device"])[0], 0).astype(np.int64)
 
 
 _COMMIT = "CommandBufferSubmission"
@@ -137,19 +147,23 @@ def _commits_of(submissions: pd.DataFrame | None) -> pd.DataFrame:
     """Return the target's submissions that are commits, in their order; none without a table."""
     if submissions is None:
         return pd.DataFrame({"start": [], "duration": [], "command_buffer": []})
-    own = submissions[submissions["target"]]
-    if "event" in own:
-        own = own[own["event"].fillna("") == _COMMIT]
-    return own.iloc[np.argsort(bounds(own)[1], kind="stable")]
+    commits = submissions[submissions["target"]]
+    if "event" in commits:
+        commits = commits[commits["event"].fillna("") == _COMMIT]
+    return commits.iloc[np.argsort(bounds(commits)[1], kind="stable")]
 
 
-def _same_ids(own: pd.DataFrame, submissions: pd.DataFrame | None) -> bool:
+def _same_ids(target_work: pd.DataFrame, submissions: pd.DataFrame | None) -> bool:
     """Tell whether ids of command buffers tell nothing apart: all alike, or all missing."""
-    return own["command_buffer"].nunique() <= 1 < min(len(own), len(_commits_of(submissions)))
+    return (
+        target_work["command_buffer"].nunique()
+        <= 1
+        < min(len(target_work), len(_commits_of(submissions)))
+    )
 
 
 def _in_commit_order(
-    own: pd.DataFrame,
+    target_work: pd.DataFrame,
     submissions: pd.DataFrame,
     encoders: pd.DataFrame | None,
     completions: pd.DataFrame | None,
@@ -161,27 +175,27 @@ def _in_commit_order(
     table of other rows beside is left out, and its times are not known.
     """
     number = np.arange(len(submissions))
-    held = pd.Series(1, submissions.index)
+    encoder_counts = pd.Series(1, submissions.index)
     if "encoders" in submissions:
-        held = submissions["encoders"].fillna(1)
-    by_encoder = np.repeat(number, held.to_numpy(dtype=np.int64))
+        encoder_counts = submissions["encoders"].fillna(1)
+    by_encoder = np.repeat(number, encoder_counts.to_numpy(dtype=np.int64))
 
-    def numbered(frame: pd.DataFrame) -> pd.DataFrame:
+    def number_buffers(frame: pd.DataFrame) -> pd.DataFrame:
         ids = next((ids for ids in (number, by_encoder) if ids.size == len(frame)), None)
         values = pd.array([None] * len(frame) if ids is None else ids, dtype="UInt64")
         return frame.assign(command_buffer=values)
 
-    def ordered(frame: pd.DataFrame | None, at: str) -> pd.DataFrame | None:
+    def number_in_order(frame: pd.DataFrame | None, column: str) -> pd.DataFrame | None:
         if frame is None:
             return None
-        own = frame[frame["target"]] if "target" in frame else frame
-        return numbered(own.sort_values(at, kind="stable"))
+        target_rows = frame[frame["target"]] if "target" in frame else frame
+        return number_buffers(target_rows.sort_values(column, kind="stable"))
 
     return (
-        numbered(own),
-        numbered(submissions),
-        ordered(encoders, "start"),
-        ordered(completions, "time"),
+        number_buffers(target_work),
+        number_buffers(submissions),
+        number_in_order(encoders, "start"),
+        number_in_order(completions, "time"),
     )
 
 
@@ -202,19 +216,22 @@ def timeline_table(
     """
     alone, number = life.buffer < 0, life.start.size
     keys = np.where(alone, life.buffer.max(initial=-1) + 1 + np.arange(number), life.buffer)
-    groups = EqualRuns.of(keys * (1 + life.device.max(initial=0)) + life.device)
-    first = groups.first
+    groups = EqualRuns.from_keys(keys * (1 + life.device.max(initial=0)) + life.device)
+    first_rows = groups.first_rows
     encoded, thread = _submitters(
-        in_order(device.own).iloc[first], submissions, encoders, known=not alone.any()
+        in_order(device.target_intervals).iloc[first_rows],
+        submissions,
+        encoders,
+        buffers_known=not alone.any(),
     )
     intervals = groups.sizes
     started = groups.reduce(np.minimum, life.start)
     columns = {
-        "begun": _nullable(groups.reduce(np.minimum, life.begun)),
+        "begun": _nullable(groups.reduce(np.minimum, life.encoding_starts)),
         "committed": _nullable(groups.reduce(np.minimum, life.submitted)),
         "started": started,
-        "known": ~alone[first],
-        "device": life.device[first],
+        "known": ~alone[first_rows],
+        "device": life.device[first_rows],
         "busy": groups.reduce(np.add, life.end - life.start),
         "ended": groups.reduce(np.maximum, life.end),
         "completed": _nullable(groups.reduce(np.maximum, life.completed)),
@@ -222,7 +239,7 @@ def timeline_table(
         "thread": _nullable(thread),
         "intervals": intervals,
     }
-    order = np.lexsort((first, started))
+    order = np.lexsort((first_rows, started))
     return pd.DataFrame({name: column[order] for name, column in columns.items()})
 
 
@@ -231,21 +248,21 @@ def _submitters(
     submissions: pd.DataFrame | None,
     encoders: pd.DataFrame | None,
     *,
-    known: bool,
+    buffers_known: bool,
 ) -> tuple[Times, Times]:
     """Return how many encoders each command buffer has, and the id of the thread of its commit.
 
-    NEVER where nothing tells, and for all where not all command buffers are `known`.
+    NEVER where nothing tells, and for all where not all command buffers are `buffers_known`.
     """
     encoded = np.full(len(buffers), NEVER)
     thread = np.full(len(buffers), NEVER)
-    if not known:
+    if not buffers_known:
         return encoded, thread
     if submissions is not None and "encoders" in submissions:
         encoded = of_buffer(buffers, submissions, moments(submissions["encoders"]), "max")
     for frame in (submissions, encoders):
         if frame is not None and "tid" in frame:
-            thread = _filled(thread, of_buffer(buffers, frame, moments(frame["tid"]), "max"))
+            thread = _fill_unknown(thread, of_buffer(buffers, frame, moments(frame["tid"]), "max"))
     return encoded, thread
 
 
@@ -254,12 +271,12 @@ def _nullable(times: Times) -> pd.arrays.IntegerArray:
     return pd.arrays.IntegerArray(times, times == NEVER)
 
 
-def written(encoders: pd.DataFrame | None, submissions: pd.DataFrame | None) -> IntervalSet:
+def find_encoding(encoders: pd.DataFrame | None, submissions: pd.DataFrame | None) -> IntervalSet:
     """Return when the target wrote work: its encoders, else its command buffers."""
     if encoders is not None and encoders["target"].any():
-        return covered(encoders)
+        return union_target_rows(encoders)
     if submissions is not None and submissions["target"].any():
-        return IntervalSet.of(*_writing(submissions[submissions["target"]]))
+        return IntervalSet.from_spans(*_writing(submissions[submissions["target"]]))
     return IntervalSet.empty()
 
 
@@ -271,41 +288,50 @@ def _writing(submissions: pd.DataFrame) -> tuple[Times, Times]:
     starts, ends = bounds(submissions)
     if "encoder_time" not in submissions:
         return starts, ends
-    spent = submissions["encoder_time"].to_numpy(dtype=np.int64, na_value=0)
-    return np.where(spent > 0, ends - spent, starts), ends
+    encoder_times = submissions["encoder_time"].to_numpy(dtype=np.int64, na_value=0)
+    return np.where(encoder_times > 0, ends - encoder_times, starts), ends
 
 
-def _submitted(
-    own: pd.DataFrame, start: Times, commits: pd.DataFrame | None, submissions: pd.DataFrame | None
+def _find_submit_times(
+    target_work: pd.DataFrame,
+    start: Times,
+    commits: pd.DataFrame | None,
+    submissions: pd.DataFrame | None,
 ) -> Times:
     """Return when each was handed over: by its own latency, else by its command buffer."""
-    latency = moments(own["start_latency"])
-    found = np.where(latency == NEVER, NEVER, start - latency)
+    latency = moments(target_work["start_latency"])
+    submit_times = np.where(latency == NEVER, NEVER, start - latency)
     if commits is not None:
-        found = _filled(found, of_buffer(own, commits, moments(commits["committed"]), "max"))
+        submit_times = _fill_unknown(
+            submit_times, of_buffer(target_work, commits, moments(commits["committed"]), "max")
+        )
     if submissions is not None:
-        found = _filled(found, of_buffer(own, submissions, bounds(submissions)[1], "max"))
-    return np.minimum(found, start)
+        submit_times = _fill_unknown(
+            submit_times, of_buffer(target_work, submissions, bounds(submissions)[1], "max")
+        )
+    return np.minimum(submit_times, start)
 
 
-def _filled(found: Times, other: Times) -> Times:
-    return np.where(found == NEVER, other, found)
+def _fill_unknown(times: Times, fallback: Times) -> Times:
+    return np.where(times == NEVER, fallback, times)
 
 
 def _first_written(
-    own: pd.DataFrame, encoders: pd.DataFrame | None, submissions: pd.DataFrame | None
+    target_work: pd.DataFrame, encoders: pd.DataFrame | None, submissions: pd.DataFrame | None
 ) -> Times:
-    begun = np.full(len(own), NEVER)
+    encoding_starts = np.full(len(target_work), NEVER)
     if encoders is not None:
-        begun = of_buffer(own, encoders, bounds(encoders)[0], "min")
+        encoding_starts = of_buffer(target_work, encoders, bounds(encoders)[0], "min")
     if submissions is not None:
-        begun = _filled(begun, of_buffer(own, submissions, _writing(submissions)[0], "min"))
-    return begun
+        encoding_starts = _fill_unknown(
+            encoding_starts, of_buffer(target_work, submissions, _writing(submissions)[0], "min")
+        )
+    return encoding_starts
 
 
-def _undivided(own: pd.DataFrame) -> Flags:
+def _is_undivided(target_work: pd.DataFrame) -> Flags:
     """Tell which intervals are whole steps: when their work began nobody knows."""
-    return own["channel"].fillna("").str.endswith(SUBMIT_INCLUDED).to_numpy(dtype=np.bool_)
+    return target_work["channel"].fillna("").str.endswith(SUBMIT_INCLUDED).to_numpy(dtype=np.bool_)
 
 
 def _host_begun(start: Times, submissions: pd.DataFrame | None) -> Times:
@@ -313,8 +339,8 @@ def _host_begun(start: Times, submissions: pd.DataFrame | None) -> Times:
     if submissions is None or submissions.empty:
         return np.full(start.size, NEVER)
     calls = np.sort(bounds(submissions)[0])
-    before = np.concatenate((np.array([NEVER]), calls))
-    return before[np.searchsorted(calls, start, side="right")]
+    earlier_calls = np.concatenate((np.array([NEVER]), calls))
+    return earlier_calls[np.searchsorted(calls, start, side="right")]
 
 
 NO_WORK = (IDLE, REFERENCE)
@@ -325,16 +351,16 @@ NO_WORK = (IDLE, REFERENCE)
 class Sights:
     """What of `Surroundings` is seen at some moments, one flag for each of them."""
 
-    written: Flags
+    encoding: Flags
     driver: Flags
     wiring: Flags
     compiler: Flags
     compiled: Flags
-    others: Flags
+    other_processes: Flags
 
-    def of(self, chosen: NDArray[np.intp]) -> "Sights":
+    def select(self, chosen: NDArray[np.intp]) -> "Sights":
         """Return what is seen at some of the moments."""
-        return Sights(*(getattr(self, each.name)[chosen] for each in fields(self)))
+        return Sights(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -345,25 +371,32 @@ class Surroundings:
     `annotated` is what the workload says it did, by name.
     """
 
-    written: IntervalSet
+    encoding: IntervalSet
     driver: IntervalSet
     wiring: IntervalSet
     prepared: tuple[Times, Times]
     compiler: IntervalSet
-    others: IntervalSet
+    other_processes: IntervalSet
     awake: IntervalSet
     annotated: Mapping[str, IntervalSet]
 
     @property
     def bounds(self) -> Iterator[Times]:
         """All moments at which any of it begins or ends, in parts, each in order."""
-        seen = (self.written, self.driver, self.wiring, self.compiler, self.others, self.awake)
+        sources = (
+            self.encoding,
+            self.driver,
+            self.wiring,
+            self.compiler,
+            self.other_processes,
+            self.awake,
+        )
         yield self.prepared[1]
-        for intervals in (*seen, *self.annotated.values()):
+        for intervals in (*sources, *self.annotated.values()):
             yield intervals.starts
             yield intervals.ends
 
-    def driving(self, at: Times, submitted: Times, through: Times | None = None) -> Flags:
+    def driving(self, moments: Times, submitted: Times, through: Times | None = None) -> Flags:
         """Say when the driver was on the way to work that was handed over at the moments given.
 
         `through` is when it was through with that work, see `driven`; without it, at the end of the
@@ -371,7 +404,7 @@ class Surroundings:
         """
         if through is None:
             through = self._first_driven(submitted)[1]
-        return self.driver.contains(at) & (at < through)
+        return self.driver.contains(moments) & (moments < through)
 
     def driven(self, submitted: Times, started: Times) -> Times:
         """Return when the driver was through with each command buffer; in the order of `submitted`.
@@ -380,15 +413,17 @@ class Surroundings:
         one. A command buffer has no row where the next one begins when the device works on it
         already: then it is the first row that begins after the commit.
         """
-        begun, through = self._first_driven(submitted)
+        row_starts, through = self._first_driven(submitted)
         starts, ends = self.prepared
-        has_row = begun <= started
-        first = np.searchsorted(starts, submitted[has_row])
-        number = np.arange(first.size)
-        in_turn = number + np.maximum.accumulate(first - number) if first.size else first
+        has_row = row_starts <= started
+        first_rows = np.searchsorted(starts, submitted[has_row])
+        number = np.arange(first_rows.size)
+        in_turn = (
+            number + np.maximum.accumulate(first_rows - number) if first_rows.size else first_rows
+        )
         in_turn = np.minimum(in_turn, starts.size)
-        own = np.append(starts, FOREVER)[in_turn] <= started[has_row]
-        through[has_row] = np.where(own, np.append(ends, FOREVER)[in_turn], through[has_row])
+        is_own_row = np.append(starts, FOREVER)[in_turn] <= started[has_row]
+        through[has_row] = np.where(is_own_row, np.append(ends, FOREVER)[in_turn], through[has_row])
         return through
 
     def _first_driven(self, submitted: Times) -> tuple[Times, Times]:
@@ -398,25 +433,25 @@ class Surroundings:
         return np.append(starts, FOREVER)[place], np.append(ends, FOREVER)[place]
 
     @cached_property
-    def compiled(self) -> IntervalSet:
+    def compilation(self) -> IntervalSet:
         """When a pipeline was made, by the compiler's rows or the workload's word."""
         annotated = self.annotated.get(COMPILE, IntervalSet.empty())
         return IntervalSet.union_of([self.compiler, annotated])
 
-    def at(self, moments: Times) -> "Sights":
+    def look_at(self, moments: Times) -> "Sights":
         """Return what is seen at each of the moments."""
         return Sights(
-            written=self.written.contains(moments),
+            encoding=self.encoding.contains(moments),
             driver=self.driver.contains(moments),
             wiring=self.wiring.contains(moments),
             compiler=self.compiler.contains(moments),
-            compiled=self.compiled.contains(moments),
-            others=self.others.contains(moments),
+            compiled=self.compilation.contains(moments),
+            other_processes=self.other_processes.contains(moments),
         )
 
-    def asleep(self, at: Times, until: Times) -> Flags:
+    def asleep(self, moments: Times, until: Times) -> Flags:
         """Say when the device was in no performance state, and came into one by `until`."""
-        return ~self.awake.contains(at) & (self.awake.next_start(at) <= until)
+        return ~self.awake.contains(moments) & (self.awake.next_start(moments) <= until)
 
 
 def surroundings(
@@ -434,29 +469,29 @@ def surroundings(
     Of other processes only work on the target's channels counts: channels run beside each other,
     so that work on another one keeps nothing from starting.
     """
-    rivals = device.others["channel"].isin(device.own["channel"].unique())
+    rivals = device.other_intervals["channel"].isin(device.target_intervals["channel"].unique())
     return Surroundings(
-        written=written(encoders, submissions),
-        driver=covered(driver_intervals),
-        wiring=covered(None if driver_events is None else wirings(driver_events)),
-        prepared=_prepared(driver_intervals),
-        compiler=covered(compiler_activity),
-        others=IntervalSet.of(*bounds(device.others[rivals])),
-        awake=covered(gpu_performance_states),
+        encoding=find_encoding(encoders, submissions),
+        driver=union_target_rows(driver_intervals),
+        wiring=union_target_rows(None if driver_events is None else wirings(driver_events)),
+        prepared=_find_outermost_rows(driver_intervals),
+        compiler=union_target_rows(compiler_activity),
+        other_processes=IntervalSet.from_spans(*bounds(device.other_intervals[rivals])),
+        awake=union_target_rows(gpu_performance_states),
         annotated=_by_name(spans),
     )
 
 
-def _prepared(driver_intervals: pd.DataFrame | None) -> tuple[Times, Times]:
+def _find_outermost_rows(driver_intervals: pd.DataFrame | None) -> tuple[Times, Times]:
     """Return the outermost rows of the target: an encoder's row lies within its buffer's."""
     if driver_intervals is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    own = in_order(driver_intervals[driver_intervals["target"]])
-    return bounds(own[own["depth"].fillna(0) == 0])
+    target_rows = in_order(driver_intervals[driver_intervals["target"]])
+    return bounds(target_rows[target_rows["depth"].fillna(0) == 0])
 
 
 def _by_name(annotations: pd.DataFrame | None) -> dict[str, IntervalSet]:
     if annotations is None:
         return {}
     worked = annotations[~annotations["name"].fillna(IDLE).isin(NO_WORK)]
-    return {str(name): covered(own) for name, own in worked.groupby("name", sort=True)}
+    return {str(name): union_target_rows(rows) for name, rows in worked.groupby("name", sort=True)}

@@ -10,7 +10,7 @@ from tracekit.analysis.counters import CounterKind, Group, highest, mean_of
 from tracekit.analysis.inject import Metric, Unavailable, metric
 from tracekit.analysis.intervals import busy, clip, spans
 from tracekit.analysis.iterations import Loop
-from tracekit.analysis.replay import encoders, weighted
+from tracekit.analysis.replay import average_by_cost, encoders
 from tracekit.analysis.result import Better
 from tracekit.analysis.scope import (
     Device,
@@ -21,7 +21,7 @@ from tracekit.analysis.scope import (
     steady_steps,
     steady_tokens,
 )
-from tracekit.analysis.upkeep import counted, of_the_service
+from tracekit.analysis.upkeep import of_the_service, select_pipelines
 
 
 @metric("ns")
@@ -50,7 +50,7 @@ def gpu_idle_ratio(gpu: Device) -> float:
 @metric("count")
 def gpu_interval_count(gpu: Device) -> int:
     """Intervals of the target, on all channels."""
-    return len(gpu.own)
+    return len(gpu.target_intervals)
 
 
 @metric("count")
@@ -72,7 +72,7 @@ def start_latency_p99(gpu: Device) -> float:
 
 
 def _start_latency(gpu: Device, share: float) -> float:
-    latencies = gpu.own["start_latency"].dropna()
+    latencies = gpu.target_intervals["start_latency"].dropna()
     if latencies.empty:
         raise Unavailable("no interval of the target has a start latency.")
     return float(latencies.astype("int64").quantile(share))
@@ -87,7 +87,7 @@ def top_limiter(counter_means: pd.DataFrame) -> float:
     return load.share
 
 
-def _counted(
+def _make_counter_metric(
     name: str, kind: CounterKind, unit: str, meaning: str, better: Better = Better.NEITHER
 ) -> Metric:
     """Make a metric of one counter: a share where its mean is one, else GB/s."""
@@ -108,14 +108,14 @@ def _counted(
 _IN_GB = "where the chip counts GB/s (M3 and later); one source says GiB/s."
 _IN_PERCENT = "where the chip counts it as a percentage (M1)."
 COUNTER_METRICS = (
-    _counted(
+    _make_counter_metric(
         "compute_occupancy",
         CounterKind.OCCUPANCY,
         "compute",
         "Threads of compute kernels in flight, as a share of those that the GPU can hold.",
         Better.HIGHER,
     ),
-    _counted(
+    _make_counter_metric(
         "alu_utilization",
         CounterKind.UTILIZATION,
         "ALU",
@@ -123,7 +123,9 @@ COUNTER_METRICS = (
     ),
     top_limiter,
     *(
-        _counted(f"gpu_{way}_{name}", CounterKind.BANDWIDTH, way, f"Bandwidth of {way}s, {words}")
+        _make_counter_metric(
+            f"gpu_{way}_{name}", CounterKind.BANDWIDTH, way, f"Bandwidth of {way}s, {words}"
+        )
         for name, words in (("bandwidth", _IN_GB), ("bandwidth_share", _IN_PERCENT))
         for way in ("read", "write")
     ),
@@ -133,7 +135,7 @@ COUNTER_METRICS = (
 @metric("ratio", Better.HIGHER)
 def replay_occupancy(replay_counters: pd.DataFrame) -> float:
     """Kernel occupancy in Xcode's serialized replay at a fixed clock, weighted by cost."""
-    mean = weighted(encoders(replay_counters), "occupancy")
+    mean = average_by_cost(encoders(replay_counters), "occupancy")
     if mean is None:
         raise Unavailable(
             "encoders cannot be weighted: neither an execution cost, which only a tab of Xcode's "
@@ -154,23 +156,23 @@ def steady_compiles(
     How often the shader compiler began to work for the target there, or how many pipelines the
     workload first used there by its own count: the greater, as both count the same.
     """
-    known = counted(device, specializations)
-    if compiler_activity is None and known is None:
+    first_uses = select_pipelines(device, specializations)
+    if compiler_activity is None and first_uses is None:
         raise Unavailable(
             "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
             "did the workload count its pipelines."
         )
-    used = 0 if known is None else len(loop.rows(known, "time"))
+    first_use_count = 0 if first_uses is None else len(loop.rows(first_uses, "time"))
     if compiler_activity is None:
-        return used
-    inside = loop.rows(compiler_activity)
-    service = of_the_service(inside)
-    if known is None and len(service) and own_rows(compiler_activity).empty:
+        return first_use_count
+    window_activity = loop.rows(compiler_activity)
+    service = of_the_service(window_activity)
+    if first_uses is None and len(service) and own_rows(compiler_activity).empty:
         raise Unavailable(
             f"the shader compiler worked {len(service):,} times under its own name; whether it "
             "did so for the target, the trace does not say."
         )
-    return max(used, len(own_rows(inside)))
+    return max(first_use_count, len(own_rows(window_activity)))
 
 
 @metric("ratio", Better.LOWER)
@@ -179,11 +181,17 @@ def other_process_share(gpu: Device, loop: Loop) -> float:
 
     Where their work and the target's ran side by side, it counts as theirs.
     """
-    own, others = gpu.within(loop), clip(*spans(gpu.others), loop.start, loop.end)
-    together = busy(np.concatenate((own[0], others[0])), np.concatenate((own[1], others[1])))
-    if together == 0:
+    target_spans, other_spans = (
+        gpu.clip_to_window(loop),
+        clip(*spans(gpu.other_intervals), loop.start, loop.end),
+    )
+    busy_time = busy(
+        np.concatenate((target_spans[0], other_spans[0])),
+        np.concatenate((target_spans[1], other_spans[1])),
+    )
+    if busy_time == 0:
         raise Unavailable(f"the GPU did nothing in {loop.name}.")
-    return busy(*others) / together
+    return busy(*other_spans) / busy_time
 
 
 @metric("ns", Better.LOWER)
@@ -193,8 +201,8 @@ def gpu_time_per_token(gpu: Device, loop: Loop, steps: pd.DataFrame) -> float:
     The union of its intervals, not their sum: work side by side counts once.
     """
     tokens = steady_tokens(steps)
-    require_seen(steady_steps(steps), gpu.own)
-    return gpu.ran(loop) / tokens
+    require_seen(steady_steps(steps), gpu.target_intervals)
+    return gpu.measure_work(loop) / tokens
 
 
 @metric("count", Better.LOWER)
@@ -205,9 +213,9 @@ def encoders_per_token(
 
     An encoder may hold many dispatches; `intervals_per_token` counts what the device ran.
     """
-    own = of_target(encoders, targets)
-    require_seen(steady_steps(steps), own)
-    inside = len(loop.rows(own[["start"]]))
-    if inside == 0:
+    target_encoders = of_target(encoders, targets)
+    require_seen(steady_steps(steps), target_encoders)
+    encoders_in_loop = len(loop.rows(target_encoders[["start"]]))
+    if encoders_in_loop == 0:
         raise Unavailable(f"no encoder of the target begins in {loop.name}.")
-    return inside / steady_tokens(steps)
+    return encoders_in_loop / steady_tokens(steps)

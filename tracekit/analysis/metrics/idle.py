@@ -76,8 +76,8 @@ def kernel_ceiling(
     """
     require_alike(steady_steps(steps))
     tokens = steady_tokens(steps)
-    require_seen(steady_steps(steps), device.own)
-    ran = int(IntervalSet.of(*device.spans).within(*spans(loaded)).sum())
-    if ran == 0:
+    require_seen(steady_steps(steps), device.target_intervals)
+    busy_time = int(IntervalSet.from_spans(*device.spans).measure_within(*spans(loaded)).sum())
+    if busy_time == 0:
         raise Unavailable("no interval of the target ran while there was load.")
-    return tokens / (ran / 1e9)
+    return tokens / (busy_time / 1e9)

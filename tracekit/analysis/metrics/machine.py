@@ -7,7 +7,7 @@ from tracekit.analysis.inject import Unavailable, metric
 from tracekit.analysis.intervals import busy, marked_window
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.lifetime import Lifetime
-from tracekit.analysis.machine import below_best, monitored
+from tracekit.analysis.machine import below_best, read_monitor
 from tracekit.analysis.profile import sampled_weight
 from tracekit.analysis.result import Better
 from tracekit.analysis.scope import (
@@ -38,7 +38,7 @@ def host_idle_ratio(
 
     Time in which the worker timed its reference work is left out.
     """
-    return 1 - host_of(device).ran(loop) / (loop.length - reference_time(spans, loop))
+    return 1 - host_of(device).measure_work(loop) / (loop.length - reference_time(spans, loop))
 
 
 @metric("ratio", Better.LOWER)
@@ -49,21 +49,21 @@ def reference_share(device: Device, loop: Loop, spans: pd.DataFrame | None) -> f
     share contains it.
     """
     host_of(device)
-    spent = reference_time(spans, loop)
-    if spent == 0:
+    spent_time = reference_time(spans, loop)
+    if spent_time == 0:
         raise Unavailable("the worker did no reference work of its own.")
-    return spent / loop.length
+    return spent_time / loop.length
 
 
 @metric("cores")
 def host_cpu(process_samples: pd.DataFrame, phases: pd.DataFrame | None) -> float:
     """Median of the cores that the target used in its steady phase, over all samples."""
     window = marked_window(phases)
-    inside = process_samples if window is None else window.rows(process_samples, "time")
-    inside = inside["cpu"].dropna()
-    if inside.empty:
+    cpu_samples = process_samples if window is None else window.rows(process_samples, "time")
+    cpu_samples = cpu_samples["cpu"].dropna()
+    if cpu_samples.empty:
         raise Unavailable("no sample of the target lies in the steady window.")
-    return float(inside.median())
+    return float(cpu_samples.median())
 
 
 @metric("bytes", Better.LOWER)
@@ -78,19 +78,21 @@ def memory_peak(process_samples: pd.DataFrame) -> int:
 @metric("bytes", Better.LOWER)
 def mlx_memory_peak(memory_profile: pd.DataFrame) -> int:
     """Most memory that MLX's arrays took at any moment of the steady phase."""
-    return _noted(memory_profile, "mlx_peak")
+    return _find_noted_bytes(memory_profile, "mlx_peak")
 
 
 @metric("bytes/step", Better.LOWER)
 def memory_growth(memory_profile: pd.DataFrame, steps: pd.DataFrame) -> float:
     """Memory of MLX's arrays that each steady step left behind, from the first to the last."""
-    before = _noted(memory_profile, "mlx_active", phases_before=1)
-    return (_noted(memory_profile, "mlx_active") - before) / len(steady_steps(steps))
+    initial_level = _find_noted_bytes(memory_profile, "mlx_active", phases_before=1)
+    return (_find_noted_bytes(memory_profile, "mlx_active") - initial_level) / len(
+        steady_steps(steps)
+    )
 
 
-def _noted(profile: pd.DataFrame, what: str, phases_before: int = 0) -> int:
+def _find_noted_bytes(profile: pd.DataFrame, level_name: str, phases_before: int = 0) -> int:
     """Return what was noted at the end of the steady phase, or of an earlier one."""
-    notes = profile[profile["what"] == what].sort_values("time", kind="stable")
+    notes = profile[profile["what"] == level_name].sort_values("time", kind="stable")
     phases = notes["phase"].tolist()
     if "steady" not in phases:
         raise Unavailable("the workload's memory was not noted at the end of a steady phase.")
@@ -137,13 +139,13 @@ def _steady_readings(
     gauges: pd.DataFrame | None, phases: pd.DataFrame | None, name: str
 ) -> "pd.Series[float]":
     """Return the readings of one name in the steady phase, or of all the run without phases."""
-    own = monitored(gauges, name)
+    readings = read_monitor(gauges, name)
     window = marked_window(phases)
     if window is not None:
-        own = own[own["time"].between(window.start, window.end)]
-    if own.empty:
+        readings = readings[readings["time"].between(window.start, window.end)]
+    if readings.empty:
         raise Unavailable(f"no reading of {name} lies in the steady window: it was too short.")
-    return own["value"].astype(float)
+    return readings["value"].astype(float)
 
 
 @metric("ratio", Better.LOWER)

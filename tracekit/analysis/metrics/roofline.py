@@ -16,7 +16,7 @@ from tracekit.analysis.machine import Machine, chip_of
 from tracekit.analysis.metrics.steps import bytes_moved, step_model, step_times
 from tracekit.analysis.result import Better
 from tracekit.analysis.scope import Device, require_seen, steady_steps
-from tracekit.machine import Chip, Reached, bound, intensity, reached, ridge_of
+from tracekit.machine import Chip, Reached, bound, compute_reached, intensity, ridge_of
 
 ATTAINABLE = 0.80
 """Share of the stated bandwidth that can be had: 317 of 409 GB/s on an M1 Max (llama.cpp #1642)."""
@@ -43,10 +43,10 @@ def step_bound(step_models: pd.DataFrame, machine: Machine) -> float:
     """
     model = step_model(step_models)
     chip = _gpu_of(model, machine)
-    least = bound(
+    lower_bound = bound(
         int(model["flops"]), bytes_moved(model), bandwidth=_bandwidth(chip), rate=chip.fp16.value
     )
-    return least.seconds * _SECOND
+    return lower_bound.seconds * _SECOND
 
 
 @metric("ratio", Better.HIGHER)
@@ -58,7 +58,7 @@ def bandwidth_share(steps: pd.DataFrame, step_models: pd.DataFrame, machine: Mac
     bandwidth = _bandwidth(chip)
     if time <= 0:
         raise Unavailable("the steady steps have no length.")
-    return _share(reached(moved, time / _SECOND, bandwidth=bandwidth), bandwidth)
+    return _share(compute_reached(moved, time / _SECOND, bandwidth=bandwidth), bandwidth)
 
 
 @metric("ratio", Better.HIGHER)
@@ -88,28 +88,28 @@ def _bandwidth(chip: Chip) -> float:
     return chip.bandwidth.value
 
 
-def _share(found: Reached, bandwidth: float) -> float:
-    if found.share is None:
+def _share(throughput: Reached, bandwidth: float) -> float:
+    if throughput.share is None:
         raise Unavailable(
-            f"the data are cache-resident: {found.bandwidth / 1e9:,.0f} GB/s is more than the "
+            f"the data are cache-resident: {throughput.bandwidth / 1e9:,.0f} GB/s is more than the "
             f"{bandwidth / 1e9:g} GB/s that memory delivers."
         )
-    return found.share
+    return throughput.share
 
 
 @dataclass(frozen=True)
 class Roof:
     """All steady steps: the bytes they must move, and the time in which the GPU ran for them.
 
-    `moved` are bytes, each counted once, `ran` is in ns; `intensity`, operations for each byte, is
-    None where the workload does not say how many; `bandwidth` is what the chip's memory delivers,
-    in bytes per second, `reached` what was reached of it.
+    `moved` are bytes, each counted once, `busy_time` is in ns; `intensity`, operations for each
+    byte, is None where the workload does not say how many; `bandwidth` is what the chip's memory
+    delivers, in bytes per second, `reached` what was reached of it.
     """
 
     window: Window
     moved: int
     per_step: int
-    ran: int
+    busy_time: int
     intensity: float | None
     bandwidth: float
     reached: Reached
@@ -123,7 +123,7 @@ class Roof:
         return self.intensity < (ridge_of(self.chip).value or LEAST_RIDGE)
 
     @property
-    def least(self) -> int:
+    def least_time(self) -> int:
         """Nanoseconds that the bytes take at what can be had of the bandwidth."""
         return int(self.moved / (ATTAINABLE * self.bandwidth) * _SECOND)
 
@@ -139,10 +139,10 @@ def roof_of(
     bandwidth = _bandwidth(chip)
     steady = steady_steps(steps)
     starts, ends = spans(steady)
-    require_seen(steady, gpu.own)
+    require_seen(steady, gpu.target_intervals)
     window = Window(int(starts.min()), int(ends.max()), "the steady steps")
-    ran = gpu.ran(window)
-    if ran == 0:
+    busy_time = gpu.measure_work(window)
+    if busy_time == 0:
         raise Unavailable("no interval of the target ran during the steady steps.")
     per_step, flops = bytes_moved(model), int(model["flops"])
     moved = per_step * starts.size
@@ -150,9 +150,9 @@ def roof_of(
         window,
         moved,
         per_step,
-        ran,
+        busy_time,
         intensity(flops, per_step) if flops > 0 else None,
         bandwidth,
-        reached(moved, ran / _SECOND, bandwidth=bandwidth),
+        compute_reached(moved, busy_time / _SECOND, bandwidth=bandwidth),
         chip,
     )

@@ -12,15 +12,15 @@ from tracekit.analysis.scope import steady_steps
 from tracekit.analysis.serving import (
     Part,
     Values,
-    completed,
     deviation,
     first_token_times,
     gaps_between_tokens,
     limit,
     mean,
-    offered,
     parts,
     readings_named,
+    require_requests,
+    select_completed,
     steady_phase,
     time_weighted,
     times_per_token,
@@ -88,7 +88,7 @@ LATENCY_METRICS = tuple(_statistic(latency, name) for latency in LATENCIES for n
 @metric("requests/s")
 def request_rate_offered(requests: pd.DataFrame, steps: pd.DataFrame) -> float:
     """Requests per second that were to arrive, up to the last scheduled one of the run."""
-    arrivals = offered(requests)["start"]
+    arrivals = require_requests(requests)["start"]
     length = int(arrivals.max()) - steady_phase(steps).start
     if length <= 0:
         raise Unavailable("all requests were to arrive when the run began.")
@@ -98,13 +98,13 @@ def request_rate_offered(requests: pd.DataFrame, steps: pd.DataFrame) -> float:
 @metric("requests/s", Better.HIGHER)
 def request_rate_served(requests: pd.DataFrame, steps: pd.DataFrame) -> float:
     """Requests per second that were completed, over the whole run."""
-    return len(completed(requests)) * 1e9 / _length(steps)
+    return len(select_completed(requests)) * 1e9 / _length(steps)
 
 
 @metric("ratio", Better.HIGHER)
 def slo_attainment(requests: pd.DataFrame, gauges: pd.DataFrame) -> float:
     """Share of all requests that were completed within `--slo-ttft` and `--slo-tpot`."""
-    return _good(requests, gauges) / len(offered(requests))
+    return _good(requests, gauges) / len(require_requests(requests))
 
 
 @metric("requests/s", Better.HIGHER)
@@ -113,9 +113,9 @@ def goodput(requests: pd.DataFrame, gauges: pd.DataFrame, steps: pd.DataFrame) -
     return _good(requests, gauges) * 1e9 / _length(steps)
 
 
-def _counted(state: str, better: Better, meaning: str) -> Metric:
+def _make_state_metric(state: str, better: Better, meaning: str) -> Metric:
     def measure(requests: pd.DataFrame) -> int:
-        return int((offered(requests)["state"] == state).sum())
+        return int((require_requests(requests)["state"] == state).sum())
 
     measure.__doc__ = meaning
     return Metric(f"requests_{state}", "count", better, measure)
@@ -123,13 +123,13 @@ def _counted(state: str, better: Better, meaning: str) -> Metric:
 
 REQUEST_METRICS = (
     *LATENCY_METRICS,
-    _counted("completed", Better.HIGHER, "Requests that got all their tokens."),
-    _counted(
+    _make_state_metric("completed", Better.HIGHER, "Requests that got all their tokens."),
+    _make_state_metric(
         "unfinished",
         Better.LOWER,
         "Requests that were to arrive in the run and were not complete at its end.",
     ),
-    _counted(
+    _make_state_metric(
         "rejected",
         Better.LOWER,
         "Requests that the server refused, because they could never be served.",
@@ -143,19 +143,19 @@ REQUEST_METRICS = (
 
 def _good(requests: pd.DataFrame, gauges: pd.DataFrame) -> int:
     """Count the completed requests within all limits; one token alone has no time per token."""
-    known = offered(requests)
+    offered_requests = require_requests(requests)
     demands = {name: limit(gauges, name) for name in ("ttft", "tpot")}
     if all(demand is None for demand in demands.values()):
         raise Unavailable("neither --slo-ttft nor --slo-tpot was given.")
-    done = known[known["state"] == "completed"]
-    first = done["first_token"].to_numpy(dtype=np.float64)
-    rest = (done["last_token"] - done["first_token"]).to_numpy(dtype=np.float64)
+    done = offered_requests[offered_requests["state"] == "completed"]
+    ttft = done["first_token"].to_numpy(dtype=np.float64)
+    decode_times = (done["last_token"] - done["first_token"]).to_numpy(dtype=np.float64)
     later = (done["produced"] - 1).to_numpy(dtype=np.float64)
     good = np.ones(len(done), bool)
     if demands["ttft"] is not None:
-        good &= first <= demands["ttft"]
+        good &= ttft <= demands["ttft"]
     if demands["tpot"] is not None:
-        good &= rest <= demands["tpot"] * later
+        good &= decode_times <= demands["tpot"] * later
     return int(good.sum())
 
 
@@ -178,7 +178,7 @@ def steady_token_rate(requests: pd.DataFrame, steps: pd.DataFrame, gauges: pd.Da
     return rate
 
 
-def _lasted(part: str, meaning: str) -> Metric:
+def _make_length_metric(part: str, meaning: str) -> Metric:
     def measure(requests: pd.DataFrame, steps: pd.DataFrame, gauges: pd.DataFrame) -> int:
         return _part(requests, steps, gauges, part).window.length
 
@@ -189,7 +189,7 @@ def _lasted(part: str, meaning: str) -> Metric:
 @metric("count", Better.LOWER)
 def tick_spikes(requests: pd.DataFrame, steps: pd.DataFrame, gauges: pd.DataFrame) -> int:
     """Ticks of a server that took longer than `--slow-tick` (200 ms unless given)."""
-    offered(requests)
+    require_requests(requests)
     longest = limit(gauges, "tick")
     if longest is None:
         raise Unavailable("the workload does not tell which ticks are too long.")
@@ -201,29 +201,29 @@ def block_occupancy_mean(
     requests: pd.DataFrame, gauges: pd.DataFrame, steps: pd.DataFrame
 ) -> float:
     """Share of the block pool in use, the mean over the time of the run."""
-    offered(requests)
+    require_requests(requests)
     return time_weighted(gauges, "used_blocks", steady_phase(steps)) / _pool(gauges)
 
 
 @metric("ratio")
 def block_occupancy_peak(requests: pd.DataFrame, gauges: pd.DataFrame) -> float:
     """Share of the block pool in use at most."""
-    offered(requests)
+    require_requests(requests)
     return float(readings_named(gauges, "used_blocks")[1].max()) / _pool(gauges)
 
 
 @metric("count", Better.LOWER)
 def queue_peak(requests: pd.DataFrame, gauges: pd.DataFrame) -> int:
     """Requests that waited to be admitted, at most."""
-    offered(requests)
+    require_requests(requests)
     return int(readings_named(gauges, "queued_requests")[1].max())
 
 
 SERVING_METRICS = (
     steady_token_rate,
-    _lasted("ramp", "From the start of the run to a server's steady part."),
-    _lasted("steady", "How long a server's steady part lasted."),
-    _lasted("tail", "From the end of a server's steady part to the end of the run."),
+    _make_length_metric("ramp", "From the start of the run to a server's steady part."),
+    _make_length_metric("steady", "How long a server's steady part lasted."),
+    _make_length_metric("tail", "From the end of a server's steady part to the end of the run."),
     tick_spikes,
     block_occupancy_mean,
     block_occupancy_peak,
@@ -232,7 +232,7 @@ SERVING_METRICS = (
 
 
 def _part(requests: pd.DataFrame, steps: pd.DataFrame, gauges: pd.DataFrame, name: str) -> Part:
-    offered(requests)
+    require_requests(requests)
     return parts(steps, gauges)[name]
 
 

@@ -102,7 +102,7 @@ def step_variation(
     From start to start; the median absolute difference of neighbours, scaled to a standard
     deviation of normal noise, over the median. Drift and single outliers add nothing.
     """
-    return float(_alike(steps, requests, spans).variation)
+    return float(_require_alike_beats(steps, requests, spans).variation)
 
 
 @metric("ratio", Better.LOWER)
@@ -113,7 +113,7 @@ def step_spike_share(
 
     Spikes are steps 8 robust standard deviations and 50 % beyond their neighbours' median.
     """
-    row = _alike(steps, requests, spans)
+    row = _require_alike_beats(steps, requests, spans)
     chosen, excess = spikes(row)
     return float(excess[chosen].sum() / row.times.sum())
 
@@ -138,8 +138,8 @@ def command_buffers_per_token(
 def intervals_per_token(gpu: Device, loop: Loop, steps: pd.DataFrame) -> float:
     """Device intervals of the target that start in the steady window, over its tokens."""
     tokens = steady_tokens(steps)
-    require_seen(steady_steps(steps), gpu.own)
-    return _some(len(loop.rows(gpu.own[["start"]])), loop) / tokens
+    require_seen(steady_steps(steps), gpu.target_intervals)
+    return _some(len(loop.rows(gpu.target_intervals[["start"]])), loop) / tokens
 
 
 @metric("count")
@@ -172,7 +172,7 @@ RHYTHM_METRICS = (
 )
 
 
-def _alike(
+def _require_alike_beats(
     steps: pd.DataFrame, requests: pd.DataFrame | None, annotations: pd.DataFrame | None
 ) -> Beats:
     require_alike(steady_steps(steps))
@@ -180,7 +180,7 @@ def _alike(
 
 
 def _buffers(gpu: Device, loop: Loop, timeline: pd.DataFrame, steps: pd.DataFrame) -> int:
-    require_seen(steady_steps(steps), gpu.own)
+    require_seen(steady_steps(steps), gpu.target_intervals)
     require_buffers(timeline)
     return _some(len(loop.rows(timeline, "started")), loop)
 

@@ -137,7 +137,7 @@ class Belief:
         frame = self._read(name)
         if frame is None or not {"start", "time"} & set(frame.columns):
             return None
-        rows = ExaminedTable.of(name, frame)
+        rows = ExaminedTable.from_frame(name, frame)
         judge_times(rows, self._recorded)
         return rows
 
@@ -154,15 +154,15 @@ def _loss_of(breach: Breach) -> Loss:
 
 def sentence_of(breach: Breach) -> str:
     """Say which rows cannot be, and why."""
-    one = breach.rows == 1
+    is_single = breach.rows == 1
     place = f"the first at {duration(int(breach.start[0]))}"
-    number = f"{count(breach.rows)} {'row' if one else 'rows'}"
+    number = f"{count(breach.rows)} {'row' if is_single else 'rows'}"
     if breach.missing:
-        return _of_missing(breach, f"{number} {'is' if one else 'are'} missing", place)
-    subject = "it" if one else "each"
+        return _of_missing(breach, f"{number} {'is' if is_single else 'are'} missing", place)
+    subject = "it" if is_single else "each"
     excess = ""
     if breach.worst is not None:
-        excess = f" by {'' if one else 'up to '}{duration(breach.worst)}"
+        excess = f" by {'' if is_single else 'up to '}{duration(breach.worst)}"
     return (
         f"{breach.table}: {number} cannot be, {place}: {subject} {breach.law.words}{excess}; "
         f"{_COSTS[breach.cost].format(breach.witness)}."

@@ -58,7 +58,7 @@ def possible_time(work: ExaminedTable, completions: ExaminedTable | None) -> int
     start = work.start[places]
     until = next_starts(work, places)
     if completions is not None:
-        reports = Moments.of(completions.buffers, completions.start, completions.credible)
+        reports = Moments.from_ids(completions.buffers, completions.start, completions.credible)
         report = reports.look_up(work.buffers[places])
         until = np.where(report > start, np.minimum(until, report), until)
     until = np.minimum(until, int(work.end[work.credible].max()))
@@ -113,10 +113,12 @@ def _moments_of_commits(tables: Mapping[str, ExaminedTable]) -> list[Moments]:
     moments = list[Moments]()
     if "commits" in tables:
         rows = tables["commits"]
-        moments.append(Moments.of(rows.buffers, times_of(rows.frame, "committed"), rows.credible))
+        moments.append(
+            Moments.from_ids(rows.buffers, times_of(rows.frame, "committed"), rows.credible)
+        )
     if "submissions" in tables:
         rows = tables["submissions"]
-        moments.append(Moments.of(rows.buffers, rows.end, rows.credible & _are_commits(rows)))
+        moments.append(Moments.from_ids(rows.buffers, rows.end, rows.credible & _are_commits(rows)))
     return moments
 
 
@@ -152,7 +154,7 @@ def _judge_launch(rows: ExaminedTable, created: int) -> None:
 def _judge_commits(rows: ExaminedTable, started: Moments) -> None:
     commit = times_of(rows.frame, "committed") if rows.table == "commits" else rows.end
     usable = rows.credible & (_are_commits(rows) if rows.table == "submissions" else rows.credible)
-    unique = Moments.of(rows.buffers, commit, usable)
+    unique = Moments.from_ids(rows.buffers, commit, usable)
     start = started.look_up(unique.ids)
     late = np.zeros(rows.start.size, np.bool_)
     late[unique.places] = (start != NEVER) & (unique.times > start)
@@ -185,7 +187,7 @@ def _judge_encoders(rows: ExaminedTable, by_latency: Moments, commits: list[Mome
 
 
 def _judge_reports(rows: ExaminedTable, started: Moments, commits: list[Moments]) -> None:
-    reports = Moments.of(rows.buffers, rows.start, rows.credible)
+    reports = Moments.from_ids(rows.buffers, rows.start, rows.credible)
     for law, moments, witness in (
         ("reported-before-commit", _first_moment(commits, reports.ids), "commits"),
         ("reported-before-start", started.look_up(reports.ids), "gpu_intervals"),
@@ -204,7 +206,7 @@ def _judge_work(work: ExaminedTable, completions: ExaminedTable) -> None:
 
     One that starts behind the report is not judged: an id may be used again.
     """
-    reports = Moments.of(completions.buffers, completions.start, completions.credible)
+    reports = Moments.from_ids(completions.buffers, completions.start, completions.credible)
     report = reports.look_up(work.buffers)
     is_known = work.is_of_the_device & (report > work.start)
     longer = is_known & (work.end > np.where(is_known, report, 0) + LATE)

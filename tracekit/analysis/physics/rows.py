@@ -49,7 +49,7 @@ class ExaminedTable:
     breaches: list[Breach] = field(default_factory=list[Breach])
 
     @classmethod
-    def of(cls, table: str, frame: pd.DataFrame) -> "ExaminedTable":
+    def from_frame(cls, table: str, frame: pd.DataFrame) -> "ExaminedTable":
         """Take a table; a row without a duration has no length."""
         start = times_of(frame, "start" if "start" in frame else "time")
         length = times_of(frame, "duration")
@@ -166,15 +166,15 @@ class Moments:
     places: Places
 
     @classmethod
-    def of(cls, ids: Ids, times: Times, usable: Flags) -> "Moments":
+    def from_ids(cls, ids: Ids, times: Times, usable: Flags) -> "Moments":
         """Take one moment for each id; id 0 is none, and the moment NEVER is none."""
         places = np.flatnonzero(usable & (ids != 0) & (times != NEVER))
-        named = ids[places]
-        if (named[1:] <= named[:-1]).any():
-            places = places[np.argsort(named, kind="stable")]
-            named = ids[places]
+        row_ids = ids[places]
+        if (row_ids[1:] <= row_ids[:-1]).any():
+            places = places[np.argsort(row_ids, kind="stable")]
+            row_ids = ids[places]
             again = np.zeros(places.size, np.bool_)
-            again[1:] = named[1:] == named[:-1]
+            again[1:] = row_ids[1:] == row_ids[:-1]
             again[:-1] |= again[1:]
             places = places[~again]
         return cls(ids[places], times[places], places)
@@ -199,15 +199,15 @@ class Moments:
 def first_moments(ids: Ids, times: Times, usable: Flags) -> Moments:
     """Return the first moment of each id."""
     places = np.flatnonzero(usable & (ids != 0))
-    named = ids[places]
-    at = times[places]
-    if (at[1:] < at[:-1]).any() or (named[1:] < named[:-1]).any():
-        order = np.lexsort((at, named))
-        named = named[order]
+    row_ids = ids[places]
+    row_times = times[places]
+    if (row_times[1:] < row_times[:-1]).any() or (row_ids[1:] < row_ids[:-1]).any():
+        order = np.lexsort((row_times, row_ids))
+        row_ids = row_ids[order]
         places = places[order]
-    heads = heads_of(named)
+    heads = heads_of(row_ids)
     places = places[heads]
-    return Moments(named[heads], times[places], places)
+    return Moments(row_ids[heads], times[places], places)
 
 
 def names_of(frame: pd.DataFrame, columns: Sequence[str], places: Places) -> NDArray[np.int64]:

@@ -37,26 +37,26 @@ def avoidable_kernels(
     When it abstains:
         When labels do not name kernels, as with stock builds of MLX, and where a CPU did the work.
     """
-    whole = busy(work.starts, work.ends)
-    if whole == 0:
+    device_time = busy(work.starts, work.ends)
+    if device_time == 0:
         raise Unavailable(f"the target's work in {loop.name} has no length.")
     kinds = [avoidable(name) for name in work.names]
     for kind, lever in _LEVERS.items():
-        chosen = np.array([each is kind for each in kinds], bool)[work.codes]
+        chosen = np.array([work_kind is kind for work_kind in kinds], bool)[work.codes]
         number = int(chosen.sum())
         cost = int((work.ends - work.starts)[chosen].sum())
-        if cost <= limit * whole:
+        if cost <= limit * device_time:
             continue
         yield finding(
             wording="avoidable-kernels",
             facts=(
-                Fact("device_share", cost / whole, "ratio"),
+                Fact("device_share", cost / device_time, "ratio"),
                 Fact("cost", cost, "ns"),
                 Fact("window", loop.name),
                 Fact("kind", kind.value),
                 Fact("pieces", number),
                 *rate_facts(number, iterations),
-                Fact("names", work.most(chosen)),
+                Fact("names", work.name_longest(chosen)),
             ),
             lever=lever,
             evidence=longest("gpu_intervals", work.starts[chosen], work.ends[chosen]),

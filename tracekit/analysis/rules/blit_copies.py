@@ -44,15 +44,15 @@ def blit_copies(
         return
     channels = channels_table(gpu, loop)
     blits = channels[channels["channel"].str.lower().str.contains(BLIT)]
-    several = len(channels["device"].unique()) > 1
+    has_several_devices = len(channels["device"].unique()) > 1
     for row in blits[blits["alone_share"] > limit].to_dict("records"):
-        copies = loop.rows(gpu.own[gpu.own["channel"] == row["channel"]])
-        if several:
+        copies = loop.rows(gpu.target_intervals[gpu.target_intervals["channel"] == row["channel"]])
+        if has_several_devices:
             copies = copies[copies["device"] == row["device"]]
         starts, ends = spans(copies)
         if starts.size < _FEWEST or not habit(starts, loop):
             continue
-        each, per = _often(copies, iterations)
+        copy_rate, per = _measure_copy_rate(copies, iterations)
         moved = None if pd.isna(row["bytes"]) else int(row["bytes"])
         yield finding(
             wording="blit-copies",
@@ -62,7 +62,7 @@ def blit_copies(
                 Fact("time", int(row["alone"]), "ns"),
                 Fact("beside", int(row["time"] - row["alone"]), "ns"),
                 Fact("pieces", starts.size, "count"),
-                Fact("each", each, "count"),
+                Fact("each", copy_rate, "count"),
                 Fact("per", per),
                 Fact("length", int(row["length"]), "ns"),
                 Fact("alike", bool(row["alike"])),
@@ -77,18 +77,20 @@ def blit_copies(
 
 def _has_blits(gpu: Device) -> bool:
     """Tell whether a channel of the target is one of copies: most programs have none."""
-    if "channel" not in gpu.own:
+    if "channel" not in gpu.target_intervals:
         return False
-    names = gpu.own["channel"].dropna().unique()
+    names = gpu.target_intervals["channel"].dropna().unique()
     return any(BLIT in str(name).lower() for name in names)
 
 
-def _often(copies: pd.DataFrame, iterations: pd.DataFrame | None) -> tuple[float | None, str]:
+def _measure_copy_rate(
+    copies: pd.DataFrame, iterations: pd.DataFrame | None
+) -> tuple[float | None, str]:
     """Return how many copies an iteration has, or else a command buffer, and which of both."""
     if iterations is not None and not iterations.empty:
         return len(copies) / len(iterations), unit(iterations)
     counts = copies["command_buffer"].value_counts()
-    usual = int(counts.median()) if len(counts) else 0
-    if usual and (counts == usual).mean() >= _MOSTLY:
-        return usual, "command buffer"
+    median_copies = int(counts.median()) if len(counts) else 0
+    if median_copies and (counts == median_copies).mean() >= _MOSTLY:
+        return median_copies, "command buffer"
     return None, ""

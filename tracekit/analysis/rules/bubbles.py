@@ -9,9 +9,9 @@ from tracekit.analysis.idle.gaps import (
     gaps_of,
     idle_of_unknown_waits,
     idle_time,
-    lacking,
     loaded_time,
     longest_gaps,
+    name_missing_sources,
 )
 from tracekit.analysis.idle.levers import Habits, by_mechanism, mechanism, second_lever
 from tracekit.analysis.idle.pieces import CAUSES, DOING, Cause
@@ -91,7 +91,7 @@ def bubbles(
             f"be may have filled {percent(min(1.0, doubtful / idle))} (see impossible-rows)."
         )
     name, by_lever = next(iter(by_mechanism(shares, habits).items()))
-    every = gaps_of(gaps, *Cause)
+    all_gaps = gaps_of(gaps, *Cause)
     behind = [cause for cause in shares if mechanism(cause, habits) == name]
     worst = max(behind, key=lambda cause: shares[cause])
     won = _winnable(shares, idle, None if device.on_the_host else savings)
@@ -105,16 +105,16 @@ def bubbles(
             Fact("load", load, "ns"),
             Fact("window", loop.name),
             Fact("paused", loop.length - load, "ns"),
-            Fact("gaps", every.count),
-            Fact("longest_gap", int(every.lost.max()), "ns"),
-            Fact("causes", _listed(shares, idle, load, unknown)),
+            Fact("gaps", all_gaps.count),
+            Fact("longest_gap", int(all_gaps.lost_times.max()), "ns"),
+            Fact("causes", _list_causes(shares, idle, load, unknown)),
             Fact("unknown_waits", unknown / idle, "ratio"),
-            Fact("lacking", lacking(causes)),
+            Fact("lacking", name_missing_sources(causes)),
             Fact("computing", _computing(handover, idle / load), "ratio"),
             Fact("spans", _spans(gaps, idle)),
             Fact("idle_by_lever", by_lever, "ns"),
             Fact("reason", ""),
-            Fact("meanwhile", habits.meanwhile.strip()),
+            Fact("meanwhile", habits.host_activity.strip()),
             Fact("quantum", habits.quantum, "ns"),
             Fact("until_encoding", _until_encoding(shares, habits), "ns"),
             Fact("saving_least", won["least"], "ns"),
@@ -135,13 +135,13 @@ def _winnable(shares: dict[Cause, int], idle: int, savings: Savings | None) -> d
     A replay tells what the levers on waits, starts, boundaries and half of the host's work win.
     What remains of round trips and of the host's work, none does. Other causes count in full.
     """
-    rest = idle - sum(shares[cause] for cause in _SAVED_ELSEWHERE)
+    winnable_time = idle - sum(shares[cause] for cause in _SAVED_ELSEWHERE)
     if savings is None:
-        return {"saving": rest, "least": 0, "most": rest}
-    others = sum(shares[cause] for cause in _NOT_REPLAYED)
-    won = savings.together
-    every = {"saving": won.saving, "least": won.least, "most": won.most}
-    return {name: min(rest, time + others) for name, time in every.items()}
+        return {"saving": winnable_time, "least": 0, "most": winnable_time}
+    unreplayed_time = sum(shares[cause] for cause in _NOT_REPLAYED)
+    won = savings.all_levers
+    won_times = {"saving": won.saving, "least": won.least_saving, "most": won.most_saving}
+    return {name: min(winnable_time, time + unreplayed_time) for name, time in won_times.items()}
 
 
 def _until_encoding(shares: dict[Cause, int], habits: Habits) -> int:
@@ -149,8 +149,8 @@ def _until_encoding(shares: dict[Cause, int], habits: Habits) -> int:
 
     That is from a report, or its last commit, until it encodes again.
     """
-    seen = bool(habits.meanwhile) or shares[Cause.HOST] < _UNSEEN * sum(shares.values())
-    return 0 if seen or habits.until_encoding < _NOTHING else round(habits.until_encoding)
+    is_host_seen = bool(habits.host_activity) or shares[Cause.HOST] < _UNSEEN * sum(shares.values())
+    return 0 if is_host_seen or habits.until_encoding < _NOTHING else round(habits.until_encoding)
 
 
 def _computing(handover: Handover, idle: float) -> float:
@@ -158,7 +158,7 @@ def _computing(handover: Handover, idle: float) -> float:
     return handover.computing if handover.computing > _MOST * idle else 0.0
 
 
-def _listed(shares: dict[Cause, int], idle: int, load: int, unknown: int) -> str:
+def _list_causes(shares: dict[Cause, int], idle: int, load: int, unknown: int) -> str:
     """Name the causes that matter, the most first, each with its share of the window.
 
     Ways back of which nothing tells whether the host waited, `unknown` ns, are named apart.
@@ -166,8 +166,8 @@ def _listed(shares: dict[Cause, int], idle: int, load: int, unknown: int) -> str
     times = {CAUSES[cause]: shares[cause] for cause in shares}
     times[CAUSES[Cause.REPORT]] -= unknown
     times[_EITHER] = unknown
-    shown = [name for name in times if times[name] >= _LEAST * idle]
-    ranked = sorted(shown, key=lambda name: -times[name])
+    notable_causes = [name for name in times if times[name] >= _LEAST * idle]
+    ranked = sorted(notable_causes, key=lambda name: -times[name])
     return ", ".join(f"{name} {percent(times[name] / load)}" for name in ranked)
 
 
@@ -180,7 +180,7 @@ def _of_causes(shares: dict[Cause, int]) -> Iterator[Fact]:
 def _spans(gaps: pd.DataFrame, idle: int) -> str:
     """Return the name of the workload's spans that cover most of the idle time; "" if none do."""
     sums = gaps.groupby("during", observed=True)["duration"].sum()
-    named = sums.drop(["", *DOING], errors="ignore")
-    if named.empty or named.max() < _MOST * idle:
+    span_times = sums.drop(["", *DOING], errors="ignore")
+    if span_times.empty or span_times.max() < _MOST * idle:
         return ""
-    return str(named.idxmax())
+    return str(span_times.idxmax())

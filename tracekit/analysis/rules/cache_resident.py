@@ -31,28 +31,28 @@ def cache_resident(
         When the chip's bandwidth is not known, the workload does not say what a step moves, steps
         have no work in the trace, or a CPU did the work.
     """
-    found = steady_roof
-    rate = found.reached.bandwidth
-    evidence = longest("gpu_intervals", *gpu.within(found.window))
-    if rate > (1 + margin) * found.bandwidth:
+    roof = steady_roof
+    rate = roof.reached.bandwidth
+    evidence = longest("gpu_intervals", *gpu.clip_to_window(roof.window))
+    if rate > (1 + margin) * roof.bandwidth:
         yield finding(
             severity=Severity.ERROR,
             wording="cache-resident",
             facts=(
                 Fact("rate", rate, "bytes/s"),
-                Fact("bandwidth", found.bandwidth, "bytes/s"),
-                Fact("chip", found.chip.name),
+                Fact("bandwidth", roof.bandwidth, "bytes/s"),
+                Fact("chip", roof.chip.name),
             ),
             lever="cache-resident",
             evidence=evidence,
         )
-    elif found.per_step <= smallest_cache and rate > fast * found.bandwidth:
+    elif roof.per_step <= smallest_cache and rate > fast * roof.bandwidth:
         yield finding(
             severity=Severity.NOTE,
             wording="cache-resident-small",
             facts=(
-                Fact("bytes_per_step", found.per_step, "bytes"),
-                Fact("share", rate / found.bandwidth, "ratio"),
+                Fact("bytes_per_step", roof.per_step, "bytes"),
+                Fact("share", rate / roof.bandwidth, "ratio"),
             ),
             lever="cache-resident",
             evidence=evidence,

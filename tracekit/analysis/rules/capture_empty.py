@@ -4,7 +4,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Fact, Findings, Severity, finding
-from tracekit.analysis.scope import UNKNOWN, Targets, named, owners
+from tracekit.analysis.scope import UNKNOWN, Targets, name_targets, owners
 
 _NAMED = 4
 
@@ -29,7 +29,7 @@ def capture_empty(gpu_intervals: pd.DataFrame, targets: Targets) -> Findings:
             severity=Severity.ERROR,
             wording="capture-empty",
             facts=(
-                Fact("target", named(targets)),
+                Fact("target", name_targets(targets)),
                 Fact("rows", len(gpu_intervals)),
                 Fact("processes", int(owners(gpu_intervals).nunique())),
                 Fact("others", _list_owners(gpu_intervals)),
@@ -38,9 +38,9 @@ def capture_empty(gpu_intervals: pd.DataFrame, targets: Targets) -> Findings:
         )
 
 
-def _list_owners(others: pd.DataFrame) -> str:
+def _list_owners(intervals: pd.DataFrame) -> str:
     """Name the processes that have most rows."""
-    counts = owners(others).value_counts()
+    counts = owners(intervals).value_counts()
     listed = ", ".join(f"{name} {count:,}" for name, count in counts[:_NAMED].items())
     more = len(counts) - _NAMED
     return f"{listed} and {more:,} more processes" if more > 0 else listed

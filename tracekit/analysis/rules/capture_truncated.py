@@ -48,29 +48,34 @@ def capture_truncated(
     """
     if losses is None and gpu_intervals is None:
         raise Unavailable("there are neither exports nor device intervals to look at.")
-    found = [*_unfinished(provenance), *([] if losses is None else _damaged(losses))]
+    findings = [
+        *_find_unfinished_stages(provenance),
+        *([] if losses is None else _find_damage(losses)),
+    ]
     window = _working(phases, steps)
-    own = None if gpu_intervals is None else own_rows(gpu_intervals)
-    if own is not None and window is None and phases is not None and not phases.empty:
-        found.append(
+    target_rows = None if gpu_intervals is None else own_rows(gpu_intervals)
+    if target_rows is not None and window is None and phases is not None and not phases.empty:
+        findings.append(
             finding(
                 wording="capture-truncated-never-steady",
                 lever="capture-truncated",
                 severity=Severity.ERROR,
             )
         )
-    if own is not None and window is not None and not own.empty:
+    if target_rows is not None and window is not None and not target_rows.empty:
         unsure = least + int(provenance.clock.get("uncertainty") or 0)
-        found += _uncovered(own, window, max(int(limit * window.length), unsure), provenance)
-    elif window is not None and not found:
+        findings += _find_uncovered_ends(
+            target_rows, window, max(int(limit * window.length), unsure), provenance
+        )
+    elif window is not None and not findings:
         raise Unavailable(
             "the workload marked its steps, but the recording has no device interval of the target "
             "to compare them with."
         )
-    yield from found
+    yield from findings
 
 
-def _unfinished(provenance: Provenance) -> Findings:
+def _find_unfinished_stages(provenance: Provenance) -> Findings:
     for name, stage in provenance.incomplete.items():
         stopped = name == "record" and stage.state == "interrupted"
         yield finding(
@@ -85,7 +90,7 @@ def _unfinished(provenance: Provenance) -> Findings:
         )
 
 
-def _damaged(losses: pd.DataFrame) -> Findings:
+def _find_damage(losses: pd.DataFrame) -> Findings:
     texts = losses.loc[losses["flaw"] == Flaw.DAMAGED.value, "text"].drop_duplicates()
     if not texts.empty:
         yield finding(
@@ -111,20 +116,22 @@ def _working(phases: pd.DataFrame | None, steps: pd.DataFrame | None) -> Window 
     return marked_window(phases)
 
 
-def _uncovered(own: pd.DataFrame, window: Window, margin: int, provenance: Provenance) -> Findings:
-    starts, ends = spans(own)
-    first, last = int(starts.min()), int(ends.max())
-    for lost, start, end, side in (
-        (window.end - last, max(last, window.start), window.end, "end"),
-        (first - window.start, window.start, min(first, window.end), "begin"),
+def _find_uncovered_ends(
+    target_rows: pd.DataFrame, window: Window, margin: int, provenance: Provenance
+) -> Findings:
+    starts, ends = spans(target_rows)
+    first_start, last_end = int(starts.min()), int(ends.max())
+    for lost_time, start, end, side in (
+        (window.end - last_end, max(last_end, window.start), window.end, "end"),
+        (first_start - window.start, window.start, min(first_start, window.end), "begin"),
     ):
-        if lost > margin:
+        if lost_time > margin:
             yield finding(
                 wording="capture-truncated-uncovered",
                 facts=(
                     Fact("side", side),
-                    Fact("lost", lost, "ns"),
-                    Fact("share", min(1.0, lost / window.length), "ratio"),
+                    Fact("lost", lost_time, "ns"),
+                    Fact("share", min(1.0, lost_time / window.length), "ratio"),
                     Fact("end_reason", provenance.end_reason.rstrip(".")),
                 ),
                 lever="capture-truncated",

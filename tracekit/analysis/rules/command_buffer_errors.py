@@ -111,7 +111,7 @@ def command_buffer_errors(
     course = _follow_buffer(buffer, time, gpu_intervals, submissions, commits)
     copies = _made_copies(buffer, gpu_intervals, encoders)
     later = mine.iloc[1:]
-    before = theirs[(theirs["time"] <= time) & ~theirs["discarded"]]
+    earlier_errors = theirs[(theirs["time"] <= time) & ~theirs["discarded"]]
     yield finding(
         wording="command-buffer-errors",
         facts=(
@@ -124,7 +124,12 @@ def command_buffer_errors(
             *course.facts(),
             *_compare_memory(code, time, allocated_sizes, machine),
             Fact("discarded", bool(code in _DISCARDED)),
-            Fact("culprit", str(owners[before["command_buffer"].iloc[-1]]) if len(before) else ""),
+            Fact(
+                "culprit",
+                str(owners[earlier_errors["command_buffer"].iloc[-1]])
+                if len(earlier_errors)
+                else "",
+            ),
             Fact("discarded_later", int(later["discarded"].sum())),
             Fact("others_later", _count_names(later.loc[~later["discarded"], "code"], names)),
         ),
@@ -140,12 +145,14 @@ def _find_owners(buffers: pd.Series, *tables: pd.DataFrame | None) -> dict[int, 
     for table in tables:
         if table is None or "command_buffer" not in table:
             continue
-        known = table[table["command_buffer"].isin(buffers.dropna())]
-        names = pd.Series("another process", known.index)
-        if "process" in known:
-            names = known["process"].astype("string").fillna("another process")
-        own = known["target"].fillna(value=False).astype(bool)
-        pairs = zip(known["command_buffer"].astype(int), names.mask(own, ""), strict=True)
+        known_rows = table[table["command_buffer"].isin(buffers.dropna())]
+        names = pd.Series("another process", known_rows.index)
+        if "process" in known_rows:
+            names = known_rows["process"].astype("string").fillna("another process")
+        of_target = known_rows["target"].fillna(value=False).astype(bool)
+        pairs = zip(
+            known_rows["command_buffer"].astype(int), names.mask(of_target, ""), strict=True
+        )
         owners |= {buffer: name for buffer, name in pairs if owners.get(buffer) != ""}
     return owners
 
@@ -154,55 +161,55 @@ def _find_owners(buffers: pd.Series, *tables: pd.DataFrame | None) -> dict[int, 
 class BufferCourse:
     """How a command buffer went from its commit, or its start, to its error; ns, None: not known.
 
-    `began` tells whether it had work on the device, `ran` for how long, and `queued` for how long
-    other work of the target ran before its start, in whose turn it was. In all of its time other
-    processes used the device for `others`, other work of the target for `own`, and nothing did
-    for `idle`.
+    `has_started` tells whether it had work on the device, `run_time` for how long, and `queued` for
+    how long other work of the target ran before its start, in whose turn it was. In all of its time
+    other processes used the device for `other_time`, other work of the target for `target_time`,
+    and nothing did for `idle`.
     """
 
-    began: bool | None = None
+    has_started: bool | None = None
     lasted: int | None = None
-    ran: int | None = None
+    run_time: int | None = None
     queued: int = 0
-    others: int | None = None
-    own: int | None = None
+    other_time: int | None = None
+    target_time: int | None = None
     idle: int | None = None
 
     @property
-    def worked(self) -> bool | None:
+    def is_mostly_busy(self) -> bool | None:
         """Whether it worked for half of its time or more, its turn behind own work left out."""
-        if not self.began:
-            return self.began
-        if self.ran is None or self.lasted is None:
+        if not self.has_started:
+            return self.has_started
+        if self.run_time is None or self.lasted is None:
             return None
-        return self.ran >= _HALF * (self.lasted - self.queued)
+        return self.run_time >= _HALF * (self.lasted - self.queued)
 
     @property
-    def waited(self) -> int | None:
+    def wait_time(self) -> int | None:
         """How long it had no work on the device."""
-        return None if self.lasted is None or self.ran is None else self.lasted - self.ran
+        return None if self.lasted is None or self.run_time is None else self.lasted - self.run_time
 
     @property
     def blocker(self) -> str:
         """What the device did for most of the time in which the buffer waited; "" if not known."""
-        known = {"others": self.others, "own": self.own, "idle": self.idle}
-        times = {name: time for name, time in known.items() if time is not None}
-        if not self.waited or not times:
+        all_times = {"others": self.other_time, "own": self.target_time, "idle": self.idle}
+        times = {name: time for name, time in all_times.items() if time is not None}
+        if not self.wait_time or not times:
             return ""
-        most = max(times, key=lambda name: times[name])
-        return most if times[most] >= _HALF * self.waited else ""
+        longest_use = max(times, key=lambda name: times[name])
+        return longest_use if times[longest_use] >= _HALF * self.wait_time else ""
 
     def facts(self) -> tuple[Fact, ...]:
         """Return all of it as facts."""
         return (
-            Fact("began", self.began),
-            Fact("worked", self.worked),
+            Fact("began", self.has_started),
+            Fact("worked", self.is_mostly_busy),
             Fact("lasted", self.lasted, "ns"),
-            Fact("waited", self.waited, "ns"),
-            Fact("ran", self.ran, "ns"),
+            Fact("waited", self.wait_time, "ns"),
+            Fact("ran", self.run_time, "ns"),
             Fact("blocker", self.blocker),
-            Fact("others_ran", self.others, "ns"),
-            Fact("own_ran", self.own, "ns"),
+            Fact("others_ran", self.other_time, "ns"),
+            Fact("own_ran", self.target_time, "ns"),
             Fact("device_idle", self.idle, "ns"),
         )
 
@@ -225,22 +232,22 @@ def _follow_buffer(
         latency = intervals[of_it]["start_latency"].iloc[0] if "start_latency" in intervals else 0
         commit = int(starts.min()) - (0 if pd.isna(latency) else int(latency))
     if commit is None or commit >= time:
-        return BufferCourse(began=bool(starts.size))
-    first = int(starts.min()) if starts.size else time
-    ran = busy(*clip(starts, ends, commit, time))
+        return BufferCourse(has_started=bool(starts.size))
+    first_start = int(starts.min()) if starts.size else time
+    run_time = busy(*clip(starts, ends, commit, time))
 
-    own = intervals["target"].fillna(value=False).to_numpy(bool)
+    of_target = intervals["target"].fillna(value=False).to_numpy(bool)
 
     def measure_use(chosen: NDArray[np.bool_], until: int = time) -> int:
         return busy(*clip(*spans(intervals[chosen]), commit, until))
 
     return BufferCourse(
-        began=bool(starts.size),
+        has_started=bool(starts.size),
         lasted=time - commit,
-        ran=ran,
-        queued=measure_use(own & ~of_it, first),
-        others=measure_use(~own),
-        own=measure_use(own & ~of_it),
+        run_time=run_time,
+        queued=measure_use(of_target & ~of_it, first_start),
+        other_time=measure_use(~of_target),
+        target_time=measure_use(of_target & ~of_it),
         idle=time - commit - measure_use(np.ones(len(intervals), bool)),
     )
 
@@ -258,14 +265,16 @@ def _find_commit(
 ) -> int | None:
     """Return when the buffer was committed, by its row, else by the end of its submission."""
     if commits is not None:
-        own = commits[commits["command_buffer"] == buffer]
+        buffer_rows = commits[commits["command_buffer"] == buffer]
         for column in ("committed", "time"):
-            if column in own and own[column].notna().any():
-                return int(own[column].dropna().iloc[-1])
+            if column in buffer_rows and buffer_rows[column].notna().any():
+                return int(buffer_rows[column].dropna().iloc[-1])
     if submissions is not None:
-        own = submissions[submissions["command_buffer"] == buffer].dropna(subset=["duration"])
-        if len(own):
-            return int((own["start"] + own["duration"]).max())
+        buffer_rows = submissions[submissions["command_buffer"] == buffer].dropna(
+            subset=["duration"]
+        )
+        if len(buffer_rows):
+            return int((buffer_rows["start"] + buffer_rows["duration"]).max())
     return None
 
 
@@ -278,8 +287,8 @@ def _made_copies(
     for table, column in ((intervals, "channel"), (encoders, "label")):
         if table is None or column not in table:
             continue
-        own = (table["command_buffer"] == buffer).fillna(value=False).to_numpy(bool)
-        names = table.loc[own, column].astype("string").fillna("").str.lower()
+        of_buffer = (table["command_buffer"] == buffer).fillna(value=False).to_numpy(bool)
+        names = table.loc[of_buffer, column].astype("string").fillna("").str.lower()
         if len(names):
             return bool(names.str.contains(BLIT).all())
     return False
@@ -289,8 +298,8 @@ def _choose_lever(code: int, course: BufferCourse, names: dict[int, str], *, cop
     """Return the lever of the first error."""
     if copies and code in _STOPPED:
         return "error-in-copies"
-    if code == _TIMEOUT and course.worked is not None:
-        return "error-timeout" if course.worked else "error-timeout-waiting"
+    if code == _TIMEOUT and course.is_mostly_busy is not None:
+        return "error-timeout" if course.is_mostly_busy else "error-timeout-waiting"
     return _LEVERS.get(code, "error-other") if code in names else "error-other"
 
 
@@ -298,18 +307,26 @@ def _compare_memory(
     code: int, time: int, allocated_sizes: pd.DataFrame | None, machine: Machine
 ) -> tuple[Fact, ...]:
     """Return the memory that the target had when it ran out of it, and what the machine has."""
-    level = whole = None
+    level = machine_memory = None
     if code == _MEMORY and allocated_sizes is not None:
-        own = allocated_sizes[allocated_sizes["target"].fillna(value=False).astype(bool)]
-        own = own[own["start"] <= time].dropna(subset=["size"]).sort_values("start", kind="stable")
-        level = int(own["size"].iloc[-1]) if len(own) else None
+        target_levels = allocated_sizes[allocated_sizes["target"].fillna(value=False).astype(bool)]
+        target_levels = (
+            target_levels[target_levels["start"] <= time]
+            .dropna(subset=["size"])
+            .sort_values("start", kind="stable")
+        )
+        level = int(target_levels["size"].iloc[-1]) if len(target_levels) else None
     if level is not None:
         memory = machine.get("memory")
-        whole = int(memory) if memory else None
+        machine_memory = int(memory) if memory else None
     return (
         Fact("level", level, "bytes"),
-        Fact("memory", whole, "bytes"),
-        Fact("level_share", level / whole if level is not None and whole else None, "ratio"),
+        Fact("memory", machine_memory, "bytes"),
+        Fact(
+            "level_share",
+            level / machine_memory if level is not None and machine_memory else None,
+            "ratio",
+        ),
     )
 
 

@@ -35,19 +35,19 @@ def compute_bound(
         When counters of memory or of arithmetic are missing or count other processes too, and
         where a CPU did the work.
     """
-    arithmetic, memory = loads.both()
-    if arithmetic.share < high or memory.share >= low or loads.dominated(margin):
+    arithmetic, memory = loads.require_loads()
+    if arithmetic.share < high or memory.share >= low or loads.has_other_bottleneck(margin):
         return
-    found = steady_roof
-    natural = found is not None and found.by_memory is False
+    roof = steady_roof
+    natural = roof is not None and roof.by_memory is False
     yield finding(
         severity=Severity.NOTE if natural else Severity.WARNING,
         wording="compute-bound",
         facts=(
             *arithmetic.facts("arithmetic"),
             *memory.facts("memory"),
-            Fact("intensity", None if found is None else found.intensity, "FLOP/byte"),
-            Fact("expected", _expect_limit(found)),
+            Fact("intensity", None if roof is None else roof.intensity, "FLOP/byte"),
+            Fact("expected", _expect_limit(roof)),
         ),
         lever="compute-by-nature" if natural else "compute-bound",
         evidence=extremes(counter_samples, arithmetic.counter),

@@ -58,19 +58,19 @@ def dominant_work(
     load = loaded_time(loaded)
     if loop.paced or idle_time(gaps) > (1 - _BUSY) * load or len(work_groups) < 2:  # noqa: PLR2004
         return
-    top, rest = work_groups.iloc[0], work_groups.iloc[1:]
+    top, other_groups = work_groups.iloc[0], work_groups.iloc[1:]
     channel = str(top["channel"]).lower()
-    usual = float(np.median(np.repeat(rest["length"], rest["pieces"])))
-    factor = float(top["length"]) / max(1.0, usual)
+    median_length = float(np.median(np.repeat(other_groups["length"], other_groups["pieces"])))
+    factor = float(top["length"]) / max(1.0, median_length)
     share = float(top["share"])
     draws = _FRAGMENT in channel or _VERTEX in channel
-    each = float(top["pieces"]) / len(steady)
-    if BLIT in channel or factor < _FACTOR or share <= limit or each < _IN_EACH:
+    top_pieces = float(top["pieces"]) / len(steady)
+    if BLIT in channel or factor < _FACTOR or share <= limit or top_pieces < _IN_EACH:
         return
     period = load / len(steady)
     misses = draws and period > _REFRESH
     pieces = float(work_groups["pieces"].sum()) / len(steady)
-    far = not draws and each <= _FEW and factor >= _FAR and pieces - each >= _MANY
+    far = not draws and top_pieces <= _FEW and factor >= _FAR and pieces - top_pieces >= _MANY
     of_channel = channels.loc[channels["channel"] == top["channel"], "share"]
     starts, ends = _pieces(gpu, loop, str(top["channel"]), int(top["length"]))
     yield finding(
@@ -80,10 +80,10 @@ def dominant_work(
             Fact("kernel", None if pd.isna(top["kernel"]) else str(top["kernel"])),
             Fact("device_share", share, "ratio"),
             Fact("channel_share", float(of_channel.max()), "ratio"),
-            Fact("each", each, "count"),
+            Fact("each", top_pieces, "count"),
             Fact("pieces", pieces, "count"),
             Fact("length", int(top["length"]), "ns"),
-            Fact("usual", usual, "ns"),
+            Fact("usual", median_length, "ns"),
             Fact("factor", factor, "count"),
             Fact("unit", "frame" if draws else unit(steady)),
             Fact("period", period, "ns"),
@@ -103,7 +103,7 @@ def _lever(channel: str) -> Mechanism:
 
 def _pieces(gpu: Device, loop: Loop, channel: str, length: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the pieces of a channel that are about as long as the group's."""
-    rows = loop.rows(gpu.own[gpu.own["channel"] == channel])
+    rows = loop.rows(gpu.target_intervals[gpu.target_intervals["channel"] == channel])
     starts, ends = spans(rows)
-    alike = np.abs((ends - starts) - length) <= length / 2
-    return starts[alike], ends[alike]
+    alike_pieces = np.abs((ends - starts) - length) <= length / 2
+    return starts[alike_pieces], ends[alike_pieces]

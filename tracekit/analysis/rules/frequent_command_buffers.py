@@ -2,14 +2,14 @@
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import gaps_of, lacking, loaded_time
+from tracekit.analysis.idle.gaps import gaps_of, loaded_time, name_missing_sources
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.savings.estimate import Savings, without_replay
 from tracekit.analysis.scope import Device
-from tracekit.analysis.submission import each, require_buffers, require_commits
+from tracekit.analysis.submission import describe_rate, require_buffers, require_commits
 
 
 def frequent_command_buffers(
@@ -49,29 +49,29 @@ def frequent_command_buffers(
     load = loaded_time(loaded)
     require_commits(timeline)
     require_buffers(timeline)
-    found = gaps_of(gaps, Cause.BETWEEN_BUFFERS)
-    if found.count < fewest or found.time <= limit * load:
+    boundaries = gaps_of(gaps, Cause.BETWEEN_BUFFERS)
+    if boundaries.count < fewest or boundaries.time <= limit * load:
         return
     buffers = loop.rows(timeline, "started")
-    simple = min(found.time, round(found.count * found.median))
+    simple = min(boundaries.time, round(boundaries.count * boundaries.median))
     best = savings.boundaries if savings else without_replay("boundaries", simple)
     yield finding(
         wording="frequent-command-buffers",
         facts=(
             Fact("buffers", len(buffers)),
-            Fact("each", each(len(buffers), iterations)),
+            Fact("each", describe_rate(len(buffers), iterations)),
             Fact("window", loop.name),
             Fact("rate", len(buffers) / (loop.length / 1e9), "1/s"),
             Fact("work", float(buffers["busy"].sum() / len(buffers)), "ns"),
-            Fact("boundaries", found.count),
-            Fact("median", found.median, "ns"),
-            Fact("lost", found.time, "ns"),
-            Fact("lost_share", found.time / load, "ratio"),
-            Fact("lacking", lacking(causes, Cause.BETWEEN_BUFFERS)),
+            Fact("boundaries", boundaries.count),
+            Fact("median", boundaries.median, "ns"),
+            Fact("lost", boundaries.time, "ns"),
+            Fact("lost_share", boundaries.time / load, "ratio"),
+            Fact("lacking", name_missing_sources(causes, Cause.BETWEEN_BUFFERS)),
             *best.facts,
         ),
         lever=Mechanism.BOUNDARIES_BETWEEN_BUFFERS,
-        evidence=longest("gpu_intervals", found.starts, found.ends),
+        evidence=longest("gpu_intervals", boundaries.starts, boundaries.ends),
         saving=best.saving,
         within="bubbles",
     )

@@ -58,45 +58,51 @@ def frequent_readback(
     load = loaded_time(loaded)
     rows = steady_iterations(iterations)
     if device.on_the_host:
-        held = annotated_readbacks(spans, loop)
-        if held is None:
+        waits = annotated_readbacks(spans, loop)
+        if waits is None:
             raise Unavailable(
                 "which waits the program made is not known: the work ran on the CPU, and the "
                 "workload has no spans `readback`."
             )
-        found = _around(gaps, held)
+        wait_gaps = _around(gaps, waits)
     else:
         require_lives(timeline)
-        held = found = gaps_of_waits(gaps, "yes", "unknown")
-    often = per_iteration(held, rows)
-    inside = ~between_iterations(found, rows)
-    lost = int(found.lost[inside].sum())
-    if often <= most or lost <= limit * load or loop.paced:
+        waits = wait_gaps = gaps_of_waits(gaps, "yes", "unknown")
+    waits_per_iteration = per_iteration(waits, rows)
+    within_iterations = ~between_iterations(wait_gaps, rows)
+    lost_time = int(wait_gaps.lost_times[within_iterations].sum())
+    if waits_per_iteration <= most or lost_time <= limit * load or loop.paced:
         return
-    best = without_replay("one-wait", lost)
+    best = without_replay("one-wait", lost_time)
     if savings is not None and not device.on_the_host:
         best = savings.one_wait
     yield finding(
         wording="frequent-readback",
         facts=(
-            Fact("waits", float(np.round(often, 1))),
+            Fact("waits", float(np.round(waits_per_iteration, 1))),
             Fact("unit", unit(rows)),
-            Fact("lost", lost, "ns"),
-            Fact("lost_share", lost / load, "ratio"),
+            Fact("lost", lost_time, "ns"),
+            Fact("lost_share", lost_time / load, "ratio"),
             Fact("window", loop.name),
-            Fact("gaps", int(inside.sum())),
+            Fact("gaps", int(within_iterations.sum())),
             *best.facts,
         ),
         lever=Mechanism.SEVERAL_WAITS,
-        evidence=longest("gpu_intervals", found.starts[inside], found.ends[inside]),
+        evidence=longest(
+            "gpu_intervals", wait_gaps.starts[within_iterations], wait_gaps.ends[within_iterations]
+        ),
         saving=best.saving,
         within="bubbles",
     )
 
 
-def _around(gaps: pd.DataFrame, held: Gaps) -> Gaps:
+def _around(gaps: pd.DataFrame, waits: Gaps) -> Gaps:
     """Return the gaps that hold one of the waits."""
-    whole = gaps_of(gaps, *Cause)
-    at = np.searchsorted(whole.starts, held.starts, side="right") - 1
-    at = np.unique(at[(at >= 0) & (whole.ends[at] > held.starts)]) if whole.count else at[:0]
-    return Gaps(whole.starts[at], whole.ends[at], whole.lost[at])
+    all_gaps = gaps_of(gaps, *Cause)
+    places = np.searchsorted(all_gaps.starts, waits.starts, side="right") - 1
+    places = (
+        np.unique(places[(places >= 0) & (all_gaps.ends[places] > waits.starts)])
+        if all_gaps.count
+        else places[:0]
+    )
+    return Gaps(all_gaps.starts[places], all_gaps.ends[places], all_gaps.lost_times[places])

@@ -25,21 +25,21 @@ def gather_share(work: NamedWork, loop: Loop, *, limit: float = 0.10) -> Finding
         work.
     """
     gathers = work.are(Chore.GATHER)
-    whole = busy(work.starts, work.ends)
-    if whole == 0:
+    device_time = busy(work.starts, work.ends)
+    if device_time == 0:
         raise Unavailable(f"the target's work in {loop.name} has no length.")
     cost = int(work.costs(gathers).sum())
-    if cost <= limit * whole:
+    if cost <= limit * device_time:
         return
     yield finding(
         wording="gather-share",
         facts=(
-            Fact("device_share", cost / whole, "ratio"),
+            Fact("device_share", cost / device_time, "ratio"),
             Fact("cost", cost, "ns"),
-            Fact("device_time", whole, "ns"),
+            Fact("device_time", device_time, "ns"),
             Fact("window", loop.name),
             Fact("pieces", int(gathers.sum())),
-            Fact("names", work.most(gathers)),
+            Fact("names", work.name_longest(gathers)),
         ),
         lever="gather",
         evidence=longest("gpu_intervals", work.starts[gathers], work.ends[gathers]),

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import gaps_of, lacking, loaded_time
+from tracekit.analysis.idle.gaps import gaps_of, loaded_time, name_missing_sources
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.intervals import Window, busy, clip, overlap, spans, union
 from tracekit.analysis.iterations import Loop
@@ -36,13 +36,13 @@ def gpu_contended(
     When it abstains:
         When the target is not known or has no rows, and where a CPU did the work.
     """
-    starts, ends = clip(*spans(gpu.others), loop.start, loop.end)
-    shared = overlap(*gpu.within(loop), starts, ends)
+    starts, ends = clip(*spans(gpu.other_intervals), loop.start, loop.end)
+    shared = overlap(*gpu.clip_to_window(loop), starts, ends)
     delay, load = shares[Cause.OTHER_PROCESS], loaded_time(loaded)
     if delay + shared <= limit * load:
         return
     waited = gaps_of(gaps, Cause.OTHER_PROCESS)
-    missing = lacking(causes, Cause.OTHER_PROCESS)
+    missing = name_missing_sources(causes, Cause.OTHER_PROCESS)
     yield finding(
         wording="gpu-contended",
         facts=(
@@ -50,7 +50,7 @@ def gpu_contended(
             Fact("window", loop.name),
             Fact("delay", delay, "ns"),
             Fact("shared", shared, "ns"),
-            Fact("owners", _list_owners(gpu.others, loop)),
+            Fact("owners", _list_owners(gpu.other_intervals, loop)),
             Fact("lacking", missing),
         ),
         lever="other-process",
@@ -61,13 +61,13 @@ def gpu_contended(
     )
 
 
-def _list_owners(others: pd.DataFrame, window: Window) -> str:
+def _list_owners(other_intervals: pd.DataFrame, window: Window) -> str:
     shares: dict[str, int] = {}
-    for who, rows in others.groupby(owners(others)):
+    for who, rows in other_intervals.groupby(owners(other_intervals)):
         covered = busy(*clip(*spans(rows), window.start, window.end))
         if covered:
             shares[str(who)] = covered
     ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
     words = [f"{who} {duration(covered)}" for who, covered in ranked[:4]]
-    rest = len(ranked) - len(words)
-    return ", ".join(words) + (f" and {rest} more" if rest else "")
+    more_owners = len(ranked) - len(words)
+    return ", ".join(words) + (f" and {more_owners} more" if more_owners else "")

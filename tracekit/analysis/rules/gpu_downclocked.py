@@ -6,7 +6,7 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.work import covered
+from tracekit.analysis.idle.work import union_target_rows
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import IntervalSet, Window, busy, overlap, spans
 from tracekit.analysis.iterations import Loop
@@ -81,11 +81,11 @@ def gpu_downclocked(
         `gpu_device_performance_states` are not used: which of them is fast is not established.
     """
     load = (
-        IntervalSet.of(np.array([loop.start]), np.array([loop.end]))
+        IntervalSet.from_spans(np.array([loop.start]), np.array([loop.end]))
         if loaded is None
-        else covered(loaded)
+        else union_target_rows(loaded)
     )
-    states, read = _read_sources(_within(gpu_performance_states, load), gauges, loop, active)
+    states, read = _read_sources(_clip_to_load(gpu_performance_states, load), gauges, loop, active)
     slow_states = states is not None and states.share > limit
     slow_clock = read is not None and read.share_below(near) > limit and read.count_below(near) > 1
     if not slow_states and not slow_clock:
@@ -95,7 +95,7 @@ def gpu_downclocked(
         course = _ClockCourse.HELD
     elif states is not None and slow_states:
         course = _course(states, gpu, loop, load, thermal_states)
-    noted = course in {_ClockCourse.RAMP, _ClockCourse.HELD} or bool(loop.paced)
+    is_note = course in {_ClockCourse.RAMP, _ClockCourse.HELD} or bool(loop.paced)
     yield finding(
         wording="gpu-downclocked",
         facts=(
@@ -107,13 +107,13 @@ def gpu_downclocked(
         ),
         lever=course.value,
         evidence=_evidence(states if slow_states else None, read, near),
-        severity=Severity.NOTE if noted else Severity.WARNING,
-        saving=None if read is None else round(gpu.ran(loop) * (1 - read.ratio)),
+        severity=Severity.NOTE if is_note else Severity.WARNING,
+        saving=None if read is None else round(gpu.measure_work(loop) * (1 - read.ratio)),
         within="roofline-distance",
     )
 
 
-def _within(states: pd.DataFrame | None, load: IntervalSet) -> pd.DataFrame | None:
+def _clip_to_load(states: pd.DataFrame | None, load: IntervalSet) -> pd.DataFrame | None:
     """Return the states in the time in which there was load: nobody waits for the clock of others.
 
     One that holds over a pause is there before and behind it.
@@ -123,14 +123,14 @@ def _within(states: pd.DataFrame | None, load: IntervalSet) -> pd.DataFrame | No
     starts, ends = spans(states)
     parts: list[pd.DataFrame] = []
     for begin, end in zip(load.starts.tolist(), load.ends.tolist(), strict=True):
-        inside = (ends > begin) & (starts < end)
-        first = np.maximum(starts[inside], begin)
-        lasted = np.minimum(ends[inside], end) - first
-        parts.append(states[inside].assign(start=first, duration=lasted))
+        in_stretch = (ends > begin) & (starts < end)
+        clipped_starts = np.maximum(starts[in_stretch], begin)
+        lasted = np.minimum(ends[in_stretch], end) - clipped_starts
+        parts.append(states[in_stretch].assign(start=clipped_starts, duration=lasted))
     return pd.concat(parts, ignore_index=True)
 
 
-def _follows_pauses(below: Below, load: IntervalSet) -> bool:
+def _follows_pauses(slow_time: Below, load: IntervalSet) -> bool:
     """Tell whether most stretches of load but the first begin below the best clock, and come to it.
 
     A stretch in which the clock stays low all the time does not follow from the pause.
@@ -138,30 +138,33 @@ def _follows_pauses(below: Below, load: IntervalSet) -> bool:
     begins, ends = load.starts[1:], load.ends[1:]
     if begins.size < _TWO:
         return False
-    low = IntervalSet.of(below.starts, below.ends)
-    slow_at_first = low.contains(begins)
-    rises = low.within(begins, ends) < _RISES * (ends - begins)
+    slow_intervals = IntervalSet.from_spans(slow_time.starts, slow_time.ends)
+    slow_at_first = slow_intervals.contains(begins)
+    rises = slow_intervals.measure_within(begins, ends) < _RISES * (ends - begins)
     return bool((slow_at_first & rises).mean() >= _MOSTLY)
 
 
 def _course(
-    below: Below, gpu: Device, loop: Loop, load: IntervalSet, thermal: pd.DataFrame | None
+    slow_time: Below, gpu: Device, loop: Loop, load: IntervalSet, thermal: pd.DataFrame | None
 ) -> _ClockCourse:
     """Tell how the clock went in the loop."""
-    best = below.best
-    rises = best is not None and (below.starts < best[0]).all()
-    if best is not None and rises and gpu.ran(Window(loop.start, best[0])) <= _RAMP:
+    best = slow_time.best
+    rises = best is not None and (slow_time.starts < best[0]).all()
+    if best is not None and rises and gpu.measure_work(Window(loop.start, best[0])) <= _RAMP:
         return _ClockCourse.RAMP
     if thermal is not None and len(thermal):
         names = thermal["state"].fillna("").astype(str).str.capitalize()
         hot = spans(thermal[names.isin(_HOT)])
-        if overlap(below.starts, below.ends, *hot) > busy(below.starts, below.ends) / 2:
+        if (
+            overlap(slow_time.starts, slow_time.ends, *hot)
+            > busy(slow_time.starts, slow_time.ends) / 2
+        ):
             return _ClockCourse.HOT
-    if _follows_pauses(below, load):
+    if _follows_pauses(slow_time, load):
         return _ClockCourse.PAUSES
-    if gpu.ran(loop) < _BUSY * loop.length:
+    if gpu.measure_work(loop) < _BUSY * loop.length:
         return _ClockCourse.BURSTS
-    if below.best is None:
+    if slow_time.best is None:
         return _ClockCourse.NEVER
     return _ClockCourse.UNKNOWN if thermal is None or thermal.empty else _ClockCourse.FALLS
 
@@ -171,47 +174,52 @@ def _read_sources(
 ) -> tuple[Below | None, Clock | None]:
     """Return what both sources say; raise Unavailable, with both reasons, if neither does."""
     try:
-        below = below_best(states, window)
+        slow_time = below_best(states, window)
     except Unavailable as lacking:
         try:
             return None, clock(gauges, window, active)
         except Unavailable as reason:
             raise Unavailable(f"{lacking} And {reason}") from reason
     with suppress(Unavailable):
-        return below, clock(gauges, window, active)
-    return below, None
+        return slow_time, clock(gauges, window, active)
+    return slow_time, None
 
 
-def _describe_states(below: Below | None) -> tuple[Fact, ...]:
+def _describe_states(slow_time: Below | None) -> tuple[Fact, ...]:
     """Return the time below the best state; None where states are not known or good."""
-    states = {} if below is None else below.states
+    states = {} if slow_time is None else slow_time.states
     words = ", ".join(f"{name} {duration(lasted)}" for name, lasted in states.items())
     return (
-        Fact("states_share", below and below.share, "ratio"),
-        Fact("awake", below and below.awake, "ns"),
+        Fact("states_share", slow_time and slow_time.share, "ratio"),
+        Fact("awake", slow_time and slow_time.awake, "ns"),
         Fact("states", words),
-        Fact("came_to_best", below and below.best is not None),
+        Fact("came_to_best", slow_time and slow_time.best is not None),
     )
 
 
 def _describe_clock(read: Clock | None, near: float) -> tuple[Fact, ...]:
     """Return how the clock was against the run's highest; None where nobody read it."""
-    first, last = (None, None) if read is None else read.ends
+    first_clock, last_clock = (None, None) if read is None else read.ends
     return (
         Fact("clock_ratio", read and read.ratio, "ratio"),
         Fact("highest_clock", read and read.best, "Hz"),
         Fact("near", near, "ratio"),
         Fact("low_readings_share", read and read.share_below(near), "ratio"),
         Fact("readings", read and read.hertz.size),
-        Fact("first_clock", first, "Hz"),
-        Fact("last_clock", last, "Hz"),
-        Fact("fell", first is not None and last is not None and last < _FALLS * first),
+        Fact("first_clock", first_clock, "Hz"),
+        Fact("last_clock", last_clock, "Hz"),
+        Fact(
+            "fell",
+            first_clock is not None
+            and last_clock is not None
+            and last_clock < _FALLS * first_clock,
+        ),
     )
 
 
-def _evidence(below: Below | None, read: Clock | None, near: float) -> tuple[Evidence, ...]:
-    if below is not None:
-        return longest("gpu_performance_states", below.starts, below.ends)
+def _evidence(slow_time: Below | None, read: Clock | None, near: float) -> tuple[Evidence, ...]:
+    if slow_time is not None:
+        return longest("gpu_performance_states", slow_time.starts, slow_time.ends)
     assert read is not None
     slow = read.hertz < near * read.best
     hertz = (quantity(float(value), "Hz") for value in read.hertz[slow])

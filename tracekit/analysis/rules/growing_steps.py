@@ -63,23 +63,23 @@ def _by_device(
 ) -> Finding:
     memory = growth.memory if growth.memory_rises else None
     lever = Mechanism.GROWING_INPUT if memory is None else Mechanism.GROWING_WORK
-    known = growth.memory is not None
+    memory_known = growth.memory is not None
     full = None
     total = machine.get("memory")
     if memory is not None and total is not None and memory.slope > 0:
-        full = max(0, round((total - memory.last) / memory.slope))
+        full = max(0, round((total - memory.last_value) / memory.slope))
     return finding(
         wording="growing-steps",
         facts=(
             Fact("unit", called),
             *_of_rise(growth, rise),
-            Fact("memory_first", None if memory is None else round(memory.first), "bytes"),
-            Fact("memory_last", None if memory is None else round(memory.last), "bytes"),
+            Fact("memory_first", None if memory is None else round(memory.first_value), "bytes"),
+            Fact("memory_last", None if memory is None else round(memory.last_value), "bytes"),
             Fact("memory_slope", None if memory is None else memory.slope, "bytes"),
             Fact("memory_lower", None if memory is None else memory.lower, "bytes"),
             Fact("memory_upper", None if memory is None else memory.upper, "bytes"),
             Fact("memory_then", None if memory is None else _then(memory, growth), "bytes"),
-            Fact("memory_known", known),
+            Fact("memory_known", memory_known),
             Fact("full_after", full),
             Fact("allocations", round(growth.allocations)),
             Fact("larger", growth.larger),
@@ -90,9 +90,9 @@ def _by_device(
             Fact("grown_share", grown[1], "ratio"),
         ),
         lever=lever,
-        severity=_severity(rise, memory_rises=growth.memory_rises, memory_known=known),
+        severity=_severity(rise, memory_rises=growth.memory_rises, memory_known=memory_known),
         evidence=(Evidence("gpu_intervals", loop.start, loop.end),),
-        saving=None if memory is None else round(np.nansum(growth.worked - rise.first)),
+        saving=None if memory is None else round(np.nansum(growth.worked - rise.first_value)),
     )
 
 
@@ -124,8 +124,8 @@ def _of_rise(growth: Growth, rise: Rise) -> tuple[Fact, ...]:
     line = rise.line
     return (
         Fact("iterations", growth.number),
-        Fact("first", rise.first, "ns"),
-        Fact("last", rise.last, "ns"),
+        Fact("first", rise.first_value, "ns"),
+        Fact("last", rise.last_value, "ns"),
         Fact("even", rise.is_even),
         Fact("slope", line.slope, "ns"),
         Fact("lower", line.lower, "ns"),
@@ -136,7 +136,7 @@ def _of_rise(growth: Growth, rise: Rise) -> tuple[Fact, ...]:
 
 def _then(line: TrendLine, growth: Growth) -> float:
     """Return where a line leads after as many iterations again."""
-    return line.at(_NEAR * growth.number - 1)
+    return line.predict(_NEAR * growth.number - 1)
 
 
 def _grown(work: NamedWork | None, growth: Growth) -> tuple[str, float]:
@@ -154,8 +154,10 @@ def _grown(work: NamedWork | None, growth: Growth) -> tuple[str, float]:
         sums = np.bincount(work.codes, weights=took * side, minlength=number)
         counts = np.bincount(work.codes, weights=side.astype(np.float64), minlength=number)
         means.append(sums / np.maximum(counts, 1))
-    often = np.bincount(work.codes, minlength=number) / growth.number
-    rises = (means[1] - means[0]) * often
-    most = int(np.argmax(rises))
-    whole = float(rises[rises > 0].sum())
-    return (work.names[most], float(rises[most] / whole)) if whole > 0 else ("", 0.0)
+    frequencies = np.bincount(work.codes, minlength=number) / growth.number
+    rises = (means[1] - means[0]) * frequencies
+    top_code = int(np.argmax(rises))
+    total_rise = float(rises[rises > 0].sum())
+    return (
+        (work.names[top_code], float(rises[top_code] / total_rise)) if total_rise > 0 else ("", 0.0)
+    )

@@ -10,7 +10,7 @@ from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.savings.estimate import Savings, without_replay
 from tracekit.analysis.scope import Device
-from tracekit.analysis.submission import each, require_commits, rising_encoding
+from tracekit.analysis.submission import describe_rate, require_commits, rising_encoding
 
 
 def host_bound(
@@ -51,47 +51,47 @@ def host_bound(
     """
     load = loaded_time(loaded)
     require_commits(timeline)
-    found = _lost(gaps, habits)
+    lost_gaps = _find_lost_gaps(gaps, habits)
     # Starts cost nothing of their own where the host encodes the next one meanwhile.
     starts = gaps_of(gaps, Cause.START).time if habits.host_sets_the_pace else 0
-    if found.time + starts <= limit * load or loop.paced:
+    if lost_gaps.time + starts <= limit * load or loop.paced:
         return
     buffers = loop.rows(timeline, "started")
     pieces = int(buffers["intervals"].sum())
     name = mechanism(Cause.ENCODING, habits)
     growth = rising_encoding(buffers) if habits.host_sets_the_pace else None
-    best = savings.host if savings else without_replay("host", found.time)
+    best = savings.host if savings else without_replay("host", lost_gaps.time)
     if name is Mechanism.COMMIT_EARLIER:
-        best = without_replay("commit-earlier", min(found.time, int(buffers["busy"].sum())))
+        best = without_replay("commit-earlier", min(lost_gaps.time, int(buffers["busy"].sum())))
     each_buffer = max(1, len(buffers))
     yield finding(
         wording="host-bound",
         facts=(
-            Fact("lost_share", found.time / load, "ratio"),
-            Fact("lost", found.time, "ns"),
+            Fact("lost_share", lost_gaps.time / load, "ratio"),
+            Fact("lost", lost_gaps.time, "ns"),
             Fact("window", loop.name),
-            Fact("gaps", found.count),
+            Fact("gaps", lost_gaps.count),
             Fact("pieces", pieces),
-            Fact("each", each(pieces, iterations)),
-            Fact("meanwhile", habits.meanwhile.strip()),
+            Fact("each", describe_rate(pieces, iterations)),
+            Fact("meanwhile", habits.host_activity.strip()),
             Fact("sets_the_pace", habits.host_sets_the_pace),
             Fact("late_commit", habits.late_commit and not habits.host_sets_the_pace),
             Fact("encoding_share", habits.encoding, "ratio"),
             Fact("encoding_each", habits.encoding * load / each_buffer, "ns"),
             Fact("work_each", float(buffers["busy"].sum()) / each_buffer, "ns"),
             Fact("buffers", len(buffers)),
-            Fact("encoding_first", growth and growth.first, "ns"),
-            Fact("encoding_last", growth and growth.last, "ns"),
+            Fact("encoding_first", growth and growth.first_value, "ns"),
+            Fact("encoding_last", growth and growth.last_value, "ns"),
             *best.facts,
         ),
         lever=name,
-        evidence=longest("gpu_intervals", found.starts, found.ends),
+        evidence=longest("gpu_intervals", lost_gaps.starts, lost_gaps.ends),
         saving=best.saving,
         within="bubbles",
     )
 
 
-def _lost(gaps: pd.DataFrame, habits: Habits) -> Gaps:
+def _find_lost_gaps(gaps: pd.DataFrame, habits: Habits) -> Gaps:
     """Return the gaps with time of a host that is behind; see the rule."""
     if habits.host_sets_the_pace:
         return gaps_of(gaps, Cause.ENCODING, Cause.HOST)

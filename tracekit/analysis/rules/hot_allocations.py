@@ -48,33 +48,33 @@ def hot_allocations(
         When allocations were not recorded or their events have unknown names, and when the target
         is not known or has no device intervals.
     """
-    own = allocations(resource_allocations, loop)
-    count, each = loop.length / 1e9, "second"
+    resources = allocations(resource_allocations, loop)
+    count, unit_name = loop.length / 1e9, "second"
     if iterations is not None and not iterations.empty:
-        count, each = len(iterations), unit(iterations)
-    rate = len(own) / count
-    if rate < (per_second if each == "second" else per_step) or own.empty:
+        count, unit_name = len(iterations), unit(iterations)
+    rate = len(resources) / count
+    if rate < (per_second if unit_name == "second" else per_step) or resources.empty:
         return
     if growth is not None and growth.larger and growth.is_joint(LIMIT):
         return  # growing-steps says it, together with the time that it costs
-    if not habit(own["time"].to_numpy(dtype=np.int64), loop):
+    if not habit(resources["time"].to_numpy(dtype=np.int64), loop):
         return
-    growing = growing_sizes(own, loop)
+    growing = growing_sizes(resources, loop)
     if growing is not None:
-        yield _growing(own, growing, rate, each)
+        yield _growing(resources, growing, rate, unit_name)
         return
-    sizes = own["size"].dropna()
-    largest = own.sort_values("size", ascending=False, kind="stable")
+    sizes = resources["size"].dropna()
+    largest = resources.sort_values("size", ascending=False, kind="stable")
     wired = 0 if driver_events is None else busy(*wiring(driver_events, loop))
     yield finding(
         wording="hot-allocations",
         facts=(
-            Fact("number", len(own)),
+            Fact("number", len(resources)),
             Fact("window", loop.name),
             Fact("volume", int(sizes.sum()) if len(sizes) else None, "bytes"),
             Fact("rate", rate, ""),
-            Fact("each", each),
-            Fact("kinds", _kinds(own)),
+            Fact("each", unit_name),
+            Fact("kinds", _kinds(resources)),
             Fact("wired", wired, "ns"),
             Fact("wired_share", wired / loop.length, "ratio"),
         ),
@@ -107,10 +107,10 @@ def _growing(
     )
 
 
-def _kinds(own: pd.DataFrame) -> str:
+def _kinds(resources: pd.DataFrame) -> str:
     """Name the commonest resources by label, or by type where they have none."""
-    labels = own["label"].fillna("").astype(str).str.strip()
-    types = own["type"].fillna("resource").astype(str)
+    labels = resources["label"].fillna("").astype(str).str.strip()
+    types = resources["type"].fillna("resource").astype(str)
     names = labels.where(labels != "", "unlabelled " + types)
     common = names.value_counts(sort=True)[:_NAMED]
     return ", ".join(f"{name} ({count:,})" for name, count in common.items())

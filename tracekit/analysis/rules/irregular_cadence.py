@@ -82,8 +82,8 @@ def _is_of_work(row: Beats, two: Modes) -> bool:
 
 def _swinging(row: Beats, two: Modes, happenings: Happenings, called: str) -> Finding:
     excess = (row.times - two.fast_time).astype(np.float64)
-    why = explain(row, two.slow, excess, happenings)
-    lost = (two.slow_time - two.fast_time) * int(two.slow.sum())
+    explanation = explain(row, two.slow, excess, happenings)
+    lost_time = (two.slow_time - two.fast_time) * int(two.slow.sum())
     return finding(
         wording="irregular-cadence-swings",
         facts=(
@@ -94,14 +94,14 @@ def _swinging(row: Beats, two: Modes, happenings: Happenings, called: str) -> Fi
             Fact("slow_share", float(two.slow.mean()), "ratio"),
             Fact("changes", two.changes),
             Fact("steps", int(two.slow.size)),
-            Fact("causes", why.listed),
-            Fact("unexplained", why.unexplained),
+            Fact("causes", explanation.cause_words),
+            Fact("unexplained", explanation.unexplained_count),
         ),
         lever=Mechanism.UNEVEN_WORK,
-        cause=why.mechanism,
+        cause=explanation.mechanism,
         evidence=longest("steps", row.starts[two.slow], row.ends[two.slow]),
-        saving=round(max(0.0, lost - float(why.compiled.sum()))),
-        within=why.within,
+        saving=round(max(0.0, lost_time - float(explanation.compiled.sum()))),
+        within=explanation.enclosing_rule,
     )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import gaps_of, lacking, loaded_time
+from tracekit.analysis.idle.gaps import gaps_of, loaded_time, name_missing_sources
 from tracekit.analysis.idle.levers import Habits, mechanism
 from tracekit.analysis.idle.pieces import LATE, Cause
 from tracekit.analysis.iterations import Loop
@@ -48,27 +48,27 @@ def late_start(
     """
     load = loaded_time(loaded)
     require_commits(timeline)
-    found = gaps_of(gaps, Cause.LATE_START)
-    if found.time <= limit * load:
+    late_gaps = gaps_of(gaps, Cause.LATE_START)
+    if late_gaps.time <= limit * load:
         return
-    p50, p99 = np.percentile(found.lost, (50, 99))
+    p50, p99 = np.percentile(late_gaps.lost_times, (50, 99))
     name = mechanism(Cause.LATE_START, habits)
-    best = savings.late_starts if savings else without_replay("late-starts", found.time)
+    best = savings.late_starts if savings else without_replay("late-starts", late_gaps.time)
     yield finding(
         wording="late-start",
         facts=(
-            Fact("lost_share", found.time / load, "ratio"),
-            Fact("lost", found.time, "ns"),
+            Fact("lost_share", late_gaps.time / load, "ratio"),
+            Fact("lost", late_gaps.time, "ns"),
             Fact("window", loop.name),
-            Fact("late_starts", found.count),
+            Fact("late_starts", late_gaps.count),
             Fact("late", LATE, "ns"),
             Fact("p50", float(p50), "ns"),
             Fact("p99", float(p99), "ns"),
-            Fact("lacking", lacking(causes, Cause.LATE_START)),
+            Fact("lacking", name_missing_sources(causes, Cause.LATE_START)),
             *best.facts,
         ),
         lever=name,
-        evidence=longest("gpu_intervals", found.starts, found.ends),
+        evidence=longest("gpu_intervals", late_gaps.starts, late_gaps.ends),
         saving=best.saving,
         within="bubbles",
     )

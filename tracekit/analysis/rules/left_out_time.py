@@ -71,19 +71,19 @@ def _load(
     resource_allocations: pd.DataFrame | None,
 ) -> Findings:
     """Yield the load before the loop, where it took long or was much."""
-    before = Window(0, loop.start)
+    load_window = Window(0, loop.start)
     begins = [loop.start, int(gpu.spans[0].min())]
     compiled = wired = allocated = 0
     if compiler_activity is not None:
         rows = compiler_activity[compiler_activity["target"]]
-        compiled = busy(*clip(*spans(rows), before.start, before.end))
+        compiled = busy(*clip(*spans(rows), load_window.start, load_window.end))
         begins += spans(rows)[0].tolist()
     if driver_events is not None:
-        wired = busy(*wiring(driver_events, before))
+        wired = busy(*wiring(driver_events, load_window))
         begins += spans(wirings(driver_events))[0].tolist()
     if resource_allocations is not None:
         rows = resource_allocations[resource_allocations["target"]]
-        rows = before.rows(rows[rows["event"] == ALLOCATION], "time")
+        rows = load_window.rows(rows[rows["event"] == ALLOCATION], "time")
         allocated = int(rows["size"].fillna(0).sum())
         begins += rows["time"].tolist()
     begin = int(min(begins))
@@ -99,7 +99,7 @@ def _load(
             Fact("compiled", compiled, "ns"),
             Fact("allocated", allocated, "bytes"),
             Fact("wired", wired, "ns"),
-            Fact("ran", gpu.ran(before), "ns"),
+            Fact("ran", gpu.measure_work(load_window), "ns"),
         ),
         lever=Mechanism.FIRST_RESULT if compiled or wired or allocated else Mechanism.WORK_BEFORE,
         evidence=(Evidence("gpu_intervals", begin, loop.start, "before the loop"),),

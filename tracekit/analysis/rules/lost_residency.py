@@ -58,15 +58,17 @@ def lost_residency(
         return
     if residency.sizes is None:
         raise Unavailable("how much the driver wired is not known: its events name no sizes.")
-    if residency.lost is False or (residency.lost is None and residency.sizes.sum() < _MUCH):
+    if residency.has_lost_residency is False or (
+        residency.has_lost_residency is None and residency.sizes.sum() < _MUCH
+    ):
         return
-    often, number = residency.often or (None, None)
+    wired_iterations, number = residency.iteration_counts or (None, None)
     outgrown = room is not None and room.outgrown
     yield finding(
         wording="lost-residency",
         facts=(
             Fact("wired_again", int(residency.sizes.sum()), "bytes"),
-            Fact("often", often),
+            Fact("often", wired_iterations),
             Fact("number", number),
             Fact("unit", None if iterations is None else unit(iterations)),
             Fact("window", loop.name),
@@ -102,11 +104,11 @@ def _changes(residency_changes: pd.DataFrame | None, loop: Loop) -> int:
 
 def _facts_of_room(room: Room | None) -> tuple[Fact, ...]:
     """Return how much the target had allocated, and what may be; None for what is not known."""
-    most = grown = wired = limit = None
-    if room is not None and room.first is not None:
-        most, grown, wired, limit = room.most, room.grown, room.wired, room.limit
+    peak_size = grown = wired = limit = None
+    if room is not None and room.initial_level is not None:
+        peak_size, grown, wired, limit = room.highest_level, room.grown, room.wired, room.limit
     return (
-        Fact("most", most, "bytes"),
+        Fact("most", peak_size, "bytes"),
         Fact("grown", grown, "bytes"),
         Fact("wired_by_all", wired, "bytes"),
         Fact("limit", limit, "bytes"),

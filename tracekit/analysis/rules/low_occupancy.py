@@ -84,13 +84,13 @@ def _kernels(samples: pd.DataFrame, work: NamedWork | None) -> str:
     starts, ends = spans(samples)
     middles = (starts + ends) // 2
     place = np.searchsorted(work.starts, middles, side="right") - 1
-    before = np.concatenate((work.starts[:1], np.maximum.accumulate(work.ends)[:-1]))
-    known = (place >= 0) & (middles < work.ends[place]) & (middles >= before[place])
-    values = samples["value"].to_numpy(dtype=np.float64)[known]
-    means = pd.Series(values).groupby(work.codes[place[known]]).agg(["mean", "count"])
+    earlier_ends = np.concatenate((work.starts[:1], np.maximum.accumulate(work.ends)[:-1]))
+    in_one_kernel = (place >= 0) & (middles < work.ends[place]) & (middles >= earlier_ends[place])
+    values = samples["value"].to_numpy(dtype=np.float64)[in_one_kernel]
+    means = pd.Series(values).groupby(work.codes[place[in_one_kernel]]).agg(["mean", "count"])
     means = means[means["count"] >= FEWEST].sort_values("mean", kind="stable")[:_SHOWN]
-    shown = [
+    kernel_texts = [
         f"“{work.names[code]}” {percent(mean / 100)}"
         for code, mean in zip(means.index.tolist(), means["mean"].tolist(), strict=True)
     ]
-    return ", ".join(shown)
+    return ", ".join(kernel_texts)

@@ -36,19 +36,23 @@ def memory_bound(
         When counters of memory or of arithmetic are missing or count other processes too, and
         where a CPU did the work.
     """
-    arithmetic, memory = loads.both()
-    if memory.share < high or arithmetic.share >= low or loads.dominated(margin):
+    arithmetic, memory = loads.require_loads()
+    if memory.share < high or arithmetic.share >= low or loads.has_other_bottleneck(margin):
         return
-    found = steady_roof
-    good = found is not None and (found.reached.share or 0.0) >= roof
+    measured_roof = steady_roof
+    good = measured_roof is not None and (measured_roof.reached.share or 0.0) >= roof
     yield finding(
         severity=Severity.NOTE if good else Severity.WARNING,
         wording="memory-bound",
         facts=(
             *memory.facts("memory"),
             *arithmetic.facts("arithmetic"),
-            Fact("reached", None if found is None else found.reached.share, "ratio"),
-            Fact("bandwidth", None if found is None else found.bandwidth, "bytes/s"),
+            Fact(
+                "reached", None if measured_roof is None else measured_roof.reached.share, "ratio"
+            ),
+            Fact(
+                "bandwidth", None if measured_roof is None else measured_roof.bandwidth, "bytes/s"
+            ),
         ),
         lever="memory-at-roof" if good else "memory-bound",
         evidence=extremes(counter_samples, memory.counter.split(" + ")[0]),

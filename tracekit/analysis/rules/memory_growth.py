@@ -64,42 +64,44 @@ def memory_growth(
         When neither allocated sizes nor samples of the process are there, or there are too few
         for the window.
     """
-    kept = _kept(gauges, loop)
-    if request_rises is not None and _matters(request_rises, max(least, _MEANT * kept), share):
+    kept_bytes = _measure_kept_bytes(gauges, loop)
+    if request_rises is not None and _matters(
+        request_rises, max(least, _MEANT * kept_bytes), share
+    ):
         yield _by_request(request_rises, machine)
         return
     if request_rises is not None and request_rises.levels_off:
         return
-    found = trend(levels(allocated_sizes, process_samples, targets), loop)
-    enough = found.grown > max(least, share * found.floors[0])
-    if not found.rising or not enough or found.grown <= _MEANT * kept:
+    memory_trend = trend(levels(allocated_sizes, process_samples, targets), loop)
+    enough = memory_trend.grown > max(least, share * memory_trend.floors[0])
+    if not memory_trend.rising or not enough or memory_trend.grown <= _MEANT * kept_bytes:
         return
     if growth is not None and growth.is_joint(LIMIT):
         return  # growing-steps says it, together with the time that it costs
     variation = 0.0 if growth is None else _variation(growth)
     memory = machine.get("memory")
-    level = int(found.floors[-1])
+    level = int(memory_trend.floors[-1])
     full_after = None
-    if memory is not None and found.rate > 0:
-        full_after = max(0, memory - level) / found.rate
+    if memory is not None and memory_trend.rate > 0:
+        full_after = max(0, memory - level) / memory_trend.rate
     yield finding(
         wording="memory-growth",
         facts=(
-            Fact("what", found.what),
-            Fact("first", int(found.floors[0]), "bytes"),
+            Fact("what", memory_trend.description),
+            Fact("first", int(memory_trend.floors[0]), "bytes"),
             Fact("last", level, "bytes"),
             Fact("window", loop.name),
-            Fact("per_second", found.rate * 1e9, "bytes"),
-            *_rates(found, steps),
-            Fact("kept", kept, "bytes"),
+            Fact("per_second", memory_trend.rate * 1e9, "bytes"),
+            *_rates(memory_trend, steps),
+            Fact("kept", kept_bytes, "bytes"),
             Fact("memory", int(memory) if memory else None, "bytes"),
             Fact("memory_share", level / memory if memory else None, "ratio"),
             Fact("full_after", full_after, "ns"),
             Fact("variation", variation, "ratio"),
-            Fact("urgent", _is_urgent(int(found.floors[0]), level)),
+            Fact("urgent", _is_urgent(int(memory_trend.floors[0]), level)),
         ),
         lever=_lever(resource_allocations, loop, variation),
-        evidence=_evidence(found),
+        evidence=_evidence(memory_trend),
     )
 
 
@@ -108,16 +110,16 @@ def _variation(growth: Growth) -> float:
 
     It is a share of the median; 0 where they are alike, or it rises all the time.
     """
-    low, middle, high = np.nanquantile(growth.worked, (0.1, 0.5, 0.9)).tolist()
+    lower_quantile, middle, upper_quantile = np.nanquantile(growth.worked, (0.1, 0.5, 0.9)).tolist()
     if not middle > 0 or growth.device_rises(LIMIT):
         return 0.0
-    spread = (high - low) / middle
+    spread = (upper_quantile - lower_quantile) / middle
     return spread if spread > _UNEVEN else 0.0
 
 
-def _is_urgent(first: int, last: int) -> bool:
+def _is_urgent(first_level: int, last_level: int) -> bool:
     """Tell whether the memory is twice as much at the end, and more by a GiB: it ends the run."""
-    return last > _TIMES * first and last - first > _MUCH
+    return last_level > _TIMES * first_level and last_level - first_level > _MUCH
 
 
 def _lever(resource_allocations: pd.DataFrame | None, loop: Loop, variation: float) -> Mechanism:
@@ -134,14 +136,14 @@ def _lever(resource_allocations: pd.DataFrame | None, loop: Loop, variation: flo
     return Mechanism.MEMORY_GROWTH
 
 
-def _matters(rises: RequestRises, least: float, share: float) -> bool:
-    return rises.rising and rises.grown > max(least, share * rises.floors[1])
+def _matters(rises: RequestRises, least_growth: float, share: float) -> bool:
+    return rises.rising and rises.grown > max(least_growth, share * rises.floors[1])
 
 
 def _by_request(rises: RequestRises, machine: Machine) -> Finding:
     memory = machine.get("memory")
     facts = (
-        Fact("what", rises.what),
+        Fact("what", rises.level_name),
         Fact("rise", rises.typical, "bytes"),
         Fact("requests", rises.starts.size, "count"),
         Fact("first", int(rises.floors[1]), "bytes"),
@@ -163,30 +165,32 @@ def _by_request(rises: RequestRises, machine: Machine) -> Finding:
     )
 
 
-def _kept(gauges: pd.DataFrame | None, window: Window) -> int:
+def _measure_kept_bytes(gauges: pd.DataFrame | None, window: Window) -> int:
     """Return by how much the workload says that what it keeps grew in the window."""
     if gauges is None:
         return 0
-    held = gauges[(gauges["name"] == _HELD) & (gauges["source"] == "workload")]
-    inside = held[held["time"].between(window.start, window.end)].sort_values("time")
-    values = inside["value"].dropna()
+    held_readings = gauges[(gauges["name"] == _HELD) & (gauges["source"] == "workload")]
+    window_readings = held_readings[
+        held_readings["time"].between(window.start, window.end)
+    ].sort_values("time")
+    values = window_readings["value"].dropna()
     return int(values.iloc[-1] - values.iloc[0]) if len(values) else 0
 
 
-def _rates(found: Trend, steps: pd.DataFrame | None) -> Iterator[Fact]:
+def _rates(memory_trend: Trend, steps: pd.DataFrame | None) -> Iterator[Fact]:
     """Yield how much a step and a token keep; None where neither is marked."""
     per_step = per_token = None
     if steps is not None:
         with suppress(Unavailable):
-            per_step = found.grown / len(steady_steps(steps))
-            per_token = found.grown / steady_tokens(steps)
+            per_step = memory_trend.grown / len(steady_steps(steps))
+            per_token = memory_trend.grown / steady_tokens(steps)
     yield Fact("per_step", per_step, "bytes")
     yield Fact("per_token", per_token, "bytes")
 
 
-def _evidence(found: Trend) -> tuple[Evidence, ...]:
-    parts = zip(found.bounds[:-1], found.bounds[1:], found.floors, strict=True)
+def _evidence(memory_trend: Trend) -> tuple[Evidence, ...]:
+    parts = zip(memory_trend.bounds[:-1], memory_trend.bounds[1:], memory_trend.floors, strict=True)
     return tuple(
-        Evidence(found.table, int(start), int(end), f"at least {size(int(floor))}")
+        Evidence(memory_trend.table, int(start), int(end), f"at least {size(int(floor))}")
         for start, end, floor in parts
     )

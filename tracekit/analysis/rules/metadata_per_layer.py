@@ -44,20 +44,20 @@ def metadata_per_layer(
     cost = int(work.costs(chosen).sum())
     if cost <= limit * loop.length:
         return
-    each = float(counts[repeated].sum())
+    pieces_per_step = float(counts[repeated].sum())
     yield finding(
         wording="metadata-per-layer",
         facts=(
-            Fact("pieces_per_step", each, "count"),
+            Fact("pieces_per_step", pieces_per_step, "count"),
             Fact("kinds", int(repeated.size)),
-            Fact("names", work.most(chosen)),
+            Fact("names", work.name_longest(chosen)),
             Fact("cost", cost, "ns"),
             Fact("lost_share", cost / loop.length, "ratio"),
             Fact("window", loop.name),
         ),
         lever="metadata-per-layer",
         evidence=longest("gpu_intervals", work.starts[chosen], work.ends[chosen]),
-        saving=round(cost * (1 - repeated.size / each)),
+        saving=round(cost * (1 - repeated.size / pieces_per_step)),
     )
 
 

@@ -31,9 +31,9 @@ def other_limiter(
         When no such limiter was recorded or samples count other processes too, and where a CPU
         did the work.
     """
-    if loads.other is None:
+    if loads.other_units is None:
         raise Unavailable(f"no limiter beside arithmetic and memory was recorded. {HOW_TO_GET}")
-    if loads.other.share < high or not loads.dominated(margin):
+    if loads.other_units.share < high or not loads.has_other_bottleneck(margin):
         return
     rivals = [
         f"{load.counter} {percent(load.share)}"
@@ -43,12 +43,12 @@ def other_limiter(
     yield finding(
         wording="other-limiter",
         facts=(
-            Fact("unit", loads.other.group.value),
-            *loads.other.facts("other"),
+            Fact("unit", loads.other_units.group.value),
+            *loads.other_units.facts("other"),
             Fact("arithmetic_share", loads.arithmetic and loads.arithmetic.share, "ratio"),
             Fact("memory_share", loads.memory and loads.memory.share, "ratio"),
             Fact("rivals", ", ".join(rivals)),
         ),
-        lever=Mechanism(f"other-limiter-{loads.other.group.replace(' ', '-')}"),
-        evidence=extremes(counter_samples, loads.other.counter),
+        lever=Mechanism(f"other-limiter-{loads.other_units.group.replace(' ', '-')}"),
+        evidence=extremes(counter_samples, loads.other_units.counter),
     )

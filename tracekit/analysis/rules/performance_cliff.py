@@ -56,27 +56,29 @@ def performance_cliff(
     if of_a_server(rows, requests, spans):
         raise Unavailable("the steps are a server's, which differ with the requests.")
     starts, ends = bounds(rows)
-    known = "work" in rows and bool(rows["work"].notna().all())
-    times = IntervalSet.of(*gpu.spans).within(starts, ends).astype(np.float64)
-    if known:
+    has_work_times = "work" in rows and bool(rows["work"].notna().all())
+    times = IntervalSet.from_spans(*gpu.spans).measure_within(starts, ends).astype(np.float64)
+    if has_work_times:
         times = rows["work"].to_numpy(dtype=np.float64)
     border = find_border(times)
     if border is None:
         yield from _when_idle(times, ends - starts, starts, loop, limit)
         return
-    before, after = float(np.median(times[:border])), float(np.median(times[border:]))
+    time_before, time_after = float(np.median(times[:border])), float(np.median(times[border:]))
     pieces = np.diff(np.searchsorted(np.sort(gpu.spans[0]), np.append(starts, ends[-1])))
-    if known:
+    if has_work_times:
         pieces = rows["pieces"].to_numpy(dtype=np.float64)
     fewer, more = float(np.median(pieces[:border])), float(np.median(pieces[border:]))
-    if after <= (1 + limit) * before or not fewer <= more <= 2 * fewer:
+    if time_after <= (1 + limit) * time_before or not fewer <= more <= 2 * fewer:
         return
-    at, until = int(starts[border]), int(ends[-1])
-    sides = Window(loop.start, at), Window(at, until)
-    first, second = (disturbed_share(gpu.others, gpu_performance_states, side) for side in sides)
-    if second > first + MORE_DISTURBED:
+    border_time, until = int(starts[border]), int(ends[-1])
+    sides = Window(loop.start, border_time), Window(border_time, until)
+    first_share, second = (
+        disturbed_share(gpu.other_intervals, gpu_performance_states, side) for side in sides
+    )
+    if second > first_share + MORE_DISTURBED:
         return
-    came, went = ((), ()) if work is None else _changed(work, at)
+    came, went = ((), ()) if work is None else _compare_names(work, border_time)
     yield finding(
         severity=Severity.NOTE,
         wording="performance-cliff",
@@ -84,9 +86,9 @@ def performance_cliff(
             Fact("unit", unit(rows)),
             Fact("place", border + 1),
             Fact("iterations", int(times.size)),
-            Fact("before", before, "ns"),
-            Fact("after", after, "ns"),
-            Fact("factor", f"{after / before:.2f}"),
+            Fact("before", time_before, "ns"),
+            Fact("after", time_after, "ns"),
+            Fact("factor", f"{time_after / time_before:.2f}"),
             Fact("more_pieces", more > fewer),
             Fact("pieces_before", round(fewer)),
             Fact("pieces_after", round(more)),
@@ -96,44 +98,50 @@ def performance_cliff(
             Fact("clock_known", share_below_best(gpu_performance_states, sides[1]) is not None),
         ),
         lever=Mechanism.CLIFF_BY_SHAPE,
-        evidence=(Evidence("gpu_intervals", at, until, f"{after / before:.2f} times as long"),),
-        saving=round((after - before) * (times.size - border)),
+        evidence=(
+            Evidence(
+                "gpu_intervals", border_time, until, f"{time_after / time_before:.2f} times as long"
+            ),
+        ),
+        saving=round((time_after - time_before) * (times.size - border)),
     )
 
 
 def _when_idle(
-    times: NDArray[np.float64], whole: Times, starts: Times, loop: Loop, limit: float
+    times: NDArray[np.float64], iteration_times: Times, starts: Times, loop: Loop, limit: float
 ) -> Findings:
     """Say from which iteration on the device idles for longer in each, where that is so."""
-    idle = np.maximum(whole - times, 0)
+    idle = np.maximum(iteration_times - times, 0)
     border = find_border(idle)
     if border is None or loop.paced:
         return
-    before, after = float(np.median(idle[:border])), float(np.median(idle[border:]))
-    if after - before <= limit * float(np.median(whole[:border])):
+    idle_before, idle_after = float(np.median(idle[:border])), float(np.median(idle[border:]))
+    if idle_after - idle_before <= limit * float(np.median(iteration_times[:border])):
         return
-    at = int(starts[border])
+    border_time = int(starts[border])
     yield finding(
         severity=Severity.NOTE,
         wording="performance-cliff-idle",
         facts=(
             Fact("place", border + 1),
             Fact("iterations", int(times.size)),
-            Fact("before", before, "ns"),
-            Fact("after", after, "ns"),
+            Fact("before", idle_before, "ns"),
+            Fact("after", idle_after, "ns"),
             Fact("work", float(np.median(times)), "ns"),
         ),
         lever=Mechanism.HOST_ELSEWHERE,
-        evidence=(Evidence("gpu_intervals", at, loop.end, "idles for longer"),),
-        saving=round((after - before) * (times.size - border)),
+        evidence=(Evidence("gpu_intervals", border_time, loop.end, "idles for longer"),),
+        saving=round((idle_after - idle_before) * (times.size - border)),
         within="bubbles",
     )
 
 
-def _changed(work: NamedWork, at: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _compare_names(work: NamedWork, border_time: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return which names of work came and which went about a moment, those that took most first."""
     took = (work.ends - work.starts).astype(np.float64)
-    late = np.bincount(work.codes, weights=took * (work.starts >= at), minlength=len(work.names))
+    late = np.bincount(
+        work.codes, weights=took * (work.starts >= border_time), minlength=len(work.names)
+    )
     shares = late / np.maximum(1, np.bincount(work.codes, weights=took, minlength=late.size))
     ranked = [(work.names[code], float(shares[code])) for code in np.argsort(-late, kind="stable")]
     came = tuple(name for name, share in ranked if share > 1 - _RARE)

@@ -12,7 +12,7 @@ from tracekit.analysis.intervals import spans as ranges
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Finding, Findings, Severity, finding, longest, moments
 from tracekit.analysis.scope import Device
-from tracekit.analysis.upkeep import counted, of_the_service
+from tracekit.analysis.upkeep import of_the_service, select_pipelines
 from tracekit.analysis.work_names import reasons
 from tracekit.workload import COMPILE
 
@@ -53,9 +53,9 @@ def pipeline_churn(
         When compiler activity was not exported and the workload does not count its pipelines;
         on a CPU, when the workload names none.
     """
-    made = counted(device, specializations)
+    pipelines = select_pipelines(device, specializations)
     new = _find_new_shaders(shaders, phases)
-    if compiler_activity is None and made is None and new.empty:
+    if compiler_activity is None and pipelines is None and new.empty:
         raise Unavailable(
             "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
             "did the workload count its pipelines."
@@ -63,13 +63,13 @@ def pipeline_churn(
     compiled, service = (
         _keep_above_limit(limit, rows) for rows in _split_activity(compiler_activity, loop)
     )
-    used = _keep_above_limit(limit, _select_first_used(made, loop))
+    new_pipelines = _keep_above_limit(limit, _select_first_used(pipelines, loop))
     new = _keep_above_limit(limit, new)
     unpaid = why_unknown(causes, Cause.COMPILE) if causes is not None else ""
     cost = None if shares is None or causes is None or unpaid else shares[Cause.COMPILE]
-    if len(compiled) or len(used):
-        seen = new if used.empty else new.iloc[:0]
-        yield _make_finding(compiled, used, seen, made, spans, loop, cost)
+    if len(compiled) or len(new_pipelines):
+        new_shaders = new if new_pipelines.empty else new.iloc[:0]
+        yield _make_finding(compiled, new_pipelines, new_shaders, pipelines, spans, loop, cost)
         return
     if len(service):
         yield finding(
@@ -100,23 +100,27 @@ def pipeline_churn(
 
 def _make_finding(
     compiled: pd.DataFrame,
-    used: pd.DataFrame,
-    seen: pd.DataFrame,
-    made: pd.DataFrame | None,
+    new_pipelines: pd.DataFrame,
+    new_shaders: pd.DataFrame,
+    pipelines: pd.DataFrame | None,
     annotations: pd.DataFrame | None,
     loop: Loop,
     cost: int | None,
 ) -> Finding:
     """Return one finding: compilations and first uses are about the same pipelines."""
-    before = [] if made is None else made.loc[made["time"] < loop.start, "name"].astype(str)
-    spent = 0
-    if annotations is not None and len(used):
+    earlier_names = (
+        []
+        if pipelines is None
+        else pipelines.loc[pipelines["time"] < loop.start, "name"].astype(str)
+    )
+    compile_time = 0
+    if annotations is not None and len(new_pipelines):
         calls = ranges(annotations[annotations["name"] == COMPILE])
-        spent = busy(*clip(*calls, loop.start, loop.end))
+        compile_time = busy(*clip(*calls, loop.start, loop.end))
     windows = (
         *longest("compiler_activity", *ranges(compiled)),
-        *moments("specializations", used["time"]),
-        *moments("shaders", seen["time"]),
+        *moments("specializations", new_pipelines["time"]),
+        *moments("shaders", new_shaders["time"]),
     )
     return finding(
         wording="pipeline-churn",
@@ -125,11 +129,13 @@ def _make_finding(
             Fact("compiled", busy(*ranges(compiled)), "ns"),
             Fact("compiled_share", busy(*ranges(compiled)) / loop.length, "ratio"),
             Fact("window", loop.name),
-            Fact("pipelines", len(used)),
-            Fact("names", _list_names(list(used["name"].astype(str)), list(before))),
-            Fact("spent", spent, "ns"),
-            Fact("shaders", len(seen)),
-            Fact("shader_names", _list_names(list(seen["name"].astype(str)), ())),
+            Fact("pipelines", len(new_pipelines)),
+            Fact(
+                "names", _list_names(list(new_pipelines["name"].astype(str)), list(earlier_names))
+            ),
+            Fact("spent", compile_time, "ns"),
+            Fact("shaders", len(new_shaders)),
+            Fact("shader_names", _list_names(list(new_shaders["name"].astype(str)), ())),
         ),
         lever="compile-in-loop",
         evidence=windows[:_SHOWN],
@@ -142,10 +148,10 @@ def _split_activity(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the compiler's work in the window for the target, and that under its own name."""
     if activity is None:
-        nothing = pd.DataFrame({"start": [], "duration": [], "process": []})
-        return nothing, nothing
-    inside = window.rows(activity).sort_values("start", kind="stable")
-    return inside[inside["target"]], of_the_service(inside)
+        empty_table = pd.DataFrame({"start": [], "duration": [], "process": []})
+        return empty_table, empty_table
+    window_rows = window.rows(activity).sort_values("start", kind="stable")
+    return window_rows[window_rows["target"]], of_the_service(window_rows)
 
 
 def _keep_above_limit(limit: int, rows: pd.DataFrame) -> pd.DataFrame:
@@ -153,11 +159,11 @@ def _keep_above_limit(limit: int, rows: pd.DataFrame) -> pd.DataFrame:
     return rows if len(rows) > limit else rows.iloc[:0]
 
 
-def _select_first_used(made: pd.DataFrame | None, window: Window) -> pd.DataFrame:
+def _select_first_used(pipelines: pd.DataFrame | None, window: Window) -> pd.DataFrame:
     """Return the pipelines that the workload first used in the window, by its own count."""
-    if made is None:
+    if pipelines is None:
         return pd.DataFrame({"name": [], "time": []})
-    return window.rows(made, "time")
+    return window.rows(pipelines, "time")
 
 
 def _find_new_shaders(shaders: pd.DataFrame | None, phases: pd.DataFrame | None) -> pd.DataFrame:
@@ -168,20 +174,20 @@ def _find_new_shaders(shaders: pd.DataFrame | None, phases: pd.DataFrame | None)
     window = marked_window(phases)
     if shaders is None or window is None:
         return pd.DataFrame({"name": [], "time": []})
-    own = shaders[shaders["target"]].dropna(subset=["name"])
-    first = own.groupby("name", sort=False)["time"].min().reset_index()
-    if not (first["time"] < window.start).any():
-        return first.iloc[:0]
-    return window.rows(first, "time")
+    target_shaders = shaders[shaders["target"]].dropna(subset=["name"])
+    first_moments = target_shaders.groupby("name", sort=False)["time"].min().reset_index()
+    if not (first_moments["time"] < window.start).any():
+        return first_moments.iloc[:0]
+    return window.rows(first_moments, "time")
 
 
-def _list_names(names: Sequence[str], before: Sequence[str]) -> str:
+def _list_names(names: Sequence[str], earlier_names: Sequence[str]) -> str:
     """Name the first few, each with what sets it off from those before it."""
     words: list[str] = []
     for place, name in enumerate(names[:_NAMED]):
-        why = ", ".join(reasons(name, [*before, *names[:place]]))
+        reason_text = ", ".join(reasons(name, [*earlier_names, *names[:place]]))
         short = shorten(name)
-        words.append(f"{short} ({why})" if why else short)
+        words.append(f"{short} ({reason_text})" if reason_text else short)
     more = len(names) - len(words)
     return ", ".join(words) + (f" and {more:,} more" if more else "")
 

@@ -46,27 +46,27 @@ def roofline_distance(
             "the steps are a server's: some prefill prompts, and what a step moves is known only "
             "of those that decode."
         )
-    found = roof_of(steps, step_models, gpu, machine)
-    share = found.reached.share
+    roof = roof_of(steps, step_models, gpu, machine)
+    share = roof.reached.share
     if share is None:
         raise Unavailable("the data are cache-resident: memory is not as fast as the steps were.")
-    if found.by_memory is None:
+    if roof.by_memory is None:
         raise Unavailable("the workload does not say how many operations a step takes.")
-    if not found.by_memory or share >= limit:
+    if not roof.by_memory or share >= limit:
         return
     yield finding(
         wording="roofline-distance",
         facts=(
             Fact("reached", share, "ratio"),
-            Fact("bandwidth", found.bandwidth, "bytes/s"),
-            Fact("chip", found.chip.name),
-            Fact("ran", found.ran, "ns"),
-            Fact("least", found.least, "ns"),
+            Fact("bandwidth", roof.bandwidth, "bytes/s"),
+            Fact("chip", roof.chip.name),
+            Fact("ran", roof.busy_time, "ns"),
+            Fact("least", roof.least_time, "ns"),
             Fact("attainable", ATTAINABLE, "ratio"),
         ),
         lever="roofline-distance",
-        evidence=longest("gpu_intervals", *gpu.within(found.window)),
-        saving=max(found.ran - found.least - _chores(gpu, shader_runs, found.window), 0),
+        evidence=longest("gpu_intervals", *gpu.clip_to_window(roof.window)),
+        saving=max(roof.busy_time - roof.least_time - _chores(gpu, shader_runs, roof.window), 0),
     )
 
 

@@ -30,7 +30,7 @@ def scatter_encoder(work: NamedWork, loop: Loop, *, limit: float = 0.02) -> Find
         wording="scatter-encoder",
         facts=(
             Fact("pieces", int(scatters.sum())),
-            Fact("names", work.most(scatters)),
+            Fact("names", work.name_longest(scatters)),
             Fact("cost", cost, "ns"),
             Fact("lost_share", cost / loop.length, "ratio"),
             Fact("window", loop.name),

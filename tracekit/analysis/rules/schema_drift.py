@@ -27,17 +27,19 @@ def schema_drift(losses: pd.DataFrame | None, provenance: Provenance) -> Finding
     """
     if losses is None:
         raise Unavailable("the tables were not read from exports.")
-    found = {flaw: losses[losses["flaw"] == flaw.value] for flaw in Flaw}
-    changed = found[Flaw.CHANGED]
+    losses_by_flaw = {flaw: losses[losses["flaw"] == flaw.value] for flaw in Flaw}
+    changed = losses_by_flaw[Flaw.CHANGED]
     nulled = changed["table"].fillna("") != ""
-    lost = [
-        *map(_nulls, *(found[Flaw.LACKING][name] for name in ("table", "schema", "column"))),
+    lost_texts = [
+        *map(
+            _nulls, *(losses_by_flaw[Flaw.LACKING][name] for name in ("table", "schema", "column"))
+        ),
         *changed.loc[nulled, "text"],
-        *found[Flaw.UNREADABLE]["text"],
+        *losses_by_flaw[Flaw.UNREADABLE]["text"],
     ]
-    new = [*found[Flaw.UNKNOWN]["text"], *changed.loc[~nulled, "text"]]
-    if lost:
-        facts = Fact("number", _count_texts(lost)), Fact("texts", _join_texts(lost))
+    new = [*losses_by_flaw[Flaw.UNKNOWN]["text"], *changed.loc[~nulled, "text"]]
+    if lost_texts:
+        facts = Fact("number", _count_texts(lost_texts)), Fact("texts", _join_texts(lost_texts))
         yield finding(wording="schema-drift-lacking", facts=facts, lever="schema-drift")
     if new:
         facts = Fact("number", _count_texts(new)), Fact("texts", _join_texts(new))
@@ -47,8 +49,8 @@ def schema_drift(losses: pd.DataFrame | None, provenance: Provenance) -> Finding
             lever="schema-drift",
             severity=Severity.NOTE,
         )
-    if not lost and not new:
-        _require_whole(found[Flaw.DAMAGED], provenance)
+    if not lost_texts and not new:
+        _require_whole(losses_by_flaw[Flaw.DAMAGED], provenance)
 
 
 def _require_whole(damaged: pd.DataFrame, provenance: Provenance) -> None:
@@ -61,9 +63,9 @@ def _require_whole(damaged: pd.DataFrame, provenance: Provenance) -> None:
 
 def _nulls(table: str, schema: str, columns: str) -> str:
     """Say which columns of the table are null for want of columns of the export."""
-    lacking = set(columns.split(", "))
+    missing_columns = set(columns.split(", "))
     sources = ((column.name, column.source) for column in SCHEMAS[table].columns if column.source)
-    nulls = [name for name, source in sources if owner(source) in lacking]
+    nulls = [name for name, source in sources if owner(source) in missing_columns]
     return f"{schema} lacks {columns}, so that {', '.join(nulls)} of {table} are null"
 
 

@@ -41,14 +41,18 @@ def serial_prefill(
     answering = busy(starts, ends)
     if answering == 0:
         raise Unavailable(f"no request got more than one token in {window.name}.")
-    usual = float(decode["duration"].median())
-    within = window.start, window.end
+    median_decode = float(decode["duration"].median())
+    window_bounds = window.start, window.end
     # A prompt stops tokens where no decode runs, a prefill does, and requests are decoding.
-    others = bounds(decode), gaps(*bounds(prefill), *within), gaps(starts, ends, *within)
-    starts = np.concatenate([begun for begun, _ in others])
-    ends = np.concatenate([ended for _, ended in others])
-    starts, ends = gaps(starts, ends, *within)
-    long = ends - starts > stall * usual
+    excluded_stretches = (
+        bounds(decode),
+        gaps(*bounds(prefill), *window_bounds),
+        gaps(starts, ends, *window_bounds),
+    )
+    starts = np.concatenate([stretch_starts for stretch_starts, _ in excluded_stretches])
+    ends = np.concatenate([stretch_ends for _, stretch_ends in excluded_stretches])
+    starts, ends = gaps(starts, ends, *window_bounds)
+    long = ends - starts > stall * median_decode
     starts, ends = starts[long], ends[long]
     stalled = int((ends - starts).sum())
     if stalled <= limit * answering:
@@ -61,7 +65,7 @@ def serial_prefill(
             Fact("decoding", answering, "ns"),
             Fact("stalls", starts.size),
             Fact("longest", int((ends - starts).max()), "ns"),
-            Fact("decode", usual, "ns"),
+            Fact("decode", median_decode, "ns"),
         ),
         lever="serial-prefill",
         evidence=longest("spans", starts, ends),
@@ -70,8 +74,8 @@ def serial_prefill(
 
 def _decoding(requests: pd.DataFrame, window: Window) -> tuple[Times, Times]:
     """Return when at least one request was between its first and its last token."""
-    known = requests.dropna(subset=["first_token", "last_token"])
-    scheduled = known["start"].to_numpy(np.int64)
-    first = scheduled + known["first_token"].to_numpy(np.int64)
-    last = scheduled + known["last_token"].to_numpy(np.int64)
-    return union(*clip(first, last, window.start, window.end))
+    answered_requests = requests.dropna(subset=["first_token", "last_token"])
+    scheduled = answered_requests["start"].to_numpy(np.int64)
+    first_tokens = scheduled + answered_requests["first_token"].to_numpy(np.int64)
+    last_tokens = scheduled + answered_requests["last_token"].to_numpy(np.int64)
+    return union(*clip(first_tokens, last_tokens, window.start, window.end))

@@ -42,20 +42,20 @@ def shader_spills(
     if shader_spills is None:
         raise Unavailable(_NOT_RECORDED)
     spills = shader_spills[shader_spills["target"].fillna(value=False)]
-    inside = spills[(spills["time"] >= loop.start) & (spills["time"] <= loop.end)]
-    spilled = int(inside["spilled"].sum())
+    loop_spills = spills[(spills["time"] >= loop.start) & (spills["time"] <= loop.end)]
+    spilled = int(loop_spills["spilled"].sum())
     if spilled <= limit:
         return
-    worst = inside.dropna(subset=["spilled"])
+    worst = loop_spills.dropna(subset=["spilled"])
     worst = worst.sort_values("spilled", ascending=False, kind="stable")
     yield finding(
         wording="shader-spills",
         facts=(
-            Fact("encoders", inside["encoder"].nunique() or len(inside)),
+            Fact("encoders", loop_spills["encoder"].nunique() or len(loop_spills)),
             Fact("window", loop.name),
             Fact("spilled", spilled, "bytes"),
-            Fact("median", float(inside["spilled"].median()), "bytes"),
-            Fact("labels", _list_labels(inside, encoders)),
+            Fact("median", float(loop_spills["spilled"].median()), "bytes"),
+            Fact("labels", _list_labels(loop_spills, encoders)),
         ),
         lever="spills",
         evidence=moments("shader_spills", worst["time"], map(size, worst["spilled"].astype(int))),
@@ -68,11 +68,18 @@ def _list_labels(spills: pd.DataFrame, encoders: pd.DataFrame | None) -> str:
         return ""
     labels = encoders.dropna(subset=["encoder", "label"]).drop_duplicates("encoder")
     by_id = labels.set_index("encoder")["label"]
-    named = spills.assign(label=spills["encoder"].map(by_id)).dropna(subset=["label"])
-    sums = named.groupby("label")["spilled"].sum().sort_values(ascending=False, kind="stable")
+    labelled_spills = spills.assign(label=spills["encoder"].map(by_id)).dropna(subset=["label"])
+    sums = (
+        labelled_spills.groupby("label")["spilled"]
+        .sum()
+        .sort_values(ascending=False, kind="stable")
+    )
     if sums.empty:
         return ""
     total = int(spills["spilled"].sum())
-    words = [f"{label} {percent(int(own) / total)}" for label, own in sums.head(_NAMED).items()]
+    words = [
+        f"{label} {percent(int(label_bytes) / total)}"
+        for label, label_bytes in sums.head(_NAMED).items()
+    ]
     more = len(sums) - len(words)
     return ", ".join(words) + (f" and {more:,} more" if more else "")

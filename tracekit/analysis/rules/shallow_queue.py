@@ -62,7 +62,7 @@ def shallow_queue(
     # A replay may let work of several threads run at once; one device wins its idle time at most.
     idle = idle_time(gaps)
     best = savings.round_trips.at_most(idle)
-    several = savings.in_flight.at_most(idle)
+    in_flight_prospect = savings.in_flight.at_most(idle)
     batch = savings.batch.at_most(idle)
     if not chosen.any() or best.saving <= limit * load or loop.paced:
         return
@@ -86,8 +86,8 @@ def shallow_queue(
                 for party in (Party.WORKS, *_TURN)
             ),
             Fact("in_flight", depth, "buffers"),
-            Fact("several", several.number),
-            Fact("period_several", (load - several.saving) / number, "ns"),
+            Fact("several", in_flight_prospect.number),
+            Fact("period_several", (load - in_flight_prospect.saving) / number, "ns"),
             Fact("batch", batch.number),
             Fact("period_batch", (load - batch.saving) / number, "ns"),
             Fact("hiding", savings.hiding, "buffers"),

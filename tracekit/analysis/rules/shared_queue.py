@@ -56,7 +56,7 @@ def shared_queue(
                 Fact("noun", "step" if behind.grouped else "command buffer"),
                 Fact("wait", int(np.median(behind.waits)), "ns"),
                 Fact("sure", sure),
-                Fact("usual", behind.usual if sure else None, "ns"),
+                Fact("usual", behind.usual_delay if sure else None, "ns"),
                 Fact("length", behind.length, "ns"),
                 Fact("waits_share", int(behind.waits.sum()) / loop.length, "ratio"),
             ),

@@ -75,21 +75,25 @@ def step_spikes(
     least_number = 1 if marked else fewest
     for row in beats(steady, requests, spans):
         chosen, excess = spikes(row, least_z, least_excess)
-        least = limit * row.times.sum()
-        if chosen.mean() > most or chosen.sum() < least_number or excess[chosen].sum() <= least:
+        least_time = limit * row.times.sum()
+        if (
+            chosen.mean() > most
+            or chosen.sum() < least_number
+            or excess[chosen].sum() <= least_time
+        ):
             continue
-        why = _explained(row, chosen, excess, happenings, gpu)
-        causes = np.array(why.causes, dtype=object)
-        kept = ~((causes == LONGER_WORK) & row.is_other_work[chosen])
+        explanation = _explain_spikes(row, chosen, excess, happenings, gpu)
+        causes = np.array(explanation.causes, dtype=object)
+        kept_spikes = ~((causes == LONGER_WORK) & row.is_other_work[chosen])
         if compiles_known:
-            kept &= causes != COMPILED
-        chosen[np.flatnonzero(chosen)[~kept]] = False
-        if chosen.sum() >= least_number and excess[chosen].sum() > least:
-            why = _explained(row, chosen, excess, happenings, gpu)
-            yield _finding(row, chosen, excess, why, unit(steady), marked=marked)
+            kept_spikes &= causes != COMPILED
+        chosen[np.flatnonzero(chosen)[~kept_spikes]] = False
+        if chosen.sum() >= least_number and excess[chosen].sum() > least_time:
+            explanation = _explain_spikes(row, chosen, excess, happenings, gpu)
+            yield _finding(row, chosen, excess, explanation, unit(steady), marked=marked)
 
 
-def _explained(
+def _explain_spikes(
     row: Beats,
     chosen: NDArray[np.bool_],
     excess: NDArray[np.float64],
@@ -97,26 +101,26 @@ def _explained(
     gpu: Device | None,
 ) -> Explanation:
     """Explain the spikes; the device's work takes longer beside that of other processes."""
-    why = explain(row, chosen, excess, happenings)
+    explanation = explain(row, chosen, excess, happenings)
     if gpu is None or not row.has_work or chosen.all():
-        return why
-    beside = beside_others(row, chosen, gpu.others)[chosen]
-    pairs = zip(why.causes, beside.tolist(), strict=True)
-    causes = (BESIDE if other and cause == LONGER_WORK else cause for cause, other in pairs)
-    return replace(why, causes=tuple(causes))
+        return explanation
+    shared_spikes = beside_others(row, chosen, gpu.other_intervals)[chosen]
+    pairs = zip(explanation.causes, shared_spikes.tolist(), strict=True)
+    causes = (BESIDE if is_shared and cause == LONGER_WORK else cause for cause, is_shared in pairs)
+    return replace(explanation, causes=tuple(causes))
 
 
 def _finding(
     row: Beats,
     chosen: NDArray[np.bool_],
     excess: NDArray[np.float64],
-    why: Explanation,
+    explanation: Explanation,
     called: str,
     *,
     marked: bool,
 ) -> Finding:
-    lost = float(excess[chosen].sum())
-    every = period(chosen)
+    lost_time = float(excess[chosen].sum())
+    spike_period = period(chosen)
     return finding(
         wording="step-spikes",
         facts=(
@@ -126,15 +130,17 @@ def _finding(
             Fact("variant", row.variant),
             Fact("longest", int(row.times[chosen].max()), "ns"),
             Fact("usual", float(np.median(row.times)), "ns"),
-            Fact("lost", lost, "ns"),
-            Fact("lost_share", lost / float(row.times.sum()), "ratio"),
-            Fact("every", every),
-            Fact("unsure", bool(every) and not marked),
-            Fact("causes", why.listed),
-            Fact("unexplained", why.unexplained),
+            Fact("lost", lost_time, "ns"),
+            Fact("lost_share", lost_time / float(row.times.sum()), "ratio"),
+            Fact("every", spike_period),
+            Fact("unsure", bool(spike_period) and not marked),
+            Fact("causes", explanation.cause_words),
+            Fact("unexplained", explanation.unexplained_count),
         ),
-        lever=Mechanism.PERIODIC_WAIT if every and why.waited else why.mechanism,
-        evidence=longest("steps", row.starts[chosen], row.ends[chosen], why.causes),
-        saving=round(lost - float(why.compiled.sum())),
-        within=why.within,
+        lever=Mechanism.PERIODIC_WAIT
+        if spike_period and explanation.is_mostly_idle
+        else explanation.mechanism,
+        evidence=longest("steps", row.starts[chosen], row.ends[chosen], explanation.causes),
+        saving=round(lost_time - float(explanation.compiled.sum())),
+        within=explanation.enclosing_rule,
     )

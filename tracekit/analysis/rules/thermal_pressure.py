@@ -6,7 +6,7 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, spans
 from tracekit.analysis.iterations import Loop
-from tracekit.analysis.machine import monitored
+from tracekit.analysis.machine import read_monitor
 from tracekit.analysis.rule import (
     Evidence,
     Fact,
@@ -50,7 +50,7 @@ def thermal_pressure(
         yield from _by_states(thermal_states, loop, limit)
         return
     try:
-        read = monitored(gauges, "thermal_pressure")
+        read = read_monitor(gauges, "thermal_pressure")
     except Unavailable as reason:
         raise Unavailable(f"no thermal states were recorded, and {reason}") from reason
     yield from _by_monitor(read, loop, limit)
@@ -58,13 +58,13 @@ def thermal_pressure(
 
 def _by_states(states: pd.DataFrame, window: Window, limit: float) -> Findings:
     starts, ends = spans(states)
-    inside = states[(ends > window.start) & (starts < window.end)]
-    names = inside["state"].fillna("no name").astype(str).str.capitalize()
+    window_states = states[(ends > window.start) & (starts < window.end)]
+    names = window_states["state"].fillna("no name").astype(str).str.capitalize()
     strange = sorted(set(names) - set(STATES))
-    if inside.empty or strange:
-        why = f"there are unknown ones: {', '.join(strange)}" if strange else "there is none"
-        raise Unavailable(f"of the thermal states of {window.name}, {why}.")
-    hot = inside[names.isin(STATES[2:])]
+    if window_states.empty or strange:
+        problem = f"there are unknown ones: {', '.join(strange)}" if strange else "there is none"
+        raise Unavailable(f"of the thermal states of {window.name}, {problem}.")
+    hot = window_states[names.isin(STATES[2:])]
     covered = clip(*spans(hot), window.start, window.end)
     lasted = busy(*covered)
     if lasted > limit * window.length:
@@ -82,26 +82,28 @@ def _by_states(states: pd.DataFrame, window: Window, limit: float) -> Findings:
             evidence=longest("thermal_states", *covered),
         )
         return
-    warm = inside[(names == "Fair") & (inside["start"] > window.start)]
+    warm = window_states[(names == "Fair") & (window_states["start"] > window.start)]
     if not warm.empty and (names == "Nominal").any():
-        begun = clip(*spans(warm), window.start, window.end)
-        yield _note_warming(window, "thermal state", "Fair", longest("thermal_states", *begun))
+        warm_stretches = clip(*spans(warm), window.start, window.end)
+        yield _note_warming(
+            window, "thermal state", "Fair", longest("thermal_states", *warm_stretches)
+        )
 
 
 def _by_monitor(read: pd.DataFrame, window: Window, limit: float) -> Findings:
-    inside = read[read["time"].between(window.start, window.end)].sort_values("time")
-    if inside.empty:
+    window_readings = read[read["time"].between(window.start, window.end)].sort_values("time")
+    if window_readings.empty:
         raise Unavailable(f"no reading of the thermal pressure lies in {window.name}.")
-    levels = inside["value"].to_numpy(dtype=np.float64)
+    levels = window_readings["value"].to_numpy(dtype=np.float64)
     hot = levels >= _HEAVY
     worst = THERMAL_PRESSURES[min(int(levels.max()), len(THERMAL_PRESSURES) - 1)]
-    times = inside["time"].to_numpy(dtype=np.int64)
+    times = window_readings["time"].to_numpy(dtype=np.int64)
     if hot.mean() > limit:
         yield finding(
             wording="thermal-pressure-readings",
             facts=(
                 Fact("share", float(hot.mean()), "ratio"),
-                Fact("readings", len(inside)),
+                Fact("readings", len(window_readings)),
                 Fact("window", window.name),
                 Fact("worst", worst),
             ),
@@ -112,14 +114,16 @@ def _by_monitor(read: pd.DataFrame, window: Window, limit: float) -> Findings:
         yield _note_warming(window, "thermal pressure", worst, moments("gauges", times[levels > 0]))
 
 
-def _note_warming(window: Window, scale: str, last: str, evidence: tuple[Evidence, ...]) -> Finding:
+def _note_warming(
+    window: Window, scale: str, last_state: str, evidence: tuple[Evidence, ...]
+) -> Finding:
     return finding(
         wording="thermal-pressure-warming",
         facts=(
             Fact("window", window.name),
             Fact("scale", scale),
             Fact("first", "Nominal"),
-            Fact("last", last),
+            Fact("last", last_state),
         ),
         lever="thermal",
         evidence=evidence,

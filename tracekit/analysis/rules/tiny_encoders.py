@@ -11,7 +11,7 @@ from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.savings.estimate import Savings, without_replay
 from tracekit.analysis.scope import Device
-from tracekit.analysis.submission import each, require_buffers
+from tracekit.analysis.submission import describe_rate, require_buffers
 
 
 def tiny_encoders(
@@ -47,27 +47,27 @@ def tiny_encoders(
     """
     load = loaded_time(loaded)
     require_buffers(timeline)
-    found = gaps_of(gaps, Cause.BETWEEN_ENCODERS)
-    if found.count < fewest or found.time <= limit * load:
+    encoder_gaps = gaps_of(gaps, Cause.BETWEEN_ENCODERS)
+    if encoder_gaps.count < fewest or encoder_gaps.time <= limit * load:
         return
-    starts, ends = spans(loop.rows(gpu.own[["start", "duration"]]))
-    simple = min(found.time, round(found.count * found.median))
+    starts, ends = spans(loop.rows(gpu.target_intervals[["start", "duration"]]))
+    simple = min(encoder_gaps.time, round(encoder_gaps.count * encoder_gaps.median))
     best = savings.encoders if savings else without_replay("encoders", simple)
     yield finding(
         wording="tiny-encoders",
         facts=(
             Fact("pieces", int(starts.size)),
-            Fact("each", each(starts.size, iterations)),
+            Fact("each", describe_rate(starts.size, iterations)),
             Fact("window", loop.name),
             Fact("work", float(np.median(ends - starts)), "ns"),
-            Fact("boundaries", found.count),
-            Fact("median", found.median, "ns"),
-            Fact("lost", found.time, "ns"),
-            Fact("lost_share", found.time / load, "ratio"),
+            Fact("boundaries", encoder_gaps.count),
+            Fact("median", encoder_gaps.median, "ns"),
+            Fact("lost", encoder_gaps.time, "ns"),
+            Fact("lost_share", encoder_gaps.time / load, "ratio"),
             *best.facts,
         ),
         lever=Mechanism.BOUNDARIES_BETWEEN_ENCODERS,
-        evidence=longest("gpu_intervals", found.starts, found.ends),
+        evidence=longest("gpu_intervals", encoder_gaps.starts, encoder_gaps.ends),
         saving=best.saving,
         within="bubbles",
     )

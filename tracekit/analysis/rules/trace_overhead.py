@@ -23,9 +23,9 @@ def trace_overhead(provenance: Provenance, *, limit: float = 0.05) -> Findings:
     overhead = provenance.overhead or Overhead()
     ratio, spread = overhead.ratio, overhead.spread
     if ratio is None:
-        why = overhead.reason.rstrip(".")
-        why = why and f": {why[:1].lower()}{why[1:]}"
-        raise Unavailable(f"what recording cost was not measured{why}.")
+        reason_text = overhead.reason.rstrip(".")
+        reason_text = reason_text and f": {reason_text[:1].lower()}{reason_text[1:]}"
+        raise Unavailable(f"what recording cost was not measured{reason_text}.")
     if ratio <= limit or (spread is not None and ratio - spread <= 0):
         return
     facts = (Fact("ratio", ratio, "ratio"), Fact("spread", spread, "ratio"))

@@ -84,7 +84,7 @@ def uneven_work(
         far, _ = spikes(by_work, LEAST_Z, LEAST_EXCESS)
         far &= row.is_other_work
         if far.any() and not far.all():
-            far &= ~beside_others(row, far, gpu.others)
+            far &= ~beside_others(row, far, gpu.other_intervals)
         two = modes(by_work.times)
         of_two_kinds = two.are_two_kinds(
             excess=least_excess,
@@ -93,7 +93,7 @@ def uneven_work(
             changes=least_changes,
         )
         if fewest <= far.sum() and far.mean() <= most:
-            yield _few(row, far, called)
+            yield _report_few(row, far, called)
         elif of_two_kinds:
             yield _two(row, two.slow, called)
         elif row.variation_of_work * row.certain > limit:
@@ -101,9 +101,9 @@ def uneven_work(
 
 
 def _rounds(structure: Structure, steady: pd.DataFrame) -> Finding:
-    shown = list(enumerate(structure.kinds[:_SHOWN], start=1))
-    times = [Fact(f"work_{place}", time, "ns") for place, (_, time) in shown]
-    numbers = [Fact(f"groups_{place}", number) for place, (number, _) in shown]
+    numbered_kinds = list(enumerate(structure.kinds[:_SHOWN], start=1))
+    times = [Fact(f"work_{place}", time, "ns") for place, (_, time) in numbered_kinds]
+    numbers = [Fact(f"groups_{place}", number) for place, (number, _) in numbered_kinds]
     starts = steady["start"].to_numpy(dtype=np.int64)
     ends = starts + steady["duration"].to_numpy(dtype=np.int64)
     return finding(
@@ -122,7 +122,7 @@ def _rounds(structure: Structure, steady: pd.DataFrame) -> Finding:
     )
 
 
-def _few(row: Beats, far: np.ndarray, called: str) -> Finding:
+def _report_few(row: Beats, far: np.ndarray, called: str) -> Finding:
     return finding(
         wording="uneven-work-few",
         facts=(

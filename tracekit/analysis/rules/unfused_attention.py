@@ -10,7 +10,7 @@ from tracekit.analysis.intervals import busy
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.submission import rate_facts
-from tracekit.analysis.work_names import NamedWork, unnamed, words_of
+from tracekit.analysis.work_names import NamedWork, is_unnamed, words_of
 
 _PRODUCT = re.compile(r"gemm|gemv|mat ?mul|qmm|qmv|\bmm\b")
 _SOFTMAX = re.compile(r"soft ?max")
@@ -41,11 +41,11 @@ def unfused_attention(
     When it abstains:
         When labels do not name kernels, as with stock builds of MLX, and where a CPU did the work.
     """
-    before, softmax, behind = _parts(work)
-    whole = busy(work.starts, work.ends)
-    chosen = np.unique(np.concatenate((before, softmax, behind)))
+    products_before, softmax, behind = _parts(work)
+    device_time = busy(work.starts, work.ends)
+    chosen = np.unique(np.concatenate((products_before, softmax, behind)))
     cost = int((work.ends - work.starts)[chosen].sum())
-    if softmax.size < fewest or cost <= limit * whole:
+    if softmax.size < fewest or cost <= limit * device_time:
         return
     flags = np.zeros(work.starts.size, bool)
     flags[chosen] = True
@@ -55,31 +55,31 @@ def unfused_attention(
             Fact("times", softmax.size),
             Fact("window", loop.name),
             *rate_facts(softmax.size, iterations),
-            Fact("names", work.most(flags)),
+            Fact("names", work.name_longest(flags)),
             Fact("cost", cost, "ns"),
-            Fact("device_share", cost / whole, "ratio"),
+            Fact("device_share", cost / device_time, "ratio"),
         ),
         lever="unfused-attention",
-        evidence=longest("gpu_intervals", work.starts[before], work.ends[behind]),
+        evidence=longest("gpu_intervals", work.starts[products_before], work.ends[behind]),
     )
 
 
 def _parts(work: NamedWork) -> tuple[NDArray[np.intp], ...]:
     """Return the places of softmaxes between two products, and of these products."""
     words = [words_of(name) for name in work.names]
-    fused_names = [bool(_FUSED.search(name) or unnamed(name)) for name in words]
+    fused_names = [bool(_FUSED.search(name) or is_unnamed(name)) for name in words]
 
     def places(kind: re.Pattern[str]) -> NDArray[np.intp]:
-        named = [bool(kind.search(name)) for name in words]
-        chosen = [n and not f for n, f in zip(named, fused_names, strict=True)]
+        matches = [bool(kind.search(name)) for name in words]
+        chosen = [n and not f for n, f in zip(matches, fused_names, strict=True)]
         return np.flatnonzero(np.array(chosen, bool)[work.codes])
 
     product, softmax = places(_PRODUCT), places(_SOFTMAX)
     fused = np.flatnonzero(np.array(fused_names, bool)[work.codes])
-    at = np.searchsorted(product, softmax)
-    inside = (at > 0) & (at < product.size)
-    softmax, at = softmax[inside], at[inside]
-    before, behind = product[at - 1], product[at]
-    near = (softmax - before <= _REACH) & (behind - softmax <= _REACH)
-    near &= np.searchsorted(fused, before) == np.searchsorted(fused, behind)
-    return before[near], softmax[near], behind[near]
+    positions = np.searchsorted(product, softmax)
+    between_products = (positions > 0) & (positions < product.size)
+    softmax, positions = softmax[between_products], positions[between_products]
+    products_before, behind = product[positions - 1], product[positions]
+    near = (softmax - products_before <= _REACH) & (behind - softmax <= _REACH)
+    near &= np.searchsorted(fused, products_before) == np.searchsorted(fused, behind)
+    return products_before[near], softmax[near], behind[near]

@@ -39,15 +39,17 @@ class Prospect:
 
     pulled: str
     saving: int
-    least: int
-    most: int
+    least_saving: int
+    most_saving: int
     limit: Bottleneck
     number: int = 0
 
     def at_most(self, time: int) -> "Prospect":
         """Return the same where no more than this can be won, in ns."""
-        saving, least, most = (min(each, time) for each in (self.saving, self.least, self.most))
-        return replace(self, saving=saving, least=least, most=most)
+        saving, least_saving, most_saving = (
+            min(amount, time) for amount in (self.saving, self.least_saving, self.most_saving)
+        )
+        return replace(self, saving=saving, least_saving=least_saving, most_saving=most_saving)
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -55,8 +57,8 @@ class Prospect:
         return (
             Fact("pulled", self.pulled),
             Fact("pulled_number", self.number),
-            Fact("saving_least", self.least, "ns"),
-            Fact("saving_most", self.most, "ns"),
+            Fact("saving_least", self.least_saving, "ns"),
+            Fact("saving_most", self.most_saving, "ns"),
             Fact("limit", str(self.limit)),
         )
 
@@ -98,7 +100,7 @@ class Savings:
 
         It wins nothing where an iteration needs the last one's result, which no trace tells.
         """
-        found = [
+        prospects = [
             prospect(
                 "in-flight",
                 self._waiting_once,
@@ -108,8 +110,8 @@ class Savings:
             )
             for number in IN_FLIGHT
         ]
-        few, many = found
-        return few if few.saving >= MOST_OF_IT * many.saving else many
+        fewer_in_flight, many = prospects
+        return fewer_in_flight if fewer_in_flight.saving >= MOST_OF_IT * many.saving else many
 
     @cached_property
     def batch(self) -> Prospect:
@@ -123,9 +125,9 @@ class Savings:
 
         That is one, and as many as do the device's work in the time of the ways there and back.
         """
-        whole = replay(self._waiting_once.schedules[0])
-        ways = max(0, whole.length - whole.host - whole.device)
-        return 1 + round(ways / whole.device) if whole.device else None
+        full_replay = replay(self._waiting_once.schedules[0])
+        ways = max(0, full_replay.length - full_replay.host - full_replay.device)
+        return 1 + round(ways / full_replay.device) if full_replay.device else None
 
     @property
     def in_batches(self) -> bool:
@@ -135,7 +137,7 @@ class Savings:
     @property
     def is_by_round_trips(self) -> bool:
         """Whether a batch is the lever, and wins more than half of the host's work does."""
-        return self.in_batches and self.batch.saving >= _HALF * self.host.most
+        return self.in_batches and self.batch.saving >= _HALF * self.host.most_saving
 
     @property
     def round_trips(self) -> Prospect:
@@ -146,8 +148,8 @@ class Savings:
     def host(self) -> Prospect:
         """Halve the host's work, or leave none of it, which is the most."""
         ways = [partial(scale_host, share=_HALF, wake=wake) for wake in (False, True)]
-        none = prospect("host", self.readings, partial(scale_host, share=0.0))
-        return replace(prospect("host", self.readings, *ways), most=none.most)
+        without_host = prospect("host", self.readings, partial(scale_host, share=0.0))
+        return replace(prospect("host", self.readings, *ways), most_saving=without_host.most_saving)
 
     @cached_property
     def boundaries(self) -> Prospect:
@@ -165,7 +167,7 @@ class Savings:
         return prospect("encoders", self.readings, join_encoders)
 
     @cached_property
-    def together(self) -> Prospect:
+    def all_levers(self) -> Prospect:
         """Pull all levers, and halve the host's work; on round trips, the lever that wins more.
 
         At least and at most any of them.
@@ -175,10 +177,13 @@ class Savings:
             partial(batch_rounds, number=TOGETHER),
             partial(batch_rounds, number=TOGETHER, wake=True),
         ]
-        found = [prospect("together", self.readings, _in_a_row(_promptly, way)) for way in ways]
-        best = max(found[:2], key=lambda each: each.saving)
-        least, most = min(each.least for each in found), max(each.most for each in found)
-        return replace(best, least=least, most=most)
+        prospects = [prospect("together", self.readings, _in_a_row(_promptly, way)) for way in ways]
+        best = max(prospects[:2], key=lambda outcome: outcome.saving)
+        least_saving, most_saving = (
+            min(outcome.least_saving for outcome in prospects),
+            max(outcome.most_saving for outcome in prospects),
+        )
+        return replace(best, least_saving=least_saving, most_saving=most_saving)
 
     @cached_property
     def _waiting_once(self) -> Readings:
@@ -201,14 +206,14 @@ def _promptly(schedule: Schedule) -> Schedule:
     return scale_host(prompt, _HALF, wake=False)
 
 
-def _in_a_row(first: Lever, second: Lever) -> Lever:
-    return lambda schedule: second(first(schedule))
+def _in_a_row(first_lever: Lever, second: Lever) -> Lever:
+    return lambda schedule: second(first_lever(schedule))
 
 
 def _won(schedule: Schedule, lever: Lever, readings: Readings) -> tuple[int, Bottleneck]:
     """Return what a lever wins of the load, in ns, and what bounds the rest."""
-    before, after = replay(schedule).length, replay(lever(schedule))
-    saving = max(0, before - after.length)
+    length_before, replay_after = replay(schedule).length, replay(lever(schedule))
+    saving = max(0, length_before - replay_after.length)
     if readings.sample:
-        saving = round(saving * readings.load / max(1, before))
-    return min(saving, readings.load), after.limit
+        saving = round(saving * readings.load / max(1, length_before))
+    return min(saving, readings.load), replay_after.limit

@@ -58,8 +58,8 @@ def merge_buffers(schedule: Schedule) -> Schedule:
     Each boundary saves g. The device begins only when the host is through with all of them.
     """
     rounds = _rounds(schedule)
-    within = schedule.iteration if _has_iterations(schedule) else _pairs(schedule)
-    keys = np.stack([rounds, within], axis=1)
+    inner_groups = schedule.iteration if _has_iterations(schedule) else _pairs(schedule)
+    keys = np.stack([rounds, inner_groups], axis=1)
     if schedule.waits:
         keys = rounds[:, np.newaxis]
     return _merge(schedule, np.unique(keys, axis=0, return_inverse=True)[1])
@@ -67,10 +67,12 @@ def merge_buffers(schedule: Schedule) -> Schedule:
 
 def drop_boundaries(schedule: Schedule) -> Schedule:
     """Leave no gap between command buffers that are there in time: each saves g."""
-    seen = schedule.boundary[schedule.boundary > 0]
-    usual = round(float(np.median(seen))) if seen.size else 0
-    lost = np.where(schedule.boundary > 0, schedule.boundary, usual)
-    return replace(schedule, gap=np.minimum(schedule.gap, np.maximum(schedule.gap - lost, 0)))
+    known_boundaries = schedule.boundary[schedule.boundary > 0]
+    median_boundary = round(float(np.median(known_boundaries))) if known_boundaries.size else 0
+    boundary_times = np.where(schedule.boundary > 0, schedule.boundary, median_boundary)
+    return replace(
+        schedule, gap=np.minimum(schedule.gap, np.maximum(schedule.gap - boundary_times, 0))
+    )
 
 
 def start_promptly(schedule: Schedule) -> Schedule:
@@ -93,11 +95,11 @@ def scale_host(schedule: Schedule, share: float, *, wake: bool = True) -> Schedu
 
     Where not `wake`, the time from a report until it encodes stays as it is.
     """
-    kept = np.where(schedule.awaits >= 0, schedule.wake, 0) if not wake else 0
-    fixed = np.maximum(schedule.fixed, kept)
+    kept_wake = np.where(schedule.awaits >= 0, schedule.wake, 0) if not wake else 0
+    fixed = np.maximum(schedule.fixed, kept_wake)
     return replace(
         schedule,
-        before=_scale(schedule.before, share),
+        host_before=_scale(schedule.host_before, share),
         host=fixed + _scale(schedule.host - fixed, share),
         wake=_scale(schedule.wake, share) if wake else schedule.wake,
     )
@@ -125,7 +127,7 @@ def _has_iterations(schedule: Schedule) -> bool:
 
 
 def _threads(schedule: Schedule) -> list[Places]:
-    return [np.flatnonzero(schedule.thread == one) for one in np.unique(schedule.thread)]
+    return [np.flatnonzero(schedule.thread == thread) for thread in np.unique(schedule.thread)]
 
 
 def _rounds(schedule: Schedule) -> Places:
@@ -150,15 +152,15 @@ def _merge(schedule: Schedule, group: Places, *, wake: bool = False) -> Schedule
     """
     keys = np.stack([schedule.thread, schedule.device, group], axis=1)
     whose = np.unique(keys, axis=0, return_inverse=True)[1]
-    last = np.zeros(whose.max() + 1, np.intp)
-    first = last.copy()
-    np.maximum.at(last, whose, np.arange(schedule.number))
-    first[whose[::-1]] = np.arange(schedule.number)[::-1]
+    last_rows = np.zeros(whose.max() + 1, np.intp)
+    first_rows = last_rows.copy()
+    np.maximum.at(last_rows, whose, np.arange(schedule.number))
+    first_rows[whose[::-1]] = np.arange(schedule.number)[::-1]
     leads = np.zeros(schedule.number, bool)
-    leads[first] = True
-    host = schedule.host + np.where(leads, 0, schedule.before)
+    leads[first_rows] = True
+    host = schedule.host + np.where(leads, 0, schedule.host_before)
     host -= np.where(~leads & wake & (schedule.awaits >= 0), schedule.wake, 0)
-    order = np.argsort(last, kind="stable")
+    order = np.argsort(last_rows, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
     sums = {
@@ -167,14 +169,14 @@ def _merge(schedule: Schedule, group: Places, *, wake: bool = False) -> Schedule
     }
     awaits = np.full(order.size, -1)
     for row in np.flatnonzero(schedule.awaits >= 0).tolist():
-        mine, other = place[whose[row]], place[whose[schedule.awaits[row]]]
-        if other < mine:
-            awaits[mine] = max(awaits[mine], other)
-    ends, begins = last[order], first[order]
+        mine, awaited_place = place[whose[row]], place[whose[schedule.awaits[row]]]
+        if awaited_place < mine:
+            awaits[mine] = max(awaits[mine], awaited_place)
+    ends, begins = last_rows[order], first_rows[order]
     return replace(
         schedule.pick(begins),
         awaits=awaits,
-        before=np.where(awaits >= 0, schedule.before[begins], 0),
+        host_before=np.where(awaits >= 0, schedule.host_before[begins], 0),
         host=sums["host"],
         work=sums["work"],
         inner=sums["inner"],

@@ -11,7 +11,7 @@ from tracekit.analysis.idle.pieces import LATE
 from tracekit.analysis.idle.slopes import Places, Wait
 from tracekit.analysis.idle.threads import MOST_REPORTS, Thread, threads_of
 from tracekit.analysis.idle.waits import WORKS, Waits, sampled_share
-from tracekit.analysis.idle.work import Surroundings, covered
+from tracekit.analysis.idle.work import Surroundings, union_target_rows
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times
 from tracekit.analysis.iterations import QUIET, Loop
@@ -57,12 +57,12 @@ def schedules_of(
     """
     rows = _rows(timeline, loop)
     unsure = waits == Wait.UNKNOWN
-    known = bool(unsure.mean() <= _UNSURE)
-    ways = [waits] if known else [waits, np.where(unsure, Wait.NO, waits)]
-    load = covered(loaded)
+    waits_known = bool(unsure.mean() <= _UNSURE)
+    ways = [waits] if waits_known else [waits, np.where(unsure, Wait.NO, waits)]
+    load = union_target_rows(loaded)
     sample = rows.size > _STRETCHES * _EACH
     if sample:
-        rows, load = _sampled(timeline, rows, load)
+        rows, load = _sample_rows(timeline, rows, load)
     timeline = timeline.iloc[rows]
     upkeep = upkeep_of(timeline, around)
     timings = timings_of(timeline, gaps, iterations, encoders, upkeep, rivals_of(device, loop))
@@ -70,12 +70,12 @@ def schedules_of(
         reading
         for way in ways
         for schedule in _by_samples(
-            timings, _schedule(timings, _awaited(timeline, way[rows]), load), cpu_profile
+            timings, _schedule(timings, _find_awaited(timeline, way[rows]), load), cpu_profile
         )
         for reading in _by_gaps(timings, schedule)
     ]
-    spun = len({schedule.before.tobytes() for schedule in schedules}) > len(ways)
-    return Readings(tuple(schedules), loaded_time(loaded), known and not spun, sample)
+    spun = len({schedule.host_before.tobytes() for schedule in schedules}) > len(ways)
+    return Readings(tuple(schedules), loaded_time(loaded), waits_known and not spun, sample)
 
 
 def _rows(timeline: pd.DataFrame, loop: Loop) -> Places:
@@ -87,41 +87,43 @@ def _rows(timeline: pd.DataFrame, loop: Loop) -> Places:
         raise Unavailable(
             "too few command buffers of the target have both a commit and a completion."
         )
-    inside = (started >= loop.start) & (started < loop.end) & (committed != NEVER)
-    rows = np.flatnonzero(inside)
+    in_loop = (started >= loop.start) & (started < loop.end) & (committed != NEVER)
+    rows = np.flatnonzero(in_loop)
     if rows.size < FEWEST:
         raise Unavailable(f"{loop.name} has hardly any command buffers.")
     return rows
 
 
-def _sampled(timeline: pd.DataFrame, rows: Places, load: IntervalSet) -> tuple[Places, IntervalSet]:
+def _sample_rows(
+    timeline: pd.DataFrame, rows: Places, load: IntervalSet
+) -> tuple[Places, IntervalSet]:
     """Return some stretches of the rows, evenly spread, and the load within them."""
     begins = np.linspace(0, rows.size - _EACH, _STRETCHES).astype(int)
     rows = rows[(begins[:, np.newaxis] + np.arange(_EACH)).ravel()]
     committed = times_of(timeline, "committed")[rows].reshape(_STRETCHES, _EACH)
-    stretches = IntervalSet.of(committed.min(axis=1), committed.max(axis=1))
+    stretches = IntervalSet.from_spans(committed.min(axis=1), committed.max(axis=1))
     return rows, load.without(load.without(stretches))
 
 
-def _awaited(timeline: pd.DataFrame, waits: Waits) -> Places:
+def _find_awaited(timeline: pd.DataFrame, waits: Waits) -> Places:
     """Return the place of the command buffer whose report each commit waited for; -1 for none.
 
     Places are those in the order of commits.
     """
-    found = np.full(len(timeline), -1)
+    awaited_rows = np.full(len(timeline), -1)
     for thread in threads_of(timeline):
         rows = thread.rows
         way = waits[rows]
         for lag in np.unique(way[way > Wait.NO]).tolist():
-            places = thread.awaited(lag)
+            places = thread.find_awaited(lag)
             chosen = (way == lag) & (places >= 0)
-            found[rows[chosen]] = rows[places[chosen]]
+            awaited_rows[rows[chosen]] = rows[places[chosen]]
         places = _likeliest(thread, way)
-        found[rows[places >= 0]] = rows[places[places >= 0]]
+        awaited_rows[rows[places >= 0]] = rows[places[places >= 0]]
     order = np.argsort(times_of(timeline, "committed"), kind="stable")
     place = np.full(len(timeline) + 1, -1)
     place[order] = np.arange(order.size)
-    return place[found[order]]
+    return place[awaited_rows[order]]
 
 
 def _likeliest(thread: Thread, way: Waits) -> Places:
@@ -133,65 +135,73 @@ def _likeliest(thread: Thread, way: Waits) -> Places:
     many, far nearer to a report than reports are to each other.
     """
     number = thread.rows.size
-    last = np.append(NEVER, thread.committed[:-1])[:number]
-    first = last == NEVER
-    apart = thread.committed - np.where(first, thread.committed, last)
-    usual = float(np.median(apart[~first])) if (~first).any() else 0.0
+    last_commits = np.append(NEVER, thread.committed[:-1])[:number]
+    is_first = last_commits == NEVER
+    apart = thread.committed - np.where(is_first, thread.committed, last_commits)
+    median_distance = float(np.median(apart[~is_first])) if (~is_first).any() else 0.0
     latest = thread.report(1)
     waited = (way == Wait.YES) & (latest <= thread.committed) & (latest != NEVER)
-    behind = float(np.median((thread.committed - latest)[waited])) if waited.any() else usual
+    behind = (
+        float(np.median((thread.committed - latest)[waited])) if waited.any() else median_distance
+    )
     order = np.argsort(thread.completed, kind="stable")
     reports = thread.completed[order]
     come = np.searchsorted(reports, thread.committed, side="right")
-    late = (way == Wait.NO) & (apart > _FAR * usual) & (come > 1)
-    after = thread.committed - reports[np.maximum(come - 1, 0)]
+    late = (way == Wait.NO) & (apart > _FAR * median_distance) & (come > 1)
+    delays = thread.committed - reports[np.maximum(come - 1, 0)]
     spaces = reports[np.maximum(come - 1, 0)] - reports[np.maximum(come - 2, 0)]
-    prompt = late & (after <= _PROMPT * spaces)
+    prompt = late & (delays <= _PROMPT * spaces)
     habit = np.count_nonzero(late) >= FEWEST and prompt.sum() >= _MOSTLY * late.sum()
-    found = np.full(number, -1)
+    awaited_rows = np.full(number, -1)
     best = np.full(number, np.inf)
     for lag in range(1, MOST_REPORTS + 1):
         place = np.maximum(come - lag, 0)
         report = reports[place]
-        since = (come >= lag) & (report != NEVER) & (report > last) & ~first
-        after = thread.committed - np.where(since, report, thread.committed)
-        away = np.abs(after - behind)
-        near = late & (after <= _NEAR * max(usual, behind))
+        since = (come >= lag) & (report != NEVER) & (report > last_commits) & ~is_first
+        delays = thread.committed - np.where(since, report, thread.committed)
+        deviations = np.abs(delays - behind)
+        near = late & (delays <= _NEAR * max(median_distance, behind))
         near |= prompt & habit & (lag == 1)
-        chosen = since & (away < best) & ((way == Wait.UNKNOWN) | near)
-        found[chosen], best[chosen] = order[place[chosen]], away[chosen]
-    return found
+        chosen = since & (deviations < best) & ((way == Wait.UNKNOWN) | near)
+        awaited_rows[chosen], best[chosen] = order[place[chosen]], deviations[chosen]
+    return awaited_rows
 
 
 def _schedule(timings: Timings, awaits: Places, load: IntervalSet) -> Schedule:
     """Read the schedule, with nothing of the gaps yet."""
     report = np.where(awaits >= 0, timings.completed[awaits], NEVER)
-    valid = (timings.last != NEVER) & (report <= timings.committed)
+    valid = (timings.last_commits != NEVER) & (report <= timings.committed)
     awaits = np.where(valid, awaits, -1)
     waited = awaits >= 0
-    last = np.where(timings.last == NEVER, timings.committed[0], timings.last)
-    since = np.where(waited, np.maximum(last, report), last)
-    host = load.within(since, np.maximum(since, timings.committed))
-    wake = np.where(timings.begun == NEVER, host, np.clip(timings.begun - since, 0, host))
-    length = timings.ended - timings.started
+    last_commits = np.where(
+        timings.last_commits == NEVER, timings.committed[0], timings.last_commits
+    )
+    since = np.where(waited, np.maximum(last_commits, report), last_commits)
+    host = load.measure_within(since, np.maximum(since, timings.committed))
+    wake = np.where(
+        timings.begin_times == NEVER, host, np.clip(timings.begin_times - since, 0, host)
+    )
+    length = timings.end_times - timings.started
     work = np.minimum(timings.busy, length)
     return Schedule(
         thread=timings.thread,
         device=timings.device,
         iteration=timings.iteration,
-        commit=load.within(np.full(host.size, timings.committed[0]), timings.committed),
+        commit=load.measure_within(np.full(host.size, timings.committed[0]), timings.committed),
         awaits=awaits,
-        before=np.where(waited, _before(timings, last, since), 0),
+        host_before=np.where(waited, _measure_encoding(timings, last_commits, since), 0),
         host=host,
         wake=wake,
         fixed=np.where(
-            host >= QUIET, host, np.minimum(timings.upkeep.within(since, timings.committed), host)
+            host >= QUIET,
+            host,
+            np.minimum(timings.upkeep.measure_within(since, timings.committed), host),
         ),
         start=timings.started - timings.committed,
         gap=np.full(host.size, NEVER),
         work=work,
         inner=length - work,
-        back=timings.completed - timings.ended,
+        back=timings.completed - timings.end_times,
         boundary=timings.boundary,
         late=timings.late,
         rivals=_under_load(timings, load),
@@ -201,39 +211,43 @@ def _schedule(timings: Timings, awaits: Places, load: IntervalSet) -> Schedule:
 def _under_load(timings: Timings, load: IntervalSet) -> Rivals:
     """Return the rivals by the schedule's own time, without those in pauses."""
     rivals = timings.rivals
-    inside = load.contains(rivals.start) & (rivals.start >= timings.committed[0])
-    starts = rivals.start[inside]
-    since = load.within(np.full(starts.size, timings.committed[0]), starts)
-    return Rivals(rivals.device[inside], since, rivals.length[inside])
+    under_load = load.contains(rivals.start) & (rivals.start >= timings.committed[0])
+    starts = rivals.start[under_load]
+    since = load.measure_within(np.full(starts.size, timings.committed[0]), starts)
+    return Rivals(rivals.device[under_load], since, rivals.length[under_load])
 
 
-def _before(timings: Timings, last: Times, report: Times) -> Times:
+def _measure_encoding(timings: Timings, last_commits: Times, report: Times) -> Times:
     """Return how long the host was seen to encode between its last commit and a report."""
-    opened = np.where(timings.begun == NEVER, report, np.maximum(timings.begun, last))
-    seen = np.maximum(report - opened, 0)
+    opened = np.where(
+        timings.begin_times == NEVER, report, np.maximum(timings.begin_times, last_commits)
+    )
+    encoding_times = np.maximum(report - opened, 0)
     for number, encoding in enumerate(timings.encoding):
         if encoding.starts.size:
             rows = timings.thread == number
-            seen[rows] = encoding.within(last[rows], np.maximum(last, report)[rows])
-    return seen
+            encoding_times[rows] = encoding.measure_within(
+                last_commits[rows], np.maximum(last_commits, report)[rows]
+            )
+    return encoding_times
 
 
 def _by_samples(
     timings: Timings, schedule: Schedule, samples: pd.DataFrame | None
 ) -> Iterator[Schedule]:
     """Yield the readings of what threads did that were sampled at work before a report came."""
-    before = schedule.before.copy()
+    host_before = schedule.host_before.copy()
     waited = schedule.awaits >= 0
     report = np.where(waited, timings.completed[schedule.awaits], NEVER)
     for number, thread in enumerate(timings.ids):
         rows = waited & (schedule.thread == number)
-        span = IntervalSet.of(timings.last[rows], report[rows])
+        span = IntervalSet.from_spans(timings.last_commits[rows], report[rows])
         lower, upper = sampled_share(span, samples, np.array([thread]))
         if lower > WORKS:
-            seen = (lower + upper) / 2 * (report - timings.last)[rows]
-            before[rows] = np.maximum(before[rows], seen.astype(np.int64))
-    if (before > schedule.before).any():
-        yield replace(schedule, before=before)
+            sampled_times = (lower + upper) / 2 * (report - timings.last_commits)[rows]
+            host_before[rows] = np.maximum(host_before[rows], sampled_times.astype(np.int64))
+    if (host_before > schedule.host_before).any():
+        yield replace(schedule, host_before=host_before)
     yield schedule
 
 
@@ -246,13 +260,15 @@ def _by_gaps(timings: Timings, schedule: Schedule) -> Iterator[Schedule]:
     its start takes beyond a usual one, other processes' work in that time included.
     """
     there = schedule.start
-    dry = there[timings.dry & (timings.free != NEVER)]
-    usual, longest = min(int(there.min()), LATE), FOREVER
+    dry = there[timings.dry & (timings.free_times != NEVER)]
+    usual_start, longest = min(int(there.min()), LATE), FOREVER
     if dry.size >= FEWEST:
-        usual, longest = np.quantile(dry, _STARTS)
-    longest = min(longest, _TWICE * usual)
-    queued = ~timings.dry & (timings.free - timings.committed >= longest)
-    room = timings.started - np.where(timings.free == NEVER, timings.committed, timings.free)
+        usual_start, longest = np.quantile(dry, _STARTS)
+    longest = min(longest, _TWICE * usual_start)
+    queued = ~timings.dry & (timings.free_times - timings.committed >= longest)
+    room = timings.started - np.where(
+        timings.free_times == NEVER, timings.committed, timings.free_times
+    )
     behind = room[~timings.dry]
     if np.count_nonzero(queued) >= FEWEST:
         gaps = [round(float(np.median(room[queued])))]
@@ -260,33 +276,35 @@ def _by_gaps(timings: Timings, schedule: Schedule) -> Iterator[Schedule]:
         gaps = [0, round(float(np.quantile(behind, _LEAST)))]
     else:
         gaps = [0, FOREVER]
-    rivals = IntervalSet.of(timings.rivals.start, timings.rivals.start + timings.rivals.length)
-    ready, unready = _until_ready(timings, rivals, usual)
+    rivals = IntervalSet.from_spans(
+        timings.rivals.start, timings.rivals.start + timings.rivals.length
+    )
+    ready, unready = _until_ready(timings, rivals, usual_start)
     there = np.where(unready, ready - timings.committed, there)
     busy = ~timings.dry & ~unready
     queued &= busy
-    meanwhile = schedule.late + rivals.within(timings.committed, timings.started)
-    late = np.minimum(meanwhile, np.maximum(there - round(usual), 0))
+    delay_times = schedule.late + rivals.measure_within(timings.committed, timings.started)
+    late = np.minimum(delay_times, np.maximum(there - round(usual_start), 0))
     for gap in gaps:
-        least = np.minimum(gap, np.minimum(there, room))
-        held = queued | (busy & (there > usual) & (room <= _HELD * gap))
+        least_gaps = np.minimum(gap, np.minimum(there, room))
+        is_held_up = queued | (busy & (there > usual_start) & (room <= _HELD * gap))
         yield replace(
             schedule,
-            start=np.where(held, np.minimum(there, round(usual)), there),
-            gap=np.where(held, room, least),
-            late=np.where(held | (schedule.late == 0), schedule.late, late),
+            start=np.where(is_held_up, np.minimum(there, round(usual_start)), there),
+            gap=np.where(is_held_up, room, least_gaps),
+            late=np.where(is_held_up | (schedule.late == 0), schedule.late, late),
         )
 
 
-def _until_ready(timings: Timings, rivals: IntervalSet, usual: float) -> tuple[Times, Flags]:
+def _until_ready(timings: Timings, rivals: IntervalSet, usual_start: float) -> tuple[Times, Flags]:
     """Return when each was ready, and whether it was not while others' work ran before it.
 
     So it is where the device was idle for longer than a start takes, though the command buffer had
     been committed. Others' work at the end of that, right before it, only kept it waiting.
     """
-    run = rivals.interval_start(timings.free - 1)
-    apart = (run < timings.committed) | (timings.started - usual > timings.free)
+    run = rivals.interval_start(timings.free_times - 1)
+    apart = (run < timings.committed) | (timings.started - usual_start > timings.free_times)
     ready = np.where(apart, timings.started, run)
-    expected = np.maximum(timings.committed + round(usual), timings.own_free)
-    idle = ready - expected - rivals.within(np.minimum(expected, ready), ready)
-    return ready, (idle > usual) & (timings.free > timings.own_free)
+    expected = np.maximum(timings.committed + round(usual_start), timings.own_free)
+    idle = ready - expected - rivals.measure_within(np.minimum(expected, ready), ready)
+    return ready, (idle > usual_start) & (timings.free_times > timings.own_free)

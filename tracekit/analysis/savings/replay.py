@@ -52,53 +52,53 @@ class Replay:
 @lru_cache(maxsize=16)
 def replay(schedule: Schedule) -> Replay:
     """Replay a schedule; ns. It is the same at each call: a schedule does not change."""
-    threads = [np.flatnonzero(schedule.thread == one) for one in np.unique(schedule.thread)]
+    threads = [np.flatnonzero(schedule.thread == thread) for thread in np.unique(schedule.thread)]
     queues = [rows.tolist() for rows in threads]
-    before, host = schedule.before.tolist(), schedule.host.tolist()
+    host_before, host = schedule.host_before.tolist(), schedule.host.tolist()
     awaits, devices = schedule.awaits.tolist(), schedule.device.tolist()
     starts, gaps = schedule.start.tolist(), schedule.gap.tolist()
     lengths, backs = (schedule.work + schedule.inner).tolist(), schedule.back.tolist()
     reports = [0] * schedule.number
-    free: dict[int, int] = {}
+    free_times: dict[int, int] = {}
     rivals = _rivals_of(schedule)
-    place, last = [0] * len(queues), [0] * len(queues)
+    place, last_reports = [0] * len(queues), [0] * len(queues)
     agenda = [(host[rows[0]], number) for number, rows in enumerate(queues)]
     heapq.heapify(agenda)
     while agenda:
-        now, number = heapq.heappop(agenda)
+        commit_time, number = heapq.heappop(agenda)
         row, device = queues[number][place[number]], devices[queues[number][place[number]]]
-        started = now + starts[row]
+        started = commit_time + starts[row]
         waiting = rivals.get(device)
-        while waiting and waiting[-1][0] <= max(started, free.get(device, 0)):
+        while waiting and waiting[-1][0] <= max(started, free_times.get(device, 0)):
             arrival, length = waiting.pop()
-            free[device] = max(arrival, free.get(device, 0)) + length
-        if device in free:
-            started = max(started, free[device] + gaps[row])
-        free[device] = max(free.get(device, 0), started + lengths[row])
-        last[number] = max(started + lengths[row] + backs[row], last[number])
-        reports[row] = last[number]
+            free_times[device] = max(arrival, free_times.get(device, 0)) + length
+        if device in free_times:
+            started = max(started, free_times[device] + gaps[row])
+        free_times[device] = max(free_times.get(device, 0), started + lengths[row])
+        last_reports[number] = max(started + lengths[row] + backs[row], last_reports[number])
+        reports[row] = last_reports[number]
         place[number] += 1
         if place[number] < len(queues[number]):
             following = queues[number][place[number]]
-            ready = now + before[following]
+            ready = commit_time + host_before[following]
             if awaits[following] >= 0:
                 ready = max(ready, reports[awaits[following]])
             heapq.heappush(agenda, (ready + host[following], number))
-    return _summed(schedule, max(reports))
+    return _measure_replay(schedule, max(reports))
 
 
 def _rivals_of(schedule: Schedule) -> dict[int, list[tuple[int, int]]]:
     """Return when other processes bring work to each device, and how much; the first comes last."""
     rivals = schedule.rivals
-    found: dict[int, list[tuple[int, int]]] = {}
+    rivals_by_device: dict[int, list[tuple[int, int]]] = {}
     columns = (rivals.device.tolist(), rivals.start.tolist(), rivals.length.tolist())
     for device, start, length in reversed(list(zip(*columns, strict=True))):
-        found.setdefault(device, []).append((start, length))
-    return found
+        rivals_by_device.setdefault(device, []).append((start, length))
+    return rivals_by_device
 
 
-def _summed(schedule: Schedule, length: int) -> Replay:
-    computed = schedule.before + schedule.host
+def _measure_replay(schedule: Schedule, length: int) -> Replay:
+    computed = schedule.host_before + schedule.host
     worked = schedule.work + schedule.inner
     return Replay(
         length,

@@ -38,9 +38,9 @@ class Schedule:
     """One entry for each command buffer, in the order of commits; times in ns.
 
     `awaits` is the place of the command buffer whose report its thread waited for before the
-    commit, -1 for none. The host computed for `before` between its last commit and that wait, and
-    for `host` after it; without a wait all is `host`. Of that, `wake` passed before it was seen to
-    encode, and in `fixed` pipelines were compiled, memory was wired, or nobody asked the thread.
+    commit, -1 for none. The host computed for `host_before` between its last commit and that wait,
+    and for `host` after it; without a wait all is `host`. Of that, `wake` passed before it was seen
+    to encode, and in `fixed` pipelines were compiled, memory was wired, or nobody asked the thread.
     `start` is the way there on a device that had run dry, `gap` the pause behind the command buffer
     before it on a busy one, `work` and `inner` the time of its work and of pauses within, `back`
     the way back. `boundary` and `late` are what a gap of those causes took before it; `iteration`
@@ -53,7 +53,7 @@ class Schedule:
     iteration: Places
     commit: Times
     awaits: Places
-    before: Times
+    host_before: Times
     host: Times
     wake: Times
     fixed: Times
@@ -79,9 +79,9 @@ class Schedule:
     def pick(self, rows: Places) -> "Schedule":
         """Return some of the command buffers, with all rivals."""
         columns = {
-            each.name: getattr(self, each.name)[rows]
-            for each in fields(self)
-            if each.name != "rivals"
+            column.name: getattr(self, column.name)[rows]
+            for column in fields(self)
+            if column.name != "rivals"
         }
         return replace(self, **columns)
 

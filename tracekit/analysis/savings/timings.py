@@ -9,7 +9,7 @@ from tracekit.analysis.idle.gaps import whole_gaps
 from tracekit.analysis.idle.lives import Lives
 from tracekit.analysis.idle.pieces import LATE, Cause
 from tracekit.analysis.idle.slopes import Places
-from tracekit.analysis.idle.work import Surroundings, covered
+from tracekit.analysis.idle.work import Surroundings, union_target_rows
 from tracekit.analysis.intervals import NEVER, IntervalSet, Times, in_order, spans
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.savings.schedule import Flags, Rivals
@@ -30,24 +30,24 @@ def times_of(timeline: pd.DataFrame, name: str) -> Times:
 class Timings:
     """Timings of the command buffers of the loop, in the order of commits; NEVER: not known.
 
-    `ids` are those of the threads. `last` is the commit before of the same thread, `free` when the
-    device was through with all that it had started before, and `own_free` with the target's.
-    `encoding` is when each thread had an encoder open, `upkeep` when pipelines were compiled, or
-    memory was wired for nothing on its way. `rivals` have the times of the trace.
+    `ids` are those of the threads. `last_commits` is the commit before of the same thread,
+    `free_times` when the device was through with all that it had started before, and `own_free`
+    with the target's. `encoding` is when each thread had an encoder open, `upkeep` when pipelines
+    were compiled, or memory was wired for nothing on its way. `rivals` have the times of the trace.
     """
 
     ids: list[int]
     thread: Places
     device: Places
     iteration: Places
-    begun: Times
+    begin_times: Times
     committed: Times
     started: Times
-    ended: Times
+    end_times: Times
     completed: Times
     busy: Times
-    last: Times
-    free: Times
+    last_commits: Times
+    free_times: Times
     own_free: Times
     encoding: list[IntervalSet]
     upkeep: IntervalSet
@@ -58,7 +58,7 @@ class Timings:
     @property
     def dry(self) -> Flags:
         """Whether the device had nothing else when each was committed."""
-        return self.committed >= self.free
+        return self.committed >= self.free_times
 
 
 def timings_of(
@@ -72,41 +72,43 @@ def timings_of(
     """Return the timings of the rows of the table `timeline`, in the order of commits."""
     order = np.argsort(times_of(timeline, "committed"), kind="stable")
     names = ("begun", "committed", "started", "ended", "completed", "busy", "device")
-    begun, committed, started, ended, completed, busy, device = (
+    begin_times, committed, started, end_times, completed, busy, device = (
         times_of(timeline, name)[order] for name in names
     )
-    told = completed != NEVER
-    usual = round(float(np.median((completed - ended)[told]))) if told.any() else 0
+    is_reported = completed != NEVER
+    median_way_back = (
+        round(float(np.median((completed - end_times)[is_reported]))) if is_reported.any() else 0
+    )
     ids, thread = _threads(timeline, order)
-    free = _free(device, started, ended, rivals)
+    free_times = _find_free_times(device, started, end_times, rivals)
     boundary = _lost_by(Cause.BETWEEN_BUFFERS, device, started, gaps)
     late = _lost_by(Cause.LATE_START, device, started, gaps)
     return Timings(
         ids=ids,
         thread=thread,
         device=device,
-        iteration=_iterations(iterations, np.where(begun == NEVER, committed, begun)),
-        begun=begun,
+        iteration=_iterations(iterations, np.where(begin_times == NEVER, committed, begin_times)),
+        begin_times=begin_times,
         committed=committed,
         started=started,
-        ended=ended,
-        completed=np.where(told, completed, ended + usual),
+        end_times=end_times,
+        completed=np.where(is_reported, completed, end_times + median_way_back),
         busy=busy,
-        last=pd.Series(committed).groupby(thread).shift(fill_value=NEVER).to_numpy(),
-        free=free,
-        own_free=_free(device, started, ended, NO_RIVALS),
-        encoding=[_encoding(encoders, each) for each in ids],
+        last_commits=pd.Series(committed).groupby(thread).shift(fill_value=NEVER).to_numpy(),
+        free_times=free_times,
+        own_free=_find_free_times(device, started, end_times, NO_RIVALS),
+        encoding=[_encoding(encoders, thread_id) for thread_id in ids],
         upkeep=upkeep,
         boundary=boundary,
-        late=_late(committed, started, free, boundary, late),
+        late=_late(committed, started, free_times, boundary, late),
         rivals=rivals,
     )
 
 
 def upkeep_of(timeline: pd.DataFrame, around: Surroundings) -> IntervalSet:
     """Return when pipelines were compiled, or memory was wired for nothing on its way."""
-    wiring = around.wiring.without(Lives.of(timeline).on_the_way_there)
-    return IntervalSet.union_of([around.compiled, wiring])
+    wiring = around.wiring.without(Lives.from_timeline(timeline).on_the_way_there)
+    return IntervalSet.union_of([around.compilation, wiring])
 
 
 def _threads(timeline: pd.DataFrame, order: Places) -> tuple[list[int], Places]:
@@ -117,74 +119,80 @@ def _threads(timeline: pd.DataFrame, order: Places) -> tuple[list[int], Places]:
     return ids.tolist(), thread
 
 
-def _iterations(iterations: pd.DataFrame | None, begun: Times) -> Places:
+def _iterations(iterations: pd.DataFrame | None, begin_times: Times) -> Places:
     if iterations is None or iterations.empty:
-        return np.full(begun.size, -1)
-    return np.searchsorted(np.sort(spans(iterations)[0]), begun, side="right") - 1
+        return np.full(begin_times.size, -1)
+    return np.searchsorted(np.sort(spans(iterations)[0]), begin_times, side="right") - 1
 
 
-def _free(device: Places, started: Times, ended: Times, rivals: Rivals) -> Times:
+def _find_free_times(device: Places, started: Times, end_times: Times, rivals: Rivals) -> Times:
     """Return when the device was through with all that had started before, of whomever."""
-    free = np.full(started.size, NEVER)
-    for each in np.unique(device).tolist():
-        rows, others = np.flatnonzero(device == each), rivals.device == each
-        starts = np.concatenate((started[rows], rivals.start[others]))
-        ends = np.concatenate((ended[rows], (rivals.start + rivals.length)[others]))
+    free_times = np.full(started.size, NEVER)
+    for device_number in np.unique(device).tolist():
+        rows, rival_rows = np.flatnonzero(device == device_number), rivals.device == device_number
+        starts = np.concatenate((started[rows], rivals.start[rival_rows]))
+        ends = np.concatenate((end_times[rows], (rivals.start + rivals.length)[rival_rows]))
         order = np.argsort(starts, kind="stable")
         latest = np.concatenate(([NEVER], np.maximum.accumulate(ends[order])[:-1]))
         places = np.empty(order.size, np.intp)
         places[order] = np.arange(order.size)
-        free[rows] = latest[places[: rows.size]]
-    return free
+        free_times[rows] = latest[places[: rows.size]]
+    return free_times
 
 
 def rivals_of(device: Device, loop: Loop) -> Rivals:
     """Return the work of other processes in the loop, on the channels that the target uses."""
-    own = in_order(device.own)
-    others = in_order(loop.rows(device.others))
-    others = others[others["channel"].isin(own["channel"].unique())]
-    number = np.zeros(len(others), np.intp)
-    if "device" in own:
-        names = pd.factorize(own["device"])[1]
-        number = np.maximum(names.get_indexer(pd.Index(others["device"])), 0)
-    starts, ends = spans(others)
+    target_intervals = in_order(device.target_intervals)
+    other_intervals = in_order(loop.rows(device.other_intervals))
+    other_intervals = other_intervals[
+        other_intervals["channel"].isin(target_intervals["channel"].unique())
+    ]
+    number = np.zeros(len(other_intervals), np.intp)
+    if "device" in target_intervals:
+        names = pd.factorize(target_intervals["device"])[1]
+        number = np.maximum(names.get_indexer(pd.Index(other_intervals["device"])), 0)
+    starts, ends = spans(other_intervals)
     return Rivals(number, starts, ends - starts)
 
 
 def _encoding(encoders: pd.DataFrame | None, thread: int) -> IntervalSet:
     if encoders is None or "tid" not in encoders:
         return IntervalSet.empty()
-    return covered(encoders[encoders["target"] & (encoders["tid"] == thread).fillna(value=False)])
+    return union_target_rows(
+        encoders[encoders["target"] & (encoders["tid"] == thread).fillna(value=False)]
+    )
 
 
-def _late(committed: Times, started: Times, free: Times, boundary: Times, lost: Times) -> Times:
+def _late(
+    committed: Times, started: Times, free_times: Times, boundary: Times, lost_times: Times
+) -> Times:
     """Return what late starts took beyond a usual start, or a usual boundary on a busy device."""
-    dry = committed >= free
-    starts = (started - committed)[dry & (lost == 0)]
-    usual = np.where(dry, _usual(starts), _usual(boundary[boundary > 0]))
-    return np.maximum(lost - usual, 0)
+    dry = committed >= free_times
+    starts = (started - committed)[dry & (lost_times == 0)]
+    usual_times = np.where(dry, _find_usual_time(starts), _find_usual_time(boundary[boundary > 0]))
+    return np.maximum(lost_times - usual_times, 0)
 
 
-def _usual(times: Times) -> int:
+def _find_usual_time(times: Times) -> int:
     """Return the usual one of some times; what a late start begins with where they are few."""
     return round(float(np.median(times))) if times.size >= FEWEST else LATE
 
 
 def _lost_by(cause: Cause, device: Places, started: Times, gaps: pd.DataFrame) -> Times:
     """Return the time of a cause in the gap that ended with the start of each."""
-    lost = np.zeros(started.size, np.int64)
+    lost_times = np.zeros(started.size, np.int64)
     if gaps.empty:
-        return lost
-    whole = whole_gaps(gaps)
-    place, taken = whole.time_in((gaps["cause"] == str(cause)).to_numpy(np.bool_))
-    ends = whole.ends[place]
+        return lost_times
+    all_gaps = whole_gaps(gaps)
+    place, cause_times = all_gaps.time_in((gaps["cause"] == str(cause)).to_numpy(np.bool_))
+    ends = all_gaps.ends[place]
     of_device = np.zeros(place.size, np.int64)
     if "device" in gaps:
-        of_device = gaps["device"].take(whole.first[place]).to_numpy(dtype=np.int64)
+        of_device = gaps["device"].take(all_gaps.first_rows[place]).to_numpy(dtype=np.int64)
     numbers = np.unique(device, return_inverse=True)[1]
     for number in np.unique(numbers).tolist():
-        rows, own = np.flatnonzero(numbers == number), of_device == number
-        place = np.searchsorted(ends[own], started[rows])
-        same = np.append(ends[own], NEVER)[place] == started[rows]
-        lost[rows] = np.where(same, np.append(taken[own], 0)[place], 0)
-    return lost
+        rows, on_device = np.flatnonzero(numbers == number), of_device == number
+        place = np.searchsorted(ends[on_device], started[rows])
+        matches = np.append(ends[on_device], NEVER)[place] == started[rows]
+        lost_times[rows] = np.where(matches, np.append(cause_times[on_device], 0)[place], 0)
+    return lost_times

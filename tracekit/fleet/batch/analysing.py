@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from tracekit import pipeline
 from tracekit.analysis import Result, load
 from tracekit.base import InputError, Recording, TracekitError, size
-from tracekit.fleet.batch.results import BatchRow, judged, keep_tables
+from tracekit.fleet.batch.results import BatchRow, fill_row, keep_tables
 from tracekit.fleet.batch.sources import RecordingSource, Said, SourceForm, forget_listings
 from tracekit.record import choose_run, recordings_of
 from tracekit.tables import PRUNED_NOTE, export_files
@@ -27,7 +27,7 @@ _LONGEST = 200  # letters of a file's name
 _SHARE = 0.5  # of the free disk that one recording may take
 
 
-def fetched(source: RecordingSource, folder: Path) -> Path:
+def fetch_source(source: RecordingSource, folder: Path) -> Path:
     """Copy the files that an analysis needs into a folder, and return what became of the source."""
     place = source.place
     forget_listings(place.filesystem)
@@ -40,8 +40,8 @@ def fetched(source: RecordingSource, folder: Path) -> Path:
     copies = {name: into if single else into / name for name in files}
     for copy in copies.values():
         copy.parent.mkdir(parents=True, exist_ok=True)
-    inside = f"{place.path.rstrip('/')}/" if place.path.rstrip("/") else ""
-    theirs = [place.path if single else f"{inside}{name}" for name in files]
+    prefix = f"{place.path.rstrip('/')}/" if place.path.rstrip("/") else ""
+    theirs = [place.path if single else f"{prefix}{name}" for name in files]
     try:
         place.filesystem.get(theirs, [str(copy) for copy in copies.values()])
     except Exception as error:
@@ -60,12 +60,12 @@ def fetched(source: RecordingSource, folder: Path) -> Path:
 
 
 def _require_room(source: RecordingSource, files: Mapping[str, Said], folder: Path) -> None:
-    total = sum(int(said.get("size") or 0) for said in files.values())
-    free = shutil.disk_usage(folder).free
-    if total > free * _SHARE or len(files) > _MOST_FILES:
+    total = sum(int(info.get("size") or 0) for info in files.values())
+    free_bytes = shutil.disk_usage(folder).free
+    if total > free_bytes * _SHARE or len(files) > _MOST_FILES:
         raise InputError(
             f"{source.place.name} has {len(files):,} files of {size(total)} to fetch, "
-            f"and {size(free)} are free.",
+            f"and {size(free_bytes)} are free.",
             hint="Make room on the worker, or analyse it where it lies.",
         )
 
@@ -92,8 +92,8 @@ class Choices:
     @property
     def settings(self) -> str:
         """What changes when results would; recordings are analysed again then."""
-        asked = (self.target, ",".join(self.tables), self.redacted, self.run)
-        return "\0".join(map(str, (version("tracekit"), *asked)))
+        choice_values = (self.target, ",".join(self.tables), self.redacted, self.run)
+        return "\0".join(map(str, (version("tracekit"), *choice_values)))
 
 
 @dataclass(frozen=True)
@@ -132,60 +132,60 @@ def serve(descriptor: int) -> None:
     threading.Thread(target=listen, daemon=True).start()
     while True:
         task, folder = tasks.get()
-        pipe.send(analysed(task, Path(folder)))
+        pipe.send(analyse_task(task, Path(folder)))
 
 
-def analysed(task: Task, folder: Path) -> tuple[BatchRow, ...]:
+def analyse_task(task: Task, folder: Path) -> tuple[BatchRow, ...]:
     """Return the rows of a source, one for each recording in it, or one that says why not.
 
     `folder` is private, and empty.
     """
-    began = time.monotonic()
+    start_time = time.monotonic()
     try:
         rows = tuple(_rows(task, folder))
     except TracekitError as error:
-        rows = (_failed(task, folder, error.message, error.hint),)
+        rows = (_make_failure_row(task, folder, error.message, error.hint),)
     except (Exception, RecursionError) as error:  # noqa: BLE001  whatever it is, its row says it
-        rows = (_failed(task, folder, _words(error), _BUG),)
-    seconds = round((time.monotonic() - began) / len(rows), 3)
+        rows = (_make_failure_row(task, folder, _words(error), _BUG),)
+    seconds = round((time.monotonic() - start_time) / len(rows), 3)
     return tuple(replace(row, seconds=seconds) for row in rows)
 
 
 def _rows(task: Task, folder: Path) -> Iterator[BatchRow]:
     for number, (name, recording) in enumerate(_recordings(task, folder), start=1):
         key = task.source.key if number == 1 else f"{task.source.key}-{number}"
-        shown = f"{task.name}#{name}" if name else task.name
-        row = replace(task.row, recording=shown, key=key, state="ok")
-        row = judged(row, recording, _result(task, recording))
+        recording_name = f"{task.name}#{name}" if name else task.name
+        row = replace(task.row, recording=recording_name, key=key, state="ok")
+        row = fill_row(row, recording, _result(task, recording))
         yield replace(row, tables=keep_tables(task.output, task.choices.tables, row, recording))
 
 
 def _recordings(task: Task, folder: Path) -> Iterator[tuple[str, Recording]]:
     """Yield private runs of the source, and what tells them apart where there are several."""
     source = task.source
-    place = Path(source.place.path) if source.place.local else fetched(source, folder)
+    place = Path(source.place.path) if source.place.local else fetch_source(source, folder)
     if source.form is SourceForm.RUN:
-        recording = _borrowed(place, folder / "run")
+        recording = _borrow_run(place, folder / "run")
         if task.choices.run is not None:
             choose_run(recording, task.choices.run)
         yield "", recording
         return
     files = export_files(place) if place.is_dir() else [place]
     if source.form is not SourceForm.EXPORTS:
-        yield from (("", run) for run in _imported(task, [place], folder / "run"))
+        yield from (("", run) for run in _import_runs(task, [place], folder / "run"))
         return
     parts = recordings_of(files)
     for number, part in enumerate(parts):
         paths = [*([part.toc] if part.toc else []), *part.tables]
-        for recording in _imported(task, paths, folder / f"run-{number}"):
+        for recording in _import_runs(task, paths, folder / f"run-{number}"):
             yield part.name if len(parts) > 1 else "", recording
 
 
-def _imported(task: Task, paths: list[Path], output: Path) -> list[Recording]:
+def _import_runs(task: Task, paths: list[Path], output: Path) -> list[Recording]:
     return pipeline.import_(paths, output, task.choices.target, run=task.choices.run)
 
 
-def _borrowed(theirs: Path, folder: Path) -> Recording:
+def _borrow_run(theirs: Path, folder: Path) -> Recording:
     """Return a run of our own that reads the files of theirs, and writes none of them."""
     recording = Recording(folder)
     folder.mkdir()
@@ -204,8 +204,8 @@ def _still_holds(run: Recording) -> bool:
     """Tell whether a run was analysed since its exports were written."""
     if not run.result_file.exists() or not run.exports.is_dir():
         return False
-    at = run.result_file.stat().st_mtime_ns
-    return all(file.stat().st_mtime_ns <= at for file in run.exports.glob("*.*"))
+    analysis_time = run.result_file.stat().st_mtime_ns
+    return all(file.stat().st_mtime_ns <= analysis_time for file in run.exports.glob("*.*"))
 
 
 def _result(task: Task, recording: Recording) -> Result:
@@ -216,16 +216,16 @@ def _result(task: Task, recording: Recording) -> Result:
         except TracekitError:
             recording.result_file.unlink()
         else:
-            same = result.provenance.tracekit == version("tracekit")
-            if same and result.provenance.redacted == task.choices.redacted:
+            is_same_version = result.provenance.tracekit == version("tracekit")
+            if is_same_version and result.provenance.redacted == task.choices.redacted:
                 return result
     return pipeline.analyze(recording, redacted=task.choices.redacted)
 
 
-def _failed(task: Task, folder: Path, error: str, hint: str) -> BatchRow:
+def _make_failure_row(task: Task, folder: Path, error: str, hint: str) -> BatchRow:
     """Return the row of a failure; what lies in the private folder is called as its source."""
-    said = error.replace(str(folder), task.name)
-    return replace(task.row, error=said, hint="" if str(folder) in hint else hint)
+    message = error.replace(str(folder), task.name)
+    return replace(task.row, error=message, hint="" if str(folder) in hint else hint)
 
 
 def _words(error: BaseException) -> str:
@@ -233,5 +233,5 @@ def _words(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "There is not enough memory for it."
     frames = traceback.extract_tb(error.__traceback__)
-    at = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}{at}"
+    location = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{location}"

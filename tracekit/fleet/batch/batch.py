@@ -17,17 +17,17 @@ from tracekit.base import (
     UsageError,
     count,
     legible,
-    nothing,
-    opened,
+    open_lock_file,
     own_redaction,
+    redact_nothing,
     require_apart,
     require_processes,
     span,
-    taken,
+    take_lock,
 )
 from tracekit.fleet.batch.analysing import Choices, Task
 from tracekit.fleet.batch.page import write_page
-from tracekit.fleet.batch.results import RESULTS, BatchRow, Results, forget_tables, worded
+from tracekit.fleet.batch.results import RESULTS, BatchRow, Results, forget_tables, redact_row
 from tracekit.fleet.batch.sources import RecordingSource, sources_of
 from tracekit.fleet.batch.workers import Workers, local_workers, workers_of
 from tracekit.record import Progress, quiet
@@ -69,19 +69,19 @@ class Tally:
     """
 
     total: int
-    kept: int = 0
+    done_before: int = 0
     failed_before: int = 0
     done: int = 0
     failed: int = 0
     recordings: int = 0
     failures: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
-    began: float = field(default_factory=time.monotonic)
+    start_time: float = field(default_factory=time.monotonic)
 
     def add(self, rows: Iterable[BatchRow]) -> None:
         """Count a source that came to its end."""
-        every = list(rows)
-        bad = [row for row in every if row.failed]
-        self.recordings += len(every) - len(bad)
+        row_list = list(rows)
+        bad = [row for row in row_list if row.has_failed]
+        self.recordings += len(row_list) - len(bad)
         self.done += not bad
         self.failed += bool(bad)
         self.failures += [(row.recording, row.error, row.hint) for row in bad]
@@ -94,15 +94,15 @@ class Tally:
 
     def words(self) -> str:
         """Say how far it is."""
-        now, before = self.done + self.failed, self.kept + self.failed_before
-        parts = [f"{count(now + before)} of {count(self.total)}"]
+        ended_now, ended_before = self.done + self.failed, self.done_before + self.failed_before
+        parts = [f"{count(ended_now + ended_before)} of {count(self.total)}"]
         if self.all_failed:
             parts.append(f"{count(self.all_failed)} failed")
-        if now >= _LEAST:
-            pace = now / max(1e-9, time.monotonic() - self.began)
-            left = self.total - now - before
+        if ended_now >= _LEAST:
+            pace = ended_now / max(1e-9, time.monotonic() - self.start_time)
+            remaining_count = self.total - ended_now - ended_before
             parts.append(f"{pace:.3g} per s" if pace >= 1 else f"{1 / pace:.3g} s each")
-            parts += [f"{span(left / pace)} left"] if left else []
+            parts += [f"{span(remaining_count / pace)} left"] if remaining_count else []
         return " · ".join(parts)
 
 
@@ -124,13 +124,13 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> tuple[Tally, Path]
     require_apart([plan.output])
     progress("looking for recordings")
     sources = sources_of(plan.words)
-    with _claimed(plan.output):
+    with _claim_folder(plan.output):
         batch = _Batch(plan, Tally(len(sources)), progress)
         tasks = batch.open_tasks(sources)
         try:
-            if (first := next(tasks, None)) is not None:
+            if (first_task := next(tasks, None)) is not None:
                 with _workers(plan, len(sources)) as workers:
-                    for rows in workers.ended(chain([first], tasks)):
+                    for rows in workers.iter_rows(chain([first_task], tasks)):
                         batch.write(rows)
         except KeyboardInterrupt as stop:
             page = write_page(plan.output)
@@ -141,7 +141,7 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> tuple[Tally, Path]
         progress("drawing the page")
         report(
             Loss(Flaw.DAMAGED, text if text.startswith(name) else f"{name}: {text}")
-            for name, text in Results(plan.output / RESULTS).damaged().items()
+            for name, text in Results(plan.output / RESULTS).find_damage().items()
         )
         return batch.tally, write_page(plan.output)
 
@@ -152,36 +152,36 @@ class _Batch:
     def __init__(self, plan: BatchPlan, tally: Tally, progress: Progress) -> None:
         self._plan, self.tally, self._progress = plan, tally, progress
         self._results = Results(plan.output / RESULTS)
-        self._redact = own_redaction() if plan.choices.redacted else nothing
+        self._redact = own_redaction() if plan.choices.redacted else redact_nothing
 
     def open_tasks(self, sources: Iterable[RecordingSource]) -> Iterator[Task]:
         """Yield a task for each source that is not done; count the others."""
-        known, choices = self._results.known(), self._plan.choices
+        known_stamps, choices = self._results.load_stamps(), self._plan.choices
         folder = str(self._plan.output.resolve()) if choices.tables else ""
         for source in sources:
-            task = Task(source, self._worded(source.place.name), "", choices, folder)
+            task = Task(source, self._redact_text(source.place.name), "", choices, folder)
             try:
                 stamp = source.stamp(choices.settings)
             except TracekitError as error:
                 self.write((replace(task.row, error=error.message, hint=error.hint),))
                 continue
-            done, failed = known.get(source.key, ("", False))
+            done, failed = known_stamps.get(source.key, ("", False))
             if done != stamp or (failed and self._plan.retry):
                 yield replace(task, stamp=stamp)
             else:
-                self.tally.kept += not failed
+                self.tally.done_before += not failed
                 self.tally.failed_before += failed
 
     def write(self, rows: tuple[BatchRow, ...]) -> None:
         """Write the rows of a source; its tables are there already."""
-        rows = tuple(worded(row, self._worded) for row in rows)
+        rows = tuple(redact_row(row, self._redact_text) for row in rows)
         for row in rows:
             forget_tables(self._plan.output, row.key, row.tables)
         self._results.write(rows)
         self.tally.add(rows)
         self._progress(self.tally.words())
 
-    def _worded(self, text: str) -> str:
+    def _redact_text(self, text: str) -> str:
         """Return a text as results have it."""
         return self._redact(legible(text))
 
@@ -203,7 +203,7 @@ def _workers(plan: BatchPlan, number: int) -> Generator[Workers]:
 
 
 @contextmanager
-def _claimed(output: Path) -> Generator[None]:
+def _claim_folder(output: Path) -> Generator[None]:
     """Have the folder of a batch for ourselves, without what a killed one left to clean up."""
     strangers = output.is_dir() and any(output.iterdir()) and not (output / _LOCK).exists()
     if strangers or (output.exists() and not output.is_dir()):
@@ -211,14 +211,16 @@ def _claimed(output: Path) -> Generator[None]:
             f"{output} exists and is not the folder of a batch.",
             hint="Name a new folder, or that of an earlier batch to go on with it.",
         )
-    with opened(output / _LOCK, "Name a folder that you may write to with --output.") as handle:
+    with open_lock_file(
+        output / _LOCK, "Name a folder that you may write to with --output."
+    ) as handle:
         try:
-            taken(handle, output / _LOCK)
+            take_lock(handle, output / _LOCK)
         except HeldError:
             raise RecordingError(
                 f"Another batch writes into {output} at this moment.",
                 hint="Wait for it, or name another folder.",
             ) from None
-        for left in output.glob(f"{_SCRATCH}*"):
-            shutil.rmtree(left, ignore_errors=True)
+        for scratch_folder in output.glob(f"{_SCRATCH}*"):
+            shutil.rmtree(scratch_folder, ignore_errors=True)
         yield

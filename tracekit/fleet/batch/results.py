@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from tracekit import pipeline
 from tracekit.analysis import Finding, Measurement, Result
-from tracekit.base import InputError, Recording, TracekitError, now, replacing, require
-from tracekit.tables import SCHEMAS, LossRow, Severity, own
+from tracekit.base import InputError, Recording, TracekitError, make_timestamp, replacing, require
+from tracekit.tables import SCHEMAS, LossRow, Severity, find_recorded_run
 
 _NS_PER_MS = 1e6
 
@@ -52,7 +52,7 @@ class BatchRow:
     error: str = ""
     hint: str = ""
     seconds: float = 0.0
-    finished: str = field(default_factory=now)
+    finished: str = field(default_factory=make_timestamp)
     template: str = ""
     instruments: str = ""
     device: str = ""
@@ -68,7 +68,7 @@ class BatchRow:
     tracekit: str = _OURS
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether nothing is known of the recording but why."""
         return self.state != "ok"
 
@@ -102,33 +102,33 @@ _TYPES["findings"] = pa.list_(pa.struct(_columns(RowFinding)))
 ROW_SCHEMA = pa.schema(_columns(BatchRow))
 
 
-def worded(row: BatchRow, say: Callable[[str], str]) -> BatchRow:
+def redact_row(row: BatchRow, say: Callable[[str], str]) -> BatchRow:
     """Return the row with what it says in words, and where it lies, as results have it.
 
     Names of rules, metrics, tables and states stay as they are.
     """
-    found = (
+    findings = (
         replace(finding, message=say(finding.message), advice=say(finding.advice))
         for finding in row.findings
     )
     words = ("recording", "source", "error", "hint", "template", "instruments", "device", "target")
-    said: dict[str, Any] = {name: say(getattr(row, name)) for name in words}
+    texts: dict[str, Any] = {name: say(getattr(row, name)) for name in words}
     return replace(
         row,
-        **said,
-        findings=tuple(found),
+        **texts,
+        findings=tuple(findings),
         warnings=tuple(map(say, row.warnings)),
         losses=tuple(replace(loss, text=say(loss.text)) for loss in row.losses),
     )
 
 
-def judged(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
+def fill_row(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
     """Return the row with what the result says of the recording."""
     provenance, machine = result.provenance, result.provenance.machine
-    run = own(recording) if recording.toc_file.exists() else None
+    run = find_recorded_run(recording) if recording.toc_file.exists() else None
     version = run.instruments_version if run else ""
     targets = (f"{target.name} ({target.pid})".strip() for target in provenance.targets)
-    metrics, busy = _known(result.metrics), result.metric("gpu_busy")
+    metrics, busy = _collect_values(result.metrics), result.metric("gpu_busy")
     # Where there is no number at all, why the device's time is not known says why.
     silence = [f"No metric is available: {busy.reason}"] if busy and not metrics else []
     return replace(
@@ -140,7 +140,7 @@ def judged(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
         target=", ".join(targets),
         duration=provenance.duration,
         metrics=metrics,
-        results=_known(result.results),
+        results=_collect_values(result.results),
         findings=tuple(_row_findings(result.findings)),
         warnings=(*provenance.warnings, *silence),
         losses=result.losses,
@@ -156,13 +156,13 @@ def device_of(machine: Mapping[str, Any]) -> str:
 
 def as_table(rows: tuple[BatchRow, ...]) -> pa.Table:
     """Return rows as a table of Arrow."""
-    plain: list[dict[str, Any]] = [msgspec.to_builtins(row) for row in rows]
-    for row in plain:
+    row_dicts: list[dict[str, Any]] = [msgspec.to_builtins(row) for row in rows]
+    for row in row_dicts:
         row |= {name: list(row[name].items()) for name in ("metrics", "results")}
-    return pa.Table.from_pylist(plain, schema=ROW_SCHEMA)
+    return pa.Table.from_pylist(row_dicts, schema=ROW_SCHEMA)
 
 
-def _known(measured: tuple[Measurement, ...]) -> dict[str, float]:
+def _collect_values(measured: tuple[Measurement, ...]) -> dict[str, float]:
     return {
         measurement.name: float(measurement.value)
         for measurement in measured
@@ -172,7 +172,7 @@ def _known(measured: tuple[Measurement, ...]) -> dict[str, float]:
 
 def _row_findings(findings: Sequence[Finding]) -> Iterator[RowFinding]:
     """Yield the findings, and behind them those that are effects of others."""
-    for finding in (*findings, *(effect for each in findings for effect in each.as_effects())):
+    for finding in (*findings, *(effect for cause in findings for effect in cause.as_effects())):
         yield _row_finding(finding)
 
 
@@ -197,19 +197,19 @@ def wanted_tables(words: str) -> tuple[str, ...]:
 
 
 def keep_tables(
-    output: str, wanted: Sequence[str], row: BatchRow, recording: Recording
+    output: str, wanted_names: Sequence[str], row: BatchRow, recording: Recording
 ) -> tuple[str, ...]:
     """Write tables of a recording as `tables/NAME/KEY.parquet`; return the names of those there.
 
     A column `recording` comes first. A table that the recording lacks, or that cannot be read,
     is left out; the warnings of the recording say why.
     """
-    if not output or not wanted:
+    if not output or not wanted_names:
         return ()
     tables = pipeline.tables_of(recording)
-    kept: list[str] = []
+    kept_names: list[str] = []
     for name in tables:
-        if name not in wanted and ALL not in wanted:
+        if name not in wanted_names and ALL not in wanted_names:
             continue
         try:
             frame = tables[name]
@@ -224,14 +224,14 @@ def keep_tables(
                 compression="zstd",
                 write_page_checksum=True,
             )
-        kept.append(name)
-    return tuple(kept)
+        kept_names.append(name)
+    return tuple(kept_names)
 
 
-def forget_tables(output: Path, key: str, kept: Sequence[str] = ()) -> None:
+def forget_tables(output: Path, key: str, kept_names: Sequence[str] = ()) -> None:
     """Remove the tables of a recording that are not among those that were kept now."""
     for file in (output / FOLDER).glob(f"*/{key}.parquet"):
-        if file.parent.name not in kept:
+        if file.parent.name not in kept_names:
             file.unlink(missing_ok=True)
 
 
@@ -256,27 +256,27 @@ class Results:
         with replacing(self.folder / f"{rows[0].source}.parquet") as file:
             pq.write_table(as_table(rows), file, **_OF_FEW_ROWS)
 
-    def damaged(self) -> dict[str, str]:
+    def find_damage(self) -> dict[str, str]:
         """Return what damage cost recordings, the first loss of each, by their names."""
         return {row.recording: row.costs[0].text for row in self.rows("losses") if row.costs}
 
-    def known(self) -> dict[str, tuple[str, bool]]:
+    def load_stamps(self) -> dict[str, tuple[str, bool]]:
         """Return what an earlier batch found of each source, by its key; damaged files are none.
 
         It is the stamp that the source had, and whether it failed.
         """
-        found: dict[str, tuple[str, bool]] = {}
+        stamps: dict[str, tuple[str, bool]] = {}
         for table in self._tables(["source", "stamp", "state"]):
             states = table["state"].to_pylist()
             if states:
                 stamp = table["stamp"][0].as_py()
-                found[table["source"][0].as_py()] = stamp, "ok" not in states
-        return found
+                stamps[table["source"][0].as_py()] = stamp, "ok" not in states
+        return stamps
 
     def rows(self, *columns: str) -> list[BatchRow]:
         """Return every row of the data set, with its first columns and those that are named."""
-        found = self._tables(list(dict.fromkeys((*_FIRST, *columns))))
-        rows = [row for table in found for row in table.to_pylist(maps_as_pydicts="strict")]
+        tables = self._tables(list(dict.fromkeys((*_FIRST, *columns))))
+        rows = [row for table in tables for row in table.to_pylist(maps_as_pydicts="strict")]
         try:
             return msgspec.convert(rows, list[BatchRow])
         except msgspec.ValidationError as error:

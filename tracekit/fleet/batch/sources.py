@@ -23,8 +23,8 @@ _MAGIC = re.compile(r"[*?\[]")
 
 def scheme(words: str) -> str:
     """Return how a URL begins, such as "s3://"; nothing for a path."""
-    found = _SCHEME.match(words)
-    return found.group() if found else ""
+    match = _SCHEME.match(words)
+    return match.group() if match else ""
 
 
 def is_pattern(words: str) -> bool:
@@ -32,37 +32,37 @@ def is_pattern(words: str) -> bool:
     return bool(_MAGIC.search(words.partition(CHAIN)[0])) and not os.path.lexists(words)
 
 
-def fixed(pattern: str) -> str:
+def find_fixed_folder(pattern: str) -> str:
     """Return the folder of a pattern: what comes before the first part with a wildcard."""
-    head, chain, rest = pattern.partition(CHAIN)
+    head, chain, later_links = pattern.partition(CHAIN)
     begin = scheme(head)
     parts = head.removeprefix(begin).split("/")
-    plain = next(place for place, part in enumerate(parts) if _MAGIC.search(part))
-    folder = "/".join(parts[:plain])
+    wildcard_place = next(place for place, part in enumerate(parts) if _MAGIC.search(part))
+    folder = "/".join(parts[:wildcard_place])
     if not folder and not begin:
         folder = "/" if head.startswith("/") else "."
-    return f"{begin}{folder}{chain}{rest}"
+    return f"{begin}{folder}{chain}{later_links}"
 
 
-def joined(words: str, below: str) -> str:
+def join_below(words: str, relative_path: str) -> str:
     """Return the name of what lies below a folder; in a chain the first link is the folder."""
-    head, chain, rest = words.partition(CHAIN)
+    head, chain, later_links = words.partition(CHAIN)
     if head == ".":
-        return below
-    between = "" if head.endswith("/") or not head else "/"
-    return f"{head}{between}{below}{chain}{rest}"
+        return relative_path
+    separator = "" if head.endswith("/") or not head else "/"
+    return f"{head}{separator}{relative_path}{chain}{later_links}"
 
 
-def shown(words: str) -> str:
+def hide_secrets(words: str) -> str:
     """Return a path or URL without what may be a secret in it: user, password, query."""
     return CHAIN.join(_without_secrets(link) for link in words.split(CHAIN))
 
 
 def absolute(words: str) -> str:
     """Return a chain of URLs whose archive, if it is a file of this machine, is named in full."""
-    first, *links = words.split(CHAIN)
-    rest = [link if scheme(link) else os.path.realpath(link) for link in links]
-    return CHAIN.join([first, *rest])
+    first_link, *links = words.split(CHAIN)
+    full_links = [link if scheme(link) else os.path.realpath(link) for link in links]
+    return CHAIN.join([first_link, *full_links])
 
 
 def _without_secrets(link: str) -> str:
@@ -93,8 +93,8 @@ class SourcePlace:
     @property
     def local(self) -> bool:
         """Whether it lies in a folder of this machine."""
-        named: str | tuple[str, ...] = self.filesystem.protocol
-        return "file" in ((named,) if isinstance(named, str) else named)
+        protocols: str | tuple[str, ...] = self.filesystem.protocol
+        return "file" in ((protocols,) if isinstance(protocols, str) else protocols)
 
     @property
     def identity(self) -> str:
@@ -106,16 +106,16 @@ class SourcePlace:
         """The last part of its path."""
         return self.path.rstrip("/").rpartition("/")[2]
 
-    def listed(self) -> list[tuple["SourcePlace", Said]]:
+    def list_entries(self) -> list[tuple["SourcePlace", Said]]:
         """Return what lies in this folder, by name, with what the file system says of each."""
-        said: Any = self._asked("ls", self.path, detail=True)
-        found: list[tuple[SourcePlace, Said]] = []
-        for entry in sorted(said, key=itemgetter("name")):
+        listing: Any = self._query_filesystem("ls", self.path, detail=True)
+        places: list[tuple[SourcePlace, Said]] = []
+        for entry in sorted(listing, key=itemgetter("name")):
             path = entry["name"].rstrip("/")
             if path != self.path.rstrip("/"):
-                name = joined(self.name, self._below(path))
-                found.append((SourcePlace(self.filesystem, path, name), entry))
-        return found
+                name = join_below(self.name, self._make_relative(path))
+                places.append((SourcePlace(self.filesystem, path, name), entry))
+        return places
 
     def info(self) -> Said:
         """Return what the file system says of it; raise UsageError where there is nothing."""
@@ -126,28 +126,34 @@ class SourcePlace:
         except Exception as error:
             raise _unreadable(self.name, error) from error
 
-    def below(self) -> dict[str, Said]:
+    def find_files(self) -> dict[str, Said]:
         """Return all files below this folder: path in the folder to what is said of each.
 
         A file has none.
         """
-        found: Any = self._asked("find", self.path, detail=True)
-        return {self._below(str(path)): said for path, said in found.items() if path != self.path}
+        listing: Any = self._query_filesystem("find", self.path, detail=True)
+        return {
+            self._make_relative(str(path)): info
+            for path, info in listing.items()
+            if path != self.path
+        }
 
-    def _below(self, path: str) -> str:
+    def _make_relative(self, path: str) -> str:
         """Return a listed path from this folder on."""
-        own = self.path.rstrip("/")
-        inside = f"{own}/" if own or self.path else ""
-        below = path.rstrip("/").removeprefix(inside)
-        leaves = not path.startswith(inside) or not {"", ".", ".."}.isdisjoint(below.split("/"))
-        if leaves or "\\" in below or "\0" in below:
+        folder_path = self.path.rstrip("/")
+        prefix = f"{folder_path}/" if folder_path or self.path else ""
+        relative_path = path.rstrip("/").removeprefix(prefix)
+        leaves = not path.startswith(prefix) or not {"", ".", ".."}.isdisjoint(
+            relative_path.split("/")
+        )
+        if leaves or "\\" in relative_path or "\0" in relative_path:
             raise InputError(
                 f"The listing of {self.name} names {path!r}, which is no path below it.",
                 hint="Nothing of it was read; look at what made it.",
             )
-        return below
+        return relative_path
 
-    def _asked(self, question: str, *words: object, **options: object) -> Any:
+    def _query_filesystem(self, question: str, *words: object, **options: object) -> Any:
         try:
             return getattr(self.filesystem, question)(*words, **options)
         except Exception as error:
@@ -168,7 +174,7 @@ def forget_listings(filesystem: Any) -> None:
 def place_of(words: str) -> SourcePlace:
     """Return the place that a path or a URL of fsspec names; chains of URLs are understood."""
     try:
-        filesystem, found = url_to_fs(words)
+        filesystem, path = url_to_fs(words)
         forget_listings(filesystem)
     except ImportError as error:
         raise UsageError(
@@ -176,18 +182,19 @@ def place_of(words: str) -> SourcePlace:
         ) from error
     except ValueError as error:
         raise UsageError(
-            f"{shown(words)} is no source: {error}.", hint="Give a path, or a URL as of s3 or gs."
+            f"{hide_secrets(words)} is no source: {error}.",
+            hint="Give a path, or a URL as of s3 or gs.",
         ) from error
     except Exception as error:
-        raise _unreadable(shown(words), error) from error
-    place = SourcePlace(filesystem, str(found), shown(words))
+        raise _unreadable(hide_secrets(words), error) from error
+    place = SourcePlace(filesystem, str(path), hide_secrets(words))
     return replace(place, name=words.removeprefix(scheme(words))) if place.local else place
 
 
 def _unreadable(name: str, error: Exception) -> InputError:
-    why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return InputError(
-        f"{name} cannot be read: {str(why).rstrip('.')}.",
+        f"{name} cannot be read: {str(reason).rstrip('.')}.",
         hint="See that it is there, and that you may read it.",
     )
 
@@ -226,21 +233,21 @@ class RecordingSource:
         Of a bundle these are not what keeps windows and views of Instruments, nor indexes of
         its stores (layout: docs/explanation/trace-bundles.md).
         """
-        there = self.place.below()
+        there = self.place.find_files()
         if not there:
             return {self.place.base: self.place.info()}
         if self.form is SourceForm.RUN:
             direct = "exports/direct.json" in there
-            return {name: said for name, said in there.items() if _of_a_run(name, direct=direct)}
+            return {name: info for name, info in there.items() if _of_a_run(name, direct=direct)}
         if self.form is SourceForm.EXPORTS:
-            return {name: said for name, said in there.items() if _EXPORT_NAME.fullmatch(name)}
-        return {name: said for name, said in there.items() if _of_a_bundle(name)}
+            return {name: info for name, info in there.items() if _EXPORT_NAME.fullmatch(name)}
+        return {name: info for name, info in there.items() if _of_a_bundle(name)}
 
     def stamp(self, settings: str) -> str:
         """Return what changes when a file of it does, or what is asked of it."""
         digest = hashlib.sha256(settings.encode())
-        for name, said in sorted(self.files().items()):
-            digest.update(_bytes(f"\0{name}\0{said.get('size')}\0{_mark(said)}"))
+        for name, info in sorted(self.files().items()):
+            digest.update(_bytes(f"\0{name}\0{info.get('size')}\0{_mark(info)}"))
         return digest.hexdigest()[:_KEY]
 
 
@@ -250,18 +257,18 @@ def _bytes(name: str) -> bytes:
 
 
 def _of_a_run(name: str, *, direct: bool) -> bool:
-    top, _, rest = name.partition("/")
+    top, _, inner_path = name.partition("/")
     if top == "recording.trace":
-        return direct and _of_a_bundle(rest)
-    return name in _OF_A_RUN or (top == "exports" and "/" not in rest)
+        return direct and _of_a_bundle(inner_path)
+    return name in _OF_A_RUN or (top == "exports" and "/" not in inner_path)
 
 
 def _of_a_bundle(name: str) -> bool:
     return not name.startswith(_NOT_NEEDED) and not name.rpartition("/")[2].startswith("spindex.")
 
 
-def _mark(said: Said) -> Any:
-    return next((said[name] for name in _MARKS if said.get(name) is not None), "")
+def _mark(info: Said) -> Any:
+    return next((info[name] for name in _MARKS if info.get(name) is not None), "")
 
 
 _DEEPEST = 32
@@ -276,20 +283,20 @@ def sources_of(words: Iterable[str]) -> list[RecordingSource]:
     A folder is a run, a bundle, or is looked through for these and for exports. Links to folders
     and hidden folders are not looked through.
     """
-    asked = list(words)
-    found = {source.key: source for each in asked for source in _of(each)}
-    if not found:
+    source_words = list(words)
+    sources = {source.key: source for word in source_words for source in _find_sources(word)}
+    if not sources:
         raise InputError(
-            f"There is no recording in {', '.join(asked)}.",
+            f"There is no recording in {', '.join(source_words)}.",
             hint="A recording is a .trace, a run's folder, or a folder with exports of xctrace.",
         )
-    return list(found.values())
+    return list(sources.values())
 
 
-def _of(words: str) -> Iterator[RecordingSource]:
+def _find_sources(words: str) -> Iterator[RecordingSource]:
     if not is_pattern(words):
         place = place_of(words)
-        yield from _named(place, place.info())
+        yield from _find_at_place(place, place.info())
         return
     path = place_of(words).path
     deepest = _DEEPEST if "**" in path else path.count("/")
@@ -299,27 +306,29 @@ def _of(words: str) -> Iterator[RecordingSource]:
         raise UsageError(
             f"{words} is no pattern: {error}.", hint="Write folder/**/*.trace."
         ) from error
-    for place, said in _matching(place_of(fixed(words)), pattern, deepest):
-        yield from _named(place, said, strict=False)
+    for place, info in _matching(place_of(find_fixed_folder(words)), pattern, deepest):
+        yield from _find_at_place(place, info, strict=False)
 
 
 def _matching(
     folder: SourcePlace, pattern: re.Pattern[str], deepest: int
 ) -> Iterator[tuple[SourcePlace, Said]]:
-    for place, said in folder.listed():
+    for place, info in folder.list_entries():
         if pattern.match(place.path):
-            yield place, said
+            yield place, info
         elif (
-            _to_look_through(place, said)
+            _to_look_through(place, info)
             and place.path.count("/") <= deepest
             and not place.base.lower().endswith(_BUNDLE)
         ):
             yield from _matching(place, pattern, deepest)
 
 
-def _named(place: SourcePlace, said: Said, *, strict: bool = True) -> Iterator[RecordingSource]:
+def _find_at_place(
+    place: SourcePlace, info: Said, *, strict: bool = True
+) -> Iterator[RecordingSource]:
     """Yield what a name stands for; of what a pattern matches, other files are passed over."""
-    if said["type"] == "directory":
+    if info["type"] == "directory":
         yield from _in(place, _DEEPEST)
     elif place.base.lower().endswith(_ZIPPED):
         yield RecordingSource(place, SourceForm.ZIPPED)
@@ -333,14 +342,14 @@ def _named(place: SourcePlace, said: Said, *, strict: bool = True) -> Iterator[R
 
 
 def _in(folder: SourcePlace, deepest: int) -> Iterator[RecordingSource]:
-    there = folder.listed()
+    there = folder.list_entries()
     if any(place.base == "recording.json" for place, _ in there):
         yield RecordingSource(folder, SourceForm.RUN)
         return
     if folder.base.lower().endswith(_BUNDLE):
         yield RecordingSource(folder, SourceForm.BUNDLE)
         return
-    files = [place for place, said in there if said["type"] == "file"]
+    files = [place for place, info in there if info["type"] == "file"]
     if any(_holds_an_export(place) for place in files):
         yield RecordingSource(folder, SourceForm.EXPORTS)
     yield from (
@@ -348,14 +357,14 @@ def _in(folder: SourcePlace, deepest: int) -> Iterator[RecordingSource]:
         for place in files
         if place.base.lower().endswith(_ZIPPED)
     )
-    for place, said in there:
-        if _to_look_through(place, said) and deepest:
+    for place, info in there:
+        if _to_look_through(place, info) and deepest:
             yield from _in(place, deepest - 1)
 
 
-def _to_look_through(place: SourcePlace, said: Said) -> bool:
+def _to_look_through(place: SourcePlace, info: Said) -> bool:
     hidden = place.base.startswith(".") or place.base.endswith(_GPUTRACE)
-    return said["type"] == "directory" and not said.get("islink") and not hidden
+    return info["type"] == "directory" and not info.get("islink") and not hidden
 
 
 def _holds_an_export(place: SourcePlace) -> bool:

@@ -64,24 +64,31 @@ class Analyst:
             prefix="tracekit-", dir=self._scratch, ignore_cleanup_errors=True
         ) as folder:
             try:
-                process = self._started()
+                process = self._ensure_process()
                 self._pipe.send((task, folder))
                 until = monotonic() + seconds
                 while not self._pipe.poll(_LOOK):
                     if monotonic() > until:
-                        return self._failed(task, f"It took longer than {span(seconds)}.", _LATER)
-                    if (taken := psutil.Process(process.pid).memory_info().rss) > self._memory:
-                        why = f"It took {size(taken)} of memory; its share is {size(self._memory)}."
-                        return self._failed(task, why, _LARGER)
+                        return self._end_with_failure(
+                            task, f"It took longer than {span(seconds)}.", _LATER
+                        )
+                    if (
+                        used_memory := psutil.Process(process.pid).memory_info().rss
+                    ) > self._memory:
+                        message = (
+                            f"It took {size(used_memory)} of memory; its share is "
+                            f"{size(self._memory)}."
+                        )
+                        return self._end_with_failure(task, message, _LARGER)
                 return cast("Rows", self._pipe.recv())
             except (EOFError, OSError, psutil.Error):
-                return self._failed(task, _DIED, _LARGER)
+                return self._end_with_failure(task, _DIED, _LARGER)
 
-    def _failed(self, task: Task, error: str, hint: str) -> Rows:
+    def _end_with_failure(self, task: Task, error: str, hint: str) -> Rows:
         self._end()
         return (replace(task.row, error=error, hint=hint),)
 
-    def _started(self) -> "subprocess.Popen[bytes]":
+    def _ensure_process(self) -> "subprocess.Popen[bytes]":
         with self._lock:
             if self._process is None and not self._closed:
                 self._pipe, theirs = Pipe()
@@ -123,7 +130,7 @@ class Workers:
     submit: Callable[[Task], "Future[Rows]"]
     room: int
 
-    def ended(self, tasks: Iterable[Task]) -> Iterator[Rows]:
+    def iter_rows(self, tasks: Iterable[Task]) -> Iterator[Rows]:
         """Yield the rows of each task when it ends, whichever is first."""
         coming = iter(tasks)
         running: dict[Future[Rows], Task] = {}
@@ -166,7 +173,7 @@ def local_workers(
     for analyst in analysts:
         idle.put(analyst)
 
-    def analysed(task: Task) -> Rows:
+    def analyse_task(task: Task) -> Rows:
         analyst = idle.get()
         try:
             return analyst.analyse(task, seconds)
@@ -175,7 +182,7 @@ def local_workers(
 
     with ThreadPoolExecutor(number) as threads:
         try:
-            yield Workers(lambda task: threads.submit(analysed, task), _AHEAD * number)
+            yield Workers(lambda task: threads.submit(analyse_task, task), _AHEAD * number)
         finally:
             for analyst in analysts:
                 analyst.close()
@@ -242,7 +249,9 @@ def _there(task: Task, seconds: float) -> Rows:
 def require_fitting(client: "Client", scheduler: str, shared: Path | None) -> None:
     """Raise unless there are workers, all with this version of tracekit, that see a file."""
 
-    def about(name: str) -> tuple[str, bool]:  # sent as it is, to workers that may not have us
+    def probe_worker(
+        name: str,
+    ) -> tuple[str, bool]:  # sent as it is, to workers that may not have us
         import os.path
         from importlib import metadata
 
@@ -251,14 +260,14 @@ def require_fitting(client: "Client", scheduler: str, shared: Path | None) -> No
         except metadata.PackageNotFoundError:
             return "?", False
 
-    found = cast("dict[str, tuple[str, bool]]", client.run(about, str(shared)))
-    if not found:
+    worker_states = cast("dict[str, tuple[str, bool]]", client.run(probe_worker, str(shared)))
+    if not worker_states:
         raise ToolError(
             f"The cluster at {scheduler} has no worker.",
             hint=f"Start some: dask worker {scheduler}",
         )
     ours = version("tracekit")
-    for address, (theirs, sees) in found.items():
+    for address, (theirs, sees) in worker_states.items():
         if theirs != ours:
             raise ToolError(
                 f"The worker {address} has tracekit {theirs}; this machine has {ours}.",

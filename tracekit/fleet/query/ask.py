@@ -35,10 +35,10 @@ def require_question(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
             hint="Ask them one after the other; WITH holds steps of one question.",
         )
     kind = statements[0].type.name
-    bare = _COMMENT.sub(" ", sql).strip().lower()
-    first = re.match(r"\(|\w+", bare)
-    word = first[0] if first else ""
-    if _LISTS.match(bare):
+    stripped_sql = _COMMENT.sub(" ", sql).strip().lower()
+    word_match = re.match(r"\(|\w+", stripped_sql)
+    word = word_match[0] if word_match else ""
+    if _LISTS.match(stripped_sql):
         raise UsageError(
             f"{word.upper()} is not answered: tables are made when a question names them.",
             hint=_HINT,
@@ -51,7 +51,7 @@ def require_question(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 
 @contextmanager
-def asked(
+def ask_runs(
     sql: str, paths: Sequence[Path], progress: Progress = quiet, number: int | None = None
 ) -> Generator[tuple[QueryResult, tuple[str, ...]]]:
     """Ask all runs, batches and bundles below paths, by default those in `bench/traces`.
@@ -66,18 +66,20 @@ def asked(
         InputError: DuckDB could not read a file, or ran out of memory.
         InterruptedRunError: Someone asked to stop.
     """
-    found = sources(paths)
+    asked_sources = sources(paths)
     with tempfile.TemporaryDirectory(prefix="tracekit-query-") as name:
         workshop = Path(name).resolve()
-        folders = [batch.path / name for batch in found.batches for name in ("tables", "results")]
+        folders = [
+            batch.path / name for batch in asked_sources.batches for name in ("tables", "results")
+        ]
         database = QueryDatabase(folders, workshop)
         try:
-            left_out = LeftOut()
+            omissions = LeftOut()
             opener = Opener(workshop, number)
-            views = Views(database, found, opener, left_out, progress)
+            views = Views(database, asked_sources, opener, omissions, progress)
             answer = _answer(sql, database, views)
-            report(left_out.losses)
-            yield answer, (*opener.notes, *left_out.warnings)
+            report(omissions.losses)
+            yield answer, (*opener.notes, *omissions.warnings)
         except duckdb.Error as error:
             raise refusal(error) from error
         except KeyboardInterrupt:
@@ -91,16 +93,16 @@ def asked(
 def _answer(sql: str, database: QueryDatabase, views: Views) -> QueryResult:
     """Ask, and make each table that DuckDB misses, until it misses none."""
     require_question(database.connection, sql)
-    made: set[str] = set()
+    made_tables: set[str] = set()
     while True:
         try:
             return QueryResult(database, sql)
         except duckdb.CatalogException as error:
             name = missing_table(error).lower()
-            if not name or name in made:
+            if not name or name in made_tables:
                 raise
             views.make(name)
-            made.add(name)
+            made_tables.add(name)
 
 
 _KIND = re.compile(r"^[\w ]+ Error: ")
@@ -112,8 +114,8 @@ _NEAR = re.compile(r"(?:Candidate bindings|Did you mean).+")
 
 def missing_table(error: duckdb.Error) -> str:
     """Return the name of the table that DuckDB misses; empty where something else is wrong."""
-    found = _TABLE.search(str(error)) if isinstance(error, duckdb.CatalogException) else None
-    return found[1] if found else ""
+    match = _TABLE.search(str(error)) if isinstance(error, duckdb.CatalogException) else None
+    return match[1] if match else ""
 
 
 def refusal(error: duckdb.Error) -> TracekitError:
@@ -130,6 +132,6 @@ def refusal(error: duckdb.Error) -> TracekitError:
 def _sentence(message: str) -> str:
     """Return the first paragraph of a message, without its kind, as one line with a full stop."""
     text = _KIND.sub("", message)
-    first = re.split(r"\n\s*(?:\n|Did you mean|Candidate bindings|LINE \d)", text)[0]
-    line = " ".join(first.split())
+    paragraph = re.split(r"\n\s*(?:\n|Did you mean|Candidate bindings|LINE \d)", text)[0]
+    line = " ".join(paragraph.split())
     return line if line.endswith((".", "!", "?")) else f"{line}."

@@ -42,12 +42,12 @@ def form_of(output: str, form: Form | None) -> Form:
     return FORMS.get(suffix, "csv")
 
 
-def named(columns: Sequence[str]) -> list[str]:
+def make_names_unique(columns: Sequence[str]) -> list[str]:
     """Return the names of columns, those that repeat one before with a number."""
     names: list[str] = []
     for name in columns:
         numbered = chain([name], (f"{name}_{number}" for number in count(1)))
-        names.append(next(each for each in numbered if each not in names))
+        names.append(next(new_name for new_name in numbered if new_name not in names))
     return names
 
 
@@ -128,7 +128,9 @@ class QueryResult:
         assert relation is not None, "what returns nothing is no question"
         self._database, self._relation = database, relation
         self._kinds: list[DuckDBPyType] = relation.types
-        self.types = dict(zip(named(relation.columns), map(str, self._kinds), strict=True))
+        self.types = dict(
+            zip(make_names_unique(relation.columns), map(str, self._kinds), strict=True)
+        )
         """The columns, each under a name of its own, with their types in SQL's words."""
 
     def write(self, file: BinaryIO, form: Form) -> None:
@@ -139,11 +141,11 @@ class QueryResult:
         """
         path = self._database.workshop / f"answer.{form}"
         self._query(f"COPY ({self._select(form)}) TO {text(str(path))} ({_OPTIONS[form]})")
-        with path.open("rb") as written:
-            shutil.copyfileobj(written, file)
+        with path.open("rb") as answer_file:
+            shutil.copyfileobj(answer_file, file)
         path.unlink()
 
-    def first(self, most: int, *, short: bool) -> tuple[list[tuple[str, ...]], int]:
+    def fetch_first_rows(self, max_rows: int, *, short: bool) -> tuple[list[tuple[str, ...]], int]:
         """Return the first rows in words, at most so many, and how many there are in all.
 
         A null is empty. Control characters, which could direct a terminal, are written out. If
@@ -153,10 +155,12 @@ class QueryResult:
             f"CREATE OR REPLACE TEMP TABLE shown AS {self._select('short' if short else 'words')}"
         )
         ask = self._database.connection.execute
-        rows: list[tuple[str | None, ...]] = ask(f"FROM shown LIMIT {most}").fetchall()
+        rows: list[tuple[str | None, ...]] = ask(f"FROM shown LIMIT {max_rows}").fetchall()
         [[total]] = ask("SELECT count(*) FROM shown").fetchall()
-        plain = visible if list(self.types) == ["explain_key", "explain_value"] else on_one_line
-        return [tuple(plain(cell or "") for cell in row) for row in rows], total
+        format_cell = (
+            visible if list(self.types) == ["explain_key", "explain_value"] else on_one_line
+        )
+        return [tuple(format_cell(cell or "") for cell in row) for row in rows], total
 
     def _query(self, sql: str) -> None:
         self._database.waiting(lambda: self._relation.query("answer", sql))
@@ -164,7 +168,7 @@ class QueryResult:
     def _select(self, form: str) -> str:
         columns = enumerate(zip(self._kinds, self.types, strict=True), start=1)
         cells = (
-            f"{_cell(f'#{n}', kind.id, form)} AS {_quoted(name)}" for n, (kind, name) in columns
+            f"{_cell(f'#{n}', kind.id, form)} AS {_quote_name(name)}" for n, (kind, name) in columns
         )
         return f"SELECT {', '.join(cells)} FROM answer"
 
@@ -183,5 +187,5 @@ def _cell(column: str, kind: str, form: str) -> str:
     return f"CAST({column} AS VARCHAR)" if words else column
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'

@@ -73,12 +73,12 @@ def rows_of(name: str, run: AskedRun, recording: Recording) -> Iterator[Cells]:
     if name != "runs" and not recording.result_file.exists():
         raise RecordingError("it is not analyzed", hint="`tracekit analyze RUN` does it.")
     if name == "runs":
-        found = [_run(recording, provenance)]
+        rows = [_run(recording, provenance)]
     elif name == "metrics":
-        found = [_metric(metric) for metric in load(recording.result_file).metrics]
+        rows = [_metric(metric) for metric in load(recording.result_file).metrics]
     else:
-        found = [_finding(finding) for finding in load(recording.result_file).findings]
-    return (named(run) | row for row in found)
+        rows = [_finding(finding) for finding in load(recording.result_file).findings]
+    return (identify_run(run) | row for row in rows)
 
 
 def of_batches(name: str, batches: Sequence[AskedBatch]) -> Iterator[str]:
@@ -116,18 +116,21 @@ _OF_BATCH = {
 }
 
 
-def named(run: AskedRun) -> Cells:
+def identify_run(run: AskedRun) -> Cells:
     """Return the columns of a run that every view has."""
     return {"run": run.name, "run_path": run.place}
 
 
 def _run(recording: Recording, provenance: Provenance) -> Cells:
     done = "analyzed" if recording.result_file.exists() else "not analyzed"
-    broken = ((f"{at} {stage.state}", stage.message) for at, stage in provenance.unfinished.items())
+    broken = (
+        (f"{stage_name} {stage.state}", stage.message)
+        for stage_name, stage in provenance.unfinished_stages.items()
+    )
     state, error = next(broken, (done, ""))
     kinds = {column.name: column.type for column in RUNS}
     machine = {
-        name: _typed(kinds[name], provenance.machine.get(name))
+        name: _fit_type(kinds[name], provenance.machine.get(name))
         for name in ("chip", "model", "gpu_cores", "system", "os", "memory", "mlx")
     }
     target = provenance.targets[0] if provenance.targets else None
@@ -149,7 +152,7 @@ def _run(recording: Recording, provenance: Provenance) -> Cells:
     }
 
 
-def _typed(kind: pa.DataType, value: Any) -> Any:
+def _fit_type(kind: pa.DataType, value: Any) -> Any:
     """Return a fact of a machine, which is whatever a file says, or null where it does not fit."""
     if pa.types.is_string(kind):
         return None if value is None else str(value)

@@ -24,7 +24,7 @@ from tracekit.base import (
 from tracekit.fleet.batch.results import BatchRow, Results
 from tracekit.pipeline import import_
 from tracekit.record import Progress
-from tracekit.tables import Severity, collecting, index, is_bundle, meant, report
+from tracekit.tables import Severity, collecting, index, is_bundle, report, select_run
 
 DEFAULT = Path("bench/traces")
 _ZIPPED = ".trace.zip"
@@ -58,11 +58,11 @@ class AskedBatch:
     @cached_property
     def results(self) -> list[Path]:
         """The files with a row for each recording, as far as they can be read."""
-        return _whole(self.path / "results", pq.read_table)
+        return _find_readable(self.path / "results", pq.read_table)
 
     def table(self, name: str) -> list[Path]:
         """Return the files of a normalized table, one for each recording that has it."""
-        return _whole(self.path / "tables" / name)
+        return _find_readable(self.path / "tables" / name)
 
     @cached_property
     def recordings(self) -> list[BatchRow]:
@@ -71,14 +71,14 @@ class AskedBatch:
         return [replace(row, recording=f"{self.prefix}{row.recording}") for row in rows]
 
 
-def _whole(folder: Path, read: Callable[[Path], object] = pq.read_metadata) -> list[Path]:
+def _find_readable(folder: Path, read: Callable[[Path], object] = pq.read_metadata) -> list[Path]:
     """Return the files of a folder that are Parquet to their end, or that `read` can read."""
-    found: list[Path] = []
+    readable_files: list[Path] = []
     for file in sorted(folder.glob("*.parquet")):
         with suppress(OSError, pa.ArrowException):
             read(file)
-            found.append(file)
-    return found
+            readable_files.append(file)
+    return readable_files
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,10 @@ class Sources:
     runs: tuple[AskedRun, ...]
     batches: tuple[AskedBatch, ...]
 
-    def each_run(self, progress: Progress, about: str = "") -> Iterator[AskedRun]:
+    def each_run(self, progress: Progress, prefix: str = "") -> Iterator[AskedRun]:
         """Yield every run, and say how far it is."""
         for number, run in enumerate(self.runs, start=1):
-            progress(f"{about}run {number:,} of {len(self.runs):,}")
+            progress(f"{prefix}run {number:,} of {len(self.runs):,}")
             yield run
 
 
@@ -101,32 +101,32 @@ def sources(paths: Sequence[Path]) -> Sources:
     A folder is searched to its depths, but neither below runs, bundles and batches nor through
     links to folders.
     """
-    named = [place for path in paths or [DEFAULT] for place in _named(path)]
-    found = list({place.resolve(): place for place in reversed(named)}.values())[::-1]
-    batches = [path for path in found if _is_batch(path)]
-    runs = [path for path in found if path not in set(batches)]
-    if not found:
-        where = ", ".join(map(str, paths or [DEFAULT]))
+    places = [place for path in paths or [DEFAULT] for place in _find_leaves(path)]
+    unique_places = list({place.resolve(): place for place in reversed(places)}.values())[::-1]
+    batches = [path for path in unique_places if _is_batch(path)]
+    runs = [path for path in unique_places if path not in set(batches)]
+    if not unique_places:
+        searched_paths = ", ".join(map(str, paths or [DEFAULT]))
         raise RecordingError(
-            f"There is no run in {where}.",
+            f"There is no run in {searched_paths}.",
             hint="Name folders of runs, the folder of a batch, or bundles.",
         )
     names = iter(_names([*runs, *batches]))
-    asked = tuple(AskedRun(next(names), path) for path in runs)
-    alone = len(found) == 1
+    asked_runs = tuple(AskedRun(next(names), path) for path in runs)
+    alone = len(unique_places) == 1
     return Sources(
-        asked, tuple(AskedBatch("" if alone else f"{next(names)}:", path) for path in batches)
+        asked_runs, tuple(AskedBatch("" if alone else f"{next(names)}:", path) for path in batches)
     )
 
 
-def _named(path: Path) -> Iterator[Path]:
+def _find_leaves(path: Path) -> Iterator[Path]:
     if not path.exists():
         hint = "Runs land there unless --output says else." if path == DEFAULT else ""
         raise UsageError(f"{path} does not exist.", hint=hint)
     if _is_leaf(path):
         yield path
     elif path.is_dir():
-        yield from _below(path)
+        yield from _walk_leaves(path)
     else:
         raise InputError(
             f"{path} is neither a folder nor a bundle.",
@@ -134,7 +134,7 @@ def _named(path: Path) -> Iterator[Path]:
         )
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def _walk_leaves(folder: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(folder):
         here = Path(place)
         names = sorted(name for name in folders if not name.startswith("."))
@@ -167,9 +167,9 @@ def _names(paths: Sequence[Path]) -> list[str]:
     lengths = [1] * len(parts)
     while True:
         names = [legible("/".join(part[-n:])) for part, n in zip(parts, lengths, strict=True)]
-        taken = Counter(names)
+        name_counts = Counter(names)
         longer = [
-            min(n + (taken[name] > 1), len(part))
+            min(n + (name_counts[name] > 1), len(part))
             for name, part, n in zip(names, parts, lengths, strict=True)
         ]
         if longer == lengths:
@@ -192,7 +192,7 @@ class Opener:
         default_factory=dict[Path, Recording | TracekitError]
     )
 
-    def opened(self, run: AskedRun) -> Recording:
+    def open_run(self, run: AskedRun) -> Recording:
         """Return the run."""
         if not is_text(run.path.resolve()):
             raise InputError(f"{run.place} is no text in UTF-8.", hint="Rename it.")
@@ -200,24 +200,26 @@ class Opener:
             return Recording(run.path)
         if run.path not in self._imported:
             self._imported[run.path] = self._import(run.path)
-        found = self._imported[run.path]
-        if isinstance(found, TracekitError):
-            raise found
-        return found
+        outcome = self._imported[run.path]
+        if isinstance(outcome, TracekitError):
+            raise outcome
+        return outcome
 
     def _import(self, bundle: Path) -> Recording | TracekitError:
         folder = self.workshop / "imported" / str(len(self._imported))
         try:
             with collecting() as ledger:
-                found = import_([bundle], folder, run=self.number)[0]
+                recording = import_([bundle], folder, run=self.number)[0]
             # Its tables are lost where a question names them; of the rest it is told.
             report(
                 (loss for loss in ledger.losses if loss.severity is not Severity.NOTE), read=False
             )
-            _, several = meant(index(found.exports), found.exports, self.number, bundle.name)
+            _, choice_notes = select_run(
+                index(recording.exports), recording.exports, self.number, bundle.name
+            )
         except InterruptedRunError as stop:
             raise KeyboardInterrupt from stop  # no fault of the bundle, which would be left out
         except TracekitError as error:
             return error
-        self.notes.extend(several)
-        return found
+        self.notes.extend(choice_notes)
+        return recording

@@ -57,20 +57,20 @@ class LeftOut:
     @property
     def losses(self) -> tuple[Loss, ...]:
         """All of it: damage first, then runs that are left out."""
-        first = sorted(
+        sorted_entries = sorted(
             self._runs.items(),
-            key=lambda noted: (
-                noted[0][2].severity is not Severity.ERROR,
-                noted[0][1].startswith(":"),
+            key=lambda entry: (
+                entry[0][2].severity is not Severity.ERROR,
+                entry[0][1].startswith(":"),
             ),
         )
         losses = [
-            Loss(flaw, f"{table} of {_named(runs)}{words}", table=table)
-            for (table, words, flaw), runs in first
+            Loss(flaw, f"{table} of {_join_names(runs)}{words}", table=table)
+            for (table, words, flaw), runs in sorted_entries
         ]
-        left = len(losses) - _NAMED
-        more = f"There are {left:,} more losses; ask fewer runs to see them."
-        return (*losses[:_NAMED], *([Loss(Flaw.NOTED, more)] if left > 0 else []))
+        hidden_count = len(losses) - _NAMED
+        more = f"There are {hidden_count:,} more losses; ask fewer runs to see them."
+        return (*losses[:_NAMED], *([Loss(Flaw.NOTED, more)] if hidden_count > 0 else []))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ def _flaw(error: TracekitError, ledger: Ledger) -> Flaw:
     return Flaw.DAMAGED if damage else Flaw.UNSURE
 
 
-def _named(runs: list[str]) -> str:
+def _join_names(runs: list[str]) -> str:
     some = ", ".join(runs[:_NAMED])
     return some if len(runs) <= _NAMED else f"{some} and {len(runs) - _NAMED:,} more"
 
@@ -103,12 +103,12 @@ View = tuple[str, int, list[str]]  # its name, how many runs have it, its column
 
 @dataclass(frozen=True)
 class Views:
-    """The views of a database; `left_out` grows with what they lack, and why."""
+    """The views of a database; `omissions` grows with what they lack, and why."""
 
     database: QueryDatabase
     sources: Sources
     opener: Opener
-    left_out: LeftOut
+    omissions: LeftOut
     progress: Progress
 
     def make(self, name: str) -> None:
@@ -131,15 +131,17 @@ class Views:
         files = [*self._files(name)]
         selects = [f"FROM {overviews.parquet(files)}"] if files else []
         for batch in self.sources.batches:
-            kept = batch.table(name)
-            selects += [overviews.rows_in(batch, kept)] if kept else []
-            keys = {file.stem for file in kept}
+            table_files = batch.table(name)
+            selects += [overviews.rows_in(batch, table_files)] if table_files else []
+            keys = {file.stem for file in table_files}
             for recording in batch.recordings:
-                if not recording.failed and recording.key not in keys:
-                    self.left_out.note(name, recording.recording)
+                if not recording.has_failed and recording.key not in keys:
+                    self.omissions.note(name, recording.recording)
         if not selects:
             raise RecordingError(
-                " ".join([f"No run has a table {name} that can be read.", *self.left_out.warnings]),
+                " ".join(
+                    [f"No run has a table {name} that can be read.", *self.omissions.warnings]
+                ),
                 hint=f"It is made of {origins(SCHEMAS[name])}; `tracekit query --list` says what "
                 f"there is, and `tracekit tables RUN {name}` reads that of one run.",
             )
@@ -151,7 +153,7 @@ class Views:
             table = self._read(name, run)
             if table is None:
                 continue
-            for place, (column, value) in enumerate(overviews.named(run).items()):
+            for place, (column, value) in enumerate(overviews.identify_run(run).items()):
                 table = table.add_column(place, column, pa.repeat(value, table.num_rows))
             file = self.database.workshop / f"{name}.{number}.parquet"
             pq.write_table(table, file, compression="zstd", row_group_size=_ROW_GROUP)
@@ -161,19 +163,19 @@ class Views:
         """Return a table of a run; None where it is left out. What is lost of it is noted."""
         with collecting() as ledger:
             try:
-                tables = tables_of(self.opener.opened(run))
+                tables = tables_of(self.opener.open_run(run))
                 table = pa.Table.from_pandas(tables[name], preserve_index=False)
             except MissingTableError:
-                self.left_out.note(name, run.name)
+                self.omissions.note(name, run.name)
                 table = None
             except TracekitError as error:
                 words = f" is left out: {error.message}"
-                self.left_out.note(name, run.name, words, _flaw(error, ledger))
+                self.omissions.note(name, run.name, words, _flaw(error, ledger))
                 return None
         for flaw in Flaw:
-            lost = [loss for loss in ledger.read if loss.flaw is flaw]
-            for text in sentences(lost, bundles=False):
-                self.left_out.note(name, run.name, f": {text}", flaw)
+            losses = [loss for loss in ledger.read if loss.flaw is flaw]
+            for text in sentences(losses, bundles=False):
+                self.omissions.note(name, run.name, f": {text}", flaw)
         return table
 
     def _overview(self, name: str) -> list[str]:
@@ -181,19 +183,21 @@ class Views:
         done = [schema.empty_table()]
         for run in self.sources.each_run(self.progress, f"{name}: "):
             try:
-                rows = list(overviews.rows_of(name, run, self.opener.opened(run)))
+                rows = list(overviews.rows_of(name, run, self.opener.open_run(run)))
             except TracekitError as error:
-                rows = [overviews.named(run) | {"state": "unreadable", "error": error.message}]
+                rows = [
+                    overviews.identify_run(run) | {"state": "unreadable", "error": error.message}
+                ]
                 if name != "runs":
                     rows = []
                     words = f" is left out: {error.message}"
-                    self.left_out.note(name, run.name, words, _flaw(error, Ledger()))
+                    self.omissions.note(name, run.name, words, _flaw(error, Ledger()))
             done.append(pa.Table.from_pylist(rows, schema))
         for batch in self.sources.batches:
             for recording in batch.recordings if name != "runs" else ():
-                if recording.failed:
+                if recording.has_failed:
                     words = f" is left out: {recording.error}"
-                    self.left_out.note(name, recording.recording, words)
+                    self.omissions.note(name, recording.recording, words)
         self.database.table(f"kept_{name}", pa.concat_tables(done).combine_chunks())
         return [f"FROM kept_{name}", *overviews.of_batches(name, self.sources.batches)]
 
@@ -206,38 +210,40 @@ def listing(
     Of a bundle with several runs `number` says which; None for the last. The second part says
     what kept runs from being looked at.
     """
-    found = sources(paths)
-    left_out = LeftOut()
+    asked_sources = sources(paths)
+    omissions = LeftOut()
     with TemporaryDirectory(prefix="tracekit-query-") as workshop:
         opener = Opener(Path(workshop), number)
-        counts = _counts(found, opener, left_out, progress)
-    report(left_out.losses)
-    return list(_views(found, counts)), (*opener.notes, *left_out.warnings)
+        counts = _counts(asked_sources, opener, omissions, progress)
+    report(omissions.losses)
+    return list(_views(asked_sources, counts)), (*opener.notes, *omissions.warnings)
 
 
-def _counts(found: Sources, opener: Opener, left_out: LeftOut, progress: Progress) -> Counter[str]:
+def _counts(
+    asked_sources: Sources, opener: Opener, omissions: LeftOut, progress: Progress
+) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for run in found.each_run(progress):
+    for run in asked_sources.each_run(progress):
         try:
-            recording = opener.opened(run)
+            recording = opener.open_run(run)
             counts.update(list(tables_of(recording)))
             counts.update(["metrics", "findings"] if recording.result_file.exists() else [])
         except TracekitError as error:
             words = f" is left out: {error.message}"
-            left_out.note("every table", run.name, words, _flaw(error, Ledger()))
-    for batch in found.batches:
-        analysed = sum(not recording.failed for recording in batch.recordings)
+            omissions.note("every table", run.name, words, _flaw(error, Ledger()))
+    for batch in asked_sources.batches:
+        analysed = sum(not recording.has_failed for recording in batch.recordings)
         counts.update({name: len(batch.table(name)) for name in SCHEMAS})
         counts.update(dict.fromkeys(("metrics", "findings"), analysed))
         counts.update({"runs": len(batch.recordings), overviews.RESULTS: len(batch.recordings)})
-    counts["runs"] += len(found.runs)
+    counts["runs"] += len(asked_sources.runs)
     return counts
 
 
-def _views(found: Sources, counts: Counter[str]) -> Iterator[View]:
+def _views(asked_sources: Sources, counts: Counter[str]) -> Iterator[View]:
     for name, schema in overviews.SCHEMAS.items():
         yield name, counts[name], schema.names
-    if found.batches:
+    if asked_sources.batches:
         yield (
             overviews.RESULTS,
             counts[overviews.RESULTS],
@@ -245,6 +251,6 @@ def _views(found: Sources, counts: Counter[str]) -> Iterator[View]:
         )
     for name, schema in SCHEMAS.items():
         if counts[name]:
-            own = [column.name for column in schema.columns]
+            column_names = [column.name for column in schema.columns]
             more = [f"({schema.more})"] if schema.more else []
-            yield name, counts[name], ["run", "run_path", *own, *more]
+            yield name, counts[name], ["run", "run_path", *column_names, *more]

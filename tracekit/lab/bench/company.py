@@ -25,7 +25,7 @@ class Company:
     def look(self) -> None:
         """Look, if enough time has passed since the last look for counts to say something."""
         later = self._count()
-        length = later.at - self._last.at
+        length = later.moment - self._last.moment
         if length < _LEAST:
             return
         if (crowd := crowd_between(self._last, later)) is not None:
@@ -39,11 +39,11 @@ class Company:
 
     def describe(self) -> str:
         """Say what others used where it spoiled a quarter of the time or more; else nothing."""
-        whole = sum(length for length, _ in self._crowds)
+        measured_time = sum(length for length, _ in self._crowds)
         spoiled = [(length, crowd) for length, crowd in self._crowds if crowd.spoils]
-        lost = sum(length for length, _ in spoiled)
-        if not spoiled or lost < _SHARE * whole:
+        spoiled_time = sum(length for length, _ in spoiled)
+        if not spoiled or spoiled_time < _SHARE * measured_time:
             return ""
-        others = sum(length * crowd.others for length, crowd in spoiled) / lost
-        used = sum(length * crowd.used for length, crowd in spoiled) / lost
-        return Crowd(others, used, spoiled[-1][1].cores).words
+        other_cores = sum(length * crowd.other_cores for length, crowd in spoiled) / spoiled_time
+        used_cores = sum(length * crowd.used_cores for length, crowd in spoiled) / spoiled_time
+        return Crowd(other_cores, used_cores, spoiled[-1][1].cores).words

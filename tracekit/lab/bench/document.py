@@ -36,14 +36,14 @@ def calls_of(duration: float) -> int:
     return max(1, min(MOST_CALLS, math.ceil(_SAMPLE / max(duration, 1.0))))
 
 
-def rounds_of(budget: float, costs: Sequence[float], most: int) -> int:
+def rounds_of(budget: float, costs: Sequence[float], max_rounds: int) -> int:
     """Return how many rounds of these costs fit into a budget for each thing, all in nanoseconds.
 
     Slower things take of what quicker ones leave. It is at least 6, as many as an interval takes,
-    however little time there is, unless `most` is less.
+    however little time there is, unless `max_rounds` is less.
     """
     fitting = math.floor(budget * len(costs) / max(sum(costs), 1.0))
-    return max(1, min(most, max(LEAST_ROUNDS, fitting)))
+    return max(1, min(max_rounds, max(LEAST_ROUNDS, fitting)))
 
 
 _SIGMAS = 2
@@ -155,9 +155,11 @@ class SubjectRatio:
         """The verdict with its interval: "faster by 52.4 % ± 1.2, beyond your limit of 3 %"."""
         if self.verdict is None or self.median is None or self.threshold is None:
             return ""
-        low, high = (None if end is None else 1 / end - 1 for end in (self.high, self.low))
-        found = (1 / self.median - 1, low, high)
-        return sentence_of(self.verdict, Shown("ratio", "ns"), found, self.threshold, self.doubt)
+        lower_bound, upper_bound = (
+            None if end is None else 1 / end - 1 for end in (self.high, self.low)
+        )
+        change = (1 / self.median - 1, lower_bound, upper_bound)
+        return sentence_of(self.verdict, Shown("ratio", "ns"), change, self.threshold, self.doubt)
 
 
 @dataclass(frozen=True)
@@ -324,11 +326,11 @@ def check_writable(path: Path) -> None:
 
 def bench_document(bench: Bench) -> dict[str, Any]:
     """Return a bench as plain values, with what follows from its numbers."""
-    plain: dict[str, Any] = msgspec.to_builtins(bench)
-    for row, measured in zip(plain["rows"], bench.rows, strict=True):
+    document: dict[str, Any] = msgspec.to_builtins(bench)
+    for row, measured in zip(document["rows"], bench.rows, strict=True):
         row["gpu_ns"], row["tokens_per_s"] = measured.gpu_ns, measured.tokens_per_s
         row["intensity"], row["gb_per_s"] = measured.intensity, measured.gb_per_s
-    return plain | {"failures": bench.failures}
+    return document | {"failures": bench.failures}
 
 
 @dataclass(frozen=True)

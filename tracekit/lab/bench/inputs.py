@@ -17,7 +17,7 @@ from tracekit.ops import (
     check_heads,
     draw_lengths,
     draw_problem,
-    gathered,
+    gather_pages,
     padding_mask,
 )
 from tracekit.workload import DtypeName, Step, Work, backend, step_of
@@ -93,7 +93,7 @@ class Cache:
     """The last cache before memory: its bytes, None where nobody says, and how they are known."""
 
     bytes: int | None
-    known: str
+    source: str
 
     def residence(self, working_set: int) -> Literal["memory", "cache", "unknown"]:
         """Say where a working set stays between two calls."""
@@ -131,16 +131,16 @@ class Inputs:
 
         `copies` is how often each of them is kept, in different layouts.
         """
-        free = psutil.virtual_memory().available
-        if size * copies > free:
+        free_bytes = psutil.virtual_memory().available
+        if size * copies > free_bytes:
             raise UsageError(
                 f"The inputs take {size * copies / 1e9:.1f} GB in {copies} layouts; "
-                f"{free / 1e9:.1f} GB are free.",
+                f"{free_bytes / 1e9:.1f} GB are free.",
                 hint="Take smaller sizes, or fewer of them.",
             )
-        wanted = math.ceil(_TIMES_CACHE * (self.cache.bytes or LARGEST_SYSTEM_CACHE) / size)
-        fitting = int(free * _SHARE / (size * copies))
-        return max(1, min(_MOST_SETS, max(2, wanted), fitting))
+        wanted_sets = math.ceil(_TIMES_CACHE * (self.cache.bytes or LARGEST_SYSTEM_CACHE) / size)
+        fitting = int(free_bytes * _SHARE / (size * copies))
+        return max(1, min(_MOST_SETS, max(2, wanted_sets), fitting))
 
     @cached_property
     def sets(self) -> int:
@@ -187,7 +187,7 @@ class Inputs:
 
         Rows past a sequence's end hold finite numbers here, which the mask silences.
         """
-        return [_contiguous(*gathered(problem, self.longest)) for problem in self.problems]
+        return [_contiguous(*gather_pages(problem, self.longest)) for problem in self.problems]
 
     @cached_property
     def dense_bshd(self) -> list[tuple[mx.array, mx.array]]:
@@ -255,8 +255,8 @@ class Prepared:
     launch: Callable[[int], mx.array] | None = None
 
 
-def prepared(
-    call: Callable[[int, Any], Any], work: Work, *, chained: bool = True, **about: Any
+def prepare_call(
+    call: Callable[[int, Any], Any], work: Work, *, chained: bool = True, **details: Any
 ) -> Prepared:
     """Make a call measurable; it takes a number, which chooses its input, and the result before.
 
@@ -267,12 +267,12 @@ def prepared(
     def chain(calls: int) -> list[Any]:
         results: list[Any] = []
         for _ in range(calls):
-            before = results.pop() if results and chained else None
-            results.append(call(next(numbers), before))
+            previous_result = results.pop() if results and chained else None
+            results.append(call(next(numbers), previous_result))
         return results
 
     step = step_of(lambda: call(next(numbers), None), work)
-    return Prepared(step, chain, chained=chained, **about)
+    return Prepared(step, chain, chained=chained, **details)
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,8 @@ def gpu_times(prepared: Prepared, metal: Any = None) -> tuple[tuple[Dispatch, ..
     """Time each kernel of a call alone, by PyObjC's `metal`; return also why there is none."""
     launch = prepared.launch
     if launch is None:
-        why = "MLX runs on the CPU here" if backend() == "cpu" else _OF_MLX
-        return (), f"GPU time is not available, because {why}."
+        reason = "MLX runs on the CPU here" if backend() == "cpu" else _OF_MLX
+        return (), f"GPU time is not available, because {reason}."
     calls = [partial(launch, number) for number in range(prepared.sets)]
     try:
         return time_kernels(calls, metal or load_metal()), ""
@@ -95,19 +95,19 @@ class Runner:
     macro: list[float] = field(default_factory=list[float])
     failure: str = ""
 
-    def chained(self, clock: Clock) -> float:
+    def time_chain(self, clock: Clock) -> float:
         """Evaluate a chain of calls that is built before; return nanoseconds of a call."""
         built = self.prepared.chain(self.calls)
-        begun = clock()
+        start = clock()
         self.prepared.step.wait(built)
-        return (clock() - begun) / self.calls
+        return (clock() - start) / self.calls
 
     def step(self, clock: Clock) -> float:
         """Take a step as the workload does; return its nanoseconds."""
-        begun = clock()
+        start = clock()
         step = self.prepared.step
         step.wait(step.submit())
-        return float(clock() - begun)
+        return float(clock() - start)
 
 
 def measure_in_turns(
@@ -144,12 +144,12 @@ def measure_in_turns(
         disturbed = company.describe()
         for runner in runners:
             progress(f"finish {runner.subject.name}")
-            rows[runner.subject.name] = replace(finished(runner), disturbed=disturbed)
+            rows[runner.subject.name] = replace(make_row(runner), disturbed=disturbed)
     except KeyboardInterrupt:
-        left = (pending for pending in runners if pending.subject.name not in rows)
+        unfinished_runners = (pending for pending in runners if pending.subject.name not in rows)
         stopped = {
-            pending.subject.name: finished(pending, INTERRUPTED)
-            for pending in left
+            pending.subject.name: make_row(pending, INTERRUPTED)
+            for pending in unfinished_runners
             if pending.micro or pending.failure
         }
         return rows | stopped, True
@@ -165,7 +165,7 @@ def _sample_all(
 ) -> None:
     """Warm all up, then sample them in turns; what fails is left out from then on."""
     for runner in runners:
-        with _guarded(runner):
+        with _note_failure(runner):
             _warm(runner, effort, clock)
     there = [peer for peer in runners if not peer.failure]
     company.forget()  # what warming up found is not of the samples
@@ -175,8 +175,8 @@ def _sample_all(
         # every other round backwards: of two, two rounds are ABBA, and what drifts evenly cancels
         for runner in there if number % 2 == 0 else reversed(there):
             if not runner.failure:
-                with _guarded(runner):  # both samples, or none
-                    micro, macro = runner.chained(clock), runner.step(clock)
+                with _note_failure(runner):  # both samples, or none
+                    micro, macro = runner.time_chain(clock), runner.step(clock)
                     runner.micro.append(micro)
                     runner.macro.append(macro)
         company.look()
@@ -187,14 +187,14 @@ def _warm(runner: Runner, effort: Effort, clock: Clock) -> None:
     took = 0.0
     for _ in range(max(1, effort.warmup)):
         took = runner.step(clock)
-    single = runner.chained(clock)
+    single = runner.time_chain(clock)
     runner.calls = calls_of(took)
-    chain = single if runner.calls == 1 else runner.chained(clock) * runner.calls
+    chain = single if runner.calls == 1 else runner.time_chain(clock) * runner.calls
     runner.cost = took + chain
 
 
 @contextmanager
-def _guarded(runner: Runner) -> Generator[None]:
+def _note_failure(runner: Runner) -> Generator[None]:
     try:
         yield
     except Exception as error:  # noqa: BLE001  one that fails must not end the others
@@ -207,7 +207,7 @@ def describe(error: Exception) -> str:
     return f"{type(error).__name__}: {text}"
 
 
-def compared(
+def compare_rows(
     rows: Sequence[BenchRow], subjects: Sequence[Subject], against: str | None, threshold: float
 ) -> list[BenchRow]:
     """Fill in each row's speed-up against its family's naive subject, and against `against`.
@@ -220,52 +220,54 @@ def compared(
         replace(
             row,
             speed_up=_comparison(row, naive.get(row.family), by_name),
-            against=_judged(_comparison(row, against, by_name), row, threshold),
+            against=_judge_ratio(_comparison(row, against, by_name), row, threshold),
         )
         for row in rows
     ]
 
 
 def _comparison(
-    row: BenchRow, other: str | None, rows: Mapping[str, BenchRow]
+    row: BenchRow, reference: str | None, rows: Mapping[str, BenchRow]
 ) -> SubjectRatio | None:
-    if other is None or other == row.name or row.micro is None:
+    if reference is None or reference == row.name or row.micro is None:
         return None
-    base = rows.get(other)
+    base = rows.get(reference)
     if base is not None and base.family != row.family:
         return None  # those of another family do other work
     if base is None or base.micro is None:
-        return SubjectRatio(other, reason=f"{other} was not measured")
-    return quicker(row.micro.samples, base.micro.samples, other)
+        return SubjectRatio(reference, reason=f"{reference} was not measured")
+    return quicker(row.micro.samples, base.micro.samples, reference)
 
 
-def _judged(found: SubjectRatio | None, row: BenchRow, threshold: float) -> SubjectRatio | None:
+def _judge_ratio(
+    ratio: SubjectRatio | None, row: BenchRow, threshold: float
+) -> SubjectRatio | None:
     """Return a comparison with its verdict: the rule of all comparisons, on the time of a call."""
-    if found is None or found.median is None:
-        return found
-    if found.low is None or found.high is None:
-        few = f"{found.pairs} pairs count, and an interval takes {least_pairs()}"
-        return replace(found, verdict=Verdict.UNCLEAR, doubt=few, threshold=threshold)
+    if ratio is None or ratio.median is None:
+        return ratio
+    if ratio.low is None or ratio.high is None:
+        pairs_doubt = f"{ratio.pairs} pairs count, and an interval takes {least_pairs()}"
+        return replace(ratio, verdict=Verdict.UNCLEAR, doubt=pairs_doubt, threshold=threshold)
     if row.disturbed:
         doubt = f"{row.disturbed} meanwhile"
-        return replace(found, verdict=Verdict.UNCLEAR, doubt=doubt, threshold=threshold)
-    ends = (math.log(found.median), math.log(found.low), math.log(found.high))
-    verdict, doubt = verdict_of(Interval(*ends).turned(-1), math.log1p(threshold))
+        return replace(ratio, verdict=Verdict.UNCLEAR, doubt=doubt, threshold=threshold)
+    ends = (math.log(ratio.median), math.log(ratio.low), math.log(ratio.high))
+    verdict, doubt = verdict_of(Interval(*ends).orient(-1), math.log1p(threshold))
     limit = Shown("ratio", "ns").limit(threshold)
-    why = doubt.format(limit=limit) if doubt else ""
-    return replace(found, verdict=verdict, doubt=why, threshold=threshold)
+    doubt_text = doubt.format(limit=limit) if doubt else ""
+    return replace(ratio, verdict=verdict, doubt=doubt_text, threshold=threshold)
 
 
-def quicker(ours: Sequence[float], theirs: Sequence[float], other: str) -> SubjectRatio:
+def quicker(ours: Sequence[float], theirs: Sequence[float], reference: str) -> SubjectRatio:
     """Compare samples of the same rounds: how many times as long the other takes."""
     pairs = min(len(ours), len(theirs))
     if min((*ours[:pairs], *theirs[:pairs]), default=0) <= 0:
-        return SubjectRatio(other, reason="a sample took no time that this clock can see")
-    found = paired_ratio(theirs[:pairs], ours[:pairs])
-    return SubjectRatio(other, found.median, found.low, found.high, found.pairs)
+        return SubjectRatio(reference, reason="a sample took no time that this clock can see")
+    ratio = paired_ratio(theirs[:pairs], ours[:pairs])
+    return SubjectRatio(reference, ratio.median, ratio.lower_bound, ratio.upper_bound, ratio.pairs)
 
 
-def finished(runner: Runner, stopped: str = "") -> BenchRow:
+def make_row(runner: Runner, stopped: str = "") -> BenchRow:
     """Make a row of what a subject left; `stopped` says why it was stopped before its time."""
     prepared, step = runner.prepared, runner.prepared.step
     reason = runner.failure or stopped
@@ -345,14 +347,14 @@ def run_bench(
     if subjects is None:
         against = [settings.against] if settings.subjects and settings.against else []
         subjects = chosen(settings.suite, [*settings.subjects, *against])
-    asked = tuple(subjects)
+    chosen_subjects = tuple(subjects)
     if settings.against is not None:
-        require(settings.against, [subject.name for subject in asked], "subject")
+        require(settings.against, [subject.name for subject in chosen_subjects], "subject")
     started = datetime.now(UTC).isoformat(timespec="seconds")
     inputs, rows, stopped = Inputs(shape, cache_here()), dict[str, BenchRow](), False
-    for family in dict.fromkeys(subject.family for subject in asked):
-        pairs = [(subject, inputs) for subject in asked if subject.family == family]
-        found, stopped = measure_in_turns(
+    for family in dict.fromkeys(subject.family for subject in chosen_subjects):
+        pairs = [(subject, inputs) for subject in chosen_subjects if subject.family == family]
+        family_rows, stopped = measure_in_turns(
             pairs,
             settings.effort,
             clock=clock,
@@ -360,17 +362,17 @@ def run_bench(
             title=f"{family} · ",
             count=count,
         )
-        rows |= found
+        rows |= family_rows
         if stopped:
             break
-    plain = asdict(settings)
-    effort = plain.pop("effort")
-    compared_rows = [rows[subject.name] for subject in asked if subject.name in rows]
+    setting_values = asdict(settings)
+    effort = setting_values.pop("effort")
+    compared_rows = [rows[subject.name] for subject in chosen_subjects if subject.name in rows]
     return Bench(
         environment=_environment(inputs, compared_rows),
         shape=shape,
-        settings=plain | effort,
-        rows=compared(compared_rows, asked, settings.against, settings.threshold),
+        settings=setting_values | effort,
+        rows=compare_rows(compared_rows, chosen_subjects, settings.against, settings.threshold),
         started=started,
         interrupted=stopped,
     )
@@ -386,5 +388,5 @@ def _environment(inputs: Inputs, rows: Sequence[BenchRow]) -> dict[str, Any]:
         "clock": HOST,
         "kernel_clock": GPU if on_gpu else HOST,
         "cache": inputs.cache.bytes,
-        "cache_known_from": inputs.cache.known,
+        "cache_known_from": inputs.cache.source,
     }

@@ -14,7 +14,7 @@ from tracekit.lab.bench.company import Count, count_now
 from tracekit.lab.bench.document import VERSION, BenchRow, SubjectRatio
 from tracekit.lab.bench.inputs import Inputs, Launch, Shape, Subject, cache_here
 from tracekit.lab.bench.measure import Clock, Effort, measure_in_turns, quicker
-from tracekit.lab.bench.subjects.attention import paged
+from tracekit.lab.bench.subjects.attention import prepare_paged
 from tracekit.ops import HD_TILES, LEAST_BUFFER, DecodePlan, DecodeProblem, check_head_dim, plan
 from tracekit.record import Progress, quiet
 from tracekit.workload import backend
@@ -58,8 +58,8 @@ class Ranked:
 class Tuning:
     """What a sweep found: candidates by their median, fastest first, and those that failed.
 
-    `planned` is how paged attention launches the shape without options, None without Metal;
-    `without_meaning` says which parameters were not swept, and why.
+    `plan_default_launch` is how paged attention launches the shape without options, None without
+    Metal; `without_meaning` says which parameters were not swept, and why.
     """
 
     shape: Shape
@@ -78,8 +78,10 @@ def candidates(shape: Shape, device: str) -> list[Candidate]:
     blocks = [size for size in BLOCK_SIZES if shape.context % size == 0] or [shape.block_size]
     if device != "metal":
         return [Candidate(block) for block in blocks]
-    least = shape.block_size
-    partitions = [parts for parts in PARTITIONS if parts == 1 or shape.context // parts >= least]
+    shortest_partition = shape.block_size
+    partitions = [
+        parts for parts in PARTITIONS if parts == 1 or shape.context // parts >= shortest_partition
+    ]
     launches = itertools.product(blocks, THREADGROUPS, HD_TILES, partitions)
     return [
         Candidate(block, Launch("grouped", tile, threads, parts))
@@ -91,49 +93,56 @@ def tune(
     shape: Shape,
     effort: Effort,
     *,
-    asked: Sequence[Candidate] | None = None,
+    chosen_candidates: Sequence[Candidate] | None = None,
     clock: Clock = time.perf_counter_ns,
     progress: Progress = quiet,
     count: Count = count_now,
 ) -> Tuning:
     """Measure every launch of the paged kernel on one shape, and rank them."""
     device = backend()
-    sweep = candidates(shape, device) if asked is None else asked
+    sweep = candidates(shape, device) if chosen_candidates is None else chosen_candidates
     by_name, pools = {candidate.name: candidate for candidate in sweep}, dict[int, Inputs]()
     for size in {candidate.block_size for candidate in sweep}:
         pages = shape.context // size
         sized = replace(shape, block_size=size, active_blocks=pages, max_blocks=None)
         pools[size] = Inputs(sized, cache_here())
     subjects = [
-        Subject(name, "attention", "decode", "", partial(paged, choice=launch.choice), paged=True)
+        Subject(
+            name,
+            "attention",
+            "decode",
+            "",
+            partial(prepare_paged, choice=launch.choice),
+            paged=True,
+        )
         for name, launch in by_name.items()
     ]
     pairs = [(subject, pools[by_name[subject.name].block_size]) for subject in subjects]
     rows, stopped = measure_in_turns(pairs, effort, clock=clock, progress=progress, count=count)
     return Tuning(
         shape=shape,
-        ranked=ranked([rows[name] for name in by_name if name in rows], by_name),
+        ranked=rank_rows([rows[name] for name in by_name if name in rows], by_name),
         failed=tuple(row for row in rows.values() if row.micro is None),
-        planned=planned(shape) if device == "metal" else None,
+        planned=plan_default_launch(shape) if device == "metal" else None,
         without_meaning="" if device == "metal" else MEANINGLESS,
         interrupted=stopped,
     )
 
 
-def ranked(rows: Iterable[BenchRow], by_name: Mapping[str, Candidate]) -> tuple[Ranked, ...]:
+def rank_rows(rows: Iterable[BenchRow], by_name: Mapping[str, Candidate]) -> tuple[Ranked, ...]:
     """Order rows by their median, fastest first, and compare each with the fastest in pairs."""
     timed = sorted(
         ((row.micro, row) for row in rows if row.micro), key=lambda pair: pair[0].summary.median
     )
-    made: list[Ranked] = []
+    ranking: list[Ranked] = []
     for micro, row in timed:
-        behind = quicker(timed[0][0].samples, micro.samples, row.name) if made else None
+        behind = quicker(timed[0][0].samples, micro.samples, row.name) if ranking else None
         tied = behind is not None and not (behind.low is not None and behind.low > 1)
-        made.append(Ranked(by_name[row.name], row, behind, tied))
-    return tuple(made)
+        ranking.append(Ranked(by_name[row.name], row, behind, tied))
+    return tuple(ranking)
 
 
-def planned(shape: Shape) -> DecodePlan:
+def plan_default_launch(shape: Shape) -> DecodePlan:
     """Return how paged attention launches a shape, unless a caller says otherwise."""
     check_head_dim(shape.head_dim)
     dtype = getattr(mx, shape.dtype)
@@ -151,5 +160,5 @@ def planned(shape: Shape) -> DecodePlan:
 
 def tuning_document(tuning: Tuning) -> dict[str, Any]:
     """Return a sweep as plain values."""
-    plain: dict[str, Any] = msgspec.to_builtins(tuning)
-    return {"kind": "tuning", "version": VERSION} | plain
+    document: dict[str, Any] = msgspec.to_builtins(tuning)
+    return {"kind": "tuning", "version": VERSION} | document

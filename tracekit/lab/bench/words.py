@@ -17,8 +17,8 @@ def families(bench: Bench) -> Iterator[tuple[str, Table]]:
     for name in dict.fromkeys(row.family for row in bench.rows):
         rows = [row for row in bench.rows if row.family == name and row.micro]
         if rows:
-            sets, held = rows[0].sets, size(rows[0].working_set)
-            inputs = f"; {sets} inputs in turns, {held}" if sets > 1 else ""
+            sets, working_set = rows[0].sets, size(rows[0].working_set)
+            inputs = f"; {sets} inputs in turns, {working_set}" if sets > 1 else ""
             yield _sizes(name, bench.shape) + inputs, _table(rows)
 
 
@@ -34,9 +34,12 @@ def remarks(bench: Bench) -> Iterator[str]:
                 f"at most {dispatch.most_threads} threads in a threadgroup, "
                 f"{size(dispatch.threadgroup_memory)} of its memory."
             )
-    free = [row for row in bench.rows if row.micro and not row.chained]
-    if free:
-        yield f"{_names(free)}: calls of a chain do not wait for each other, and may overlap."
+    unchained_rows = [row for row in bench.rows if row.micro and not row.chained]
+    if unchained_rows:
+        yield (
+            f"{_names(unchained_rows)}: calls of a chain do not wait for each other, and may "
+            "overlap."
+        )
     cached = [row for row in bench.rows if row.micro and row.residence == "cache"]
     if cached:
         yield (
@@ -54,12 +57,16 @@ def remarks(bench: Bench) -> Iterator[str]:
         if row.state == "unavailable":
             yield _missing(row)
     against = bench.settings.get("against")
-    others = [row for row in bench.rows if row.micro and row.name != against]
-    if against is not None and any(row.against is None for row in others):
+    other_rows = [row for row in bench.rows if row.micro and row.name != against]
+    if against is not None and any(row.against is None for row in other_rows):
         yield f"{against} is compared with those of its family only; the others do other work."
-    few = [row for row in bench.rows if row.micro and row.micro.summary.count <= LEAST_ROUNDS]
-    if few:
-        yield f"{_names(few)}: {LEAST_ROUNDS} samples or fewer; a larger --budget takes more."
+    sparse_rows = [
+        row for row in bench.rows if row.micro and row.micro.summary.count <= LEAST_ROUNDS
+    ]
+    if sparse_rows:
+        yield (
+            f"{_names(sparse_rows)}: {LEAST_ROUNDS} samples or fewer; a larger --budget takes more."
+        )
 
 
 def verdicts(rows: Sequence[BenchRow]) -> Iterator[str]:
@@ -84,9 +91,11 @@ def warnings(bench: Bench) -> Iterator[str]:
 def disturbances(rows: Sequence[BenchRow]) -> Iterator[str]:
     """Yield of which families the times do not count, for others used the cores meanwhile."""
     for family in dict.fromkeys(row.family for row in rows):
-        own = [row for row in rows if row.family == family and row.micro and row.disturbed]
-        if own:
-            words = own[0].disturbed
+        disturbed_rows = [
+            row for row in rows if row.family == family and row.micro and row.disturbed
+        ]
+        if disturbed_rows:
+            words = disturbed_rows[0].disturbed
             yield (
                 f"{family}: {words} while it was measured. Times marked with {MARK} do not count: "
                 "measure again on an idle machine."
@@ -99,10 +108,12 @@ def ranking(tuning: Tuning) -> tuple[str, Table]:
     head = ("launch", "call, host clock", "MAD", *(["GPU time"] if gpu else []), "x of fastest")
     rows: list[tuple[str, ...]] = []
     for ranked in tuning.ranked:
-        said = ranked.row.micro
-        assert said is not None
+        timing = ranked.row.micro
+        assert timing is not None
         mark = f" {MARK}" if ranked.row.disturbed else ""
-        times = tuple(f"{duration(at)}{mark}" for at in (said.summary.median, said.summary.mad))
+        times = tuple(
+            f"{duration(value)}{mark}" for value in (timing.summary.median, timing.summary.mad)
+        )
         on_gpu = (duration(ranked.row.gpu_ns),) if gpu else ()
         verdict = "fastest" if ranked.behind is None else times_words(ranked.behind)
         tie = " (a tie)" if ranked.tied else ""
@@ -124,47 +135,47 @@ def tuning_remarks(tuning: Tuning) -> Iterator[str]:
         )
 
 
-def times_words(found: SubjectRatio | None) -> str:
+def times_words(ratio: SubjectRatio | None) -> str:
     """Return a ratio with its interval: "2.10 (2.05 to 2.31)"."""
-    if found is None or found.median is None:
+    if ratio is None or ratio.median is None:
         return ""
-    if found.low is None or found.high is None:
-        return f"{found.median:.2f} ({found.pairs} pairs: no interval)"
-    return f"{found.median:.2f} ({found.low:.2f} to {found.high:.2f})"
+    if ratio.low is None or ratio.high is None:
+        return f"{ratio.median:.2f} ({ratio.pairs} pairs: no interval)"
+    return f"{ratio.median:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
 
 
 def _table(rows: Sequence[BenchRow]) -> Table:
     gpu = any(row.dispatches for row in rows)
     naive = next((row.speed_up.other for row in rows if row.speed_up), "")
-    other = next((row.against.other for row in rows if row.against), "")
+    reference = next((row.against.other for row in rows if row.against), "")
     head = [
         *("subject", "call, host clock", "MAD", "p95"),
         *(["GPU time"] if gpu else []),
         *("tokens/s", "GB/s", "error"),
         *([f"x {naive}"] if naive else []),
-        *([f"x {other}"] if other else []),
+        *([f"x {reference}"] if reference else []),
     ]
-    return tuple(head), [_cells(row, gpu, bool(naive), bool(other)) for row in rows]
+    return tuple(head), [_cells(row, gpu, bool(naive), bool(reference)) for row in rows]
 
 
-def _cells(row: BenchRow, gpu: bool, naive: bool, other: bool) -> tuple[str, ...]:
+def _cells(row: BenchRow, gpu: bool, naive: bool, has_reference: bool) -> tuple[str, ...]:
     assert row.micro is not None
-    said = row.micro.summary
+    summary = row.micro.summary
     name = row.name if row.kernel in {"", "mlx"} else f"{row.name} ({row.kernel})"
     mark = f" {MARK}" if row.disturbed else ""
     return (
         name,
-        *(f"{duration(value)}{mark}" for value in (said.median, said.mad, said.p95)),
+        *(f"{duration(value)}{mark}" for value in (summary.median, summary.mad, summary.p95)),
         *([duration(row.gpu_ns)] if gpu else []),
-        _marked(quantity(row.tokens_per_s, ""), mark),
-        _marked(quantity(row.gb_per_s, ""), mark),
+        _add_mark(quantity(row.tokens_per_s, ""), mark),
+        _add_mark(quantity(row.gb_per_s, ""), mark),
         f"{row.error:.1e}" if row.error is not None else "",
         *([times_words(row.speed_up)] if naive else []),
-        *([times_words(row.against)] if other else []),
+        *([times_words(row.against)] if has_reference else []),
     )
 
 
-def _marked(words: str, mark: str) -> str:
+def _add_mark(words: str, mark: str) -> str:
     return f"{words}{mark}" if words else words
 
 

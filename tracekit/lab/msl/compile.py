@@ -32,14 +32,16 @@ def compile_kernel(kernel: KernelText, *, checked: bool = False) -> KernelProgra
     If `checked`, every access to a buffer is checked and its bytes are counted. The compiler is
     that of the variable CXX or the newest on PATH: g++ 12 (on arm64 13) or clang 16, or newer.
     """
-    found = find_compiler()
+    compiler = find_compiler()
     text, parameters, code = unit(
-        with_live_lines(kernel, found), checked=checked, expand=lambda given: expanded(given, found)
+        with_live_lines(kernel, compiler),
+        checked=checked,
+        expand=lambda kernel_text: expand_macros(kernel_text, compiler),
     )
     # compiled once, and linked to every kernel
     source = str(SHIM / "engine.cpp")
-    engine = cached(
-        "o", "engine", found, lambda path: found.run("-O2", "-c", source, "-o", str(path))
+    engine = make_once(
+        "o", "engine", compiler, lambda path: compiler.run("-O2", "-c", source, "-o", str(path))
     )
 
     def make(path: Path) -> None:
@@ -48,15 +50,15 @@ def compile_kernel(kernel: KernelText, *, checked: bool = False) -> KernelProgra
         optimized = "-O2" if checked else "-O1"  # checks are small functions to be inlined
         files = [file.name, str(engine), "-o", path.name]
         try:
-            found.run(optimized, "-shared", *files, folder=path.parent)
+            compiler.run(optimized, "-shared", *files, folder=path.parent)
         except ToolError as error:
             words = compiler_words(error.message, kernel, code)
             raise KernelError(
-                f"{found.path} cannot compile {kernel.file}:\n{words}",
+                f"{compiler.path} cannot compile {kernel.file}:\n{words}",
                 hint="A CPU's compiler reads the text as C++; Metal's own may say it otherwise.",
             ) from error
 
-    path = cached("so", text, found, make)
+    path = make_once("so", text, compiler, make)
     try:
         library = Library(path)
     except OSError as error:
@@ -76,34 +78,41 @@ def with_live_lines(kernel: KernelText, compiler: Compiler) -> KernelText:
     if not _CONDITION.search(kernel.text):
         return kernel
     lines = without_comments(kernel.text).split("\n")
-    plain = set(_plain(lines))
-    marked = (f"{_MARK}{at}" if at in plain else line for at, line in enumerate(lines))
-    said = _preprocessed("\n".join(marked), compiler)
-    if not said:
+    plain_lines = set(_find_plain_lines(lines))
+    marked = (
+        f"{_MARK}{line_number}" if line_number in plain_lines else line
+        for line_number, line in enumerate(lines)
+    )
+    preprocessed_text = _preprocess("\n".join(marked), compiler)
+    if not preprocessed_text:
         return kernel  # compiling it will fail too, and say why at its place
-    left_out = plain - {int(number) for number in re.findall(rf"{_MARK}(\d+)", said)}
-    text = [blank(line) if at in left_out else line for at, line in enumerate(lines)]
+    dead_lines = plain_lines - {
+        int(number) for number in re.findall(rf"{_MARK}(\d+)", preprocessed_text)
+    }
+    text = [
+        blank(line) if line_number in dead_lines else line for line_number, line in enumerate(lines)
+    ]
     return replace(kernel, text="\n".join(text))
 
 
-def expanded(kernel: KernelText, compiler: Compiler) -> str:
+def expand_macros(kernel: KernelText, compiler: Compiler) -> str:
     """Return the text with its macros replaced; "" where the preprocessor refuses it."""
     lines = without_comments(kernel.text).split("\n")
     source = "\n".join("" if _LEFT_OUT.match(line) else line for line in lines)
-    return _preprocessed(source, compiler)
+    return _preprocess(source, compiler)
 
 
-def _plain(lines: list[str]) -> Iterator[int]:
+def _find_plain_lines(lines: list[str]) -> Iterator[int]:
     """Yield the numbers of the lines that decide nothing: no conditions, no macros."""
     continues = False
-    for at, line in enumerate(lines):
+    for line_number, line in enumerate(lines):
         is_directive = continues or bool(_DIRECTIVE.match(line) and not _LEFT_OUT.match(line))
         continues = is_directive and line.endswith("\\")
         if not is_directive:
-            yield at
+            yield line_number
 
 
-def _preprocessed(source: str, compiler: Compiler) -> str:
+def _preprocess(source: str, compiler: Compiler) -> str:
     with suppress(ToolError):
         return _run_preprocessor(source, compiler)
     return ""
@@ -112,7 +121,7 @@ def _preprocessed(source: str, compiler: Compiler) -> str:
 @lru_cache(maxsize=256)
 def _run_preprocessor(source: str, compiler: Compiler) -> str:
     macros = str(SHIM / "prelude.hpp")
-    return compiler.run("-x", "c++", "-E", "-P", "-imacros", macros, "-", given=f"{source}\n")
+    return compiler.run("-x", "c++", "-E", "-P", "-imacros", macros, "-", stdin=f"{source}\n")
 
 
 _CACHED_FOR = 30 * 24 * 3600  # s without use
@@ -123,7 +132,7 @@ def cache_folder() -> Path:
     return notes_folder() / "kernels"
 
 
-def cached(kind: str, text: str, compiler: Compiler, make: Callable[[Path], object]) -> Path:
+def make_once(kind: str, text: str, compiler: Compiler, make: Callable[[Path], object]) -> Path:
     """Return the file that `make` writes of a text, at a path that it is given; made once.
 
     The name holds all that it depends on: the text, the header files, the compiler, its flags.
@@ -136,17 +145,17 @@ def cached(kind: str, text: str, compiler: Compiler, make: Callable[[Path], obje
             path.touch()
         return path
     with tempfile.TemporaryDirectory(prefix="tracekit-kernel-") as folder:
-        made = Path(folder) / path.name
-        make(made)
+        new_file = Path(folder) / path.name
+        make(new_file)
         with replacing(path) as file:
-            file.write(made.read_bytes())
+            file.write(new_file.read_bytes())
             file.flush()
             os.fsync(file.fileno())  # what was cut off could end the process that loads it
     oldest = time.time() - _CACHED_FOR
-    for other in path.parent.iterdir():
+    for entry in path.parent.iterdir():
         with suppress(OSError):
-            if other.stat().st_mtime < oldest:
-                other.unlink()
+            if entry.stat().st_mtime < oldest:
+                entry.unlink()
     return path
 
 
@@ -158,16 +167,16 @@ def _shim_text() -> str:
 
 
 def unit(
-    given: KernelText, *, checked: bool, expand: Callable[[KernelText], str]
+    original: KernelText, *, checked: bool, expand: Callable[[KernelText], str]
 ) -> tuple[str, tuple[Parameter, ...], Edited]:
     """Return the C++ file of a kernel, its parameters, and its text as rewritten.
 
     `expand` replaces macros where the kernel is not found without.
     """
-    kernel, plain = _resolved(given, expand)
+    kernel, declarations = _resolve_kernel(original, expand)
     code = rewritten(kernel, checked=checked)
     require_constants(kernel)
-    parameters = parameters_of(plain, kernel.function, kernel.file)
+    parameters = parameters_of(declarations, kernel.function, kernel.file)
     numbers = [parameter.index for parameter in parameters if parameter.kind == "buffer"]
     if len(set(numbers)) < len(numbers) or any(number >= MOST_BUFFERS for number in numbers):
         raise UsageError(
@@ -178,23 +187,28 @@ def unit(
     return "\n".join(lines), parameters, code
 
 
-def _resolved(kernel: KernelText, expand: Callable[[KernelText], str]) -> tuple[KernelText, str]:
+def _resolve_kernel(
+    kernel: KernelText, expand: Callable[[KernelText], str]
+) -> tuple[KernelText, str]:
     """Find the function behind a host name, and the code that declares it."""
     code = without_comments(kernel.text)
-    found = _instance(code, kernel.function)
-    is_there = found is not None or kernel.function in kernels_of(code)
-    if not is_there or (found and set(re.findall(r"\w+", found.template)) & _macros(code)):
+    instance = _instance(code, kernel.function)
+    is_there = instance is not None or kernel.function in kernels_of(code)
+    if not is_there or (instance and set(re.findall(r"\w+", instance.template)) & _macros(code)):
         code = expand(kernel) or code
-        found = _instance(code, kernel.function)
-    if found is None or kernel.template:
+        instance = _instance(code, kernel.function)
+    if instance is None or kernel.template:
         return kernel, code
-    return replace(kernel, function=found.function, template=found.template, name=kernel.file), code
+    return replace(
+        kernel, function=instance.function, template=instance.template, name=kernel.file
+    ), code
 
 
 def _instance(code: str, name: str) -> Instance | None:
-    named = (instance for instance in instances_of(code) if instance.host_name == name)
+    candidates = (instance for instance in instances_of(code) if instance.host_name == name)
     return next(
-        (instance for instance in named if instance.template or instance.function != name), None
+        (instance for instance in candidates if instance.template or instance.function != name),
+        None,
     )
 
 
@@ -202,10 +216,10 @@ def _body(text: str, calls: Sequence[str]) -> list[str]:
     macros = sorted(_macros(text))
     # a text that adds to Metal's own namespace stands in no other
     extends_metal = re.search(r"^\s*namespace\s+metal\b", text, re.MULTILINE) is not None
-    inside = "namespace kernel_0 { using namespace metal; using namespace mlx_prelude;"
+    namespace_head = "namespace kernel_0 { using namespace metal; using namespace mlx_prelude;"
     return [
         *(f'#pragma push_macro("{name}")' for name in macros),
-        "using namespace metal;" if extends_metal else inside,
+        "using namespace metal;" if extends_metal else namespace_head,
         '#line 1 "0.metal"',
         text,
         '#line 1 "0.end"',
@@ -222,8 +236,10 @@ def _macros(text: str) -> set[str]:
 def _call(kernel: KernelText, parameters: Sequence[Parameter]) -> list[str]:
     function = f"{kernel.function}<{kernel.template}>" if kernel.template else kernel.function
     kind = "tracekit::type_at_t<{}, tracekit_types>"
-    values = [_argument(parameter, kind.format(at)) for at, parameter in enumerate(parameters)]
-    described = [f"tracekit::description<{kind.format(at)}>" for at in range(len(parameters))]
+    values = [
+        _argument(parameter, kind.format(index)) for index, parameter in enumerate(parameters)
+    ]
+    described = [f"tracekit::description<{kind.format(index)}>" for index in range(len(parameters))]
     return [
         "namespace kernel_0 {",
         '#line 1 "0.call"',

@@ -26,24 +26,24 @@ def compiler_words(words: str, kernel: KernelText, text: Edited) -> str:
         for line in words.splitlines()
         if re.search(r"\berror: |: note: |undefined reference", line)
     ]
-    return located("\n".join((lines or words.splitlines())[:_MOST_LINES]), kernel, text)
+    return translate_places("\n".join((lines or words.splitlines())[:_MOST_LINES]), kernel, text)
 
 
-def located(words: str, kernel: KernelText, text: Edited) -> str:
+def translate_places(words: str, kernel: KernelText, text: Edited) -> str:
     """Put the names of files and the kernel's own columns in, and show the first such line."""
     shown = ""
 
-    def place(found: re.Match[str]) -> str:
+    def place(match: re.Match[str]) -> str:
         nonlocal shown
-        if found[1] == "call":
+        if match[1] == "call":
             return f"{kernel.file}, where the kernel is called"
-        if found[1] == "end":
+        if match[1] == "end":
             return f"{kernel.file}, its end"
-        line = int(found[2])
-        column = text.column(line, int(found[3] or 1))
-        file, own = kernel.where(line)
-        shown = shown or _excerpt(kernel.text, line, column, own)
-        return f"{file}:{own}:{column}" if found[3] else f"{file}:{own}"
+        line = int(match[2])
+        column = text.column(line, int(match[3] or 1))
+        file, file_line = kernel.locate_line(line)
+        shown = shown or _excerpt(kernel.text, line, column, file_line)
+        return f"{file}:{file_line}:{column}" if match[3] else f"{file}:{file_line}"
 
     return _PLACE.sub(place, words) + shown
 
@@ -93,14 +93,14 @@ class Compiler:
     @property
     def kind(self) -> str:
         """A key of the oldest versions that will do; other compilers take the flags of g++."""
-        found = re.search(r"(Apple )?clang", self.version)
-        return found[0] if found else "g++"
+        match = re.search(r"(Apple )?clang", self.version)
+        return match[0] if match else "g++"
 
     @property
     def major(self) -> int | None:
         """The number of the version; None if the compiler says it in words of its own."""
-        found = re.search(r"(?:clang version |\) )(\d+)\b", self.version)
-        return int(found[1]) if found else None
+        match = re.search(r"(?:clang version |\) )(\d+)\b", self.version)
+        return int(match[1]) if match else None
 
     @property
     def is_too_old(self) -> bool:
@@ -112,7 +112,7 @@ class Compiler:
         """What every file is compiled with."""
         probes = ("-fstack-clash-protection",) if sys.platform == "linux" else ()
         is_clang = self.kind != "g++"
-        plain = "-fno-caret-diagnostics" if is_clang else "-fno-diagnostics-show-caret"
+        caret_flag = "-fno-caret-diagnostics" if is_clang else "-fno-diagnostics-show-caret"
         # every half operation rounded, where the compiler would keep floats in between
         rounding: tuple[str, ...] = ()
         if _IS_X86:
@@ -120,26 +120,26 @@ class Compiler:
                 rounding = ("-Xclang", "-ffloat16-excess-precision=none")
             elif self.major and self.major >= 13:  # noqa: PLR2004
                 rounding = ("-fexcess-precision=16",)
-        return (*self.arguments, *_FLAGS, plain, *probes, *_machine_flags(), *rounding)
+        return (*self.arguments, *_FLAGS, caret_flag, *probes, *_machine_flags(), *rounding)
 
-    def run(self, *arguments: str, folder: Path | None = None, given: str = "") -> str:
+    def run(self, *arguments: str, folder: Path | None = None, stdin: str = "") -> str:
         """Compile, with files named as in `folder`; return what it wrote."""
         argv = [self.path, *self.flags, f"-I{SHIM}", *arguments]
-        done = ran(argv, given, folder=folder)
+        done = run_compiler(argv, stdin, folder=folder)
         if done.returncode != 0:
             words = (done.stderr + done.stdout).strip()
             raise ToolError(words or f"{self.path} ended with status {done.returncode}, silently.")
         return done.stdout
 
 
-def ran(
-    argv: list[str], given: str = "", *, folder: Path | None = None
+def run_compiler(
+    argv: list[str], stdin: str = "", *, folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a compiler to its end, with messages in English; raise ToolError if it cannot be run."""
     environment = {**os.environ, "LC_ALL": "C"}
     try:
         return subprocess.run(
-            argv, input=given, cwd=folder, env=environment, capture_output=True, check=False,
+            argv, input=stdin, cwd=folder, env=environment, capture_output=True, check=False,
             timeout=_PATIENCE, encoding="utf-8", errors="replace",
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
@@ -153,9 +153,9 @@ def find_compiler() -> Compiler:
 
     Raises ToolError where there is none, or none that is new enough.
     """
-    asked = os.environ.get("CXX", "").strip()
-    if asked:
-        return _asked_for(asked)
+    command = os.environ.get("CXX", "").strip()
+    if command:
+        return _asked_for(command)
     compiler = next(usable_compilers(), None)
     if compiler is not None:
         return compiler
@@ -221,14 +221,14 @@ def _command_of(text: str) -> list[str]:
         return [text]
 
 
-def _examine(found: str, *arguments: str) -> Compiler:
-    path = Path(found).absolute()  # it is started in another folder
+def _examine(program: str, *arguments: str) -> Compiler:
+    path = Path(program).absolute()  # it is started in another folder
     return _version_of(str(path), arguments, path.stat().st_mtime_ns)
 
 
 @cache
 def _version_of(path: str, arguments: tuple[str, ...], _changed: int) -> Compiler:
-    answer = ran([path, *arguments, "--version"])
+    answer = run_compiler([path, *arguments, "--version"])
     if answer.returncode != 0:
         reason = answer.stderr.strip() or f"status {answer.returncode}"
         raise ToolError(f"{path} does not say its version: {reason}.", hint=_HINT)

@@ -15,9 +15,9 @@ LONGEST_TEXT = 4_000_000  # characters; MLX's longest kernel file has about 100 
 
 @dataclass(frozen=True)
 class Origin:
-    """The line `first` of a text, and those up to the next origin, were `line` of `file` and on."""
+    """The lines of a text from `first_line` up to the next origin came from `line` of `file` on."""
 
-    first: int
+    first_line: int
     file: str
     line: int
 
@@ -48,13 +48,13 @@ class KernelText:
         if "\0" in self.text:
             raise UsageError(f"{self.file} holds a NUL character: it is no Metal source.")
 
-    def where(self, line: int) -> tuple[str, int]:
+    def locate_line(self, line: int) -> tuple[str, int]:
         """Return the file, and its line, that a line of the text comes from."""
-        at = bisect_right([origin.first for origin in self.origins], line) - 1
-        if at < 0:
+        index = bisect_right([origin.first_line for origin in self.origins], line) - 1
+        if index < 0:
             return self.file, line
-        origin = self.origins[at]
-        return origin.file, origin.line + line - origin.first
+        origin = self.origins[index]
+        return origin.file, origin.line + line - origin.first_line
 
     @property
     def file(self) -> str:
@@ -81,11 +81,11 @@ class Edited:
     def column(self, line: int, column: int) -> int:
         """Return the column of the text before, for one of the text after; both count from 1."""
         shifts = self._shifts.get(line, [])
-        at = bisect_right(shifts, (column, 1 << 30)) - 1
-        return column if at < 0 else max(1, column + shifts[at][1])
+        index = bisect_right(shifts, (column, 1 << 30)) - 1
+        return column if index < 0 else max(1, column + shifts[index][1])
 
 
-def edited(text: str, edits: Iterable[Edit]) -> Edited:
+def apply_edits(text: str, edits: Iterable[Edit]) -> Edited:
     """Apply edits that do not overlap; of two that do, the one that starts first holds."""
     pieces: list[str] = []
     shifts: dict[int, list[tuple[int, int]]] = {}
@@ -93,7 +93,7 @@ def edited(text: str, edits: Iterable[Edit]) -> Edited:
     line_start = 0  # in the new text
     length = 0
 
-    def put(piece: str) -> None:
+    def append_piece(piece: str) -> None:
         nonlocal line, line_start, length
         pieces.append(piece)
         if "\n" in piece:
@@ -104,16 +104,16 @@ def edited(text: str, edits: Iterable[Edit]) -> Edited:
     for edit in sorted(edits):
         if edit.start < end:
             continue
-        put(text[end : edit.start])
+        append_piece(text[end : edit.start])
         new = edit.new + "\n" * text.count("\n", edit.start, edit.end)
         # Inside a new piece every column is that of the piece's start; behind it all is moved.
-        put(new)
+        append_piece(new)
         end = edit.end
-        before = end - (text.rfind("\n", 0, end) + 1)
+        old_column = end - (text.rfind("\n", 0, end) + 1)
         shifts.setdefault(line + 1, []).append(
-            (length - line_start + 1, before - (length - line_start))
+            (length - line_start + 1, old_column - (length - line_start))
         )
-    put(text[end:])
+    append_piece(text[end:])
     return Edited("".join(pieces), shifts)
 
 
@@ -128,16 +128,16 @@ _WORDS = re.compile(r'"(?:\\.|[^"\\\n])*"|//(?:\\\n|[^\n])*|/\*.*?\*/|/\*', re.D
 def without_comments(text: str) -> str:
     """Turn comments into blanks of the same shape. One that never ends is left to be found."""
 
-    def plain(found: re.Match[str]) -> str:
-        is_comment = found[0] != "/*" and found[0][0] != '"'
-        return blank(found[0]) if is_comment else found[0]
+    def blank_comment(match: re.Match[str]) -> str:
+        is_comment = match[0] != "/*" and match[0][0] != '"'
+        return blank(match[0]) if is_comment else match[0]
 
-    return _WORDS.sub(plain, text)
+    return _WORDS.sub(blank_comment, text)
 
 
 def without_strings(text: str) -> str:
     """Turn what stands in quotes into blanks, so that only code is left to search."""
-    return re.sub(r'"(?:\\.|[^"\\\n])*"', lambda found: '"' + " " * (len(found[0]) - 2) + '"', text)
+    return re.sub(r'"(?:\\.|[^"\\\n])*"', lambda match: '"' + " " * (len(match[0]) - 2) + '"', text)
 
 
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*(?:include|import)[ \t]*"([^"\n]+)"')
@@ -161,10 +161,12 @@ def with_includes(
 
     def add(text: str, file: Path, depth: int) -> None:
         origins.append(Origin(len(joined) + 1, file.name, 1))
-        bare = without_comments(text).split("\n")
-        for number, (line, code) in enumerate(zip(text.split("\n"), bare, strict=True), start=1):
-            found = _INCLUDED.match(code)
-            places = [place / found[1] for place in (file.parent, *folders)] if found else []
+        code_lines = without_comments(text).split("\n")
+        for number, (line, code) in enumerate(
+            zip(text.split("\n"), code_lines, strict=True), start=1
+        ):
+            match = _INCLUDED.match(code)
+            places = [place / match[1] for place in (file.parent, *folders)] if match else []
             target = next((place.resolve() for place in places if place.is_file()), None)
             if target is None:
                 joined.append(line)

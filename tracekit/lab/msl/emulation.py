@@ -52,14 +52,14 @@ def generated(function: Callable[..., Any], *arrays: mx.array) -> tuple[Generate
     Nothing is computed: in the function, arrays have a shape and a dtype, and no contents. A
     call whose outputs nothing depends on is not there, as it would not be run either.
     """
-    found: list[Generated] = []
+    kernels: list[Generated] = []
 
     def keep(entry: dict[str, Any]) -> None:
         if entry.get("type") == "primitive" and entry.get("name") == "CustomKernel":
-            found.append(_kernel(entry))
+            kernels.append(_kernel(entry))
 
     mx.export_function(keep, function, *arrays)
-    return tuple(found)
+    return tuple(kernels)
 
 
 def _kernel(entry: dict[str, Any]) -> Generated:
@@ -73,8 +73,8 @@ def _kernel(entry: dict[str, Any]) -> Generated:
             hint="MLX 0.32 is known to work.",
         )
     function, text, *sizes = arguments
-    found = re.search(rf"decltype\({re.escape(function)}<(.*)>\)", text)
-    template = found[1] if found else ""
+    match = re.search(rf"decltype\({re.escape(function)}<(.*)>\)", text)
+    template = match[1] if match else ""
     types = len(entry["inputs"]) + len(entry["outputs"])
     name = re.sub(rf"(?:{_TYPE}){{{types}}}$", "", function.removeprefix(_PREFIX))
     if template:
@@ -98,10 +98,10 @@ class Call:
 
     def results(self) -> list[mx.array]:
         """Return what the outputs hold now as arrays of MLX's, with the same bits."""
-        made = map(mx.array, self.outputs.values())
+        arrays = map(mx.array, self.outputs.values())
         return [
             array.view(mx.bfloat16) if dtype == mx.bfloat16 else array
-            for array, dtype in zip(made, self.dtypes, strict=True)
+            for array, dtype in zip(arrays, self.dtypes, strict=True)
         ]
 
 
@@ -118,16 +118,16 @@ def handled_by(handle: Handle) -> Generator[None]:
     have no contents.
     """
     fast = cast("Any", mx.fast)
-    before = fast.metal_kernel
+    real_maker = fast.metal_kernel
     if not _active:
-        fast.metal_kernel = _maker(before)
+        fast.metal_kernel = _maker(real_maker)
     _active.append(handle)
     mx.disable_compile()
     try:
         yield
     finally:
         _active.pop()
-        fast.metal_kernel = before
+        fast.metal_kernel = real_maker
         if not _active:
             mx.enable_compile()
 
@@ -138,34 +138,34 @@ def _maker(real_maker: Callable[..., Callable[..., list[mx.array]]]) -> Callable
     def metal_kernel(*arguments: Any, **options: Any) -> Callable[..., list[mx.array]]:
         real = real_maker(*arguments, **options)
         names = ("name", "input_names", "output_names", "source", "header", "ensure_row_contiguous")
-        given = {**dict(zip(names, arguments, strict=False)), **options}
+        declaration = {**dict(zip(names, arguments, strict=False)), **options}
 
         def kernel(**call: Any) -> list[mx.array]:
-            return _active[-1](_described(real, given, call)) if _active else real(**call)
+            return _active[-1](_describe_call(real, declaration, call)) if _active else real(**call)
 
         return kernel
 
     return metal_kernel
 
 
-def _described(
-    real: Callable[..., list[mx.array]], given: Mapping[str, Any], call: Mapping[str, Any]
+def _describe_call(
+    real: Callable[..., list[mx.array]], declaration: Mapping[str, Any], call: Mapping[str, Any]
 ) -> Call:
     """Ask MLX what it would compile for this call; MLX refuses what does not fit, in its words."""
     inputs = [value if isinstance(value, mx.array) else mx.array(value) for value in call["inputs"]]
-    if given.get("ensure_row_contiguous", True):
+    if declaration.get("ensure_row_contiguous", True):
         inputs = [mx.contiguous(array) for array in inputs]
 
-    def traced(*arrays: mx.array) -> list[mx.array]:
+    def call_real(*arrays: mx.array) -> list[mx.array]:
         return real(**{**call, "inputs": list(arrays)})
 
-    (source,) = generated(traced, *inputs)
+    (source,) = generated(call_real, *inputs)
     shapes, dtypes = call["output_shapes"], call["output_dtypes"]
     outputs = {
-        name: _filled(shape, dtype, call.get("init_value"))
-        for name, shape, dtype in zip(given["output_names"], shapes, dtypes, strict=True)
+        name: _make_output(shape, dtype, call.get("init_value"))
+        for name, shape, dtype in zip(declaration["output_names"], shapes, dtypes, strict=True)
     }
-    return Call(source, _offered(given["input_names"], inputs), outputs, dtypes)
+    return Call(source, _describe_inputs(declaration["input_names"], inputs), outputs, dtypes)
 
 
 @contextmanager
@@ -196,8 +196,8 @@ def emulation(
         kernel = (source.text, source.function, source.template, source.name)
         program = _program(*kernel, checked, compiler())
         arrays = call.inputs | call.outputs
-        asked = [each.name for each in program.parameters if each.kind == "buffer"]
-        buffers = {name: arrays[name] for name in asked}
+        names = [parameter.name for parameter in program.parameters if parameter.kind == "buffer"]
+        buffers = {name: arrays[name] for name in names}
         statistics = program.run(buffers, grid=source.grid, threadgroup=source.threadgroup, **how)
         launches.append(Launched(source.kernel, statistics))
         return call.results()
@@ -213,12 +213,12 @@ def _program(
     return compile_kernel(KernelText(text, function, template, f"{name}.metal"), checked=checked)
 
 
-def _filled(shape: Sequence[int], dtype: mx.Dtype, value: float | None) -> Array:
+def _make_output(shape: Sequence[int], dtype: mx.Dtype, value: float | None) -> Array:
     """Return an output before its kernel ran: `init_value`, or what no kernel would write."""
     kind = "u2" if dtype == mx.bfloat16 else "?" if dtype == mx.bool_ else str(dtype).split(".")[-1]
     array = np.empty(tuple(shape), np.dtype(kind))
     if value is not None:
-        array[...] = _seen(mx.array(value, dtype))
+        array[...] = _view_as_numpy(mx.array(value, dtype))
     elif dtype == mx.bool_:
         array[...] = True
     else:
@@ -226,26 +226,26 @@ def _filled(shape: Sequence[int], dtype: mx.Dtype, value: float | None) -> Array
     return array
 
 
-def _seen(array: mx.array) -> Array:
+def _view_as_numpy(array: mx.array) -> Array:
     """Return the same memory as numpy sees it, which knows no bfloat16: its bits as uint16."""
     return np.asarray(array.view(mx.uint16) if array.dtype == mx.bfloat16 else array)
 
 
-def _offered(names: Iterable[str], inputs: Iterable[mx.array]) -> dict[str, Array]:
+def _describe_inputs(names: Iterable[str], inputs: Iterable[mx.array]) -> dict[str, Array]:
     """Return all that a kernel can ask of its inputs: contents, shape, strides, dimensions."""
-    found: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     for name, array in zip(names, inputs, strict=True):
-        seen = _seen(array)
-        strides = [step // seen.itemsize for step in seen.strides]
+        view = _view_as_numpy(array)
+        strides = [step // view.itemsize for step in view.strides]
         if any(stride < 0 for stride in strides):
             raise UsageError(
                 "An array that runs backwards through memory cannot be given to a kernel here.",
                 hint="Pass mx.contiguous(array), or ensure_row_contiguous=True.",
             )
-        last = sum((size - 1) * step for size, step in zip(seen.shape, strides, strict=True))
-        count = last + 1 if seen.size else 0  # the memory that it spans, flat and not copied
-        found[name] = np.lib.stride_tricks.as_strided(seen, (count,), (seen.itemsize,))
-        found[f"{name}_shape"] = np.array(array.shape, np.int32)
-        found[f"{name}_strides"] = np.array(strides, np.int64)
-        found[f"{name}_ndim"] = np.array(array.ndim, np.int32)
-    return found
+        last_offset = sum((size - 1) * step for size, step in zip(view.shape, strides, strict=True))
+        count = last_offset + 1 if view.size else 0  # the memory that it spans, flat and not copied
+        arrays[name] = np.lib.stride_tricks.as_strided(view, (count,), (view.itemsize,))
+        arrays[f"{name}_shape"] = np.array(array.shape, np.int32)
+        arrays[f"{name}_strides"] = np.array(strides, np.int64)
+        arrays[f"{name}_ndim"] = np.array(array.ndim, np.int32)
+    return arrays

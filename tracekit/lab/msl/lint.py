@@ -13,7 +13,7 @@ from pathlib import Path
 from shutil import which
 
 from tracekit.base import ToolError
-from tracekit.lab.msl.compiler import ran
+from tracekit.lab.msl.compiler import run_compiler
 from tracekit.lab.msl.edits import blank, without_comments
 
 _DECLARATIONS = Path(__file__).parent / "opencl"
@@ -38,24 +38,24 @@ def as_opencl(text: str, function: str, template: str, file: str) -> str:
     Threadgroup variables, which OpenCL would allow in the kernel itself only, become references
     into threadgroup memory.
     """
-    plain = without_comments(text)
+    code = without_comments(text)
     # OpenCL wants a value of a constant, and no matter which
-    plain = _CONSTANT.sub(lambda found: "= {}" + blank(found[0])[4:], plain)
-    for left_out in (_ATTRIBUTE, _DIRECTIVE):
-        plain = left_out.sub(lambda found: blank(found[0]), plain)
-    plain = _DECLARED.sub(lambda found: _referred(plain, found, file), plain)
-    there = re.search(rf"decltype\(\s*{re.escape(function)}\s*<", plain)
-    made = f"template decltype({function}<{template}>) {function}<{template}>;"
-    return f'#line 1 "{file}"\n{plain}\n{made if template and not there else ""}'
+    code = _CONSTANT.sub(lambda match: "= {}" + blank(match[0])[4:], code)
+    for pattern in (_ATTRIBUTE, _DIRECTIVE):
+        code = pattern.sub(lambda match: blank(match[0]), code)
+    code = _DECLARED.sub(lambda match: _make_references(code, match, file), code)
+    there = re.search(rf"decltype\(\s*{re.escape(function)}\s*<", code)
+    instantiation = f"template decltype({function}<{template}>) {function}<{template}>;"
+    return f'#line 1 "{file}"\n{code}\n{instantiation if template and not there else ""}'
 
 
 def prelude(text: str) -> str:
     """Return what must stand before the text: Metal's library and MLX's, without its own names."""
-    plain = without_comments(text)
-    own = [
+    code = without_comments(text)
+    own_names = [
         name
         for name in _OWN_NAMES
-        if re.search(rf"\b(?:struct\s+{name}\b|{name}\s*\([^()]*\)\s*\{{)", plain)
+        if re.search(rf"\b(?:struct\s+{name}\b|{name}\s*\([^()]*\)\s*\{{)", code)
     ]
     vectors = [
         f"{prefix}{scalar}{lanes}"
@@ -64,7 +64,7 @@ def prelude(text: str) -> str:
         for prefix in ("", "packed_")
     ]
     parts = [
-        *(f"#define TRACEKIT_OWN_{name}" for name in own),
+        *(f"#define TRACEKIT_OWN_{name}" for name in own_names),
         (_DECLARATIONS / "metal.hpp").read_text(),
         (_DECLARATIONS / "mlx.hpp").read_text(),
         # `float4(a, b)`, which C++ for OpenCL lacks
@@ -73,19 +73,19 @@ def prelude(text: str) -> str:
     return "\n".join(parts)
 
 
-def _referred(text: str, found: re.Match[str], file: str) -> str:
+def _make_references(text: str, match: re.Match[str], file: str) -> str:
     """Turn `threadgroup float a[4], b;` into references, and go on in the same column."""
-    kind, names = found["type"], found["names"].replace("\n", " ")
-    made = "".join(
+    kind, names = match["type"], match["names"].replace("\n", " ")
+    references = "".join(
         f"threadgroup {kind} TRACEKIT_NAMED (&{name}){sizes} = "
         f"tracekit_threadgroup<{kind}{sizes}>(); "
         for name, sizes in _DECLARATOR.findall(names)
     )
-    begin, end = text.rfind("\n", 0, found.end()) + 1, text.find("\n", found.end())
+    begin, end = text.rfind("\n", 0, match.end()) + 1, text.find("\n", match.end())
     if text[begin:].lstrip().startswith("#") or text[begin:end].endswith("\\"):
-        return made  # a macro must stay on its line
-    line = text.count("\n", 0, found.end()) + 1
-    return f'{made}\n#line {line} "{file}"\n{" " * (found.end() - begin)}'
+        return references  # a macro must stay on its line
+    line = text.count("\n", 0, match.end()) + 1
+    return f'{references}\n#line {line} "{file}"\n{" " * (match.end() - begin)}'
 
 
 OLDEST, NEWEST = 14, 40
@@ -149,8 +149,10 @@ def lint(text: str, function: str = "", template: str = "") -> Lint:
     program = as_opencl(text, function, template, _KERNEL)
     complaints = _complaints(clang, text, program)
     missing = any(_UNKNOWN.search(complaint.message) for complaint in complaints)
-    defects = tuple(found for found in complaints if _certain(found, text, missing=missing))
-    return Lint(defects, tuple(found for found in complaints if found not in defects))
+    defects = tuple(
+        candidate for candidate in complaints if _certain(candidate, text, missing=missing)
+    )
+    return Lint(defects, tuple(candidate for candidate in complaints if candidate not in defects))
 
 
 def find_clang() -> str:
@@ -176,22 +178,22 @@ def find_clang() -> str:
 
 def _certain(complaint: Complaint, text: str, *, missing: bool) -> bool:
     """Say whether Metal would complain as well, and not just what its library has be missed."""
-    inside = 1 <= complaint.line <= text.count("\n") + 1
+    is_inside = 1 <= complaint.line <= text.count("\n") + 1
     sure = _MIXED.search(complaint.message) or (not missing and _BROKEN.match(complaint.message))
     # clang gives a temporary object no address space, and then no method; Metal does
-    return inside and bool(sure) and "default address space" not in complaint.message
+    return is_inside and bool(sure) and "default address space" not in complaint.message
 
 
 def _why_unfit(clang: str) -> str:
     """Return why this clang cannot judge, or "" if it can."""
     try:
-        return _tried(clang, Path(clang).stat().st_mtime_ns)
+        return _test_clang(clang, Path(clang).stat().st_mtime_ns)
     except ToolError as error:  # as one of time, which is forgotten
         return error.message
 
 
 @cache
-def _tried(clang: str, _changed: int) -> str:
+def _test_clang(clang: str, _changed: int) -> str:
     good, bad = (_complaints(clang, "", f'#line 1 "{_KERNEL}"\n{text}') for text in (_GOOD, _BAD))
     if good:
         return good[0].message
@@ -203,23 +205,25 @@ def _complaints(clang: str, text: str, program: str) -> tuple[Complaint, ...]:
 
     Where clang does not judge at all, that is a ToolError.
     """
-    done = ran([clang, *_ARGUMENTS], f'#line 1 "{_OWN}"\n{prelude(text)}\n{program}')
+    done = run_compiler([clang, *_ARGUMENTS], f'#line 1 "{_OWN}"\n{prelude(text)}\n{program}')
     if done.returncode != 0 and not _SAID.search(done.stderr):
         words = " ".join(done.stderr.split())[:300]
         raise ToolError(f"{clang} ended with {done.returncode}: {words or 'no word'}")
-    found: dict[Complaint, None] = {}
-    last: Complaint | None = None
-    for file, line, column, kind, said in _SAID.findall(done.stderr):
-        message = re.sub("|".join(_SPACES), lambda word: _SPACES[word[0]], said)
+    complaints: dict[Complaint, None] = {}
+    last_error: Complaint | None = None
+    for file, line, column, kind, raw_message in _SAID.findall(done.stderr):
+        message = re.sub("|".join(_SPACES), lambda word: _SPACES[word[0]], raw_message)
         if kind == "error":
             place = (int(line), int(column)) if file == _KERNEL else (0, 0)
-            last = Complaint(*place, message)
-            found.setdefault(last)
-        elif last is not None and last in found and "candidate" in message:
-            del found[last]
-            found.setdefault(Complaint(last.line, last.column, f"{last.message} ({message})"))
-            last = None
-    return tuple(found)
+            last_error = Complaint(*place, message)
+            complaints.setdefault(last_error)
+        elif last_error is not None and last_error in complaints and "candidate" in message:
+            del complaints[last_error]
+            complaints.setdefault(
+                Complaint(last_error.line, last_error.column, f"{last_error.message} ({message})")
+            )
+            last_error = None
+    return tuple(complaints)
 
 
 def excerpt(text: str, complaints: Iterable[Complaint]) -> Iterator[str]:

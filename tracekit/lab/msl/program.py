@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.base import KernelError, UsageError
-from tracekit.lab.msl.compiler import located
+from tracekit.lab.msl.compiler import translate_places
 from tracekit.lab.msl.edits import Edited, KernelText, without_comments
 from tracekit.lab.msl.signature import Parameter, constant_indices
 from tracekit.machine import usable_cores
@@ -144,13 +144,13 @@ class Library:
         stop = c_int(0)
         request.stop = ctypes.pointer(stop)
 
-        def launched() -> None:
+        def run_kernel() -> None:
             with Library._turns:
                 self._run(self.entry, request, counts, message, _ROOM)
 
         # In a thread of its own, so that this one can be interrupted. A thread whose start or end
         # was interrupted runs on for a moment; it keeps what it was given, and the next one waits.
-        launch = Thread(target=launched, name="launch")
+        launch = Thread(target=run_kernel, name="launch")
         try:
             launch.start()
             launch.join(patience)
@@ -188,7 +188,7 @@ class _BoundArrays:
         """
         guarded = parameter.writable and alone and not checked
         if guarded or array.ctypes.data % _ALIGNMENT:
-            room, copy = _copied(array)
+            room, copy = _copy_with_margins(array)
             if parameter.writable:
                 self._copies.append((parameter.name, array, copy, room))
             array = copy
@@ -203,17 +203,17 @@ class _BoundArrays:
 
     def write_back(self) -> str:
         """Bring what the kernel wrote to where it belongs; name a buffer it wrote beside."""
-        beside = ""
+        overrun_name = ""
         for name, array, copy, room in self._copies:
             array[...] = copy
             start = copy.ctypes.data - room.ctypes.data
             room[start : start + copy.nbytes] = _UNTOUCHED
             if (room != _UNTOUCHED).any():
-                beside = beside or name
-        return beside
+                overrun_name = overrun_name or name
+        return overrun_name
 
 
-def _copied(array: Array) -> tuple[Array, Array]:
+def _copy_with_margins(array: Array) -> tuple[Array, Array]:
     """Return memory with margins, and a copy of the array in its midst, at an even address."""
     room = np.empty(array.nbytes + 2 * _MARGIN + _ALIGNMENT, np.uint8)
     start = _MARGIN + -room.ctypes.data % _ALIGNMENT
@@ -232,25 +232,25 @@ def _is_there(parameter: Parameter, kernel: KernelText) -> bool:
     return index is None or bool(kernel.constants.get(index, False))
 
 
-def _fitting(given: Array, parameter: Parameter, compiled: _Type) -> Array:
+def _fitting(array: Array, parameter: Parameter, compiled: _Type) -> Array:
     kind = chr(compiled.kind)  # a struct may be given as anything
-    wanted = {"b": "uint16", "?": "bool", "s": given.dtype}.get(kind, f"{kind}{compiled.size}")
-    if given.dtype != np.dtype(wanted):
+    dtype_name = {"b": "uint16", "?": "bool", "s": array.dtype}.get(kind, f"{kind}{compiled.size}")
+    if array.dtype != np.dtype(dtype_name):
         raise UsageError(
-            f"{parameter.name} is {given.dtype}; the kernel takes "
-            f"{'bfloat16' if kind == 'b' else np.dtype(wanted).name} ({parameter.element}).",
+            f"{parameter.name} is {array.dtype}; the kernel takes "
+            f"{'bfloat16' if kind == 'b' else np.dtype(dtype_name).name} ({parameter.element}).",
             hint="numpy has no bfloat16: give its bits as uint16." if kind == "b" else "",
         )
-    if not given.flags.c_contiguous or (parameter.writable and not given.flags.writeable):
+    if not array.flags.c_contiguous or (parameter.writable and not array.flags.writeable):
         raise UsageError(
             f"{parameter.name} is not contiguous, or is written by the kernel and cannot be.",
             hint="Use numpy.ascontiguousarray.",
         )
-    if given.nbytes < compiled.bytes and parameter.address_space == "constant":
+    if array.nbytes < compiled.bytes and parameter.address_space == "constant":
         raise UsageError(
-            f"{parameter.name} has {given.nbytes} bytes; the kernel reads {compiled.bytes}."
+            f"{parameter.name} has {array.nbytes} bytes; the kernel reads {compiled.bytes}."
         )
-    return given
+    return array
 
 
 MOST_THREADS = 1024
@@ -297,8 +297,8 @@ class KernelProgram:
         """
         _check_sizes(grid, threadgroup)
         bound = self._bound(buffers)
-        given = threadgroup_bytes or {}
-        sizes = [given.get(at, 0) for at in range(max(given, default=-1) + 1)]
+        memory_sizes = threadgroup_bytes or {}
+        sizes = [memory_sizes.get(index, 0) for index in range(max(memory_sizes, default=-1) + 1)]
         request = _RequestStruct(
             grid, threadgroup, list(ThreadOrder).index(order), usable_cores(),
             seed % 2**64, lenient, len(bound.table), len(sizes),
@@ -307,25 +307,30 @@ class KernelProgram:
         )  # fmt: skip
         request.held = bound  # its arrays, as long as anything can run
         counts, message = self._library.run(request, patience)
-        beside = bound.write_back()
+        overrun_name = bound.write_back()
         if message:
             raise self._error(message, patience)
-        if beside:
+        if overrun_name:
             raise KernelError(
-                f"{self.kernel.file} writes outside the buffer {beside!r}.", hint=_WHERE
+                f"{self.kernel.file} writes outside the buffer {overrun_name!r}.", hint=_WHERE
             )
         return self._statistics(counts, bound)
 
     def _bound(self, buffers: Mapping[str, Array]) -> _BoundArrays:
         """Bind arrays; raise UsageError where one is missing, unknown, or does not fit."""
-        wanted = {
-            parameter.name: (at, parameter)
-            for at, parameter in enumerate(self.parameters)
+        expected_buffers = {
+            parameter.name: (index, parameter)
+            for index, parameter in enumerate(self.parameters)
             if parameter.kind == "buffer"
             and (parameter.name in buffers or _is_there(parameter, self.kernel))
         }
-        problems = [f"there is none called {name!r}" for name in sorted(set(buffers) - set(wanted))]
-        problems += [f"{name!r} is not given" for name in sorted(set(wanted) - set(buffers))]
+        problems = [
+            f"there is none called {name!r}"
+            for name in sorted(set(buffers) - set(expected_buffers))
+        ]
+        problems += [
+            f"{name!r} is not given" for name in sorted(set(expected_buffers) - set(buffers))
+        ]
         if problems:
             names = [parameter.name for parameter in self.parameters if parameter.kind == "buffer"]
             raise UsageError(
@@ -333,10 +338,10 @@ class KernelProgram:
                 hint=f"It has: {', '.join(names) or 'none'}.",
             )
         bound = _BoundArrays()
-        for name, (at, declared) in wanted.items():
-            array = _fitting(buffers[name], declared, self._library.entry.parameters[at])
-            others = (other for key, other in buffers.items() if key != name)
-            alone = not any(np.may_share_memory(array, other) for other in others)
+        for name, (index, declared) in expected_buffers.items():
+            array = _fitting(buffers[name], declared, self._library.entry.parameters[index])
+            other_arrays = (other_array for key, other_array in buffers.items() if key != name)
+            alone = not any(np.may_share_memory(array, other_array) for other_array in other_arrays)
             bound.add(declared, array, checked=self.checked, alone=alone)
         return bound
 
@@ -352,7 +357,7 @@ class KernelProgram:
                 message = re.sub(number, f"of buffer {parameter.name!r}", message)
         unchecked = "access of memory" in message and not self.checked
         return KernelError(
-            f"{self.kernel.file}: {located(message, self.kernel, self._text)}",
+            f"{self.kernel.file}: {translate_places(message, self.kernel, self._text)}",
             hint=_WHERE if unchecked else "",
         )
 
@@ -369,10 +374,10 @@ class KernelProgram:
 
 
 def _check_sizes(grid: Triple, threadgroup: Triple) -> None:
-    for what, sizes in (("grid", grid), ("threadgroup", threadgroup)):
+    for name, sizes in (("grid", grid), ("threadgroup", threadgroup)):
         if len(sizes) != 3 or not all(0 < size <= _LARGEST for size in sizes):  # noqa: PLR2004
             raise UsageError(
-                f"The {what} is {sizes}; it must be three numbers of threads, none of them 0."
+                f"The {name} is {sizes}; it must be three numbers of threads, none of them 0."
             )
     x, y, z = map(min, grid, threadgroup)
     if x * y * z > MOST_THREADS:

@@ -15,8 +15,8 @@ from tracekit.lab.msl.edits import (
     Edit,
     Edited,
     KernelText,
+    apply_edits,
     blank,
-    edited,
     without_comments,
     without_strings,
 )
@@ -52,26 +52,26 @@ def refuse_unknown(code: str, original: str, kernel: KernelText) -> None:
     """Raise UsageError for the first thing that cannot be run here; `original` has its strings."""
     if "/*" in code:
         _refuse(kernel, code, code.index("/*"), "a comment begins that never ends")
-    for pattern, what in _UNKNOWN.items():
-        if found := re.search(pattern, code):
-            words = f"{what} cannot be run on a CPU ({found[0].strip()})"
-            _refuse(kernel, code, found.start(), words)
-    for found in re.finditer(r"\[\[([^\[\]]*)\]\]", code):
-        for word in re.findall(r"(\w+)\s*(?:\([^()]*\))?", found[1]):
+    for pattern, feature in _UNKNOWN.items():
+        if match := re.search(pattern, code):
+            words = f"{feature} cannot be run on a CPU ({match[0].strip()})"
+            _refuse(kernel, code, match.start(), words)
+    for match in re.finditer(r"\[\[([^\[\]]*)\]\]", code):
+        for word in re.findall(r"(\w+)\s*(?:\([^()]*\))?", match[1]):
             if word not in _ATTRIBUTES:
-                _refuse(kernel, code, found.start(), f"the attribute {word!r} is not known")
-    for found in _INCLUDE.finditer(original):
-        if not _SYSTEM.match(found[1].strip()):
+                _refuse(kernel, code, match.start(), f"the attribute {word!r} is not known")
+    for match in _INCLUDE.finditer(original):
+        if not _SYSTEM.match(match[1].strip()):
             _refuse(
-                kernel, code, found.start(), f"{found[1].strip()} is included, and not found",
+                kernel, code, match.start(), f"{match[1].strip()} is included, and not found",
                 hint="Name its folder with --include, or give one text with all that is needed.",
             )  # fmt: skip
 
 
-def _refuse(kernel: KernelText, code: str, offset: int, what: str, *, hint: str = "") -> None:
-    file, line = kernel.where(code.count("\n", 0, offset) + 1)
+def _refuse(kernel: KernelText, code: str, offset: int, message: str, *, hint: str = "") -> None:
+    file, line = kernel.locate_line(code.count("\n", 0, offset) + 1)
     column = offset - code.rfind("\n", 0, offset)
-    raise UsageError(f"{file}:{line}:{column}: {what}.", hint=hint)
+    raise UsageError(f"{file}:{line}:{column}: {message}.", hint=hint)
 
 
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
@@ -99,7 +99,7 @@ def repeated_overloads(code: str, *, checked: bool) -> Iterator[tuple[int, int]]
     member is left out too: an overload does the same, and g++ before 14 knows no other way. In a
     `checked` text pointers to device memory are a type of their own.
     """
-    seen: dict[tuple[int, str], str] = {}
+    known_bodies: dict[tuple[int, str], str] = {}
     code = _DIRECTIVE.sub(lambda directive: blank(directive[0]), code)
     for scope, start, opening, end in _definitions(code):
         head = code[start:opening]
@@ -107,10 +107,10 @@ def repeated_overloads(code: str, *, checked: bool) -> Iterator[tuple[int, int]]
         if member and _IN_CLASS.search(code[:scope]):
             yield start, start + member.end()
         types = ", ".join(_erased_type(part, checked) for part in re.split(r"[(),]", head))
-        key, body = (scope, types), _erased(code[opening:end])
-        if set("(<") & set(head) and seen.get(key) == body:
+        key, body = (scope, types), _erase_spaces(code[opening:end])
+        if set("(<") & set(head) and known_bodies.get(key) == body:
             yield start, end
-        seen.setdefault(key, body)
+        known_bodies.setdefault(key, body)
 
 
 def _definitions(code: str) -> Iterator[tuple[int, int, int, int]]:
@@ -118,38 +118,38 @@ def _definitions(code: str) -> Iterator[tuple[int, int, int, int]]:
 
     That is functions, and templates specialized for a type with an address space.
     """
-    scopes, start, at = [0], 0, 0
-    while found := _ENDS.search(code, at):
-        at = found.end()
-        head = code[start : found.start()]
-        if found[0] == "{" and (not _SCOPE.search(head) or _SPECIALIZED.search(head)):
-            end = closing(code, found.start())
+    scopes, start, position = [0], 0, 0
+    while match := _ENDS.search(code, position):
+        position = match.end()
+        head = code[start : match.start()]
+        if match[0] == "{" and (not _SCOPE.search(head) or _SPECIALIZED.search(head)):
+            end = closing(code, match.start())
             if end < 0:
                 return
             if head.count("(") > head.count(")"):  # a default argument
-                at = end + 1
+                position = end + 1
                 continue
             blanks = len(head) - len(head.lstrip())
-            yield scopes[-1], start + blanks, found.start(), end + 1
-            at = end + 1
-        elif found[0] == "{":
-            scopes.append(found.start())
-        elif found[0] == "}" and len(scopes) > 1:
+            yield scopes[-1], start + blanks, match.start(), end + 1
+            position = end + 1
+        elif match[0] == "{":
+            scopes.append(match.start())
+        elif match[0] == "}" and len(scopes) > 1:
             scopes.pop()
-        start = at
+        start = position
 
 
-def _erased(code: str) -> str:
+def _erase_spaces(code: str) -> str:
     return " ".join(_SPACES.sub(" ", code).split())
 
 
 def _erased_type(words: str, checked: bool) -> str:
     """Return a parameter, or what stands before them, so that two of one type are equal."""
     if not set("*&") & set(words):
-        return _erased(words)
+        return _erase_spaces(words)
     is_const = re.search(r"\b(?:const|constant)\b", words) is not None
     is_checked = "*" in words and re.search(r"\b(?:device|constant)\b", words) is not None
-    return f"{is_const} {checked and is_checked} {_erased(words)}"
+    return f"{is_const} {checked and is_checked} {_erase_spaces(words)}"
 
 
 _TYPE = (
@@ -178,65 +178,65 @@ def checked_pointers(code: str, kernel: KernelText) -> Iterator[Edit]:
     """
     names: set[str] = set()
     covered: list[tuple[int, int]] = []
-    for found in _POINTER.finditer(code):
-        name = _NAME.match(code, found.end())
+    for match in _POINTER.finditer(code):
+        name = _NAME.match(code, match.end())
         if name:
             names.add(name[1])
-        kind = "auto" if found["type"] == "auto" else _pointer(found)
-        yield Edit(found.start(), found.end(), kind)
-        yield from _cast(code, found)
-        covered.append(found.span())
-    for found in _ARRAY.finditer(code):
-        names.add(found["name"])
-        yield Edit(found.start(), found.end(), f"{_pointer(found)} {found['name']}")
-        covered.append(found.span())
-    for found in re.finditer(r"\bdevice\b(?!\s*\()", code):
-        is_pointer = any(start <= found.start() < end for start, end in covered)
-        is_qualifier = says_where_this_lies(code, found.start())
-        if not (is_pointer or is_qualifier or _REFERENCE.match(code, found.end())):
+        kind = "auto" if match["type"] == "auto" else _pointer(match)
+        yield Edit(match.start(), match.end(), kind)
+        yield from _cast(code, match)
+        covered.append(match.span())
+    for match in _ARRAY.finditer(code):
+        names.add(match["name"])
+        yield Edit(match.start(), match.end(), f"{_pointer(match)} {match['name']}")
+        covered.append(match.span())
+    for match in re.finditer(r"\bdevice\b(?!\s*\()", code):
+        is_pointer = any(start <= match.start() < end for start, end in covered)
+        is_qualifier = says_where_this_lies(code, match.start())
+        if not (is_pointer or is_qualifier or _REFERENCE.match(code, match.end())):
             hint = "Run it unchecked, or write it as a pointer `device T*`."
-            what = "this use of `device` cannot be checked"
-            _refuse(kernel, code, found.start(), what, hint=hint)
+            message = "this use of `device` cannot be checked"
+            _refuse(kernel, code, match.start(), message, hint=hint)
     yield from _addresses(code, names)
     yield from _values(code)
 
 
-def _pointer(found: re.Match[str]) -> str:
-    qualifiers = found["first"] + found["second"] + found["third"]
-    is_const = found["space"] == "constant" or "const" in qualifiers
+def _pointer(match: re.Match[str]) -> str:
+    qualifiers = match["first"] + match["second"] + match["third"]
+    is_const = match["space"] == "constant" or "const" in qualifiers
     static = "static " if "static" in qualifiers else ""
-    kind = " ".join(found["type"].split())
+    kind = " ".join(match["type"].split())
     return f"{static}tracekit::pointer<{'const ' if is_const else ''}{kind}>"
 
 
-def _cast(code: str, found: re.Match[str]) -> Iterator[Edit]:
+def _cast(code: str, match: re.Match[str]) -> Iterator[Edit]:
     """Turn `reinterpret_cast<device T*>(x)` into a cast that a class can have."""
-    start = max(0, found.start() - 80)
-    before = re.search(r"\breinterpret_cast\s*<\s*$", code[start : found.start()])
-    after = re.match(r"\s*(?:const\s*)?>", code[found.end() :])
-    if before and after:
-        yield Edit(start + before.start(), found.start(), "(")
-        yield Edit(found.end(), found.end() + after.end(), ")")
+    start = max(0, match.start() - 80)
+    cast_head = re.search(r"\breinterpret_cast\s*<\s*$", code[start : match.start()])
+    cast_tail = re.match(r"\s*(?:const\s*)?>", code[match.end() :])
+    if cast_head and cast_tail:
+        yield Edit(start + cast_head.start(), match.start(), "(")
+        yield Edit(match.end(), match.end() + cast_tail.end(), ")")
 
 
 def _addresses(code: str, names: set[str]) -> Iterator[Edit]:
     """Turn `&p[i]` into `(p+(i))`: an element of a const buffer is a value without an address."""
-    for found in re.finditer(r"(?<=[=(,{\[?:|!<>+*/;-])\s*&\s*(\w+)\s*(\[)", code):
-        end = closing(code, found.start(2))
-        if found[1] in names and end > 0 and not re.match(r"\s*(?:\[|\.|->)", code[end + 1 :]):
-            sign = code.index("&", found.start())
+    for match in re.finditer(r"(?<=[=(,{\[?:|!<>+*/;-])\s*&\s*(\w+)\s*(\[)", code):
+        end = closing(code, match.start(2))
+        if match[1] in names and end > 0 and not re.match(r"\s*(?:\[|\.|->)", code[end + 1 :]):
+            sign = code.index("&", match.start())
             yield Edit(sign, sign + 1, "(")
-            yield Edit(found.start(2), found.start(2) + 1, "+(")
+            yield Edit(match.start(2), match.start(2) + 1, "+(")
             yield Edit(end, end + 1, "))")
 
 
 def checked_indices(code: str, names: Iterable[str]) -> Iterator[Edit]:
     """Check every index into an array of these names: `a[i]` becomes `a[within(a, i)]`."""
     words = "|".join(sorted(set(names)))
-    for found in re.finditer(rf"(?<![\w.>])(?:{words})\s*(?=\[(?!\[))", code) if words else ():
-        array, opening = found[0].strip(), found.end()
-        before = code[max(0, found.start() - 20) : found.start()]
-        end_too = ", true" if re.search(r"(?:[=(,{\[?:;]|\breturn)\s*&\s*$", before) else ""
+    for match in re.finditer(rf"(?<![\w.>])(?:{words})\s*(?=\[(?!\[))", code) if words else ():
+        array, opening = match[0].strip(), match.end()
+        preceding = code[max(0, match.start() - 20) : match.start()]
+        end_too = ", true" if re.search(r"(?:[=(,{\[?:;]|\breturn)\s*&\s*$", preceding) else ""
         while opening > 0:
             end = closing(code, opening)
             if end < 0:
@@ -250,12 +250,12 @@ def checked_indices(code: str, names: Iterable[str]) -> Iterator[Edit]:
 
 def _values(code: str) -> Iterator[Edit]:
     """Turn `auto x = p[i];` into one that takes the value, not the way to it."""
-    for found in re.finditer(r"(?<!constexpr )(?<!constexpr const )\bauto\s+\w+\s*=(?!=)", code):
-        end = code.find(";", found.end())
-        first = code[found.end() : end]
-        is_plain = "{" not in first and "\n#" not in first
-        if end > 0 and is_plain and first.count("(") == first.count(")"):
-            yield Edit(found.end(), found.end(), "tracekit::value(")
+    for match in re.finditer(r"(?<!constexpr )(?<!constexpr const )\bauto\s+\w+\s*=(?!=)", code):
+        end = code.find(";", match.end())
+        initializer = code[match.end() : end]
+        is_plain = "{" not in initializer and "\n#" not in initializer
+        if end > 0 and is_plain and initializer.count("(") == initializer.count(")"):
+            yield Edit(match.end(), match.end(), "tracekit::value(")
             yield Edit(end, end, ")")
 
 
@@ -289,18 +289,18 @@ def rewritten(kernel: KernelText, *, checked: bool) -> Edited:
     """Return the kernel's text as C++."""
     text = without_comments(kernel.text)
     refuse_unknown(without_strings(text), text, kernel)
-    for left_out in (_INSTANCE, _LEFT_OUT):
-        text = left_out.sub(lambda found: blank(found[0]), text)
+    for pattern in (_INSTANCE, _LEFT_OUT):
+        text = pattern.sub(lambda match: blank(match[0]), text)
     for start, end in repeated_overloads(without_strings(text), checked=checked):
         text = text[:start] + blank(text[start:end]) + text[end:]
     code = without_strings(text)
     edits = [
         *with_constants(code, kernel),
-        *_shared(code),
+        *_rewrite_shared(code),
         *_swizzles(code, checked=checked),
         *_filled_arrays(code),
         *_bfloats(code),
-        *(Edit(found.end(), found.end(), "f") for found in _FLOAT.finditer(code)),
+        *(Edit(match.end(), match.end(), "f") for match in _FLOAT.finditer(code)),
     ]
     if checked:
         edits += checked_pointers(code, kernel)
@@ -308,24 +308,24 @@ def rewritten(kernel: KernelText, *, checked: bool) -> Edited:
             code,
             (
                 name
-                for found in _SHARED.finditer(code)
-                for name, sizes in _DECLARATOR.findall(found["names"])
+                for match in _SHARED.finditer(code)
+                for name, sizes in _DECLARATOR.findall(match["names"])
                 if sizes
             ),
         )
-    replaced = {at for edit in edits for at in range(edit.start, edit.end)}
-    return edited(_blank_words(text, code, replaced, kernel), edits)
+    replaced = {position for edit in edits for position in range(edit.start, edit.end)}
+    return apply_edits(_blank_words(text, code, replaced, kernel), edits)
 
 
-def _shared(code: str) -> Iterator[Edit]:
+def _rewrite_shared(code: str) -> Iterator[Edit]:
     number = 0
-    for found in _SHARED.finditer(code):
-        made = ""
-        for name, sizes in _DECLARATOR.findall(found["names"]):
-            kind = f"{found['type']}{sizes}".replace("\n", " ").strip()
-            made += f"auto& {name} = tracekit::shared<{kind}>({number}); "
+    for match in _SHARED.finditer(code):
+        references = ""
+        for name, sizes in _DECLARATOR.findall(match["names"]):
+            kind = f"{match['type']}{sizes}".replace("\n", " ").strip()
+            references += f"auto& {name} = tracekit::shared<{kind}>({number}); "
             number += 1
-        yield Edit(found.start(), found.end(), made.rstrip())
+        yield Edit(match.start(), match.end(), references.rstrip())
 
 
 def _swizzles(code: str, *, checked: bool) -> Iterator[Edit]:
@@ -334,56 +334,58 @@ def _swizzles(code: str, *, checked: bool) -> Iterator[Edit]:
     if checked:
         patterns.append(re.compile(r"(?<=\])(\s*\.\s*)([xyzwrgba])\b(?!\s*\()"))
     for pattern in patterns:
-        for found in pattern.finditer(code):
-            if found[2] not in fields:
-                tag = ", ".join(_LETTERS[letter] for letter in found[2])
-                yield Edit(found.start(), found.end(), f"[metal::swizzle<{tag}>]")
+        for match in pattern.finditer(code):
+            if match[2] not in fields:
+                tag = ", ".join(_LETTERS[letter] for letter in match[2])
+                yield Edit(match.start(), match.end(), f"[metal::swizzle<{tag}>]")
 
 
 def _bfloats(code: str) -> Iterator[Edit]:
-    for found in _BFLOAT.finditer(code):
-        number = found[1] if set(".eE") & set(found[1]) else f"{found[1]}.0"
-        yield Edit(*found.span(), f"metal::bfloat({number}f)")
+    for match in _BFLOAT.finditer(code):
+        number = match[1] if set(".eE") & set(match[1]) else f"{match[1]}.0"
+        yield Edit(*match.span(), f"metal::bfloat({number}f)")
 
 
 def _filled_arrays(code: str) -> Iterator[Edit]:
     """Fill `T a[N] = {[0 ... N - 1] = x};` element by element: clang knows this, g++ does not."""
-    for found in _FILLED.finditer(code):
-        size, last = ("".join(found[word].split()) for word in ("size", "last"))
-        if last == f"{size}-1":
-            loop = f"; for (auto& tracekit_one : {found['name']}) tracekit_one = {found['value']};"
-            yield Edit(*found.span("is"), loop)
+    for match in _FILLED.finditer(code):
+        size, last_index = ("".join(match[word].split()) for word in ("size", "last"))
+        if last_index == f"{size}-1":
+            loop = f"; for (auto& tracekit_one : {match['name']}) tracekit_one = {match['value']};"
+            yield Edit(*match.span("is"), loop)
 
 
 def _fields(code: str) -> set[str]:
     """Return every word in a struct of the text: its fields are no swizzles."""
     return {
         word
-        for found in re.finditer(r"\b(?:struct|union|class)\s+\w*[^;{}()]*\{([^{}]*)\}", code)
-        for word in re.findall(r"\w+", found[1])
+        for match in re.finditer(r"\b(?:struct|union|class)\s+\w*[^;{}()]*\{([^{}]*)\}", code)
+        for word in re.findall(r"\w+", match[1])
     }
 
 
 def _blank_words(text: str, code: str, replaced: Collection[int], kernel: KernelText) -> str:
     """Blank attributes and address spaces; `constant` becomes `const` where there is none."""
-    made = list(text)
-    for found in re.finditer(_IGNORED, code):
-        made[found.start() : found.end()] = blank(found[0])
-    for found in re.finditer(r"\b(?:device|threadgroup|thread|constant)\b(?!\s*\()", code):
-        if found.start() in replaced:
+    characters = list(text)
+    for match in re.finditer(_IGNORED, code):
+        characters[match.start() : match.end()] = blank(match[0])
+    for match in re.finditer(r"\b(?:device|threadgroup|thread|constant)\b(?!\s*\()", code):
+        if match.start() in replaced:
             continue
-        is_qualifier = says_where_this_lies(code, found.start())
-        is_shared = found[0] == "threadgroup" and not is_qualifier
-        if is_shared and not _POINTER_REWRITE.match(code, found.end()):
+        is_qualifier = says_where_this_lies(code, match.start())
+        is_shared = match[0] == "threadgroup" and not is_qualifier
+        if is_shared and not _POINTER_REWRITE.match(code, match.end()):
             # it would silently become private to each thread
             hint = (
                 "Write `threadgroup T name[N];`, or a pointer or reference to threadgroup memory."
             )
-            what = "this use of `threadgroup` is not understood"
-            _refuse(kernel, code, found.start(), what, hint=hint)
-        beside = f"{code[max(0, found.start() - 80) : found.start()]}|{code[found.end() :][:80]}"
-        is_const = re.search(r"\bconst(?:expr)?\s+\||\|\s+const(?:expr)?\b", beside)
-        is_constant = found[0] == "constant" and not is_qualifier
+            message = "this use of `threadgroup` is not understood"
+            _refuse(kernel, code, match.start(), message, hint=hint)
+        surroundings = (
+            f"{code[max(0, match.start() - 80) : match.start()]}|{code[match.end() :][:80]}"
+        )
+        is_const = re.search(r"\bconst(?:expr)?\s+\||\|\s+const(?:expr)?\b", surroundings)
+        is_constant = match[0] == "constant" and not is_qualifier
         new = "const" if is_constant and not is_const else ""
-        made[found.start() : found.end()] = new.ljust(len(found[0]))
-    return "".join(made)
+        characters[match.start() : match.end()] = new.ljust(len(match[0]))
+    return "".join(characters)

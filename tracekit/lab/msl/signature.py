@@ -66,15 +66,15 @@ class Instance:
 
 def kernels_of(code: str) -> list[str]:
     """Return the names of the kernel functions that a text without comments defines."""
-    found = re.finditer(rf"(?:{_KERNEL})\s*\bvoid\s+(\w+)\s*\(", code)
-    return [head[1] for head in found if body_follows(code, head.end() - 1)]
+    heads = re.finditer(rf"(?:{_KERNEL})\s*\bvoid\s+(\w+)\s*\(", code)
+    return [head[1] for head in heads if body_follows(code, head.end() - 1)]
 
 
 def without_kernels(code: str, names: Iterable[str]) -> str:
     """Make the kernel functions of these names blank, parameters and bodies."""
     for name in names:
-        for found in reversed(list(re.finditer(rf"\b{name}\s*\(", code))):
-            opening = found.end() - 1
+        for match in reversed(list(re.finditer(rf"\b{name}\s*\(", code))):
+            opening = match.end() - 1
             if body_follows(code, opening):
                 end = closing(code, code.index("{", closing(code, opening))) + 1
                 if end > 0:
@@ -85,16 +85,18 @@ def without_kernels(code: str, names: Iterable[str]) -> str:
 def instances_of(code: str) -> list[Instance]:
     """Return the explicit instantiations that have a host name."""
     pattern = r'\btemplate\s*\[\[\s*host_name\(\s*((?:"[^"]*"\s*)+)\)\s*\]\]([^;]*);'
-    made: list[Instance] = []
-    for found in re.finditer(pattern, code):
-        declared = found[2].split("(")[0] if "decltype" not in found[2] else found[2]
-        named = re.search(r"(?:decltype\(\s*&?|\b(?:void|kernel)\b[\s\w\]]*?\b)(\w+)\s*<", declared)
-        if named:
-            end = closing(found[2], named.end() - 1)
-            host_name = "".join(re.findall(r'"([^"]*)"', found[1]))
-            arguments = " ".join(found[2][named.end() : end].split())
-            made.append(Instance(host_name, named[1], arguments))
-    return made
+    instances: list[Instance] = []
+    for match in re.finditer(pattern, code):
+        declared = match[2].split("(")[0] if "decltype" not in match[2] else match[2]
+        name_match = re.search(
+            r"(?:decltype\(\s*&?|\b(?:void|kernel)\b[\s\w\]]*?\b)(\w+)\s*<", declared
+        )
+        if name_match:
+            end = closing(match[2], name_match.end() - 1)
+            host_name = "".join(re.findall(r'"([^"]*)"', match[1]))
+            arguments = " ".join(match[2][name_match.end() : end].split())
+            instances.append(Instance(host_name, name_match[1], arguments))
+    return instances
 
 
 def body_follows(code: str, opening: int) -> bool:
@@ -108,79 +110,81 @@ _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
 def closing(code: str, opening: int) -> int:
     """Return the offset of the bracket that closes the one at `opening`; -1 where there is none."""
-    left, right = code[opening], _PAIRS[code[opening]]
+    left_bracket, right = code[opening], _PAIRS[code[opening]]
     depth = 0
-    for at in range(opening, len(code)):
-        depth += (code[at] == left) - (code[at] == right)
+    for position in range(opening, len(code)):
+        depth += (code[position] == left_bracket) - (code[position] == right)
         if depth == 0:
-            return at
+            return position
     return -1
 
 
 def split_parameters(text: str) -> list[str]:
     """Split at the commas that stand in no bracket."""
     pieces, depth, start = list[str](), 0, 0
-    for at, letter in enumerate(text):
+    for position, letter in enumerate(text):
         depth += (letter in "([{<") - (letter in ")]}>")
         if letter == "," and depth == 0:
-            pieces.append(text[start:at])
-            start = at + 1
+            pieces.append(text[start:position])
+            start = position + 1
     return [piece for piece in [*pieces, text[start:]] if piece.strip()]
 
 
 def parameters_of(code: str, function: str, file: str) -> tuple[Parameter, ...]:
     """Read the signature of a kernel function from text without comments; refuse others."""
-    named = rf"\bvoid\s+{re.escape(function)}\s*\("
-    for pattern in (rf"(?:{_KERNEL})\s*{named}", named):
-        for found in re.finditer(pattern, code):
-            if body_follows(code, found.end() - 1):
-                inside = code[found.end() : closing(code, found.end() - 1)]
-                return _numbered(
-                    [_parameter(parameter, file) for parameter in split_parameters(inside)]
+    head_pattern = rf"\bvoid\s+{re.escape(function)}\s*\("
+    for pattern in (rf"(?:{_KERNEL})\s*{head_pattern}", head_pattern):
+        for match in re.finditer(pattern, code):
+            if body_follows(code, match.end() - 1):
+                parameter_text = code[match.end() : closing(code, match.end() - 1)]
+                return _number_parameters(
+                    [_parameter(parameter, file) for parameter in split_parameters(parameter_text)]
                 )
-    known = ", ".join(dict.fromkeys(kernels_of(code)))
+    kernel_names = ", ".join(dict.fromkeys(kernels_of(code)))
     raise UsageError(
         f"{file} has no kernel function {function!r}.",
-        hint=f"It has: {known}." if known else "It has no kernel function at all.",
+        hint=f"It has: {kernel_names}." if kernel_names else "It has no kernel function at all.",
     )
 
 
 def _parameter(text: str, file: str) -> Parameter:
-    attributes = ",".join(found[1] for found in _ATTRIBUTE.finditer(text))
-    plain = _ATTRIBUTE.sub(" ", text)
-    name = re.search(r"(\w+)\s*(?:\[[^\]]*\]\s*)?(?:=.*)?$", plain.strip())
+    attributes = ",".join(match[1] for match in _ATTRIBUTE.finditer(text))
+    declaration = _ATTRIBUTE.sub(" ", text)
+    name = re.search(r"(\w+)\s*(?:\[[^\]]*\]\s*)?(?:=.*)?$", declaration.strip())
     if name is None:
-        raise UsageError(f"{file}: the parameter {plain.strip()!r} is not understood.")
+        raise UsageError(f"{file}: the parameter {declaration.strip()!r} is not understood.")
     builtin = next((word for word in re.findall(r"\w+", attributes) if word in BUILTINS), "")
     if builtin:
         return Parameter(name[1], "builtin", -1, "", "", builtin)
-    words = re.findall(r"\w+", plain)
+    words = re.findall(r"\w+", declaration)
     space = next((word for word in _SPACES if word in words), "")
-    if space not in {"device", "constant", "threadgroup"} or not set("*&[") & set(plain):
+    if space not in {"device", "constant", "threadgroup"} or not set("*&[") & set(declaration):
         raise UsageError(
-            f"{file}: the parameter {' '.join(plain.split())!r} is neither memory nor one of "
+            f"{file}: the parameter {' '.join(declaration.split())!r} is neither memory nor one of "
             "the values that Metal gives to a thread.",
             hint=f"Its attributes are {attributes!r}." if attributes else "",
         )
     kind = "threadgroup" if space == "threadgroup" else "buffer"
     index = re.search(rf"\b{kind}\((\d+)\)", attributes)
     condition = re.search(r"function_constant\(\s*(\w+)\s*\)", attributes)
-    before = re.split(r"[*&]", plain)[0]
-    element = re.sub(r"\b(?:device|constant|threadgroup|const|volatile)\b", " ", before)
-    writable = space == "device" and not re.search(r"\bconst\b", before)
+    pointee = re.split(r"[*&]", declaration)[0]
+    element = re.sub(r"\b(?:device|constant|threadgroup|const|volatile)\b", " ", pointee)
+    writable = space == "device" and not re.search(r"\bconst\b", pointee)
     return Parameter(
         name[1], kind, int(index[1]) if index else -1, space, " ".join(element.split()), "",
-        condition[1] if condition else "", writable, "&" in plain,
+        condition[1] if condition else "", writable, "&" in declaration,
     )  # fmt: skip
 
 
-def _numbered(parameters: list[Parameter]) -> tuple[Parameter, ...]:
+def _number_parameters(parameters: list[Parameter]) -> tuple[Parameter, ...]:
     """Give those without a number the first that is free, as Metal does."""
-    for at, parameter in enumerate(parameters):
+    for position, parameter in enumerate(parameters):
         if parameter.kind != "builtin" and parameter.index < 0:
-            taken = {other.index for other in parameters if other.kind == parameter.kind}
-            index = next(number for number in itertools.count() if number not in taken)
-            parameters[at] = replace(parameter, index=index)
+            used_indices = {
+                sibling.index for sibling in parameters if sibling.kind == parameter.kind
+            }
+            index = next(number for number in itertools.count() if number not in used_indices)
+            parameters[position] = replace(parameter, index=index)
     return tuple(parameters)
 
 
@@ -194,20 +198,20 @@ _MOST_NESTED = 32  # macros that stand for macros
 def constant_indices(code: str, kernel: KernelText) -> dict[str, int]:
     """Return the index of each function constant that a text without comments declares."""
     return {
-        found["name"]: _index(found["index"], code, kernel) for found in _DECLARED.finditer(code)
+        match["name"]: _index(match["index"], code, kernel) for match in _DECLARED.finditer(code)
     }
 
 
 def with_constants(code: str, kernel: KernelText) -> Iterator[Edit]:
     """Yield the edits that make constants of C++ of function constants; 0 of one without value."""
     indices = constant_indices(code, kernel)
-    for found in _DECLARED.finditer(code):
-        kind, name = found["type"], found["name"]
+    for match in _DECLARED.finditer(code):
+        kind, name = match["type"], match["name"]
         index = indices[name]
-        for question in re.finditer(_asked(name), code):
+        for question in re.finditer(_make_query_pattern(name), code):
             yield Edit(*question.span(), "true" if index in kernel.constants else "false")
         value = _literal(kernel.constants.get(index, 0))
-        yield Edit(*found.span(), f"constexpr {kind} {name} = ({kind})({value});")
+        yield Edit(*match.span(), f"constexpr {kind} {name} = ({kind})({value});")
 
 
 def require_constants(kernel: KernelText) -> None:
@@ -222,7 +226,7 @@ def require_constants(kernel: KernelText) -> None:
         f"{index} ({name})"
         for name, index in indices.items()
         if index not in kernel.constants
-        and re.search(rf"\b{name}\b", re.sub(_asked(name), "", code))
+        and re.search(rf"\b{name}\b", re.sub(_make_query_pattern(name), "", code))
     ]
     if missing:
         raise UsageError(
@@ -231,7 +235,7 @@ def require_constants(kernel: KernelText) -> None:
         )
 
 
-def _asked(name: str) -> str:
+def _make_query_pattern(name: str) -> str:
     return rf"\bis_function_constant_defined\s*\(\s*{name}\s*\)"
 
 
@@ -240,10 +244,10 @@ def _index(words: str, code: str, kernel: KernelText) -> int:
     macros = dict(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(.+)$", code, re.MULTILINE))
     sum_of = words
     for _ in range(_MOST_NESTED):
-        made = re.sub(r"\b[A-Za-z_]\w*\b", lambda word: macros.get(word[0], word[0]), sum_of)
-        if made == sum_of:
+        expansion = re.sub(r"\b[A-Za-z_]\w*\b", lambda word: macros.get(word[0], word[0]), sum_of)
+        if expansion == sum_of:
             break
-        sum_of = made
+        sum_of = expansion
     numbers = [part.strip(" \t()uUlL") for part in sum_of.split("+")]
     if not all(number.isdecimal() for number in numbers):
         raise UsageError(

@@ -66,34 +66,34 @@ Make = Callable[..., Check]
 class Declared:
     """A function marked `@check`, by its name with dashes.
 
-    Of the parameters in `each` all values are tried, unless one is chosen. `beside` are modules
-    that the file imports.
+    Of the parameters in `choices` all values are tried, unless one is chosen. `neighbours` are
+    modules that the file imports.
     """
 
     name: str
     file: Path
     make: Make
-    each: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
-    beside: NeighbourModules = field(default_factory=NeighbourModules)
+    choices: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
+    neighbours: NeighbourModules = field(default_factory=NeighbourModules)
 
-    def cases(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the parameters of every case: each value of `each` that `given` leaves open."""
-        tried = {name: values for name, values in self.each.items() if name not in given}
+    def cases(self, chosen_values: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the parameters of every case: each choice that `chosen_values` leaves open."""
+        tried = {name: values for name, values in self.choices.items() if name not in chosen_values}
         return [
-            {**dict(zip(tried, choice, strict=True)), **given}
+            {**dict(zip(tried, choice, strict=True)), **chosen_values}
             for choice in product(*tried.values())
         ]
 
     def check(self, parameters: Mapping[str, Any]) -> Check:
         """Make inputs and expectation; raise InputError if the function returns no Check."""
-        made: Any = self.make(**parameters)
-        if not isinstance(made, Check):
+        result: Any = self.make(**parameters)
+        if not isinstance(result, Check):
             raise InputError(
-                f"The check {self.name} returned {type(made).__name__}, which is no Check.",
+                f"The check {self.name} returned {type(result).__name__}, which is no Check.",
                 hint=f"End the function in {self.file} with `return Check(run=…, expected=…, "
                 "bound=…)`.",
             )
-        return made
+        return result
 
 
 @overload
@@ -117,10 +117,10 @@ def check(
 
 
 def declared_by(
-    make: Make, name: str, file: Path, beside: NeighbourModules | None = None
+    make: Make, name: str, file: Path, neighbours: NeighbourModules | None = None
 ) -> Declared:
     """Return the check that a function marked `@check` declares."""
-    return Declared(name, file, make, getattr(make, _MARK), beside or NeighbourModules())
+    return Declared(name, file, make, getattr(make, _MARK), neighbours or NeighbourModules())
 
 
 def load(file: Path) -> Declared:
@@ -129,8 +129,8 @@ def load(file: Path) -> Declared:
     Kernels that the file makes at its top run on the CPU as well.
     """
     open_input(file).close()
-    beside = NeighbourModules([file.parent])
-    with beside.importing(), emulation():
+    neighbours = NeighbourModules([file.parent])
+    with neighbours.importing(), emulation():
         marked = load_marked(file, "check", _MARK)
     if len(marked) != 1:
         raise InputError(
@@ -138,12 +138,12 @@ def load(file: Path) -> Declared:
             hint="Write `from tracekit.lab import Check, check`, and @check above the function.",
         )
     [make] = marked
-    return declared_by(make, make.__name__.replace("_", "-"), file, beside)
+    return declared_by(make, make.__name__.replace("_", "-"), file, neighbours)
 
 
 def check_subjects(
     declared: Declared,
-    given: Mapping[str, Any],
+    chosen_values: Mapping[str, Any],
     seed: int,
     *,
     lenient: bool = False,
@@ -156,7 +156,7 @@ def check_subjects(
     check's function fails, or returns no check.
     """
     with _numbers_kept():
-        for case in declared.cases(given):
+        for case in declared.cases(chosen_values):
             mx.random.seed(seed)
             np.random.seed(seed % 2**32)  # noqa: NPY002  a user's check may draw from it
             with emulation(), _blaming(declared):
@@ -173,13 +173,13 @@ def check_subjects(
 @contextmanager
 def _numbers_kept() -> Generator[None]:
     """Let the generators of MLX and numpy go on where they were; a program around us uses them."""
-    high, low = cast("Any", mx.random.state)[0].tolist()
-    before = np.random.get_state()  # noqa: NPY002  as above
+    high_half, low_half = cast("Any", mx.random.state)[0].tolist()
+    numpy_state = np.random.get_state()  # noqa: NPY002  as above
     try:
         yield
     finally:
-        np.random.set_state(before)  # noqa: NPY002  as above
-        mx.random.seed(high << 32 | low)  # the halves of a seed are MLX's key
+        np.random.set_state(numpy_state)  # noqa: NPY002  as above
+        mx.random.seed(high_half << 32 | low_half)  # the halves of a seed are MLX's key
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +208,7 @@ class _KernelRuns:
 def _blaming(declared: Declared) -> Generator[None]:
     """Tell what a user's own code raises as a mistake of the check, not as a bug of ours."""
     try:
-        with declared.beside.importing():
+        with declared.neighbours.importing():
             yield
     except TracekitError:
         raise

@@ -23,15 +23,15 @@ from tracekit.lab.verification.verify import PATIENCE, KernelOutput, VerifiedCas
 
 def pairs(words: Sequence[str], option: str) -> dict[str, str]:
     """Split `NAME=VALUE` of an option that may be repeated; refuse a name that is given twice."""
-    made: dict[str, str] = {}
+    values_by_name: dict[str, str] = {}
     for word in words:
         name, separator, value = word.partition("=")
         if not separator or not name.strip() or not value.strip():
             raise UsageError(f"{option} {word!r} is no pair.", hint=f"Write {option} NAME=VALUE.")
-        if name.strip() in made:
+        if name.strip() in values_by_name:
             raise UsageError(f"{option} gives {name.strip()!r} twice.")
-        made[name.strip()] = value.strip()
-    return made
+        values_by_name[name.strip()] = value.strip()
+    return values_by_name
 
 
 def triple(words: str, option: str) -> tuple[int, int, int]:
@@ -43,7 +43,7 @@ def triple(words: str, option: str) -> tuple[int, int, int]:
     return x, y, z
 
 
-def whole(word: str) -> int:
+def read_whole_number(word: str) -> int:
     """Read a whole number of at least 0; raise UsageError for anything else."""
     if not re.fullmatch(r"\d{1,18}", word):
         raise UsageError(f"{word!r} is no whole number.")
@@ -87,7 +87,7 @@ class BoundBuffer:
     array: Array
     is_given: bool
 
-    def poisoned(self) -> Array:
+    def make_poison(self) -> Array:
         """Return as many elements, all NaN, or all ones in every bit where there is no NaN."""
         array = np.empty_like(self.array)
         array.reshape(-1).view(np.uint8)[...] = 0xFF
@@ -112,10 +112,10 @@ def buffer(words: str, *, seed: int) -> BoundBuffer:
     if form.endswith(".npy"):
         array = load_array(Path(form))
         return BoundBuffer(name, str(array.dtype), np.ascontiguousarray(array), is_given=True)
-    found = _FORM.fullmatch(form)
-    if found is None or found["dtype"] not in DTYPES:
+    match = _FORM.fullmatch(form)
+    if match is None or match["dtype"] not in DTYPES:
         raise UsageError(f"--buffer {words!r} cannot be read.", hint=_HINT)
-    shape = tuple(int(size) for size in (found["shape"] or "1").split(","))
+    shape = tuple(int(size) for size in (match["shape"] or "1").split(","))
     needed = 8 * prod(shape)
     if needed > psutil.virtual_memory().total:
         raise UsageError(f"--buffer {words} takes more memory than this machine has.")
@@ -123,9 +123,9 @@ def buffer(words: str, *, seed: int) -> BoundBuffer:
         raise UsageError(f"--buffer {words} has no elements.")
     # a stream of its own for each name: another buffer more changes no contents
     random = np.random.default_rng([seed, *name.encode()])
-    values = _drawn(found["dtype"], shape, found["low"], found["high"], random)
+    values = _drawn(match["dtype"], shape, match["low"], match["high"], random)
     return BoundBuffer(
-        name, found["dtype"], _stored(values, found["dtype"]), found["low"] is not None
+        name, match["dtype"], _encode_values(values, match["dtype"]), match["low"] is not None
     )
 
 
@@ -145,25 +145,29 @@ def load_array(file: Path) -> Array:
 
 
 def _drawn(
-    dtype: str, shape: tuple[int, ...], low: str | None, high: str | None, random: Any
+    dtype: str, shape: tuple[int, ...], low_text: str | None, high_text: str | None, random: Any
 ) -> Array:
-    if low is None:
+    if low_text is None:
         return random.normal(size=shape) if "float" in dtype else np.zeros(shape)
-    first = number(low, "--buffer", _HINT)
-    if high is None:
-        return np.full(shape, first)
-    last = number(high, "--buffer", _HINT)
-    if first >= last:
-        raise UsageError(f"The range {low}:{high} is empty.", hint="The upper end is left out.")
+    lower_bound = number(low_text, "--buffer", _HINT)
+    if high_text is None:
+        return np.full(shape, lower_bound)
+    upper_bound = number(high_text, "--buffer", _HINT)
+    if lower_bound >= upper_bound:
+        raise UsageError(
+            f"The range {low_text}:{high_text} is empty.", hint="The upper end is left out."
+        )
     if "float" in dtype:
-        return random.uniform(first, last, shape)
+        return random.uniform(lower_bound, upper_bound, shape)
     try:
-        return random.integers(int(first), int(last), shape)
+        return random.integers(int(lower_bound), int(upper_bound), shape)
     except ValueError as error:
-        raise UsageError(f"No number of 64 bits is in {low}:{high}.", hint=_HINT) from error
+        raise UsageError(
+            f"No number of 64 bits is in {low_text}:{high_text}.", hint=_HINT
+        ) from error
 
 
-def _stored(values: Array, dtype: str) -> Array:
+def _encode_values(values: Array, dtype: str) -> Array:
     if dtype == BFLOAT16:
         rounded = mx.array(values.astype(np.float32)).astype(mx.bfloat16)
         return np.array(rounded.view(mx.uint16))
@@ -206,13 +210,16 @@ def metal_subject(file: Path, launch: LaunchWords, seed: int) -> VerifiedCase:
     Raises UsageError where words do not fit the kernel, InputError where a file cannot be read.
     """
     kernel = _kernel(file, launch)
-    buffers = {held.name: held for held in (buffer(words, seed=seed) for words in launch.buffers)}
+    buffers = {
+        bound_buffer.name: bound_buffer
+        for bound_buffer in (buffer(words, seed=seed) for words in launch.buffers)
+    }
     expected = pairs(launch.expected, "--expect")
     for name in expected:
         if name not in buffers:
             raise UsageError(f"--expect {name}: there is no --buffer {name}.")
-    least = BOUNDS["float32"]
-    bounds = [BOUNDS.get(buffers[name].dtype, least) for name in expected]
+    float32_bound = BOUNDS["float32"]
+    bounds = [BOUNDS.get(buffers[name].dtype, float32_bound) for name in expected]
 
     def run(order: ThreadOrder, watched: bool) -> KernelOutput:
         program = compile_kernel(kernel, checked=watched)
@@ -224,10 +231,12 @@ def metal_subject(file: Path, launch: LaunchWords, seed: int) -> VerifiedCase:
                 f"{kernel.function} has buffers that are not given: {', '.join(missing)}.",
                 hint=f"Add, for example, --buffer '{missing[0]}=float32[1024]'.",
             )
-        written = [parameter.name for parameter in needed if parameter.writable]
+        written_names = [parameter.name for parameter in needed if parameter.writable]
         contents = {
-            name: held.poisoned() if name in written and not held.is_given else held.array.copy()
-            for name, held in buffers.items()
+            name: bound_buffer.make_poison()
+            if name in written_names and not bound_buffer.is_given
+            else bound_buffer.array.copy()
+            for name, bound_buffer in buffers.items()
         }
         memory = pairs(launch.threadgroup_memory, "--threadgroup-memory")
         statistics = program.run(
@@ -238,9 +247,11 @@ def metal_subject(file: Path, launch: LaunchWords, seed: int) -> VerifiedCase:
             seed=seed,
             lenient=launch.lenient,
             patience=launch.patience,
-            threadgroup_bytes={whole(index): whole(size) for index, size in memory.items()},
+            threadgroup_bytes={
+                read_whole_number(index): read_whole_number(size) for index, size in memory.items()
+            },
         )
-        results = [buffers[name].readable(contents[name]) for name in expected or written]
+        results = [buffers[name].readable(contents[name]) for name in expected or written_names]
         return KernelOutput(arrays(results), (Launched(kernel, statistics),))
 
     return VerifiedCase(
@@ -249,7 +260,7 @@ def metal_subject(file: Path, launch: LaunchWords, seed: int) -> VerifiedCase:
         launch=run,
         sources=lambda: (kernel,),
         expected=arrays([load_array(Path(path)) for path in expected.values()]),
-        bound=max(bounds, default=least) if launch.bound is None else launch.bound,
+        bound=max(bounds, default=float32_bound) if launch.bound is None else launch.bound,
     )
 
 
@@ -275,7 +286,9 @@ def _kernel(file: Path, launch: LaunchWords) -> KernelText:
     words = {"true": True, "false": False}
     hint = "Write true, false or a number, such as --constant 0=true."
     constants = {
-        whole(index): words[value] if value in words else number(value, "--constant", hint)
+        read_whole_number(index): words[value]
+        if value in words
+        else number(value, "--constant", hint)
         for index, value in pairs(launch.constants, "--constant").items()
     }
     return KernelText(

@@ -52,7 +52,7 @@ def paged_decode_grouped(
     partitions: Annotated[int, typer.Option(min=1, max=64, help="Parts of a context.")] = 1,
 ) -> Check:
     """Decode with rows of K and V loaded once for all query heads that share them."""
-    problem = trapped(dtype, int(head_dim), block_size, kv_heads, group)
+    problem = draw_trapped_problem(dtype, int(head_dim), block_size, kv_heads, group)
     return decode_check("grouped", problem, hd_tile=hd_tile, partitions=partitions)
 
 
@@ -66,7 +66,9 @@ def _decode(kernel: Kernel) -> Callable[..., Check]:
         kv_heads: KvHeads = 1,
         group: Group = 2,
     ) -> Check:
-        return decode_check(kernel, trapped(dtype, int(head_dim), block_size, kv_heads, group))
+        return decode_check(
+            kernel, draw_trapped_problem(dtype, int(head_dim), block_size, kv_heads, group)
+        )
 
     return decode
 
@@ -96,7 +98,7 @@ def rmsnorm_linear(
     )
 
 
-def trapped(
+def draw_trapped_problem(
     dtype: DtypeName, head_dim: int, block_size: int, kv_heads: int, group: int
 ) -> DecodeProblem:
     """Draw a problem with NaN in unused rows, and unused entries that name no page.

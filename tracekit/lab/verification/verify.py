@@ -156,7 +156,7 @@ def verify(
         for order in orders:
             answers[order] = subject.launch(order, False).arrays
     except KernelError as error:
-        return _stopped(subject, error, order)
+        return _report_stop(subject, error, order)
     launches = watched.launches
     barriers = sum(launch.statistics.barriers for launch in launches)
     operations = sum(launch.statistics.simd_operations for launch in launches)
@@ -183,7 +183,7 @@ def verify(
     return Verification(subject.name, subject.parameters, kernels, verdicts, moved)
 
 
-def _stopped(subject: VerifiedCase, error: KernelError, order: ThreadOrder) -> Verification:
+def _report_stop(subject: VerifiedCase, error: KernelError, order: ThreadOrder) -> Verification:
     """Return what is known of a kernel that did not come to its end."""
     head, *lines = error.message.splitlines()
     question = next((to for words, to in _BLAMED if words in head), Question.ENDS)
@@ -192,17 +192,22 @@ def _stopped(subject: VerifiedCase, error: KernelError, order: ThreadOrder) -> V
     words = head if question is Question.COMPILES else f"{head.rstrip(':.')} (order {order})"
     if _UNENDED in head:
         lines.append("--patience SECONDS gives a launch longer.")
-    found = ProofVerdict(question, DEFECT, words, tuple(lines))
-    why = "the kernel does not compile" if question is Question.COMPILES else "it was stopped"
+    defect = ProofVerdict(question, DEFECT, words, tuple(lines))
+    skip_reason = (
+        "the kernel does not compile" if question is Question.COMPILES else "it was stopped"
+    )
     try:
         spaces = address_spaces(subject.sources())
     except InputError as reason:
         spaces = ProofVerdict(Question.ADDRESS_SPACES, NOT_CHECKED, reason.message)
-    known = {
+    known_verdicts = {
         verdict.question: verdict for verdict in (ProofVerdict(Question.COMPILES, PASSED), spaces)
     }
-    known[question] = found
-    verdicts = [known.get(asked, ProofVerdict(asked, NOT_CHECKED, why)) for asked in Question]
+    known_verdicts[question] = defect
+    verdicts = [
+        known_verdicts.get(proof_question, ProofVerdict(proof_question, NOT_CHECKED, skip_reason))
+        for proof_question in Question
+    ]
     return Verification(subject.name, subject.parameters, (), tuple(verdicts))
 
 
@@ -216,13 +221,13 @@ def address_spaces(kernels: Sequence[KernelText]) -> ProofVerdict:
     doubts: list[str] = []
     unlike = {(kernel.text, kernel.function, kernel.template): kernel for kernel in kernels}
     for kernel in unlike.values():
-        found = lint(kernel.text, kernel.function, kernel.template)
-        if found.defects:
-            first, *lines = excerpt(kernel.text, found.defects)
-            line, _, rest = first.partition(":")
-            file, own = kernel.where(int(line))
-            return ProofVerdict(question, DEFECT, f"{file}:{own}:{rest}", tuple(lines))
-        doubts += [f"{doubt.message} (line {doubt.line})" for doubt in found.unknown]
+        lint_result = lint(kernel.text, kernel.function, kernel.template)
+        if lint_result.defects:
+            first_line, *lines = excerpt(kernel.text, lint_result.defects)
+            line, _, details = first_line.partition(":")
+            file, file_line = kernel.locate_line(int(line))
+            return ProofVerdict(question, DEFECT, f"{file}:{file_line}:{details}", tuple(lines))
+        doubts += [f"{doubt.message} (line {doubt.line})" for doubt in lint_result.unknown]
     if doubts:
         return ProofVerdict(question, NOT_CHECKED, f"clang cannot judge all: {doubts[0]}")
     return ProofVerdict(question, PASSED, clang)
@@ -237,9 +242,9 @@ def loaded_as_modelled(moved: Sequence[MovedBytes], model: Mapping[str, int]) ->
     for traffic in moved:
         there[traffic.buffer] += traffic.loaded
     wrong = [
-        f"{name}: {there[name]:,} instead of {wanted:,}"
-        for name, wanted in model.items()
-        if there[name] != wanted
+        f"{name}: {there[name]:,} instead of {expected_bytes:,}"
+        for name, expected_bytes in model.items()
+        if there[name] != expected_bytes
     ]
     if wrong:
         return ProofVerdict(question, DEFECT, "; ".join(wrong))
@@ -268,9 +273,9 @@ def in_full(verification: Verification) -> Iterator[str]:
         if verdict.outcome is not NOT_CHECKED:
             yield from _lines(verdict)
     unasked = [gap for gap in verification.verdicts if gap.outcome is NOT_CHECKED]
-    for why in dict.fromkeys(gap.detail for gap in unasked):
-        questions = ", ".join(gap.question for gap in unasked if gap.detail == why)
-        yield f"  not checked, because {why}: {questions}"
+    for reason in dict.fromkeys(gap.detail for gap in unasked):
+        questions = ", ".join(gap.question for gap in unasked if gap.detail == reason)
+        yield f"  not checked, because {reason}: {questions}"
     for moved in verification.traffic:
         again = f", {moved.loaded / moved.touched:.1f} loads of a byte" if moved.touched else ""
         yield (
@@ -288,34 +293,35 @@ def _lines(verdict: ProofVerdict) -> Iterator[str]:
 Answers = Mapping[str, Sequence[Array]]  # the arrays that came out, by the order of threads
 
 
-def arrays(found: Any) -> tuple[Array, ...]:
+def arrays(result: Any) -> tuple[Array, ...]:
     """Return what a function gave as numpy's arrays: float64 for floats, else as they are."""
-    several = found if isinstance(found, list | tuple) else (found,)
-    return tuple(_plain(value) for value in several)
+    values = result if isinstance(result, list | tuple) else (result,)
+    return tuple(_convert_to_numpy(value) for value in values)
 
 
-def _plain(array: Any) -> Array:
+def _convert_to_numpy(array: Any) -> Array:
     if isinstance(array, mx.array) and array.dtype == mx.bfloat16:  # which numpy lacks
         array = array.astype(mx.float32)
-    plain = np.asarray(array)
-    return plain.astype(np.float64) if plain.dtype.kind == "f" else plain
+    numpy_array = np.asarray(array)
+    return numpy_array.astype(np.float64) if numpy_array.dtype.kind == "f" else numpy_array
 
 
 def orders_agree(answers: Answers) -> ProofVerdict:
     """Say whether the same bits came out, whatever the order in which threads ran."""
     question = Question.ORDERS
-    (first, reference), *others = answers.items()
-    if not others:
-        return ProofVerdict(question, NOT_CHECKED, f"only the order {first} was run")
-    for order, got in others:
-        for number, (array, other) in enumerate(zip(reference, got, strict=True)):
-            same = (array == other) | ((array != array) & (other != other))  # noqa: PLR0124  NaN
-            if not same.all():
-                place = _place(np.argwhere(~same)[0], number, len(got))
+    (first_order, reference), *other_answers = answers.items()
+    if not other_answers:
+        return ProofVerdict(question, NOT_CHECKED, f"only the order {first_order} was run")
+    for order, got in other_answers:
+        for number, (array, other_array) in enumerate(zip(reference, got, strict=True)):
+            equal_mask = (array == other_array) | ((array != array) & (other_array != other_array))  # noqa: PLR0124  NaN
+            if not equal_mask.all():
+                place = _place(np.argwhere(~equal_mask)[0], number, len(got))
                 return ProofVerdict(
                     question,
                     DEFECT,
-                    f"{np.count_nonzero(~same)} of {same.size} elements differ between {first} "
+                    f"{np.count_nonzero(~equal_mask)} of {equal_mask.size} elements differ "
+                    f"between {first_order} "
                     f"and {order}, the first at {place}: a barrier is missing, or threads race.",
                 )
     return ProofVerdict(question, PASSED, ", ".join(answers))
@@ -338,8 +344,8 @@ def all_written(answers: Answers, expected: Sequence[Array] = ()) -> ProofVerdic
                     "was never written.",
                 )
     if not any(array.dtype.kind == "f" for got in answers.values() for array in got):
-        why = "the outputs are no floating-point numbers: none can be NaN"
-        return ProofVerdict(question, NOT_CHECKED, why)
+        reason = "the outputs are no floating-point numbers: none can be NaN"
+        return ProofVerdict(question, NOT_CHECKED, reason)
     return ProofVerdict(question, PASSED)
 
 
@@ -348,24 +354,24 @@ def within_bound(answers: Answers, expected: Sequence[Array], bound: float) -> P
 
     Raises InputError if arrays of other shapes came out.
     """
-    question, worst, where = Question.ERROR, 0.0, ""
+    question, worst, worst_place = Question.ERROR, 0.0, ""
     if not expected:
         return ProofVerdict(question, NOT_CHECKED, "there is nothing to compare with")
     for order, got in answers.items():
-        ours, theirs = ([list(array.shape) for array in several] for several in (got, expected))
+        ours, theirs = ([list(array.shape) for array in outputs] for outputs in (got, expected))
         if ours != theirs:
             raise InputError(
                 f"The check runs to arrays of the shapes {ours}, and expects {theirs}.",
                 hint="`run` and `expected` must have as many arrays, of the same shapes.",
             )
-        for number, (array, wanted) in enumerate(zip(got, expected, strict=True)):
-            error, place = error_and_place(array, wanted)
+        for number, (array, expected_array) in enumerate(zip(got, expected, strict=True)):
+            error, place = error_and_place(array, expected_array)
             if error > worst:
-                worst, where = error, f"at {_place(place, number, len(got))}, order {order}"
+                worst, worst_place = error, f"at {_place(place, number, len(got))}, order {order}"
     measured = f"{worst:.2g} of {bound:g} allowed"
     if worst <= bound:
         return ProofVerdict(question, PASSED, measured)
-    return ProofVerdict(question, DEFECT, f"{measured}, {where}")
+    return ProofVerdict(question, DEFECT, f"{measured}, {worst_place}")
 
 
 def error_and_place(got: Array, expected: Array) -> tuple[float, Array]:
@@ -380,14 +386,14 @@ def error_and_place(got: Array, expected: Array) -> tuple[float, Array]:
     ours, theirs = got.astype(np.float64), expected.astype(np.float64)
     finite = np.abs(theirs[np.isfinite(theirs)])
     largest = float(finite.max()) if finite.size else 0.0
-    same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+    equal_mask = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
     with np.errstate(invalid="ignore"):
-        off = np.where(same, 0.0, np.abs(ours - theirs))
+        off = np.where(equal_mask, 0.0, np.abs(ours - theirs))
     off = np.nan_to_num(off, nan=np.inf, posinf=np.inf)
     place = np.unravel_index(int(np.argmax(off)), off.shape)
     return float(off[place]) / (largest or 1.0), np.array(place)
 
 
-def _place(index: Array, number: int, several: int) -> str:
-    where = f"[{', '.join(str(at) for at in index)}]"
-    return f"{where} of output {number}" if several > 1 else where
+def _place(index: Array, number: int, output_count: int) -> str:
+    place = f"[{', '.join(str(coordinate) for coordinate in index)}]"
+    return f"{place} of output {number}" if output_count > 1 else place

@@ -46,7 +46,7 @@ class Policy:
     agreement: float = AGREEMENT
     """The part of the threshold that the first session must show for a second to look again, and
     each of both for a change to be reproduced."""
-    least: int = least_pairs()
+    min_pairs: int = least_pairs()
     """How many pairs a metric needs at least to be judged by an interval."""
 
 
@@ -95,36 +95,42 @@ def decide(
     `sittings` are the changes of each session that there was, `expected` those of the accepted
     baseline; the threshold lies above 0.
     """
-    together = [change for each in sittings for change in each]
-    found = shift(together, expected, policy.confidence)
-    if found is None or len(together) < policy.least or 0 < len(expected) < policy.least:
+    all_changes = [change for session_changes in sittings for change in session_changes]
+    interval = shift(all_changes, expected, policy.confidence)
+    if (
+        interval is None
+        or len(all_changes) < policy.min_pairs
+        or 0 < len(expected) < policy.min_pairs
+    ):
         return None
-    before = shift(sittings[0], expected, policy.confidence)
-    tripped = before is not None and _suspicious(before, threshold, policy)
+    first_interval = shift(sittings[0], expected, policy.confidence)
+    tripped = first_interval is not None and _suspicious(first_interval, threshold, policy)
     sessions, short = None, ""
-    if len(sittings) > 1 and all(len(each) >= policy.least for each in sittings):
-        middles = [middle(each, expected) for each in sittings]
-        sure = shift(together, expected, policy.certainty)
+    if len(sittings) > 1 and all(
+        len(session_changes) >= policy.min_pairs for session_changes in sittings
+    ):
+        middles = [middle(session_changes, expected) for session_changes in sittings]
+        sure = shift(all_changes, expected, policy.certainty)
         sessions = Sessions(middles, sure, policy.agreement)
     elif len(sittings) > 1:
         short = SHORT
-    verdict, doubt = verdict_of(found, threshold, sessions)
-    why = short if short and doubt is Doubt.UNREPEATED else str(doubt or "")
+    verdict, doubt = verdict_of(interval, threshold, sessions)
+    reason = short if short and doubt is Doubt.UNREPEATED else str(doubt or "")
     confirmed = sessions is not None and verdict is Verdict.WORSE
-    open_ = verdict in {Verdict.UNCLEAR, Verdict.WORSE}
+    needs_repeat = verdict in {Verdict.UNCLEAR, Verdict.WORSE}
     if confirmed:
         reproduced = True
-    elif open_ or tripped or _suspicious(found, threshold, policy):
+    elif needs_repeat or tripped or _suspicious(interval, threshold, policy):
         reproduced = False
     else:
         reproduced = None
-    return Ruling(verdict, why, reproduced)
+    return Ruling(verdict, reason, reproduced)
 
 
-def _suspicious(found: Interval, threshold: float, policy: Policy) -> bool:
+def _suspicious(interval: Interval, threshold: float, policy: Policy) -> bool:
     """Tell whether one session's change is one to look at again."""
-    significant = found.low > 0 and found.middle >= policy.agreement * threshold
-    return significant or found.middle >= threshold
+    significant = interval.lower_bound > 0 and interval.middle >= policy.agreement * threshold
+    return significant or interval.middle >= threshold
 
 
 _COUNTS = {"count", "level", ""}
@@ -144,31 +150,33 @@ def decide_exactly(
     best of them for one for the better.
     """
     worst, best = max(expected, default=0.0), min(expected, default=0.0)
-    together = [change for each in sittings for change in each]
-    beyond = sum(change - worst >= threshold for change in together)
+    all_changes = [change for session_changes in sittings for change in session_changes]
+    beyond = sum(change - worst >= threshold for change in all_changes)
     if not beyond:
-        return Ruling(_decide_within(together, worst, best, threshold))
+        return Ruling(_decide_within(all_changes, worst, best, threshold))
     if len(sittings) == 1:
         return Ruling(Verdict.UNCLEAR, Doubt.UNREPEATED, reproduced=False)
     if not all(sittings):
         return Ruling(Verdict.UNCLEAR, SHORT, reproduced=False)
-    if beyond == len(together):
+    if beyond == len(all_changes):
         return Ruling(Verdict.WORSE, reproduced=True)
-    if 2 * beyond > len(together):
+    if 2 * beyond > len(all_changes):
         return Ruling(Verdict.UNCLEAR, MIXED, reproduced=False)
-    usual = statistics.median(together) <= worst
-    return Ruling(Verdict.EQUIVALENT if usual else Verdict.SLIGHTLY_WORSE, reproduced=False)
+    within_expected = statistics.median(all_changes) <= worst
+    return Ruling(
+        Verdict.EQUIVALENT if within_expected else Verdict.SLIGHTLY_WORSE, reproduced=False
+    )
 
 
 def _decide_within(
-    together: Sequence[float], worst: float, best: float, threshold: float
+    all_changes: Sequence[float], worst: float, best: float, threshold: float
 ) -> Verdict:
     """Return the verdict on counts of which no pair is beyond the threshold for the worse."""
-    if all(change - best <= -threshold for change in together):
+    if all(change - best <= -threshold for change in all_changes):
         return Verdict.BETTER
-    if all(change < best for change in together):
+    if all(change < best for change in all_changes):
         return Verdict.SLIGHTLY_BETTER
-    if all(change > worst for change in together):
+    if all(change > worst for change in all_changes):
         return Verdict.SLIGHTLY_WORSE
     return Verdict.EQUIVALENT
 
@@ -180,10 +188,10 @@ def changes(pairs: Sequence[Pair], metric: str, scale: Scale) -> tuple[float, ..
     difference. Pairs of which it is not known are left out, as contaminated ones are, and those
     with more turns of one side: drift falls on both alike only where all turns are known.
     """
-    found = (
+    pair_changes = (
         change(pair, metric, scale) for pair in pairs_of(pairs, metric) if not pair.contaminated
     )
-    return tuple(delta for delta in found if delta is not None)
+    return tuple(delta for delta in pair_changes if delta is not None)
 
 
 def change(pair: Pair, metric: str, scale: Scale) -> float | None:
@@ -210,9 +218,11 @@ def pairs_of(pairs: Sequence[Pair], metric: str) -> tuple[Pair, ...]:
     were traced.
     """
     for traced in (False, True):
-        own = tuple(pair for pair in pairs if pair.traced is traced)
-        if any(metric in side for pair in own for side in (pair.candidate, pair.reference)):
-            return own
+        matching_pairs = tuple(pair for pair in pairs if pair.traced is traced)
+        if any(
+            metric in side for pair in matching_pairs for side in (pair.candidate, pair.reference)
+        ):
+            return matching_pairs
     return ()
 
 
@@ -226,8 +236,10 @@ def value(pair: Pair, metric: str, side: Side) -> float | None:
 
 def values(pairs: Sequence[Pair], metric: str, side: Side) -> tuple[float, ...]:
     """Return a side's value in each pair that counts and knows it."""
-    found = (value(pair, metric, side) for pair in pairs_of(pairs, metric) if not pair.contaminated)
-    return tuple(number for number in found if number is not None)
+    pair_values = (
+        value(pair, metric, side) for pair in pairs_of(pairs, metric) if not pair.contaminated
+    )
+    return tuple(number for number in pair_values if number is not None)
 
 
 @dataclass(frozen=True)
@@ -242,7 +254,7 @@ class MetricPairs:
     policy: Policy
 
     @cached_property
-    def own(self) -> tuple[Pair, ...]:
+    def metric_pairs(self) -> tuple[Pair, ...]:
         """The pairs that measure the metric, those that do not count included."""
         return pairs_of(self.pairs, self.gated.metric)
 
@@ -250,34 +262,38 @@ class MetricPairs:
     def sittings(self) -> tuple[tuple[float, ...], ...]:
         """The changes that each session found, of the one or the two that there were."""
         metric, scale = self.gated.metric, self.gated.scale
-        first = changes([pair for pair in self.own if pair.sitting == 1], metric, scale)
-        if again := [pair for pair in self.own if pair.sitting > 1]:
-            return first, changes(again, metric, scale)
-        return (first,)
+        first_changes = changes(
+            [pair for pair in self.metric_pairs if pair.sitting == 1], metric, scale
+        )
+        if again := [pair for pair in self.metric_pairs if pair.sitting > 1]:
+            return first_changes, changes(again, metric, scale)
+        return (first_changes,)
 
     @property
     def changes(self) -> tuple[float, ...]:
         """The changes of both."""
-        return tuple(change for each in self.sittings for change in each)
+        return tuple(change for session_changes in self.sittings for change in session_changes)
 
     @property
-    def planned(self) -> int:
+    def first_pair_count(self) -> int:
         """How many pairs the first session had, those that do not count included."""
-        return sum(pair.sitting == 1 for pair in self.own)
+        return sum(pair.sitting == 1 for pair in self.metric_pairs)
 
     @property
-    def few(self) -> bool:
+    def has_few_traces(self) -> bool:
         """Whether there are traced pairs only, and fewer than an interval takes."""
-        return self.planned < self.policy.least and any(pair.traced for pair in self.own)
+        return self.first_pair_count < self.policy.min_pairs and any(
+            pair.traced for pair in self.metric_pairs
+        )
 
     @property
-    def shown(self) -> Shown:
+    def formatter(self) -> Shown:
         """How changes are put into words."""
         return Shown(self.gated.scale, self.unit)
 
     def values(self, side: Side) -> tuple[float, ...]:
         """Return a side's value in each pair that counts."""
-        return values(self.own, self.gated.metric, side)
+        return values(self.metric_pairs, self.gated.metric, side)
 
     def middle(self, changes: Sequence[float]) -> float:
         """Return a change on the plain scale: a ratio less one, or a difference."""
@@ -285,20 +301,22 @@ class MetricPairs:
 
     def interval(self) -> Interval | None:
         """Return the change of both sessions on the plain scale; None for too few pairs."""
-        least = min(len(self.changes), len(self.expected or self.changes))
-        found = shift(self.changes, self.expected, self.policy.confidence)
-        if found is None or least < self.policy.least:
+        pair_count = min(len(self.changes), len(self.expected or self.changes))
+        raw_interval = shift(self.changes, self.expected, self.policy.confidence)
+        if raw_interval is None or pair_count < self.policy.min_pairs:
             return None
-        ends = (found.middle, found.low, found.high)
+        ends = (raw_interval.middle, raw_interval.lower_bound, raw_interval.upper_bound)
         return Interval(*(plain_change(end, self.gated.scale) for end in ends))
 
     def ruling(self) -> Ruling | None:
         """Return what was found; None for too few pairs."""
         turn = -1 if self.better is Better.HIGHER else 1
-        sittings = [[turn * change for change in each] for each in self.sittings]
+        sittings = [
+            [turn * change for change in session_changes] for session_changes in self.sittings
+        ]
         expected = [turn * change for change in self.expected]
         ratio = self.gated.scale == "ratio"
         threshold = math.log1p(self.gated.threshold) if ratio else self.gated.threshold
-        if self.few:
+        if self.has_few_traces:
             return decide_exactly(sittings, expected, threshold)
         return decide(sittings, expected, threshold, self.policy)

@@ -49,17 +49,17 @@ _Lost = tuple[int, float, float]  # since which night, -1 for before the first; 
 class Drift:
     """A change for the worse over so many nights, `since` the first of them began.
 
-    `first` is the commit before them, `last` tonight's; each is empty for files of no commit. The
-    whole change is a ratio less one, or a difference, with its 95 % interval.
+    `base_commit` is the commit before them, `last_commit` tonight's; each is empty for files of no
+    commit. The whole change is a ratio less one, or a difference, with its 95 % interval.
     """
 
     nights: int
     since: str
-    first: str
-    last: str
+    base_commit: str
+    last_commit: str
     change: float
-    low: float
-    high: float
+    lower_bound: float
+    upper_bound: float
 
 
 @dataclass(frozen=True)
@@ -77,84 +77,94 @@ class Past:
     @property
     def threshold(self) -> float:
         """The threshold where changes add up."""
-        own = self.series.threshold
-        return math.log1p(own) if self.series.scale == "ratio" else own
+        plain_threshold = self.series.threshold
+        return math.log1p(plain_threshold) if self.series.scale == "ratio" else plain_threshold
 
 
 def drift_of(past: Past) -> Drift | None:
     """Return the change for the worse that several nights show together, up to tonight."""
-    found = levels(past.series, past.anchors)
-    if len(found.nights) < _LATEST or past.turn == 0:
+    night_levels = levels(past.series, past.anchors)
+    if len(night_levels.nights) < _LATEST or past.turn == 0:
         return None
     alarms = [
         contrast
-        for contrast in _contrasts(found, past)
+        for contrast in _contrasts(night_levels, past)
         if contrast[1] >= past.threshold and contrast[1] >= SURE * contrast[2]
     ]
-    if not alarms or found.nights[-1] != len(past.series.points) - 1:
+    if not alarms or night_levels.nights[-1] != len(past.series.points) - 1:
         return None
-    return _drift(past, found, *_latest(alarms))
+    return _drift(past, night_levels, *_latest(alarms))
 
 
 def beginning_of(past: Past) -> Drift | None:
     """Return since when a metric that is worse tonight is so; None where nights do not show it."""
-    found = levels(past.series, past.anchors)
-    if not found.nights or past.turn == 0:
+    night_levels = levels(past.series, past.anchors)
+    if not night_levels.nights or past.turn == 0:
         return None
-    *earlier, tonight = past.turn * np.eye(len(found.nights))
-    lost = [(place, *found.total(tonight - level)) for place, level in enumerate(earlier)]
-    lost = [*reversed(lost), (-1, *found.total(tonight))]
-    return _drift(past, found, *_latest(lost)) if max(loss[1] for loss in lost) > 0 else None
+    *earlier_levels, tonight = past.turn * np.eye(len(night_levels.nights))
+    losses = [
+        (place, *night_levels.total(tonight - level)) for place, level in enumerate(earlier_levels)
+    ]
+    losses = [*reversed(losses), (-1, *night_levels.total(tonight))]
+    return (
+        _drift(past, night_levels, *_latest(losses))
+        if max(loss[1] for loss in losses) > 0
+        else None
+    )
 
 
 def ramp_of(past: Past) -> Ramp | None:
     """Return the drift for the worse that goes on tonight; None where no drift does."""
     ramps = trend_of(past.series, past.anchors).ramps
-    if not ramps or ramps[-1].last != len(past.series.points) - 1:
+    if not ramps or ramps[-1].last_night != len(past.series.points) - 1:
         return None
     return ramps[-1] if past.turn * ramps[-1].rate > 0 else None
 
 
-def _latest(lost: Sequence[_Lost]) -> _Lost:
+def _latest(losses: Sequence[_Lost]) -> _Lost:
     """Return since when all was lost: the latest before which more may well not have been."""
-    most = max(change for _, change, _ in lost)
+    largest_loss = max(change for _, change, _ in losses)
     return next(
-        (at, change, deviation)
-        for at, change, deviation in lost
-        if change >= max(most - _HALF * deviation, most / 2)
+        (place, change, deviation)
+        for place, change, deviation in losses
+        if change >= max(largest_loss - _HALF * deviation, largest_loss / 2)
     )
 
 
-def _contrasts(found: NightLevels, past: Past) -> Iterator[_Lost]:
+def _contrasts(night_levels: NightLevels, past: Past) -> Iterator[_Lost]:
     """Yield how far tonight lies above earlier levels, the latest first.
 
     Each is the last night of the earlier level, -1 for the beginning of the chain; the change for
     the worse; and its standard deviation.
     """
-    nights = past.turn * np.eye(len(found.nights))
+    nights = past.turn * np.eye(len(night_levels.nights))
     for begin in reversed(range(len(nights) - _LATEST - _WINDOW + 1)):
         level = nights[begin : begin + _WINDOW].mean(axis=0)
-        each = (nights[-_LATEST:] - level) @ found.values
-        if each.min() >= POLICY.agreement * past.threshold:  # else it may be a single odd night
+        differences = (nights[-_LATEST:] - level) @ night_levels.values
+        if (
+            differences.min() >= POLICY.agreement * past.threshold
+        ):  # else it may be a single odd night
             weights = nights[-_LATEST:].mean(axis=0) - level
-            yield begin + _WINDOW - 1, *found.total(weights)
+            yield begin + _WINDOW - 1, *night_levels.total(weights)
     if moves(past.series):  # against a commit that stays tonight is judged by its own pairs
-        yield -1, *found.total(nights[-1])
+        yield -1, *night_levels.total(nights[-1])
 
 
-def _drift(past: Past, found: NightLevels, before: int, worse: float, deviation: float) -> Drift:
-    points = [past.series.points[place] for place in found.nights]
-    first = points[before].commit if before >= 0 else points[0].reference_commit
+def _drift(
+    past: Past, night_levels: NightLevels, base_place: int, worse: float, deviation: float
+) -> Drift:
+    points = [past.series.points[place] for place in night_levels.nights]
+    base_commit = points[base_place].commit if base_place >= 0 else points[0].reference_commit
     change, half = past.turn * worse, _HALF * deviation
     ends = (change, change - half, change + half)
-    plain = (plain_change(end, past.series.scale) for end in ends)
-    since = points[min(before + 1, len(points) - 1)].at
-    return Drift(len(points) - before - 1, since, first, points[-1].commit, *plain)
+    plain_ends = (plain_change(end, past.series.scale) for end in ends)
+    since = points[min(base_place + 1, len(points) - 1)].at
+    return Drift(len(points) - base_place - 1, since, base_commit, points[-1].commit, *plain_ends)
 
 
 def with_drift(
     night: Night,
-    earlier: Sequence[Series],
+    earlier_series: Sequence[Series],
     accepted: dict[str, Accepted],
     workloads: dict[str, Path | None],
 ) -> Night:
@@ -164,33 +174,33 @@ def with_drift(
     night, in which commits, or at which rate it drifts, and `Entry.search` how to find the commit.
     The others do not say it again, and neither does the anchor of the same capture.
     """
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     for entry in night.entries:
         name = entry.capture.removesuffix(ANCHORED)
         judged: list[Judged] = []
         search = ""
         dated = False
         for old in entry.judged:
-            past = past_of(night, name, old, earlier, accepted)
+            past = past_of(night, name, old, earlier_series, accepted)
             if past is None or not old.gated:
                 judged.append(old)
                 continue
-            new = _judged(old, entry, past)
+            new = _judge_drift(old, entry, past)
             if new.outcome is Outcome.REGRESSION and not dated:
                 origin = _origin(new, old, past)
                 search = _search(origin.drift, new, entry, workloads.get(name))
                 dated = bool(origin.words)
                 new = replace(new, reason=" ".join([new.reason, *origin.words]))
             judged.append(new)
-        found[entry.capture] = _ended(entry, judged, search)
-    for name in [name for name in found if name.endswith(ANCHORED)]:
+        entries[entry.capture] = _conclude_entry(entry, judged, search)
+    for name in [name for name in entries if name.endswith(ANCHORED)]:
         capture = name.removesuffix(ANCHORED)
-        if capture in found:
-            found[capture], found[name] = _join(found[capture], found[name])
-    return replace(night, entries=tuple(found.values()))
+        if capture in entries:
+            entries[capture], entries[name] = _join(entries[capture], entries[name])
+    return replace(night, entries=tuple(entries.values()))
 
 
-def _ended(entry: Entry, judged: Sequence[Judged], search: str) -> Entry:
+def _conclude_entry(entry: Entry, judged: Sequence[Judged], search: str) -> Entry:
     """Return an entry with what became of its metrics, and how it ends by those that are worse."""
     new = replace(entry, judged=tuple(judged), search=search)
     worse = [metric for metric in judged if metric.outcome is Outcome.REGRESSION]
@@ -204,63 +214,78 @@ def _ended(entry: Entry, judged: Sequence[Judged], search: str) -> Entry:
     return replace(new, outcome=Outcome.REGRESSION, reason=" ".join(parts))
 
 
-def _join(own: Entry, anchor: Entry) -> tuple[Entry, Entry]:
+def _join(capture_entry: Entry, anchor: Entry) -> tuple[Entry, Entry]:
     """Return a capture and its anchor, in which a regression of both is the capture's alone."""
     theirs = {metric.metric: metric for metric in anchor.judged}
-    both = {
+    shared_metrics = {
         metric.metric
-        for metric in own.judged
+        for metric in capture_entry.judged
         if metric.outcome is Outcome.REGRESSION
         if metric.metric in theirs and theirs[metric.metric].outcome is Outcome.REGRESSION
     }
-    if not both:
-        return own, anchor
+    if not shared_metrics:
+        return capture_entry, anchor
     against = anchor.reference.words if anchor.reference else "it"
-    named: list[Judged] = []
-    for metric in own.judged:
-        if metric.metric in both:
-            words = f"Against the anchor, {against}: {_whole(theirs[metric.metric])}."
-            named.append(replace(metric, reason=f"{metric.reason} {words}"))
+    capture_metrics: list[Judged] = []
+    for metric in capture_entry.judged:
+        if metric.metric in shared_metrics:
+            words = f"Against the anchor, {against}: {_describe_change(theirs[metric.metric])}."
+            capture_metrics.append(replace(metric, reason=f"{metric.reason} {words}"))
         else:
-            named.append(metric)
-    rest = [
-        replace(metric, outcome=None, verdict="") if metric.metric in both else metric
+            capture_metrics.append(metric)
+    anchor_metrics = [
+        replace(metric, outcome=None, verdict="") if metric.metric in shared_metrics else metric
         for metric in anchor.judged
     ]
-    joined = replace(anchor, judged=tuple(rest), search="")
-    if all(metric.outcome is not Outcome.REGRESSION for metric in rest):
-        reason = f"Its regression is that of {own.capture}."
+    joined = replace(anchor, judged=tuple(anchor_metrics), search="")
+    if all(metric.outcome is not Outcome.REGRESSION for metric in anchor_metrics):
+        reason = f"Its regression is that of {capture_entry.capture}."
         joined = replace(joined, outcome=Outcome.UNJUDGED, reason=reason)
-    return _ended(own, named, own.search), joined
+    return _conclude_entry(capture_entry, capture_metrics, capture_entry.search), joined
 
 
-def _whole(judged: Judged) -> str:
+def _describe_change(judged: Judged) -> str:
     change = 0.0 if judged.change is None else judged.change
-    return judged.shown.whole(change, judged.low, judged.high)
+    return judged.formatter.format_change(change, judged.low, judged.high)
 
 
 def past_of(
     night: Night,
     capture: str,
     judged: Judged,
-    earlier: Sequence[Series],
+    earlier_series: Sequence[Series],
     accepted: dict[str, Accepted],
 ) -> Past | None:
     """Return a metric of a capture up to tonight; None where tonight does not have it."""
-    own_entry, own = next(_of(night, capture, judged.metric), (None, None))
-    if own_entry is None or own is None or own_entry.reference is None:
+    own_entry, own_metric = next(_find_judged(night, capture, judged.metric), (None, None))
+    if own_entry is None or own_metric is None or own_entry.reference is None:
         return None
-    points = _points(earlier, capture, judged.metric, own_entry.work)
-    points += [_tonight(night, own_entry, own)]
-    anchors = _points(earlier, capture + ANCHORED, judged.metric)
-    anchors += [_tonight(night, *found) for found in _of(night, capture + ANCHORED, own.metric)]
+    points = _points(earlier_series, capture, judged.metric, own_entry.work)
+    points += [_tonight(night, own_entry, own_metric)]
+    anchors = _points(earlier_series, capture + ANCHORED, judged.metric)
+    anchors += [
+        _tonight(night, *anchor_match)
+        for anchor_match in _find_judged(night, capture + ANCHORED, own_metric.metric)
+    ]
     series = Series(
-        *(night.machine, night.plan, capture, own_entry.work, own.metric, own.unit, own.better),
-        *(own.scale, own.threshold, own.gated),
+        *(
+            night.machine,
+            night.plan,
+            capture,
+            own_entry.work,
+            own_metric.metric,
+            own_metric.unit,
+            own_metric.better,
+        ),
+        *(own_metric.scale, own_metric.threshold, own_metric.gated),
         points=tuple(points[-_CHAINED:]),
     )
-    held = accepted.get(capture)
-    places = [at for at, point in enumerate(series.points) if held and point.night == held.night]
+    baseline = accepted.get(capture)
+    places = [
+        place
+        for place, point in enumerate(series.points)
+        if baseline and point.night == baseline.night
+    ]
     if places:  # of a chain the next link is the first, else the accepted night is where it begins
         begin = places[0] + moves(series)
         series = replace(series, points=series.points[begin:])
@@ -268,49 +293,49 @@ def past_of(
     return Past(series, tuple(anchors))
 
 
-def _of(night: Night, capture: str, metric: str) -> Iterator[tuple[Entry, Judged]]:
+def _find_judged(night: Night, capture: str, metric: str) -> Iterator[tuple[Entry, Judged]]:
     for entry in night.entries:
         if entry.capture == capture:
             yield from ((entry, judged) for judged in entry.judged if judged.metric == metric)
 
 
 def _points(
-    earlier: Sequence[Series], capture: str, metric: str, work: str | None = None
+    earlier_series: Sequence[Series], capture: str, metric: str, work: str | None = None
 ) -> list[Point]:
-    found = [
+    points = [
         point
-        for series in earlier
+        for series in earlier_series
         if (series.capture, series.metric) == (capture, metric) and work in {None, series.work}
         for point in series.points
     ]
-    return sorted(found, key=lambda point: point.at)
+    return sorted(points, key=lambda point: point.at)
 
 
 def _tonight(night: Night, entry: Entry, judged: Judged) -> Point:
-    found = measured_of(entry.pairs, judged)
+    measurement = measured_of(entry.pairs, judged)
     return Point(
         night.id,
         night.started,
         judged.candidate,
-        change=found["measured"],
-        low=found["measured_low"],
-        high=found["measured_high"],
+        change=measurement["measured"],
+        low=measurement["measured_low"],
+        high=measurement["measured_high"],
         commit=entry.candidate.commit,
         reference_commit=entry.reference.commit if entry.reference else "",
     )
 
 
-def _judged(judged: Judged, entry: Entry, past: Past) -> Judged:
+def _judge_drift(judged: Judged, entry: Entry, past: Past) -> Judged:
     """Return a metric as a regression if nights together show it, and why."""
     open_ended = judged.outcome in {Outcome.OK, Outcome.INCONCLUSIVE}
     if not open_ended or entry.reference_kind == "anchor":
         return judged
-    found = drift_of(past)
-    if found is None:
+    drift = drift_of(past)
+    if drift is None:
         return judged
     drifts = ramp_of(past) is not None  # its own sentence has the range
-    why = judged.reason if drifts else f"{judged.reason} {sentence(found, judged)}".strip()
-    return replace(judged, outcome=Outcome.REGRESSION, verdict=Verdict.WORSE.value, reason=why)
+    reason = judged.reason if drifts else f"{judged.reason} {sentence(drift, judged)}".strip()
+    return replace(judged, outcome=Outcome.REGRESSION, verdict=Verdict.WORSE.value, reason=reason)
 
 
 @dataclass(frozen=True)
@@ -321,44 +346,54 @@ class _RegressionOrigin:
     drift: Drift | None = None
 
 
-def _origin(judged: Judged, before: Judged, past: Past) -> _RegressionOrigin:
-    """Return where a regression came from; `before` is the metric as its own pairs ended."""
+def _origin(judged: Judged, own_judgement: Judged, past: Past) -> _RegressionOrigin:
+    """Return where a regression came from; `own_judgement` is the metric as its own pairs ended."""
     ramp = ramp_of(past)
     if ramp is not None:
         return _RegressionOrigin((_drift_words(ramp, past, judged),))
-    if before.outcome is not Outcome.REGRESSION:  # what nights together show is dated by itself
+    if (
+        own_judgement.outcome is not Outcome.REGRESSION
+    ):  # what nights together show is dated by itself
         return _RegressionOrigin((), drift_of(past))
-    began = beginning_of(past)
-    return _RegressionOrigin() if began is None else _RegressionOrigin(tuple(_where(began)), began)
+    beginning = beginning_of(past)
+    return (
+        _RegressionOrigin()
+        if beginning is None
+        else _RegressionOrigin(tuple(_describe_origin(beginning)), beginning)
+    )
 
 
 def sentence(drift: Drift, judged: Judged) -> str:
     """Say what several nights show."""
-    whole = judged.shown.whole(drift.change, drift.low, drift.high)
+    change_words = judged.formatter.format_change(
+        drift.change, drift.lower_bound, drift.upper_bound
+    )
     return (
         f"Over the last {drift.nights} nights, since {drift.since[:10]}, the changes add up to "
-        f"{whole}{_commits(drift)}: worse, beyond the threshold of "
-        f"{judged.shown.amount(judged.threshold)}."
+        f"{change_words}{_commits(drift)}: worse, beyond the threshold of "
+        f"{judged.formatter.amount(judged.threshold)}."
     )
 
 
 def _drift_words(ramp: Ramp, past: Past, judged: Judged) -> str:
     """Say at which rate a metric drifts, over which nights and commits."""
     points = past.series.points
-    begun = points[ramp.first]
-    first = points[ramp.first - 1].commit if ramp.first else begun.reference_commit
-    rate = judged.shown.change(ramp.rate)
-    change = judged.shown.change(ramp.change)
-    nights = ramp.last - ramp.first + 1
-    commits = _range(first, points[ramp.last].commit)
+    first_point = points[ramp.first_night]
+    base_commit = (
+        points[ramp.first_night - 1].commit if ramp.first_night else first_point.reference_commit
+    )
+    rate = judged.formatter.change(ramp.rate)
+    change = judged.formatter.change(ramp.change)
+    nights = ramp.last_night - ramp.first_night + 1
+    commits = _range(base_commit, points[ramp.last_night].commit)
     return (
         f"It drifts by {rate} a night, {change} over the last {nights} nights, since "
-        f"{begun.at[:10]}{commits}: worse, beyond the threshold of "
-        f"{judged.shown.amount(judged.threshold)}, and no single commit made it."
+        f"{first_point.at[:10]}{commits}: worse, beyond the threshold of "
+        f"{judged.formatter.amount(judged.threshold)}, and no single commit made it."
     )
 
 
-def _where(drift: Drift) -> list[str]:
+def _describe_origin(drift: Drift) -> list[str]:
     commits = _commits(drift)
     if drift.nights == 1:
         return [f"It came tonight{commits}."] if commits else []
@@ -366,31 +401,33 @@ def _where(drift: Drift) -> list[str]:
 
 
 def _commits(drift: Drift) -> str:
-    return _range(drift.first, drift.last)
+    return _range(drift.base_commit, drift.last_commit)
 
 
-def _range(first: str, last: str) -> str:
-    if not first or first == last:
+def _range(base_commit: str, last_commit: str) -> str:
+    if not base_commit or base_commit == last_commit:
         return ""
-    return f", in {short_commit(first)}..{short_commit(last)}"
+    return f", in {short_commit(base_commit)}..{short_commit(last_commit)}"
 
 
 def _search(drift: Drift | None, judged: Judged, entry: Entry, workloads: Path | None) -> str:
     """Return the command line that finds the commit with most of the change; empty for none."""
-    if drift is None or drift.first == drift.last:
+    if drift is None or drift.base_commit == drift.last_commit:
         return ""
-    if not (drift.first.isalnum() and drift.last.isalnum()):
+    if not (drift.base_commit.isalnum() and drift.last_commit.isalnum()):
         return ""
     work = entry.candidate
     if work.workload == ANY_PROGRAM:
         return ""
     values = [f"{name}={_text(value)}" for name, value in work.parameters.items()]
-    first, last = (short_commit(commit) for commit in (drift.first, drift.last))
-    words = ["tracekit", "ab", f"{work.workload}@{first}", *values, "--", *values]
+    base_commit, last_commit = (
+        short_commit(commit) for commit in (drift.base_commit, drift.last_commit)
+    )
+    words = ["tracekit", "ab", f"{work.workload}@{base_commit}", *values, "--", *values]
     words += ["--metric", judged.metric, "--threshold", f"{abs(drift.change) / 2:.3f}", "--bisect"]
     if workloads is not None:
         words += ["--workloads", str(workloads)]
-    return f"git bisect start {last} {first} && git bisect run {shlex.join(words)}"
+    return f"git bisect start {last_commit} {base_commit} && git bisect run {shlex.join(words)}"
 
 
 def _text(value: object) -> str:
@@ -400,7 +437,7 @@ def _text(value: object) -> str:
 _NEAR = 0.5  # of the threshold: as much of it nights may lose before the anchor is measured
 
 
-def with_previous(capture: Capture, earlier: Sequence[Series], folder: Path) -> Capture:
+def with_previous(capture: Capture, earlier_series: Sequence[Series], folder: Path) -> Capture:
     """Return a capture with the commit that the night before measured, where it asks for that.
 
     It is the last one that was measured without other changes and that the repository still has.
@@ -410,7 +447,7 @@ def with_previous(capture: Capture, earlier: Sequence[Series], folder: Path) -> 
         return capture
     points = [
         point
-        for series in earlier
+        for series in earlier_series
         if series.capture == capture.name
         for point in series.points
         if point.value is not None and point.commit.isalnum()
@@ -425,7 +462,7 @@ def with_previous(capture: Capture, earlier: Sequence[Series], folder: Path) -> 
 def anchors_due(
     night: Night,
     captures: Iterable[Capture],
-    earlier: Sequence[Series],
+    earlier_series: Sequence[Series],
     accepted: dict[str, Accepted],
 ) -> Iterator[Capture]:
     """Yield what is to be measured against an anchor tonight, as captures of their own.
@@ -439,8 +476,10 @@ def anchors_due(
         if entry is None or entry.reference is None or reference is None:
             continue
         gated = [judged for judged in entry.judged if judged.gated]
-        found = (past_of(night, capture.name, judged, earlier, accepted) for judged in gated)
-        pasts = [past for past in found if past is not None]
+        optional_pasts = (
+            past_of(night, capture.name, judged, earlier_series, accepted) for judged in gated
+        )
+        pasts = [past for past in optional_pasts if past is not None]
         commit = _anchor(pasts)
         if not commit or commit in {entry.reference.commit, entry.candidate.commit}:
             continue
@@ -473,8 +512,10 @@ def _anchor(pasts: Sequence[Past]) -> str:
 
 def _since(past: Past) -> int:
     """Return how many nights have passed since the anchor was measured, tonight included."""
-    last = max((anchor.at for anchor in past.anchors if anchor.change is not None), default="")
-    return sum(point.at > last for point in past.series.points)
+    last_anchor_time = max(
+        (anchor.at for anchor in past.anchors if anchor.change is not None), default=""
+    )
+    return sum(point.at > last_anchor_time for point in past.series.points)
 
 
 def _near(past: Past) -> bool:

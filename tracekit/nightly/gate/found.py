@@ -10,7 +10,7 @@ from pathlib import Path
 from tracekit.base import InconclusiveError, InputError, RecordingError, UsageError
 from tracekit.machine import own_name
 from tracekit.nightly.folder import nights_in
-from tracekit.nightly.gate.report.model import GateReport, Suite, explained
+from tracekit.nightly.gate.report.model import GateReport, Suite, add_outcome_case
 from tracekit.nightly.history.night import DOCUMENT, Night, Outcome, moment_of
 from tracekit.nightly.history.store.documents import night_in
 from tracekit.nightly.history.store.place import LATEST, file_of, require_clear_latest
@@ -20,7 +20,9 @@ from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.plan.reading import read_plan
 
 
-def aged(report: GateReport, longest: float, now: datetime | None = None) -> GateReport:
+def judge_age(
+    report: GateReport, longest: float, current_time: datetime | None = None
+) -> GateReport:
     """Return the report; a good one that is older than `longest` seconds is inconclusive.
 
     So a gate does not stay green because nights have stopped.
@@ -28,15 +30,15 @@ def aged(report: GateReport, longest: float, now: datetime | None = None) -> Gat
     if report.outcome is not Outcome.OK:
         return report
     try:
-        began = moment_of(report.started)
+        start = moment_of(report.started)
     except InputError:
         reason = "When it began is not known, so neither is its age."
     else:
-        age = ((now or datetime.now(UTC)) - began).total_seconds()
+        age = ((current_time or datetime.now(UTC)) - start).total_seconds()
         if age <= longest:
             return report
         reason = f"It began {age / 3600:.1f} h ago; --max-age allows {longest / 3600:.1f} h."
-    old = explained(Suite(report.plan or "night", Outcome.INCONCLUSIVE, reason))
+    old = add_outcome_case(Suite(report.plan or "night", Outcome.INCONCLUSIVE, reason))
     return replace(report, outcome=old.outcome, reason=reason, suites=(*report.suites, old))
 
 
@@ -53,47 +55,51 @@ def find_night(
     on this machine; where there are only others, an InconclusiveError says so.
     """
     path = Path(name)
-    named = name != LATEST and (len(path.parts) > 1 or path.exists())
+    is_path = name != LATEST and (len(path.parts) > 1 or path.exists())
     try:
-        known = read_plan(plan, work=False)
+        loaded_plan = read_plan(plan, work=False)
     except UsageError:
-        if plan is not None or not (named or history):
+        if plan is not None or not (is_path or history):
             raise
-        known = None
-    if named:
+        loaded_plan = None
+    if is_path:
         night = _read(path.parent if path.name == DOCUMENT else path)
     elif name == LATEST:
-        night = _latest(known, history)
+        night = _latest(loaded_plan, history)
     else:
-        with _opened(history or (known.history if known else ""), name) as store:
+        with _open_history(history or (loaded_plan.history if loaded_plan else ""), name) as store:
             night = store.night(name)
-    if plan is not None and known is not None and known.name != night.plan:
+    if plan is not None and loaded_plan is not None and loaded_plan.name != night.plan:
         raise UsageError(
-            f"The night {night.id} is of the plan {night.plan}, not of {known.name}.",
+            f"The night {night.id} is of the plan {night.plan}, not of {loaded_plan.name}.",
             hint="Name the file of its own plan, or leave --plan out.",
         )
-    return night, known if known and known.name == night.plan else None
+    return night, loaded_plan if loaded_plan and loaded_plan.name == night.plan else None
 
 
 def _latest(plan: NightPlan | None, history: str) -> Night:
     """Return the last night of the plan on this machine; never one of another plan or machine."""
     machine = (plan.machine if plan else "") or own_name()
     folders = nights_in(plan.output) if plan and not history else []
-    for each in reversed(folders):
-        night = _read(each.folder)
+    for night_folder in reversed(folders):
+        night = _read(night_folder.folder)
         if plan and (night.plan, night.machine) == (plan.name, machine):
             return night
-    url, nights, others = history or (plan.history if plan else ""), list[Night](), bool(folders)
-    if not (others and _is_absent(url)):
-        with _opened(url, LATEST) as store:
+    url, nights, has_other_nights = (
+        history or (plan.history if plan else ""),
+        list[Night](),
+        bool(folders),
+    )
+    if not (has_other_nights and _is_absent(url)):
+        with _open_history(url, LATEST) as store:
             if plan is None:
                 with store.database.reading() as connection:
                     require_clear_latest(connection)
             nights = store.nights(plan=plan.name if plan else None, machine=machine, limit=1)
-            others = others or bool(store.machines())
+            has_other_nights = has_other_nights or bool(store.machines())
     if nights:
         return nights[-1]
-    if not others:
+    if not has_other_nights:
         raise UsageError("There is no night yet.", hint=_HINT)
     whose = f" of the plan {plan.name}" if plan else ""
     raise InconclusiveError(
@@ -112,12 +118,12 @@ def _read(folder: Path) -> Night:
 
 
 @contextmanager
-def _opened(url: str, name: str) -> Generator[Store]:
+def _open_history(url: str, name: str) -> Generator[Store]:
     """Open a history to look for a night; raise UsageError where there is none."""
     if _is_absent(url):
         words = f"There is no night {'yet' if name == LATEST else repr(name)}"
         raise UsageError(f"{words}, and no history at {file_of(url)}.", hint=_HINT)
-    with Store.open(url, make=False) as store:
+    with Store.connect(url, make=False) as store:
         yield store
 
 
@@ -126,7 +132,7 @@ def _is_absent(url: str) -> bool:
     return file is not None and not file.exists()
 
 
-def placed(report: GateReport, plan: NightPlan | None) -> GateReport:
+def add_plan_lines(report: GateReport, plan: NightPlan | None) -> GateReport:
     """Return the report of a night with the lines of its plan."""
     if plan is None:
         return report

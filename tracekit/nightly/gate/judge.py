@@ -35,44 +35,44 @@ from tracekit.nightly.history.night import (
 from tracekit.nightly.plan.plan import Capture, Gated
 
 
-def _counted(case: MetricPairs, wanted: int) -> str:
+def _describe_count(case: MetricPairs, wanted_count: int) -> str:
     number = len(case.changes)
-    return f"{number} of {max(wanted, number)} pairs count"
+    return f"{number} of {max(wanted_count, number)} pairs count"
 
 
-def _others(case: MetricPairs) -> str:
+def _describe_rejections(case: MetricPairs) -> str:
     """Say why other pairs do not count, to be put behind how many do; nothing if all do."""
-    if why := _why(case.own):
-        return f"; why others do not: {why}"
-    if len(case.changes) < len(case.own):
+    if reason := _find_main_reason(case.metric_pairs):
+        return f"; why others do not: {reason}"
+    if len(case.changes) < len(case.metric_pairs):
         return f"; others do not have {case.gated.metric} of both sides"
     return ""
 
 
 def _short(case: MetricPairs) -> str:
     """Say which session has too few pairs that count."""
-    least = 1 if case.few else case.policy.least
+    required_count = 1 if case.has_few_traces else case.policy.min_pairs
     short = [
-        f"only {len(each)} pairs of the {name} session count"
-        for name, each in zip(("first", "second"), case.sittings, strict=False)
-        if len(each) < least
+        f"only {len(session_changes)} pairs of the {name} session count"
+        for name, session_changes in zip(("first", "second"), case.sittings, strict=False)
+        if len(session_changes) < required_count
     ]
-    return f"{' and '.join(short)}, and it takes {least}{_others(case)}"
+    return f"{' and '.join(short)}, and it takes {required_count}{_describe_rejections(case)}"
 
 
 def _missing(case: MetricPairs) -> str:
     metric = case.gated.metric
-    if not case.own:
+    if not case.metric_pairs:
         return f"No pair measured {metric}."
-    if all(pair.contaminated for pair in case.own):
-        return f"No pair counts: {_why(case.own)}."
+    if all(pair.contaminated for pair in case.metric_pairs):
+        return f"No pair counts: {_find_main_reason(case.metric_pairs)}."
     return f"No pair has {metric} of both sides as a number, above 0 where its ratio is taken."
 
 
-def _why(pairs: Sequence[Pair]) -> str:
+def _find_main_reason(pairs: Sequence[Pair]) -> str:
     """Return why most pairs do not count; empty where all do."""
-    reasons = [why.rstrip(".") for pair in pairs for why in pair.contaminated]
-    return max(reasons, key=lambda why: (reasons.count(why), why), default="")
+    reasons = [reason.rstrip(".") for pair in pairs for reason in pair.contaminated]
+    return max(reasons, key=lambda reason: (reasons.count(reason), reason), default="")
 
 
 NO_BASELINE = (
@@ -90,7 +90,7 @@ def judge(
     better: str,
     expected: Sequence[float] | None = None,
     same_work: bool | None = True,
-    wanted: int = 0,
+    wanted_count: int = 0,
     policy: Policy = POLICY,
 ) -> Judged:
     """Judge one metric by all pairs that count, of one session or of both.
@@ -100,7 +100,7 @@ def judge(
     one is needed. `expected` are changes of the accepted
     baseline. Without one, no change is expected where the reference does the `same_work`; that is
     None without a reference.
-    Where fewer pairs count than were `wanted`, nothing is called harmless.
+    Where fewer pairs count than were `wanted_count`, nothing is called harmless.
     """
     direction = Better(gated.better or better)
     case = MetricPairs(gated, tuple(pairs), unit, direction, tuple(expected or ()), policy)
@@ -117,79 +117,96 @@ def judge(
         pairs=len(case.changes) if old else len(new),
     )
     if same_work is None and new:
-        return _followed(judged, f"There is no reference: {_OVER_NIGHTS}.")
+        return _mark_followed(judged, f"There is no reference: {_OVER_NIGHTS}.")
     if not case.changes:
-        return _open(judged, _missing(case))
+        return _mark_inconclusive(judged, _missing(case))
     change, interval = case.middle(case.changes), case.interval()
-    low, high = (interval.low, interval.high) if interval else (None, None)
-    words = case.shown.whole(change, low, high)
-    judged = replace(judged, change=change, low=low, high=high, reason=f"{words}.")
+    lower_bound, upper_bound = (
+        (interval.lower_bound, interval.upper_bound) if interval else (None, None)
+    )
+    words = case.formatter.format_change(change, lower_bound, upper_bound)
+    judged = replace(judged, change=change, low=lower_bound, high=upper_bound, reason=f"{words}.")
     unknown = expected is None and not same_work
     if not unknown:
-        usual = plain_change(middle(case.expected), gated.scale) if case.expected else 0.0
-        judged = replace(judged, expected=usual)
+        expected_change = plain_change(middle(case.expected), gated.scale) if case.expected else 0.0
+        judged = replace(judged, expected=expected_change)
     if direction is Better.NEITHER:
-        return _followed(judged, f"Which direction is worse is not known: {_OVER_NIGHTS}.")
+        return _mark_followed(judged, f"Which direction is worse is not known: {_OVER_NIGHTS}.")
     if unknown:
         # What is accepted counts for ever, so it is measured twice before it can be.
         again = gated.gate and len(case.sittings) == 1
-        return replace(_open(judged, NO_BASELINE), reproduced=False if again else None)
-    return _settled(case, judged, words, wanted) if gated.gate else judged
+        return replace(_mark_inconclusive(judged, NO_BASELINE), reproduced=False if again else None)
+    return _decide_outcome(case, judged, words, wanted_count) if gated.gate else judged
 
 
-def _settled(case: MetricPairs, judged: Judged, words: str, wanted: int) -> Judged:
+def _decide_outcome(case: MetricPairs, judged: Judged, words: str, wanted_count: int) -> Judged:
     """Return it with how it ended; `words` are its change."""
-    least = case.policy.least
+    min_pairs = case.policy.min_pairs
     values = (*case.expected, *case.values("candidate"), *case.values("reference"))
-    if case.few and (case.gated.scale != "difference" or not is_exact(values, case.unit)):
-        few = f"{case.planned} traced in a session, and an interval takes {least} pairs"
-        return _followed(judged, f"{words}: {few}, so {_OVER_NIGHTS}.")
-    if not case.few and 0 < len(case.expected) < least:
-        few = f"The accepted night has {len(case.expected)} pairs; it takes {least}."
-        return _open(judged, few)
-    found = case.ruling()
-    if found is None:
-        few = f"{_counted(case, max(wanted, least))}, and an interval takes {least}"
-        return _open(judged, f"Only {few}{_others(case)}.")
-    if found.outcome is Outcome.OK and len(case.changes) < wanted:
-        return _open(judged, f"{words}, but only {_counted(case, wanted)}{_others(case)}.")
-    reason = _explain(case, judged, found)
+    if case.has_few_traces and (
+        case.gated.scale != "difference" or not is_exact(values, case.unit)
+    ):
+        shortage = (
+            f"{case.first_pair_count} traced in a session, and an interval takes {min_pairs} pairs"
+        )
+        return _mark_followed(judged, f"{words}: {shortage}, so {_OVER_NIGHTS}.")
+    if not case.has_few_traces and 0 < len(case.expected) < min_pairs:
+        shortage = f"The accepted night has {len(case.expected)} pairs; it takes {min_pairs}."
+        return _mark_inconclusive(judged, shortage)
+    ruling = case.ruling()
+    if ruling is None:
+        shortage = (
+            f"{_describe_count(case, max(wanted_count, min_pairs))}, and an interval takes "
+            f"{min_pairs}"
+        )
+        return _mark_inconclusive(judged, f"Only {shortage}{_describe_rejections(case)}.")
+    if ruling.outcome is Outcome.OK and len(case.changes) < wanted_count:
+        return _mark_inconclusive(
+            judged,
+            f"{words}, but only {_describe_count(case, wanted_count)}{_describe_rejections(case)}.",
+        )
+    reason = _explain(case, judged, ruling)
     return replace(
         judged,
-        outcome=found.outcome,
-        verdict=found.verdict.value,
-        reproduced=found.reproduced,
+        outcome=ruling.outcome,
+        verdict=ruling.verdict.value,
+        reproduced=ruling.reproduced,
         reason=f"{reason[0].upper()}{reason[1:]}.",
     )
 
 
-def _explain(case: MetricPairs, judged: Judged, found: Ruling) -> str:
+def _explain(case: MetricPairs, judged: Judged, ruling: Ruling) -> str:
     """Say the verdict with its interval, and what each session shows where there were two."""
     assert judged.change is not None
-    shown, limit = case.shown, case.gated.threshold
-    words = shown.limit(limit)
+    formatter, limit = case.formatter, case.gated.threshold
+    words = formatter.limit(limit)
     if case.gated.scale == "ratio" and case.better is Better.HIGHER:
-        rate = shown.amount(1 - 1 / (1 + limit))
-        words += f" ({rate} of a rate)" * (rate != shown.amount(limit))
-    short = _short(case) if SHORT in found.doubt else ""
-    doubt = found.doubt.format(limit=words, short=short)
-    whole = (judged.change, judged.low, judged.high)
-    sentence = sentence_of(found.verdict, shown, whole, limit, doubt)
+        rate = formatter.amount(1 - 1 / (1 + limit))
+        words += f" ({rate} of a rate)" * (rate != formatter.amount(limit))
+    short = _short(case) if SHORT in ruling.doubt else ""
+    doubt = ruling.doubt.format(limit=words, short=short)
+    change_interval = (judged.change, judged.low, judged.high)
+    sentence = sentence_of(ruling.verdict, formatter, change_interval, limit, doubt)
     if len(case.sittings) == 1:
         return sentence
-    parts = [shown.change(case.middle(each)) if each else "nothing" for each in case.sittings]
+    parts = [
+        formatter.change(case.middle(session_changes)) if session_changes else "nothing"
+        for session_changes in case.sittings
+    ]
     return f"{sentence} ({parts[0]} at first, {parts[1]} when repeated)"
 
 
-def _open(judged: Judged, why: str) -> Judged:
+def _mark_inconclusive(judged: Judged, reason: str) -> Judged:
     """Return it as inconclusive if it decides."""
     if not judged.gated:
-        return replace(judged, outcome=None, reason=why)
-    return replace(judged, outcome=Outcome.INCONCLUSIVE, verdict=Verdict.UNCLEAR.value, reason=why)
+        return replace(judged, outcome=None, reason=reason)
+    return replace(
+        judged, outcome=Outcome.INCONCLUSIVE, verdict=Verdict.UNCLEAR.value, reason=reason
+    )
 
 
-def _followed(judged: Judged, why: str) -> Judged:
-    return replace(judged, gated=False, outcome=None, reason=why)
+def _mark_followed(judged: Judged, reason: str) -> Judged:
+    return replace(judged, gated=False, outcome=None, reason=reason)
 
 
 @dataclass(frozen=True)
@@ -212,28 +229,30 @@ def judge_entry(
     """Judge all metrics of a capture that the plan names, in its order."""
     changes = accepted.changes if accepted else {}
     same_work = capture.reference.same_work if capture.reference else None
-    ended: list[Judged] = []
+    judgements: list[Judged] = []
     for gated in capture.metrics:
-        what = quantity_of(gated.metric, results)
-        own = pairs_of(pairs, gated.metric)
+        quantity = quantity_of(gated.metric, results)
+        metric_pairs = pairs_of(pairs, gated.metric)
         judged = judge(
             gated,
             pairs,
-            unit=what.unit,
-            better=what.better,
+            unit=quantity.unit,
+            better=quantity.better,
             expected=changes.get(gated.metric) or None,
             same_work=same_work,
-            wanted=capture.traced if own and own[0].traced else capture.pairs,
+            wanted_count=capture.traced
+            if metric_pairs and metric_pairs[0].traced
+            else capture.pairs,
             policy=policy,
         )
         if same_commit and judged.outcome is not None:
-            judged = replace(_open(judged, judged.reason), reproduced=None)
+            judged = replace(_mark_inconclusive(judged, judged.reason), reproduced=None)
             if judged.change is not None:
-                words = judged.shown.whole(judged.change, judged.low, judged.high)
+                words = judged.formatter.format_change(judged.change, judged.low, judged.high)
                 judged = replace(judged, reason=f"{words}: {same_code(same_commit)}.")
         uses = accepted and changes.get(gated.metric) and judged.expected is not None
-        ended.append(replace(judged, baseline=accepted.night if accepted and uses else ""))
-    return tuple(ended)
+        judgements.append(replace(judged, baseline=accepted.night if accepted and uses else ""))
+    return tuple(judgements)
 
 
 def same_code(commit: str) -> str:
@@ -246,16 +265,16 @@ def same_code(commit: str) -> str:
 
 def quantity_of(metric: str, results: Mapping[str, Quantity]) -> Quantity:
     """Return what a metric is, or a result of the workload; nothing is known of other names."""
-    if (known := METRICS.get(metric)) is not None:
-        return Quantity(known.unit, known.better.value)
+    if (definition := METRICS.get(metric)) is not None:
+        return Quantity(definition.unit, definition.better.value)
     return results.get(metric, Quantity())
 
 
 def advise(entry: Entry) -> str:
     """Say that a rate of whole turns decides where the median step, which is sharper, could."""
     rates = [judged.metric for judged in entry.judged if judged.gated and judged.metric in RATES]
-    known = any(judged.metric == STEP and not judged.gated for judged in entry.judged)
-    if not rates or not known:
+    follows_step = any(judged.metric == STEP and not judged.gated for judged in entry.judged)
+    if not rates or not follows_step:
         return ""
     return (
         f"{entry.capture}: {rates[0]} decides, as the plan says. It is a rate of whole turns, and "
@@ -284,7 +303,7 @@ def needs_second_session(
         for metric in judged
         if metric.gated
     )
-    return metrics or any(_tripped(finding, fail_on) for finding in findings)
+    return metrics or any(_is_failing(finding, fail_on) for finding in findings)
 
 
 def findings_outcome(
@@ -296,9 +315,9 @@ def findings_outcome(
     """
     if fail_on and not sittings:
         return Outcome.INCONCLUSIVE, f"No trace counts, so {', '.join(fail_on)} could find nothing."
-    ended = [_finding(finding, sittings) for finding in findings if _tripped(finding, fail_on)]
-    outcome = worst(found for found, _ in ended) if ended or not fail_on else Outcome.OK
-    return outcome, " ".join(why for found, why in ended if found is outcome)
+    endings = [_finding(finding, sittings) for finding in findings if _is_failing(finding, fail_on)]
+    outcome = worst(ending for ending, _ in endings) if endings or not fail_on else Outcome.OK
+    return outcome, " ".join(reason for ending, reason in endings if ending is outcome)
 
 
 def outcome_of(entry: Entry, fail_on: Sequence[str] = ()) -> tuple[Outcome, str]:
@@ -307,11 +326,11 @@ def outcome_of(entry: Entry, fail_on: Sequence[str] = ()) -> tuple[Outcome, str]
     if not entry.pairs:
         return Outcome.INCONCLUSIVE, "Nothing was measured."
     if all(pair.contaminated for pair in entry.pairs):
-        return Outcome.INCONCLUSIVE, f"No pair counts: {_why(entry.pairs)}."
-    ended = list(_metrics(entry.judged))
-    ended.append(findings_outcome(entry.findings, fail_on, sittings=len(traced)))
-    outcome = worst(found for found, _ in ended)
-    sentences = " ".join(why for found, why in ended if found is outcome and why)
+        return Outcome.INCONCLUSIVE, f"No pair counts: {_find_main_reason(entry.pairs)}."
+    endings = list(_metrics(entry.judged))
+    endings.append(findings_outcome(entry.findings, fail_on, sittings=len(traced)))
+    outcome = worst(ending for ending, _ in endings)
+    sentences = " ".join(reason for ending, reason in endings if ending is outcome and reason)
     if outcome is Outcome.INCONCLUSIVE and (followed := find_striking(entry.judged)):
         return outcome, f"{followed} {sentences}"
     if outcome is Outcome.UNJUDGED:
@@ -326,34 +345,40 @@ def find_striking(judged: Sequence[Judged]) -> str:
     """Say of the followed metric that has changed most that it did, if by far more than matters."""
     striking: dict[str, float] = {}
     for metric in judged:
-        change, low, high = metric.change, metric.low, metric.high
+        change, lower_bound, upper_bound = metric.change, metric.low, metric.high
         if metric.outcome is not None or metric.scale != "ratio" or metric.better == "neither":
             continue
-        if change is None or low is None or high is None or low <= -1:
+        if change is None or lower_bound is None or upper_bound is None or lower_bound <= -1:
             continue
         turn = 1 if metric.better == "lower" else -1
-        ends = Interval(math.log1p(change), math.log1p(low), math.log1p(high))
-        verdict, _ = verdict_of(ends.turned(turn), math.log1p(metric.threshold))
+        ends = Interval(math.log1p(change), math.log1p(lower_bound), math.log1p(upper_bound))
+        verdict, _ = verdict_of(ends.orient(turn), math.log1p(metric.threshold))
         far = abs(change) >= _STRIKING * metric.threshold
         if far and verdict in {Verdict.WORSE, Verdict.BETTER}:
-            whole = (change, low, high)
-            words = sentence_of(verdict, metric.shown, whole, metric.threshold)
+            change_interval = (change, lower_bound, upper_bound)
+            words = sentence_of(verdict, metric.formatter, change_interval, metric.threshold)
             striking[f"{metric.metric} is {words}, but is followed only."] = abs(ends.middle)
     return max(striking, key=lambda words: striking[words], default="")
 
 
 def night_outcome(entries: Sequence[Entry], *, partial: bool) -> tuple[Outcome, str]:
     """Return how a night ended, and why."""
-    ended = [entry.outcome or Outcome.INCONCLUSIVE for entry in entries]
+    outcomes = [entry.outcome or Outcome.INCONCLUSIVE for entry in entries]
     if partial or not entries:
-        ended.append(Outcome.INCONCLUSIVE)
-    outcome = worst(ended)
+        outcomes.append(Outcome.INCONCLUSIVE)
+    outcome = worst(outcomes)
     sentences: list[str] = []
     for ending in LEADS:
-        own = [entry for entry in entries if (entry.outcome or Outcome.INCONCLUSIVE) is ending]
-        if own and ending is not Outcome.OK:
-            said = "; ".join(f"{entry.capture} ({entry.reason.rstrip('.')})" for entry in own)
-            sentences.append(f"{said}." if ending is outcome else f"{LEADS[ending]}: {said}.")
+        matching_entries = [
+            entry for entry in entries if (entry.outcome or Outcome.INCONCLUSIVE) is ending
+        ]
+        if matching_entries and ending is not Outcome.OK:
+            capture_words = "; ".join(
+                f"{entry.capture} ({entry.reason.rstrip('.')})" for entry in matching_entries
+            )
+            sentences.append(
+                f"{capture_words}." if ending is outcome else f"{LEADS[ending]}: {capture_words}."
+            )
     if partial:
         sentences.append("The night was stopped before all captures were through.")
     elif not entries:
@@ -367,22 +392,24 @@ def _metrics(judged: Sequence[Judged]) -> Iterator[tuple[Outcome, str]]:
     for metric in judged:
         if metric.outcome is not None:
             names.setdefault((metric.outcome, metric.reason), []).append(metric.metric)
-    for (outcome, why), own in names.items():
-        yield outcome, f"{', '.join(own)}: {why}"
+    for (outcome, reason), metric_names in names.items():
+        yield outcome, f"{', '.join(metric_names)}: {reason}"
 
 
-def _tripped(found: TracedFinding, fail_on: Sequence[str]) -> bool:
-    return found.rule in fail_on and found.traces > 0 and not found.in_reference
+def _is_failing(finding: TracedFinding, fail_on: Sequence[str]) -> bool:
+    return finding.rule in fail_on and finding.traces > 0 and not finding.in_reference
 
 
-def _finding(found: TracedFinding, sittings: int) -> tuple[Outcome, str]:
-    where = f"{found.rule} in {found.traces} of {found.of} traces, and in none of the reference"
+def _finding(finding: TracedFinding, sittings: int) -> tuple[Outcome, str]:
+    occurrence = (
+        f"{finding.rule} in {finding.traces} of {finding.of} traces, and in none of the reference"
+    )
     if sittings == 1:
-        where = f"{where}; no second session has looked again"
-    reason = f"{where}. {found.message}"
+        occurrence = f"{occurrence}; no second session has looked again"
+    reason = f"{occurrence}. {finding.message}"
     if sittings == 1:
         return Outcome.INCONCLUSIVE, reason
-    if found.traces == found.of:
+    if finding.traces == finding.of:
         return Outcome.REGRESSION, reason
-    most = 2 * found.traces > found.of
-    return Outcome.INCONCLUSIVE if most else Outcome.OK, reason
+    in_most_traces = 2 * finding.traces > finding.of
+    return Outcome.INCONCLUSIVE if in_most_traces else Outcome.OK, reason

@@ -15,7 +15,7 @@ from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import GateReport
 from tracekit.nightly.gate.report.openmetrics import openmetrics
 from tracekit.nightly.gate.report.sarif import sarif
-from tracekit.nightly.gate.report.text import markdown, said
+from tracekit.nightly.gate.report.text import flatten_text, markdown
 from tracekit.nightly.history.night import Outcome
 
 WRITERS: dict[str, Callable[[GateReport], bytes]] = {
@@ -78,8 +78,8 @@ def tell(command: tuple[str, ...], report: GateReport, patience: float = PATIENC
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        return f"{command[0]} could not be run: {why}."
+        cause = error.strerror if isinstance(error, OSError) else str(error)
+        return f"{command[0]} could not be run: {cause}."
     try:
         process.communicate(msgspec.json.encode(report), timeout=patience)
     except subprocess.TimeoutExpired:
@@ -94,7 +94,7 @@ def tell(command: tuple[str, ...], report: GateReport, patience: float = PATIENC
 def facts(report: GateReport) -> dict[str, str]:
     """Return what a command finds in its environment; each fits into one line."""
     worse = [case for case in report.cases if case.outcome is Outcome.REGRESSION]
-    known = {
+    values = {
         "OUTCOME": str(report.outcome),
         "TITLE": report.title,
         "SUBJECT": report.subject,
@@ -105,4 +105,4 @@ def facts(report: GateReport) -> dict[str, str]:
         "STARTED": report.started,
         "WORSE": ", ".join(f"{case.suite}: {case.name}" for case in worse),
     }
-    return {f"TRACEKIT_{name}": said(value) for name, value in known.items()}
+    return {f"TRACEKIT_{name}": flatten_text(value) for name, value in values.items()}

@@ -12,21 +12,21 @@ from tracekit.nightly.plan.plan import Capture
 
 def rejected_words(capture: Capture, pairs: Sequence[Pair], results: dict[str, Quantity]) -> str:
     """Say what the pairs measured where none of them counts; empty where one does."""
-    own = [replace(pair, contaminated=()) for pair in pairs if not pair.traced]
-    if not own or any(not pair.contaminated for pair in pairs):
+    untraced_pairs = [replace(pair, contaminated=()) for pair in pairs if not pair.traced]
+    if not untraced_pairs or any(not pair.contaminated for pair in pairs):
         return ""
     parts: list[str] = []
     for gated in (metric for metric in capture.metrics if metric.gate):
-        measured = changes(own, gated.metric, gated.scale)
+        measured = changes(untraced_pairs, gated.metric, gated.scale)
         if not measured:
             continue
         interval = shift(measured)
         ends = (middle(measured), None, None)
         if interval is not None:
-            ends = (interval.middle, interval.low, interval.high)
-        plain = [None if end is None else plain_change(end, gated.scale) for end in ends]
-        shown = Shown(gated.scale, quantity_of(gated.metric, results).unit)
-        parts.append(f"{gated.metric} {shown.whole(*plain)}")
+            ends = (interval.middle, interval.lower_bound, interval.upper_bound)
+        plain_ends = [None if end is None else plain_change(end, gated.scale) for end in ends]
+        formatter = Shown(gated.scale, quantity_of(gated.metric, results).unit)
+        parts.append(f"{gated.metric} {formatter.format_change(*plain_ends)}")
     if not parts:
         return ""
-    return f"Measured, but not counted: {', '.join(parts)} in {len(own)} pairs."
+    return f"Measured, but not counted: {', '.join(parts)} in {len(untraced_pairs)} pairs."

@@ -26,7 +26,9 @@ def withhold(night: Night, captures: Iterable[Capture]) -> Night:
 
 
 def _withheld(entry: Entry, fail_on: Sequence[str]) -> Entry:
-    judged = tuple(map(_open, entry.judged)) if entry.reference is not None else entry.judged
+    judged = (
+        tuple(map(_withhold_verdict, entry.judged)) if entry.reference is not None else entry.judged
+    )
     if judged == entry.judged:
         return entry
     new = replace(entry, judged=judged)
@@ -36,13 +38,13 @@ def _withheld(entry: Entry, fail_on: Sequence[str]) -> Entry:
     if entry.outcome is not Outcome.REGRESSION:
         return new
     # It was cut off: why stands behind what had been found before.
-    worse = [each for each in entry.judged if each.outcome is Outcome.REGRESSION]
-    before = " ".join(f"{each.metric}: {each.reason}" for each in worse)
-    why = entry.reason.removeprefix(before).strip()
-    return replace(new, outcome=Outcome.INCONCLUSIVE, reason=f"{_NOT_KNOWN} {why}")
+    worse = [metric for metric in entry.judged if metric.outcome is Outcome.REGRESSION]
+    regression_reason = " ".join(f"{metric.metric}: {metric.reason}" for metric in worse)
+    interruption_reason = entry.reason.removeprefix(regression_reason).strip()
+    return replace(new, outcome=Outcome.INCONCLUSIVE, reason=f"{_NOT_KNOWN} {interruption_reason}")
 
 
-def _open(judged: Judged) -> Judged:
+def _withhold_verdict(judged: Judged) -> Judged:
     decides = judged.gated and judged.outcome in {Outcome.OK, Outcome.REGRESSION}
     if not decides and judged.reason != NO_BASELINE:
         return judged

@@ -42,39 +42,39 @@ _DRIFTED = 2.0  # nights of a drift that a step beside it must be more than
 class LevelStep:
     """A change that stayed, from the night `index` on: a place in the series, gaps included.
 
-    `before` and `after` are medians of the stretches on both sides, of the candidate's values or of
-    its changes from the reference, as `of` says. `change` is a ratio less one, or a difference; its
-    95 % interval takes the night as known, and is None where stretches are too short. The stretch
-    may have begun between `earliest` and `latest`.
+    `level_before` and `level_after` are medians of the stretches on both sides, of the candidate's
+    values or of its changes from the reference, as `basis` says. `change` is a ratio less one, or a
+    difference; its 95 % interval takes the night as known, and is None where stretches are too
+    short. The stretch may have begun between `earliest` and `latest`.
     """
 
     index: int
-    before: float
-    after: float
+    level_before: float
+    level_after: float
     change: float
-    low: float | None = None
-    high: float | None = None
+    lower_bound: float | None = None
+    upper_bound: float | None = None
     earliest: int = 0
     latest: int = 0
-    of: Literal["value", "change"] = "value"
+    basis: Literal["value", "change"] = "value"
 
 
 @dataclass(frozen=True)
 class Ramp:
-    """A drift: a change that came a little each night, over the nights `first` to `last`.
+    """A drift: a change that came a little each night, from `first_night` to `last_night`.
 
-    Both are places in the series, gaps included. `before` and `after` are the fitted line's ends,
-    of values or changes as `of` says; `change` is the whole change, and `rate` that of one measured
-    night, each a ratio less one, or a difference.
+    Both are places in the series, gaps included. `level_before` and `level_after` are the fitted
+    line's ends, of values or changes as `basis` says; `change` is the whole change, and `rate` that
+    of one measured night, each a ratio less one, or a difference.
     """
 
-    first: int
-    last: int
-    before: float
-    after: float
+    first_night: int
+    last_night: int
+    level_before: float
+    level_after: float
     change: float
     rate: float
-    of: Literal["value", "change"] = "value"
+    basis: Literal["value", "change"] = "value"
 
 
 @dataclass(frozen=True)
@@ -86,26 +86,26 @@ class Changes:
 
 
 def steps(
-    values: Sequence[float | None], *, scale: Scale = "ratio", least: float = 0.015
+    values: Sequence[float | None], *, scale: Scale = "ratio", min_change: float = 0.015
 ) -> tuple[LevelStep, ...]:
     """Return the steps alone of `trend`."""
-    return trend(values, scale=scale, least=least).steps
+    return trend(values, scale=scale, min_change=min_change).steps
 
 
 def trend(
-    values: Sequence[float | None], *, scale: Scale = "ratio", least: float = 0.015
+    values: Sequence[float | None], *, scale: Scale = "ratio", min_change: float = 0.015
 ) -> Changes:
-    """Find the steps and drifts in values of one night each, oldest first, of at least `least`.
+    """Find the steps and drifts of at least `min_change` in values of one night each, oldest first.
 
     None, a value that is no number, and one of which there is no ratio where ratios are asked for,
-    are gaps. `least` is a ratio less one, or a difference, above 0.
+    are gaps. `min_change` is a ratio less one, or a difference, above 0.
     """
     places = [place for place, value in enumerate(values) if _usable(value, scale)]
-    known = [float(value) for value in values if value is not None and _usable(value, scale)]
-    if len(known) < 2 * SHORTEST:
+    known_values = [float(value) for value in values if value is not None and _usable(value, scale)]
+    if len(known_values) < 2 * SHORTEST:
         return Changes()
-    scaled = np.log(known) if scale == "ratio" else np.asarray(known, float)
-    limit = math.log1p(least) if scale == "ratio" else least
+    scaled = np.log(known_values) if scale == "ratio" else np.asarray(known_values, float)
+    limit = math.log1p(min_change) if scale == "ratio" else min_change
     fitted = _Fitted(scaled, limit, _deviation(scaled, limit), tuple(places), scale)
     stretches = _stretches(fitted)
     for _ in range(_REFITS):
@@ -114,7 +114,7 @@ def trend(
             break
         fitted = closer
         stretches = _stretches(fitted)
-    if any(each.rate for each in stretches):
+    if any(stretch.rate for stretch in stretches):
         fitted = _settle(fitted, scaled, stretches)
     return _trend(fitted, stretches)
 
@@ -129,10 +129,10 @@ class _Fitted:
     places: tuple[int, ...]
     scale: Scale
 
-    def plain(self, value: float) -> float:
+    def to_plain_value(self, value: float) -> float:
         return math.exp(value) if self.scale == "ratio" else value
 
-    def moved(self, change: float) -> float:
+    def to_plain_change(self, change: float) -> float:
         return math.expm1(change) if self.scale == "ratio" else change
 
 
@@ -161,8 +161,8 @@ def _look_closer(fitted: _Fitted, stretches: Sequence[Stretch]) -> _Fitted | Non
     """
     if len(stretches) == 1 and not stretches[0].rate:
         return None
-    left = max(left_over(fitted.values, stretches), _FLOOR * fitted.limit)
-    return replace(fitted, deviation=left) if left < _CLOSE * fitted.deviation else None
+    deviation = max(left_over(fitted.values, stretches), _FLOOR * fitted.limit)
+    return replace(fitted, deviation=deviation) if deviation < _CLOSE * fitted.deviation else None
 
 
 def _stretches(fitted: _Fitted) -> list[Stretch]:
@@ -176,7 +176,9 @@ def _stretches(fitted: _Fitted) -> list[Stretch]:
         return drifting or _merge(levels, fitted)
     stretches = levels
     for begin, end in [(0, nights), *_windows(levels, nights)]:
-        if any(each.rate and each.begin < end and begin < each.end for each in stretches):
+        if any(
+            stretch.rate and stretch.begin < end and begin < stretch.end for stretch in stretches
+        ):
             continue  # a longer drift explains these nights
         stretches = _with_drifts(fitted, stretches, _drifting(fitted, begin, end))
     return _merge(stretches, fitted)
@@ -204,17 +206,22 @@ def _without_odd(fitted: _Fitted, levels: Sequence[Stretch]) -> list[Stretch]:
 
 
 def _costs_less(
-    fitted: _Fitted, values: Floats, stretches: Sequence[Stretch], others: Sequence[Stretch]
+    fitted: _Fitted,
+    values: Floats,
+    stretches: Sequence[Stretch],
+    other_stretches: Sequence[Stretch],
 ) -> bool:
-    return cost(values, stretches, fitted.deviation) <= cost(values, others, fitted.deviation)
+    return cost(values, stretches, fitted.deviation) <= cost(
+        values, other_stretches, fitted.deviation
+    )
 
 
 def _windows(levels: Sequence[Stretch], nights: int) -> list[tuple[int, int]]:
     """Return the nights around steps, those together that are near each other."""
     windows: list[tuple[int, int]] = []
-    for cut in (stretch.begin for stretch in levels[1:]):
-        begin = max(0, cut - _AROUND)
-        end = min(nights, cut + _AROUND)
+    for boundary in (stretch.begin for stretch in levels[1:]):
+        begin = max(0, boundary - _AROUND)
+        end = min(nights, boundary + _AROUND)
         if windows and begin < windows[-1][1]:
             begin = windows.pop()[0]
         windows.append((begin, end))
@@ -226,20 +233,20 @@ def _drifting(fitted: _Fitted, begin: int, end: int) -> list[Stretch]:
 
     More nights than a window has are taken together, by their medians.
     """
-    together = math.ceil((end - begin) / _WINDOW)
-    count = (end - begin) // together
-    end = begin + count * together
+    block_size = math.ceil((end - begin) / _WINDOW)
+    count = (end - begin) // block_size
+    end = begin + count * block_size
     values = fitted.values[begin:end]
-    if together > 1:
-        values = np.median(values.reshape(count, together), axis=1)
-    deviation = fitted.deviation if together == 1 else _deviation(values, fitted.limit)
+    if block_size > 1:
+        values = np.median(values.reshape(count, block_size), axis=1)
+    deviation = fitted.deviation if block_size == 1 else _deviation(values, fitted.limit)
     floor = _FLOOR * fitted.limit
     stretches: list[Stretch] = []
-    for each in drifting_stretches(values, deviation, fitted.limit, floor):
-        first = begin + each.begin * together
-        last = begin + each.end * together
-        rate = each.rate / together if abs(each.change) >= fitted.limit else 0.0
-        stretches.append(_line(fitted, first, last, rate))
+    for stretch in drifting_stretches(values, deviation, fitted.limit, floor):
+        stretch_begin = begin + stretch.begin * block_size
+        stretch_end = begin + stretch.end * block_size
+        rate = stretch.rate / block_size if abs(stretch.change) >= fitted.limit else 0.0
+        stretches.append(_line(fitted, stretch_begin, stretch_end, rate))
     if all(not each.rate for each in stretches):
         return []
     closer = _settle(fitted, fitted.values[begin:end], stretches)
@@ -249,8 +256,8 @@ def _drifting(fitted: _Fitted, begin: int, end: int) -> list[Stretch]:
 
 def _settle(fitted: _Fitted, values: Floats, stretches: Sequence[Stretch]) -> _Fitted:
     """Return the same with what drifts leave over as the deviation, where that is less."""
-    left = max(left_over(values, stretches), _FLOOR * fitted.limit)
-    return replace(fitted, deviation=min(fitted.deviation, left))
+    deviation = max(left_over(values, stretches), _FLOOR * fitted.limit)
+    return replace(fitted, deviation=min(fitted.deviation, deviation))
 
 
 def _lasting(fitted: _Fitted, stretch: Stretch) -> Stretch:
@@ -267,25 +274,27 @@ def _bent(fitted: _Fitted, stretches: Sequence[Stretch]) -> list[Stretch]:
     """
     bent = list(stretches)
     for place in range(len(bent) - 1):
-        before, after = bent[place : place + 2]
-        bend = _bend(fitted, before, after)
+        previous_stretch, next_stretch = bent[place : place + 2]
+        bend = _bend(fitted, previous_stretch, next_stretch)
         if bend is not None:
-            bent[place] = replace(before, end=bend)
-            bent[place + 1] = replace(after, begin=bend)
+            bent[place] = replace(previous_stretch, end=bend)
+            bent[place + 1] = replace(next_stretch, begin=bend)
     return bent
 
 
-def _bend(fitted: _Fitted, before: Stretch, after: Stretch) -> int | None:
+def _bend(fitted: _Fitted, previous_stretch: Stretch, next_stretch: Stretch) -> int | None:
     """Return the first night after two lines meet; None where a jump costs less, or they do not."""
-    if before.rate == after.rate:
+    if previous_stretch.rate == next_stretch.rate:
         return None
-    meet = (before.level - after.level) / (after.rate - before.rate)
+    meet = (previous_stretch.level - next_stretch.level) / (
+        next_stretch.rate - previous_stretch.rate
+    )
     bend = math.floor(meet + _ROUNDING) + 1
-    if not before.begin < bend < after.end:
+    if not previous_stretch.begin < bend < next_stretch.end:
         return None
-    jumping = np.concatenate([before.values(), after.values()])
-    lines = replace(before, end=bend).values(), replace(after, begin=bend).values()
-    values = fitted.values[before.begin : after.end]
+    jumping = np.concatenate([previous_stretch.values(), next_stretch.values()])
+    lines = replace(previous_stretch, end=bend).values(), replace(next_stretch, begin=bend).values()
+    values = fitted.values[previous_stretch.begin : next_stretch.end]
     more = np.abs(values - np.concatenate(lines)).sum() - np.abs(values - jumping).sum()
     return bend if more <= PENALTY * fitted.deviation else None
 
@@ -299,23 +308,23 @@ def _with_drifts(
     fitted: _Fitted, stretches: Sequence[Stretch], drifting: Sequence[Stretch]
 ) -> list[Stretch]:
     """Return the stretches with those that drift in their places."""
-    drifts = [each for each in drifting if each.rate]
+    drifts = [stretch for stretch in drifting if stretch.rate]
     if not drifts:
         return list(stretches)
-    first = drifts[0].begin
-    last = drifts[-1].end
-    inner = [each for each in drifting if first <= each.begin < last]
-    before = [
-        _line(fitted, each.begin, min(each.end, first), each.rate)
-        for each in stretches
-        if each.begin < first
+    drifts_begin = drifts[0].begin
+    drifts_end = drifts[-1].end
+    inner = [stretch for stretch in drifting if drifts_begin <= stretch.begin < drifts_end]
+    stretches_before = [
+        _line(fitted, stretch.begin, min(stretch.end, drifts_begin), stretch.rate)
+        for stretch in stretches
+        if stretch.begin < drifts_begin
     ]
-    after = [
-        _line(fitted, max(each.begin, last), each.end, each.rate)
-        for each in stretches
-        if each.end > last
+    stretches_after = [
+        _line(fitted, max(stretch.begin, drifts_end), stretch.end, stretch.rate)
+        for stretch in stretches
+        if stretch.end > drifts_end
     ]
-    return [*before, *inner, *after]
+    return [*stretches_before, *inner, *stretches_after]
 
 
 def _merge(stretches: Sequence[Stretch], fitted: _Fitted) -> list[Stretch]:
@@ -323,83 +332,94 @@ def _merge(stretches: Sequence[Stretch], fitted: _Fitted) -> list[Stretch]:
     stretches = list(stretches)
     while True:
         apart = {
-            place: abs(after.level - before.level)
-            for place, (before, after) in enumerate(itertools.pairwise(stretches))
-            if before.rate == after.rate == 0
+            place: abs(next_stretch.level - previous_stretch.level)
+            for place, (previous_stretch, next_stretch) in enumerate(itertools.pairwise(stretches))
+            if previous_stretch.rate == next_stretch.rate == 0
         }
-        least = min(apart, key=apart.__getitem__, default=None)
-        if least is None or apart[least] >= fitted.limit:
+        closest_place = min(apart, key=apart.__getitem__, default=None)
+        if closest_place is None or apart[closest_place] >= fitted.limit:
             return stretches
-        joined = _line(fitted, stretches[least].begin, stretches[least + 1].end)
-        stretches[least : least + 2] = [joined]
+        joined = _line(fitted, stretches[closest_place].begin, stretches[closest_place + 1].end)
+        stretches[closest_place : closest_place + 2] = [joined]
 
 
 def _trend(fitted: _Fitted, stretches: Sequence[Stretch]) -> Changes:
     """Return the steps between stretches, and the drifts that no step divides."""
-    found: list[LevelStep] = []
+    level_steps: list[LevelStep] = []
     drifts: list[list[Stretch]] = []
-    for before, after in itertools.pairwise([None, *stretches]):
-        stepped = before is not None and after is not None and _is_step(fitted, before, after)
-        if before is not None and after is not None and stepped:
-            found.append(_step(fitted, before, after))
-        if after is None or not after.rate:
+    for previous_stretch, next_stretch in itertools.pairwise([None, *stretches]):
+        stepped = (
+            previous_stretch is not None
+            and next_stretch is not None
+            and _is_step(fitted, previous_stretch, next_stretch)
+        )
+        if previous_stretch is not None and next_stretch is not None and stepped:
+            level_steps.append(_step(fitted, previous_stretch, next_stretch))
+        if next_stretch is None or not next_stretch.rate:
             continue
-        goes_on = before is not None and before.rate * after.rate > 0 and not stepped
+        goes_on = (
+            previous_stretch is not None
+            and previous_stretch.rate * next_stretch.rate > 0
+            and not stepped
+        )
         if goes_on:
-            drifts[-1].append(after)
+            drifts[-1].append(next_stretch)
         else:
-            drifts.append([after])
-    return Changes(tuple(found), tuple(_ramp(fitted, each) for each in drifts))
+            drifts.append([next_stretch])
+    return Changes(tuple(level_steps), tuple(_ramp(fitted, drift) for drift in drifts))
 
 
-def _is_step(fitted: _Fitted, before: Stretch, after: Stretch) -> bool:
+def _is_step(fitted: _Fitted, previous_stretch: Stretch, next_stretch: Stretch) -> bool:
     """Tell whether the values jump between two stretches: by more than a drift beside them."""
-    if before.rate == after.rate == 0:
+    if previous_stretch.rate == next_stretch.rate == 0:
         return True
-    jump = abs(_jump(before, after))
-    doubt = sum(4 / (each.end - each.begin) for each in (before, after)) ** 0.5
-    drifted = _DRIFTED * max(abs(before.rate), abs(after.rate))
+    jump = abs(_jump(previous_stretch, next_stretch))
+    doubt = (
+        sum(4 / (stretch.end - stretch.begin) for stretch in (previous_stretch, next_stretch))
+        ** 0.5
+    )
+    drifted = _DRIFTED * max(abs(previous_stretch.rate), abs(next_stretch.rate))
     return jump >= max(fitted.limit, drifted, _SURE_JUMP * doubt * fitted.deviation)
 
 
-def _jump(before: Stretch, after: Stretch) -> float:
+def _jump(previous_stretch: Stretch, next_stretch: Stretch) -> float:
     """Return how far a stretch begins from where the one before it would have gone on."""
-    if before.rate == after.rate == 0:
-        return after.level - before.level
-    between = after.begin - 0.5
-    return after.value(between) - before.value(between)
+    if previous_stretch.rate == next_stretch.rate == 0:
+        return next_stretch.level - previous_stretch.level
+    boundary = next_stretch.begin - 0.5
+    return next_stretch.value(boundary) - previous_stretch.value(boundary)
 
 
 def _ramp(fitted: _Fitted, drifts: Sequence[Stretch]) -> Ramp:
     begin = drifts[0].begin
     end = drifts[-1].end
-    before = drifts[0].value(begin)
-    after = drifts[-1].value(end - 1)
+    level_before = drifts[0].value(begin)
+    level_after = drifts[-1].value(end - 1)
     return Ramp(
-        first=fitted.places[begin],
-        last=fitted.places[end - 1],
-        before=fitted.plain(before),
-        after=fitted.plain(after),
-        change=fitted.moved(after - before),
-        rate=fitted.moved((after - before) / (end - 1 - begin)),
+        first_night=fitted.places[begin],
+        last_night=fitted.places[end - 1],
+        level_before=fitted.to_plain_value(level_before),
+        level_after=fitted.to_plain_value(level_after),
+        change=fitted.to_plain_change(level_after - level_before),
+        rate=fitted.to_plain_change((level_after - level_before) / (end - 1 - begin)),
     )
 
 
-def _step(fitted: _Fitted, before: Stretch, after: Stretch) -> LevelStep:
-    dates = _date_step(fitted, before, after)
-    begin, at, end = before.begin, dates.best, after.end
-    nights = np.arange(begin, end) - (at - 0.5)
-    rates = np.where(nights < 0, before.rate, after.rate)
+def _step(fitted: _Fitted, previous_stretch: Stretch, next_stretch: Stretch) -> LevelStep:
+    dates = _date_step(fitted, previous_stretch, next_stretch)
+    begin, boundary, end = previous_stretch.begin, dates.best, next_stretch.end
+    nights = np.arange(begin, end) - (boundary - 0.5)
+    rates = np.where(nights < 0, previous_stretch.rate, next_stretch.rate)
     straight = fitted.values[begin:end] - rates * nights
-    old, new = straight[: at - begin], straight[at - begin :]
+    old, new = straight[: boundary - begin], straight[boundary - begin :]
     interval = shift(new.tolist(), old.tolist())
     return LevelStep(
-        index=fitted.places[at],
-        before=fitted.plain(float(np.median(old))),
-        after=fitted.plain(float(np.median(new))),
-        change=fitted.moved(float(np.median(new)) - float(np.median(old))),
-        low=fitted.moved(interval.low) if interval else None,
-        high=fitted.moved(interval.high) if interval else None,
+        index=fitted.places[boundary],
+        level_before=fitted.to_plain_value(float(np.median(old))),
+        level_after=fitted.to_plain_value(float(np.median(new))),
+        change=fitted.to_plain_change(float(np.median(new)) - float(np.median(old))),
+        lower_bound=fitted.to_plain_change(interval.lower_bound) if interval else None,
+        upper_bound=fitted.to_plain_change(interval.upper_bound) if interval else None,
         earliest=fitted.places[dates.earliest],
         latest=fitted.places[dates.latest],
     )
@@ -414,23 +434,23 @@ class _Dated:
     latest: int
 
 
-def _date_step(fitted: _Fitted, before: Stretch, after: Stretch) -> _Dated:
+def _date_step(fitted: _Fitted, previous_stretch: Stretch, next_stretch: Stretch) -> _Dated:
     """Return where the second of two stretches begins.
 
     Beside a drift that is where both lines explain the nights best, as a long history was cut in
     steps of several nights.
     """
-    begin, end = before.begin, after.end
+    begin, end = previous_stretch.begin, next_stretch.end
     values = fitted.values[begin:end]
-    if before.rate == after.rate == 0:
+    if previous_stretch.rate == next_stretch.rate == 0:
         upward = prefix_costs(values.tolist())
         downward = prefix_costs(values[::-1].tolist())[::-1]
-        best = after.begin
+        best = next_stretch.begin
     else:
-        longer = replace(before, end=end).values()
-        earlier = replace(after, begin=begin).values()
+        longer = replace(previous_stretch, end=end).values()
+        extended_next = replace(next_stretch, begin=begin).values()
         upward = np.append(0.0, np.cumsum(np.abs(values - longer)))
-        downward = np.append(np.cumsum(np.abs(values - earlier)[::-1])[::-1], 0.0)
+        downward = np.append(np.cumsum(np.abs(values - extended_next)[::-1])[::-1], 0.0)
         best = begin + 1 + int(np.argmin((upward + downward)[1:-1]))
     costs = (upward + downward) / fitted.deviation
     plausible = np.flatnonzero(costs[1:-1] <= costs[best - begin] + _PLAUSIBLE)

@@ -47,7 +47,7 @@ class NightSummary:
     plan: str = ""
 
     @property
-    def began(self) -> datetime | None:
+    def start_time(self) -> datetime | None:
         """When it began; None where that is no time with a zone."""
         return moment_in(self.started)
 
@@ -61,9 +61,13 @@ def course_in(folder: Path) -> NightSummary | None:
 
 def last_course(output: Path, plan: str) -> NightSummary | None:
     """Return the course of the plan's night that began last; None where none can be read."""
-    found = [course_in(path.parent) for path in sorted(output.glob(f"*/{DOCUMENT}"))]
-    known = {night.began: night for night in found if night and night.plan == plan and night.began}
-    return known[max(known)] if known else None
+    summaries = [course_in(path.parent) for path in sorted(output.glob(f"*/{DOCUMENT}"))]
+    nights_by_start = {
+        night.start_time: night
+        for night in summaries
+        if night and night.plan == plan and night.start_time
+    }
+    return nights_by_start[max(nights_by_start)] if nights_by_start else None
 
 
 _DIGITS = 9  # of a commit or a digest
@@ -130,11 +134,11 @@ def line(night: Night) -> Line:
     ]
     if not deciding:
         return short
-    capture, judged = max(deciding, key=lambda found: _says(found[1]))
-    change = judged.shown.whole(judged.change, judged.low, judged.high)
+    capture, judged = max(deciding, key=lambda contender: _says(contender[1]))
+    change = judged.formatter.format_change(judged.change, judged.low, judged.high)
     words = f"{capture} {judged.metric} {change}"
-    found = {name: getattr(judged, name) for name in ("metric", "change", "low", "high")}
-    return replace(short, capture=capture, words=words, **found)
+    judged_fields = {name: getattr(judged, name) for name in ("metric", "change", "low", "high")}
+    return replace(short, capture=capture, words=words, **judged_fields)
 
 
 def _says(judged: Judged) -> tuple[int, float]:
@@ -147,7 +151,7 @@ def _says(judged: Judged) -> tuple[int, float]:
 
 
 def table_of(
-    lines: Sequence[Line], missed: Sequence[Missed], pinned: Collection[str]
+    lines: Sequence[Line], missed_nights: Sequence[Missed], pinned: Collection[str]
 ) -> tuple[Sequence[str], list[Sequence[str]]]:
     """Return columns and rows of nights, those that were missed among them, oldest first.
 
@@ -160,7 +164,7 @@ def table_of(
             "plan": night.plan,
             "machine": night.machine,
             "outcome": f"{night.outcome or 'not ended'}{' (partial)' if night.partial else ''}",
-            "change": night.words or _shortened(night.reason),
+            "change": night.words or _shorten_reason(night.reason),
             "pairs": f"{night.pairs} of {night.measured}",
             "commit": short_commit(night.commit, _DIGITS),
         }
@@ -168,16 +172,18 @@ def table_of(
     ]
     rows += [
         {"at": miss.due, "night": stamp(miss.due), "plan": miss.plan, "machine": miss.machine}
-        | {"outcome": "missed", "change": _shortened(miss.reason)}
-        for miss in missed
+        | {"outcome": "missed", "change": _shorten_reason(miss.reason)}
+        for miss in missed_nights
     ]
     rows.sort(key=lambda row: row["at"])
-    several = {name for name in ("plan", "machine") if len({row[name] for row in rows}) > 1}
-    columns = [name for name in _NIGHTS if name not in {"plan", "machine"} or name in several]
+    varying_columns = {name for name in ("plan", "machine") if len({row[name] for row in rows}) > 1}
+    columns = [
+        name for name in _NIGHTS if name not in {"plan", "machine"} or name in varying_columns
+    ]
     return columns, [[row.get(column, "") for column in columns] for row in rows]
 
 
-def _shortened(reason: str) -> str:
+def _shorten_reason(reason: str) -> str:
     return shorten(reason, _REASON, placeholder=" …")
 
 
@@ -190,7 +196,8 @@ def series_table(series: Series) -> tuple[str, Sequence[str], list[Sequence[str]
             stamp(point.at),
             "" if point.value is None else quantity(point.value, series.unit),
             "" if point.reference is None else quantity(point.reference, series.unit),
-            series.shown.whole(point.change, point.low, point.high) or _shortened(point.reason),
+            series.formatter.format_change(point.change, point.low, point.high)
+            or _shorten_reason(point.reason),
             str(point.pairs),
             str(point.outcome or point.night_outcome or ""),
             short_commit(point.commit, _DIGITS),
@@ -202,19 +209,26 @@ def series_table(series: Series) -> tuple[str, Sequence[str], list[Sequence[str]
 
 def held_on(machine: str, accepted: Sequence[Accepted]) -> list[Held]:
     """Return what was accepted on a machine, oldest first; the last of a work holds."""
-    last = {(baseline.capture, baseline.work): baseline for baseline in accepted}
+    latest_baselines = {(baseline.capture, baseline.work): baseline for baseline in accepted}
     return [
-        Held(machine, bool(known.changes) and known is last[known.capture, known.work], known)
-        for known in accepted
+        Held(
+            machine,
+            bool(acceptance.changes)
+            and acceptance is latest_baselines[acceptance.capture, acceptance.work],
+            acceptance,
+        )
+        for acceptance in accepted
     ]
 
 
 def expected_words(night: Night, accepted: Accepted, metric: str) -> str:
     """Return the change that is expected of a metric since a night was accepted, in words."""
-    entry = next(found for found in night.entries if found.capture == accepted.capture)
-    judged = next(found for found in entry.judged if found.metric == metric)
-    plain = plain_change(middle(accepted.changes[metric]), judged.scale)
-    return f"{judged.shown.change(plain)} against the reference"
+    entry = next(
+        night_entry for night_entry in night.entries if night_entry.capture == accepted.capture
+    )
+    judged = next(entry_metric for entry_metric in entry.judged if entry_metric.metric == metric)
+    expected_change = plain_change(middle(accepted.changes[metric]), judged.scale)
+    return f"{judged.formatter.change(expected_change)} against the reference"
 
 
 FlatFormat = Literal["csv", "json", "parquet"]
@@ -249,7 +263,11 @@ def write_points(
     file: BinaryIO, series: Iterable[Series], kind: FlatFormat, redact: Redact
 ) -> None:
     """Write a row for each point of each series, without names of persons."""
-    rows = (_row(each, point, redact) for each in series for point in each.points)
+    rows = (
+        _row(metric_series, point, redact)
+        for metric_series in series
+        for point in metric_series.points
+    )
     _write(file, _OF_POINTS, rows, kind)
 
 
@@ -257,17 +275,17 @@ def write_values(
     file: BinaryIO, values: Iterable[dict[str, Any]], kind: FlatFormat, redact: Redact
 ) -> None:
     """Write a row for each value of each turn, without names of persons."""
-    known = (value | {"reason": redact(value["reason"])} for value in values)
-    rows = ({name: value[name] for name in _OF_VALUES.names} for value in known)
+    redacted_values = (value | {"reason": redact(value["reason"])} for value in values)
+    rows = ({name: value[name] for name in _OF_VALUES.names} for value in redacted_values)
     _write(file, _OF_VALUES, rows, kind)
 
 
 def _row(series: Series, point: Point, redact: Redact) -> dict[str, Any]:
-    known = vars(point) | vars(series)
+    row_values = vars(point) | vars(series)
     environment = msgspec.json.encode(point.environment, order="deterministic").decode()
-    known |= {"reason": redact(point.reason), "folder": redact(point.folder)}
-    known |= {"environment": redact(environment)}
-    return {name: known[name] for name in _OF_POINTS.names}
+    row_values |= {"reason": redact(point.reason), "folder": redact(point.folder)}
+    row_values |= {"environment": redact(environment)}
+    return {name: row_values[name] for name in _OF_POINTS.names}
 
 
 def _write(

@@ -17,15 +17,15 @@ from tracekit.compare import Scale, Shown
 from tracekit.machine import State
 
 
-def moment_of(at: str | datetime) -> datetime:
+def moment_of(timestamp: str | datetime) -> datetime:
     """Return a time in UTC, of ISO 8601 too; one that does not say otherwise is in UTC."""
     try:
-        found = at if isinstance(at, datetime) else datetime.fromisoformat(at)
+        moment = timestamp if isinstance(timestamp, datetime) else datetime.fromisoformat(timestamp)
     except ValueError as error:
         raise InputError(
-            f"{at!r} is no time.", hint="Write it as 2026-03-01T02:30+00:00."
+            f"{timestamp!r} is no time.", hint="Write it as 2026-03-01T02:30+00:00."
         ) from error
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def moment_in(text: str) -> datetime | None:
@@ -156,12 +156,12 @@ class Judged:
     verdict: str = ""
 
     @property
-    def shown(self) -> Shown:
+    def formatter(self) -> Shown:
         """How its changes are put into words."""
         return Shown(self.scale, self.unit)
 
     @property
-    def measured(self) -> float | None:
+    def measured_change(self) -> float | None:
         """The plain change of the medians, on the scale of `change`; None where there is none."""
         new, old = self.candidate, self.reference
         if new is None or old is None:

@@ -73,7 +73,7 @@ class Series:
     points: tuple[Point, ...] = ()
 
     @property
-    def shown(self) -> Shown:
+    def formatter(self) -> Shown:
         """How its changes are put into words."""
         return Shown(self.scale, self.unit)
 
@@ -119,37 +119,42 @@ def moves(series: Series) -> bool:
     return len({point.reference_commit for point in series.points if point.change is not None}) > 1
 
 
-def anchors_of(series: Series, every: Sequence[Series]) -> tuple[Point, ...]:
-    """Return what the nights of a series measured against an anchor; `every` are all series."""
-    own = (series.machine, series.plan, series.capture + ANCHORED, series.metric)
+def anchors_of(series: Series, all_series: Sequence[Series]) -> tuple[Point, ...]:
+    """Return the points of a series' nights that were measured against an anchor."""
+    anchor_key = (series.machine, series.plan, series.capture + ANCHORED, series.metric)
     return tuple(
         point
-        for other in every
-        if (other.machine, other.plan, other.capture, other.metric) == own
-        for point in other.points
+        for other_series in all_series
+        if (other_series.machine, other_series.plan, other_series.capture, other_series.metric)
+        == anchor_key
+        for point in other_series.points
     )
 
 
 def levels(series: Series, anchors: Sequence[Point] = ()) -> NightLevels:
     """Return the levels of a series."""
-    known = [place for place, point in enumerate(series.points) if point.change is not None]
-    distances = [_distance(series.points[place], series) for place in known]
-    if not known:
+    known_places = [place for place, point in enumerate(series.points) if point.change is not None]
+    distances = [_distance(series.points[place], series) for place in known_places]
+    if not known_places:
         return NightLevels((), np.zeros(0), np.zeros((0, 0)))
-    between = _between([change for change, _ in distances], steady=not moves(series))
+    night_variance = _estimate_night_variance(
+        [change for change, _ in distances], steady=not moves(series)
+    )
     if not moves(series):  # each night has a level of its own, though its commit may be the same
         values, deviations = np.array(distances).T
-        return NightLevels(tuple(known), values, np.maximum(deviations**2, between))
+        return NightLevels(tuple(known_places), values, np.maximum(deviations**2, night_variance))
     edges = [
-        (*_ends(point), change, max(deviation**2, between))
-        for point in (*(series.points[place] for place in known), *anchors)
+        (*_ends(point), change, max(deviation**2, night_variance))
+        for point in (*(series.points[place] for place in known_places), *anchors)
         for change, deviation in (_distance(point, series),)
         if point.change is not None and point.reference_commit
     ]
     edges = [edge for edge in edges if edge[0] != edge[1]]  # the same code: no distance at all
-    reached = _reached(edges, _ends(series.points[known[-1]])[1])
-    kept = [place for place in known if _ends(series.points[place])[1] in reached]
-    return _adjusted(series, kept, [edge for edge in edges if edge[0] in reached])
+    reached = _find_connected_commits(edges, _ends(series.points[known_places[-1]])[1])
+    connected_places = [
+        place for place in known_places if _ends(series.points[place])[1] in reached
+    ]
+    return _adjust_levels(series, connected_places, [edge for edge in edges if edge[0] in reached])
 
 
 _Edge = tuple[str, str, float, float]
@@ -157,44 +162,52 @@ _Edge = tuple[str, str, float, float]
 
 def _ends(point: Point) -> tuple[str, str]:
     """Return the reference and the candidate of a night; files of no commit are the night's own."""
-    own = point.commit if point.commit.isalnum() else point.night
-    return point.reference_commit, own
+    candidate = point.commit if point.commit.isalnum() else point.night
+    return point.reference_commit, candidate
 
 
 def _distance(point: Point, series: Series) -> tuple[float, float]:
     """Return a night's change and its standard deviation, where changes add up."""
-    known = (point.change, point.low, point.high)
+    raw_values = (point.change, point.low, point.high)
     ratio = series.scale == "ratio"
-    change, low, high = (math.log1p(value or 0.0) if ratio else (value or 0.0) for value in known)
+    change, lower_bound, upper_bound = (
+        math.log1p(value or 0.0) if ratio else (value or 0.0) for value in raw_values
+    )
     unknown = point.low is None or point.high is None
-    return change, _UNKNOWN if unknown else (high - low) / _BETWEEN_ENDS
+    return change, _UNKNOWN if unknown else (upper_bound - lower_bound) / _BETWEEN_ENDS
 
 
-def _between(changes: Sequence[float], *, steady: bool) -> float:
+def _estimate_night_variance(changes: Sequence[float], *, steady: bool) -> float:
     """Return how nights vary: by more than their pairs show, as each has its own heat and memory.
 
     Against a commit that stays it is by how neighbours differ, which a step hardly touches.
     """
-    found = np.diff(changes) / math.sqrt(2) if steady else np.asarray(changes)
-    if len(found) <= _FEW:
+    differences = np.diff(changes) / math.sqrt(2) if steady else np.asarray(changes)
+    if len(differences) <= _FEW:
         return 0.0
-    deviation = NORMAL_MAD * statistics.median(np.abs(found - np.median(found)).tolist())
+    deviation = NORMAL_MAD * statistics.median(
+        np.abs(differences - np.median(differences)).tolist()
+    )
     return deviation**2
 
 
-def _reached(edges: Sequence[_Edge], last: str) -> set[str]:
+def _find_connected_commits(edges: Sequence[_Edge], last_commit: str) -> set[str]:
     """Return the commits that distances connect with the last one, that included."""
-    found = {last}
-    while more := {end for edge in edges if found & {*edge[:2]} for end in edge[:2]} - found:
-        found |= more
-    return found
+    commits = {last_commit}
+    while more := {end for edge in edges if commits & {*edge[:2]} for end in edge[:2]} - commits:
+        commits |= more
+    return commits
 
 
-def _adjusted(series: Series, kept: Sequence[int], edges: Sequence[_Edge]) -> NightLevels:
-    first, own_first = _ends(series.points[kept[0]])
-    first = first if any(first in edge[:2] for edge in edges) else own_first
-    names = dict.fromkeys(name for edge in edges for name in edge[:2] if name != first)
-    places = {name: place for place, name in enumerate([*names, first])}  # the first is 0, and last
+def _adjust_levels(
+    series: Series, connected_places: Sequence[int], edges: Sequence[_Edge]
+) -> NightLevels:
+    origin, own_first = _ends(series.points[connected_places[0]])
+    origin = origin if any(origin in edge[:2] for edge in edges) else own_first
+    names = dict.fromkeys(name for edge in edges for name in edge[:2] if name != origin)
+    places = {
+        name: place for place, name in enumerate([*names, origin])
+    }  # the first is 0, and last
     design = np.zeros((len(edges), len(places)))
     for row, (reference, candidate, _, _) in zip(design, edges, strict=True):
         row[places[reference]], row[places[candidate]] = -1, 1
@@ -203,8 +216,12 @@ def _adjusted(series: Series, kept: Sequence[int], edges: Sequence[_Edge]) -> Ni
     covariance = np.zeros((len(places), len(places)))
     covariance[:-1, :-1] = np.linalg.inv(weighted @ design[:, :-1])
     values = np.append(covariance[:-1, :-1] @ weighted @ changes, 0.0)
-    own = [places[_ends(series.points[place])[1]] for place in kept]
-    return NightLevels(tuple(kept), values[own], covariance[np.ix_(own, own)])
+    candidate_places = [places[_ends(series.points[place])[1]] for place in connected_places]
+    return NightLevels(
+        tuple(connected_places),
+        values[candidate_places],
+        covariance[np.ix_(candidate_places, candidate_places)],
+    )
 
 
 def trend_of(series: Series, anchors: Sequence[Point] = ()) -> Changes:
@@ -214,24 +231,30 @@ def trend_of(series: Series, anchors: Sequence[Point] = ()) -> Changes:
     `before` and `after` are changes from the reference of the first night. Else they are of values.
     What the uncertainty of a chain explains by itself is neither.
     """
-    least = series.threshold / 2
+    min_change = series.threshold / 2
     if all(point.change is None for point in series.points):
-        return trend([point.value for point in series.points], scale=series.scale, least=least)
+        return trend(
+            [point.value for point in series.points], scale=series.scale, min_change=min_change
+        )
     ratio = series.scale == "ratio"
-    placed = levels(series, anchors)
+    night_levels = levels(series, anchors)
     values: list[float | None] = [None] * len(series.points)
-    for place, level in zip(placed.nights, placed.values.tolist(), strict=True):
+    for place, level in zip(night_levels.nights, night_levels.values.tolist(), strict=True):
         values[place] = math.exp(level) if ratio else level
-    found = trend(values, scale=series.scale, least=least)
+    changes = trend(values, scale=series.scale, min_change=min_change)
     if moves(series):
-        found = Changes(
-            tuple(each for each in found.steps if _is_certain(each, found, placed, ratio=ratio)),
-            tuple(each for each in found.ramps if _is_sure(each, placed, ratio=ratio)),
+        changes = Changes(
+            tuple(
+                step
+                for step in changes.steps
+                if _is_certain(step, changes, night_levels, ratio=ratio)
+            ),
+            tuple(ramp for ramp in changes.ramps if _is_sure(ramp, night_levels, ratio=ratio)),
         )
     zero = 1.0 if ratio else 0.0
     return Changes(
-        tuple(_from_reference(each, zero) for each in found.steps),
-        tuple(_from_reference(each, zero) for each in found.ramps),
+        tuple(_from_reference(step, zero) for step in changes.steps),
+        tuple(_from_reference(ramp, zero) for ramp in changes.ramps),
     )
 
 
@@ -244,27 +267,41 @@ _Change = TypeVar("_Change", LevelStep, Ramp)
 
 
 def _from_reference(change: _Change, zero: float) -> _Change:
-    return replace(change, before=change.before - zero, after=change.after - zero, of="change")
+    return replace(
+        change,
+        level_before=change.level_before - zero,
+        level_after=change.level_after - zero,
+        basis="change",
+    )
 
 
-def _is_certain(step: LevelStep, trend: Changes, placed: NightLevels, *, ratio: bool) -> bool:
+def _is_certain(step: LevelStep, trend: Changes, night_levels: NightLevels, *, ratio: bool) -> bool:
     """Tell whether a step of a chain is more than its links leave open."""
-    ends = [each.first for each in trend.ramps] + [each.last + 1 for each in trend.ramps]
-    cuts = sorted({0, *(each.index for each in trend.steps), *ends, placed.nights[-1] + 1})
+    ends = [ramp.first_night for ramp in trend.ramps] + [
+        ramp.last_night + 1 for ramp in trend.ramps
+    ]
+    cuts = sorted(
+        {0, *(trend_step.index for trend_step in trend.steps), *ends, night_levels.nights[-1] + 1}
+    )
     place = cuts.index(step.index)
-    nights = np.array(placed.nights)
-    before = (nights >= cuts[place - 1]) & (nights < step.index)
-    after = (nights >= step.index) & (nights < cuts[place + 1])
-    return _is_beyond(step.change, after / after.sum() - before / before.sum(), placed, ratio=ratio)
+    nights = np.array(night_levels.nights)
+    nights_before = (nights >= cuts[place - 1]) & (nights < step.index)
+    nights_after = (nights >= step.index) & (nights < cuts[place + 1])
+    return _is_beyond(
+        step.change,
+        nights_after / nights_after.sum() - nights_before / nights_before.sum(),
+        night_levels,
+        ratio=ratio,
+    )
 
 
-def _is_sure(ramp: Ramp, placed: NightLevels, *, ratio: bool) -> bool:
+def _is_sure(ramp: Ramp, night_levels: NightLevels, *, ratio: bool) -> bool:
     """Tell whether a drift of a chain is more than its links leave open."""
-    nights = np.array(placed.nights)
-    weights = (nights == ramp.last).astype(float) - (nights == ramp.first)
-    return _is_beyond(ramp.change, weights, placed, ratio=ratio)
+    nights = np.array(night_levels.nights)
+    weights = (nights == ramp.last_night).astype(float) - (nights == ramp.first_night)
+    return _is_beyond(ramp.change, weights, night_levels, ratio=ratio)
 
 
-def _is_beyond(change: float, weights: Floats, placed: NightLevels, *, ratio: bool) -> bool:
-    _, deviation = placed.total(weights)
+def _is_beyond(change: float, weights: Floats, night_levels: NightLevels, *, ratio: bool) -> bool:
+    _, deviation = night_levels.total(weights)
     return abs(math.log1p(change) if ratio else change) > SURE * deviation

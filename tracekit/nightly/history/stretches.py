@@ -64,38 +64,40 @@ def level_stretches(values: Floats, deviation: float) -> list[Stretch]:
 
 
 def drifting_stretches(
-    values: Floats, deviation: float, least: float, floor: float
+    values: Floats, deviation: float, limit: float, floor: float
 ) -> list[Stretch]:
-    """Return the stretches of the least cost, of which some may drift by `least` or more.
+    """Return the stretches of the least cost, of which some may drift by `limit` or more.
 
     They drift only where that costs less in deviations of what both ways leave over too, for a
     large step in few nights makes `deviation` large. No deviation is below `floor`.
     """
     levels = level_stretches(values, deviation)
-    rates = _rates(values, deviation, least)
+    rates = _rates(values, deviation, limit)
     stretches = levels
     for _ in range(_ROUNDS):
         if not rates:
             break
         stretches = _partition(values, deviation, [0.0, *rates])
-        closer_rates = [_rate(values[each.begin : each.end]) for each in stretches if each.rate]
-        rates = _distinct([*closer_rates, *(each.rate for each in stretches if each.rate)])
-    left = min(left_over(values, levels), left_over(values, stretches))
-    deviation = min(deviation, max(left, floor))
+        closer_rates = [
+            _rate(values[stretch.begin : stretch.end]) for stretch in stretches if stretch.rate
+        ]
+        rates = _distinct([*closer_rates, *(stretch.rate for stretch in stretches if stretch.rate)])
+    residual = min(left_over(values, levels), left_over(values, stretches))
+    deviation = min(deviation, max(residual, floor))
     drifts = cost(values, stretches, deviation) < cost(values, levels, deviation)
     return stretches if drifts else levels
 
 
 def _distances(values: Floats, stretches: Sequence[Stretch]) -> float:
-    lines = np.concatenate([each.values() for each in stretches])
+    lines = np.concatenate([stretch.values() for stretch in stretches])
     return float(np.abs(values - lines).sum())
 
 
 def left_over(values: Floats, stretches: Sequence[Stretch]) -> float:
     """Return the deviation of values from stretches, whose levels and rates are fitted to them."""
-    spent_values = sum(2 if each.rate else 1 for each in stretches)
-    free = max(1, len(values) - spent_values)
-    return _NORMAL_MEAN * _distances(values, stretches) / free
+    spent_values = sum(2 if stretch.rate else 1 for stretch in stretches)
+    degrees_of_freedom = max(1, len(values) - spent_values)
+    return _NORMAL_MEAN * _distances(values, stretches) / degrees_of_freedom
 
 
 def cost(values: Floats, stretches: Sequence[Stretch], deviation: float) -> float:
@@ -103,8 +105,8 @@ def cost(values: Floats, stretches: Sequence[Stretch], deviation: float) -> floa
 
     `values` are theirs alone.
     """
-    penalties = sum(PENALTY + DRIFT_PENALTY * bool(each.rate) for each in stretches)
-    lines = np.concatenate([each.values() for each in stretches])
+    penalties = sum(PENALTY + DRIFT_PENALTY * bool(stretch.rate) for stretch in stretches)
+    lines = np.concatenate([stretch.values() for stretch in stretches])
     apart = np.minimum(np.abs(values - lines) / deviation, _ODD)
     return float(apart.sum()) + penalties
 
@@ -119,8 +121,8 @@ def _partition(values: Floats, deviation: float, rates: Sequence[float]) -> list
     penalties = np.where(slopes == 0, PENALTY, PENALTY + DRIFT_PENALTY)
     costs = np.full(levels.shape, np.inf)  # of the stretch at hand with this level, and all before
     entries = np.zeros(levels.shape, np.int64)
-    least = np.full(nights + 1, np.inf)
-    least[0] = -PENALTY
+    least_costs = np.full(nights + 1, np.inf)
+    least_costs[0] = -PENALTY
     origins = np.zeros(nights + 1, np.int64)
     chosen = np.zeros(nights + 1, np.int64)
     recent: list[Floats] = []
@@ -134,16 +136,16 @@ def _partition(values: Floats, deviation: float, rates: Sequence[float]) -> list
         for rows, shortest in ((slice(0, 1), SHORTEST), (slice(1, None), SHORTEST_DRIFT)):
             if end < shortest or rows.start >= len(rates):
                 continue
-            entry = least[end - shortest] + penalties[rows]
-            fresh = sum((each[rows] for each in recent[-shortest:]), entry)
+            entry = least_costs[end - shortest] + penalties[rows]
+            fresh = sum((distances[rows] for distances in recent[-shortest:]), entry)
             better = fresh < costs[rows]
             np.copyto(costs[rows], fresh, where=better)
             np.copyto(entries[rows], end - shortest, where=better)
         row = int(np.argmin(costs.min(axis=1)))
-        least[end] = costs[row].min()
+        least_costs[end] = costs[row].min()
         chosen[end] = row
-        if np.isfinite(least[end]):
-            origins[end] = entries[row][costs[row] <= least[end] + _TINY].min()
+        if np.isfinite(least_costs[end]):
+            origins[end] = entries[row][costs[row] <= least_costs[end] + _TINY].min()
     return _stretches(values, rates, origins, chosen)
 
 
@@ -161,10 +163,10 @@ def _stretches(
     return stretches
 
 
-def _rates(values: Floats, deviation: float, least: float) -> list[float]:
+def _rates(values: Floats, deviation: float, limit: float) -> list[float]:
     """Return rates to try: the medians of differences in windows of several lengths.
 
-    A rate is tried where it adds up to `least` and to two deviations within its window.
+    A rate is tried where it adds up to `limit` and to two deviations within its window.
     """
     weighed: list[tuple[float, float]] = []
     length = SHORTEST_DRIFT + 1
@@ -173,7 +175,7 @@ def _rates(values: Floats, deviation: float, least: float) -> list[float]:
         for begin in range(0, len(values) - window + 1, max(1, window // 3)):
             rate = _rate(values[begin : begin + window])
             change = abs(rate) * (window - 1)
-            if change >= max(least, 2 * deviation):
+            if change >= max(limit, 2 * deviation):
                 weighed.append((change * window**0.5, rate))
         length = length * 3 // 2
     ordered = [rate for _, rate in sorted(weighed, reverse=True)]
@@ -189,7 +191,7 @@ def _rate(values: Floats) -> float:
 def _distinct(rates: Sequence[float]) -> list[float]:
     distinct: list[float] = []
     for rate in rates:
-        if rate and all(abs(rate - other) > _ALIKE * abs(other) for other in distinct):
+        if rate and all(abs(rate - kept_rate) > _ALIKE * abs(kept_rate) for kept_rate in distinct):
             distinct.append(rate)
     return distinct
 
@@ -204,18 +206,18 @@ def ends_of_line(values: Floats) -> tuple[float, float]:
 def prefix_costs(values: Sequence[float]) -> Floats:
     """Return the sum of distances from their median of the first 0, 1, 2 … of the values."""
     costs = np.zeros(len(values) + 1)
-    below: list[float] = []  # the lower half, negative: heaps have the least on top
-    above: list[float] = []
-    low = high = 0.0
+    lower_half: list[float] = []  # the lower half, negative: heaps have the least on top
+    upper_half: list[float] = []
+    lower_sum = upper_sum = 0.0
     for end, value in enumerate(values, 1):
-        if len(below) > len(above):
-            moved = -heapq.heappushpop(below, -value)
-            heapq.heappush(above, moved)
-            low, high = low + value - moved, high + moved
-            costs[end] = max(high - low, 0.0)
+        if len(lower_half) > len(upper_half):
+            moved = -heapq.heappushpop(lower_half, -value)
+            heapq.heappush(upper_half, moved)
+            lower_sum, upper_sum = lower_sum + value - moved, upper_sum + moved
+            costs[end] = max(upper_sum - lower_sum, 0.0)
         else:
-            moved = heapq.heappushpop(above, value)
-            heapq.heappush(below, -moved)
-            low, high = low + moved, high + value - moved
-            costs[end] = max(high - low - below[0], 0.0)
+            moved = heapq.heappushpop(upper_half, value)
+            heapq.heappush(lower_half, -moved)
+            lower_sum, upper_sum = lower_sum + moved, upper_sum + value - moved
+            costs[end] = max(upper_sum - lower_sum - lower_half[0], 0.0)
     return costs

@@ -7,8 +7,8 @@ from tracekit.base import InputError, TracekitError, Wholeness
 from tracekit.nightly.folder import nights_in
 from tracekit.nightly.history.night import DOCUMENT, Night
 from tracekit.nightly.history.store.database import Database
-from tracekit.nightly.history.store.documents import as_document, cut_short, decoded, night_in
-from tracekit.nightly.history.store.place import file_of, place, shown
+from tracekit.nightly.history.store.documents import as_document, cut_short, decode_night, night_in
+from tracekit.nightly.history.store.place import describe_url, file_of, place
 from tracekit.nightly.history.store.store import Store
 
 _SOUND = "ok"
@@ -20,9 +20,9 @@ def examine_history(url: str, progress: Callable[[str], None]) -> Wholeness:
     Raise RecordingError or UsageError where there is no history, or its server does not answer.
     """
     file = file_of(url)
-    name = shown(place(url))
+    name = describe_url(place(url))
     try:
-        with Store.open(url, make=False) as store:
+        with Store.connect(url, make=False) as store:
             progress("examining the database")
             faults = list(_unsound(store.database))
             progress("reading the nights")
@@ -40,8 +40,8 @@ def examine_history(url: str, progress: Callable[[str], None]) -> Wholeness:
             continue
         documents += 1
         folders.add(folder.parent)
-        faults += _compared(night, folder)
-    for fault, text in _beside(folders, nights):
+        faults += _check_document(night, folder)
+    for fault, text in _find_unknown_nights(folders, nights):
         (faults if fault else unknown).append(text)
     checked = {"nights": len(nights), "documents": documents}
     return Wholeness("history", name, checked, tuple(faults), tuple(unknown))
@@ -52,11 +52,11 @@ def _unsound(database: Database) -> Iterator[str]:
     if not database.is_sqlite:
         return
     with database.reading() as connection:
-        for (said,) in connection.exec_driver_sql("PRAGMA integrity_check"):
-            if said != _SOUND:
-                yield f"SQLite finds of {database.shown}: {said}."
+        for (message,) in connection.exec_driver_sql("PRAGMA integrity_check"):
+            if message != _SOUND:
+                yield f"SQLite finds of {database.display_name}: {message}."
         for table, row, *_ in connection.exec_driver_sql("PRAGMA foreign_key_check"):
-            yield f"Row {row} of {table} in {database.shown} belongs to nothing."
+            yield f"Row {row} of {table} in {database.display_name} belongs to nothing."
 
 
 def _folder(night: Night, home: Path | None) -> Path | None:
@@ -69,39 +69,55 @@ def _folder(night: Night, home: Path | None) -> Path | None:
     return None if home is None else home / folder
 
 
-def _compared(night: Night, folder: Path) -> Iterator[str]:
+def _check_document(night: Night, folder: Path) -> Iterator[str]:
     try:
-        held = night_in(folder)
+        document_night = night_in(folder)
     except TracekitError as error:
         yield error.message
         return
-    if held is None:
+    if document_night is None:
         yield f"The document of the night {night.id}, {folder / DOCUMENT}, is missing."
-    elif _as_kept(held) != _as_kept(night):
+    elif _as_kept(document_night) != _as_kept(night):
         yield f"{folder / DOCUMENT} is not the night {night.id} of the history."
 
 
 def _as_kept(night: Night) -> Night:
     """Return a night as the history keeps it, whichever of the two it comes from."""
-    return decoded(as_document(cut_short(night)), night.id)
+    return decode_night(as_document(cut_short(night)), night.id)
 
 
-def _beside(folders: Iterable[Path], nights: Mapping[str, Night]) -> Iterator[tuple[bool, str]]:
+def _find_unknown_nights(
+    folders: Iterable[Path], nights: Mapping[str, Night]
+) -> Iterator[tuple[bool, str]]:
     """Yield nights that have a document and are not in the history; whether that is a fault.
 
     Nights of plans that the history does not know may be another history's, and one that has not
     ended may still run.
     """
     plans = {night.plan for night in nights.values()}
-    for each in (night for folder in sorted(folders) for night in nights_in(folder)):
+    for night_folder in (night for folder in sorted(folders) for night in nights_in(folder)):
         try:
-            held = night_in(each.folder)
+            document_night = night_in(night_folder.folder)
         except TracekitError as error:
             yield True, error.message
             continue
-        if held is None or not held.kept or held.id in nights or (plans and held.plan not in plans):
+        if (
+            document_night is None
+            or not document_night.kept
+            or document_night.id in nights
+            or (plans and document_night.plan not in plans)
+        ):
             continue
-        if held.ended:
-            yield True, f"The night {held.id} in {each.folder} is not in the history."
+        if document_night.ended:
+            yield (
+                True,
+                f"The night {document_night.id} in {night_folder.folder} is not in the history.",
+            )
         else:
-            yield False, f"The night {held.id} in {each.folder} still runs, or was killed."
+            yield (
+                False,
+                (
+                    f"The night {document_night.id} in {night_folder.folder} still runs, "
+                    "or was killed."
+                ),
+            )

@@ -13,10 +13,10 @@ from tracekit.base import (
     InputError,
     ToolError,
     UsageError,
+    find_shipped_folder,
     git,
     read_input,
     require_apart,
-    shipped,
     write_whole,
 )
 
@@ -37,14 +37,14 @@ _PAIR = re.compile(r"\s*([^=#]+?)\s*=.*")
 
 @dataclass(frozen=True)
 class Document:
-    """A file with a plan: messages call it `shown`.
+    """A file with a plan: messages call it `display_name`.
 
     `root` is the route to the table of the night, `table` is all of the file. `lines` are those
     of the keys that begin one; what stands in an array or a table on one line has none.
     """
 
     file: Path
-    shown: str
+    display_name: str
     root: tuple[str, ...]
     table: dict[str, Any]
     lines: dict[Route, int]
@@ -67,8 +67,8 @@ def open_document(path: Path | None) -> Document:
             "The folder you stand in is gone.", hint="Go to one that exists, and try again."
         ) from None
     for folder in (here, *here.parents):
-        if (own := folder / OWN).exists():
-            return _read(own)
+        if (plan_file := folder / OWN).exists():
+            return _read(plan_file)
         if has_plan(folder / SHARED):
             return _read(folder / SHARED)
     raise UsageError(
@@ -86,23 +86,23 @@ def has_plan(file: Path) -> bool:
 
 
 def _read(file: Path) -> Document:
-    shown = str(file)
+    display_name = str(file)
     with suppress(ValueError, OSError):
-        shown = str(file.absolute().relative_to(Path.cwd()))
+        display_name = str(file.absolute().relative_to(Path.cwd()))
     try:
         text = read_input(file).decode("utf-8-sig")
         table = tomllib.loads(text)
     except FileNotFoundError:
-        raise UsageError(f"There is no file {shown}.", hint=_HINT) from None
+        raise UsageError(f"There is no file {display_name}.", hint=_HINT) from None
     except InputError as error:
         raise UsageError(error.message, hint="A plan is a TOML file.") from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{shown} is no TOML: {error}.", hint="TOML: toml.io.") from error
+        raise UsageError(f"{display_name} is no TOML: {error}.", hint="TOML: toml.io.") from error
     root = ("tool", "tracekit", "nightly") if file.name == SHARED else ("nightly",)
     lines: dict[Route, int] = {}
     for route, number in _lines(text):
         lines.setdefault(route, number)
-    return Document(file.resolve(), shown, root, table, lines)
+    return Document(file.resolve(), display_name, root, table, lines)
 
 
 def _lines(text: str) -> Iterator[tuple[Route, int]]:
@@ -111,10 +111,10 @@ def _lines(text: str) -> Iterator[tuple[Route, int]]:
     holder: Route = ()
     for number, line in enumerate(text.splitlines(), 1):
         header = _HEADER.fullmatch(line)
-        found = header or _PAIR.fullmatch(line)
-        if found is None:
+        match = header or _PAIR.fullmatch(line)
+        if match is None:
             continue
-        keys = [key.strip("\"'") for key in re.findall(_KEY, found[found.lastindex or 0])]
+        keys = [key.strip("\"'") for key in re.findall(_KEY, match[match.lastindex or 0])]
         route: Route = () if header else holder
         for place, key in enumerate(keys, 1):
             route = (*route, key)
@@ -125,7 +125,7 @@ def _lines(text: str) -> Iterator[tuple[Route, int]]:
         holder = route if header else holder
 
 
-STARTER = shipped("templates") / "nightly" / OWN
+STARTER = find_shipped_folder("templates") / "nightly" / OWN
 _COMMIT = "1a2b3c4d5e6f"
 
 
@@ -153,6 +153,6 @@ def write_starter(file: Path = Path(OWN)) -> Path:
 def _commit(folder: Path) -> str:
     """Return the first digits of the commit that stands in a folder; COMMIT where none does."""
     with suppress(ToolError):
-        found = git(folder, "rev-parse", "--verify", "--quiet", "--short=12", "HEAD")
-        return found.stdout.strip() or "COMMIT"
+        answer = git(folder, "rev-parse", "--verify", "--quiet", "--short=12", "HEAD")
+        return answer.stdout.strip() or "COMMIT"
     return "COMMIT"

@@ -71,10 +71,10 @@ STATE: dict[str, Any] = {
 """What the keys of `machine-state` take; all but the last also `false`, which is None."""
 
 
-def converted(value: Any, kind: Any) -> Any:
+def convert_value(value: Any, kind: Any) -> Any:
     """Return a value of TOML as its key's type; raise ValueError that says what it is not."""
     try:
-        return msgspec.convert(_prepared(value, kind), kind, dec_hook=_path)
+        return msgspec.convert(_parse_texts(value, kind), kind, dec_hook=_path)
     except UsageError as error:
         raise ValueError(f"{error.message} {error.hint}") from error
     except msgspec.ValidationError as error:
@@ -92,14 +92,14 @@ def words_of(kind: Any) -> str:
     return ""
 
 
-def _prepared(value: Any, kind: Any) -> Any:
+def _parse_texts(value: Any, kind: Any) -> Any:
     """Return a value with each text in it read that stands for something else."""
     for note in getattr(kind, "__metadata__", ()):
         if isinstance(note, FromText) and isinstance(value, str):
             value = note.read(value)
-    bare = get_args(kind)[0] if get_origin(kind) is Annotated else kind
-    if get_origin(bare) is tuple and isinstance(value, list):
-        return [_prepared(each, get_args(bare)[0]) for each in value]
+    inner_kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    if get_origin(inner_kind) is tuple and isinstance(value, list):
+        return [_parse_texts(item, get_args(inner_kind)[0]) for item in value]
     return value
 
 
@@ -170,7 +170,7 @@ class Reference:
 
 
 @contextmanager
-def searched(reference: Reference | None, folder: Path) -> Generator[None]:
+def allow_imports(reference: Reference | None, folder: Path) -> Generator[None]:
     """Let this process import what a capture's processes can, while its workload is loaded.
 
     Of a reference that is a revision, the same folders of the plan's own work tree go before all
@@ -178,8 +178,8 @@ def searched(reference: Reference | None, folder: Path) -> Generator[None]:
     """
     folders: list[Path] = []
     if reference is not None and reference.has_commit:
-        whole = folder.resolve()
-        tops = [top for top in (whole, *whole.parents) if (top / ".git").exists()]
+        plan_folder = folder.resolve()
+        tops = [top for top in (plan_folder, *plan_folder.parents) if (top / ".git").exists()]
         folders = [top / part for top in tops[:1] for part in reference.pythonpath]
     with NeighbourModules(folders).importing():
         yield
@@ -302,7 +302,7 @@ class NightPlan:
 _LENGTH = 16  # hexadecimal digits
 
 
-def digested(plan: NightPlan) -> NightPlan:
+def add_digest(plan: NightPlan) -> NightPlan:
     """Return the plan with its digest: of what is measured, against what, and which pairs count.
 
     It leaves out names, places, the budget, thresholds, rules, and what is checked first. Paths
@@ -312,7 +312,7 @@ def digested(plan: NightPlan) -> NightPlan:
     state = msgspec.to_builtins(plan.state)
     state["canary"] = state.pop("calibration")  # the name that digests of earlier nights hold
     measured = {
-        "captures": [_measured(capture, folder) for capture in plan.captures],
+        "captures": [_normalize_capture(capture, folder) for capture in plan.captures],
         "state": state,
         "retries": plan.retries,
     }
@@ -321,8 +321,8 @@ def digested(plan: NightPlan) -> NightPlan:
 
 def digest_of(value: object, length: int) -> str:
     """Return a digest of a value, the same in whatever order its keys stand."""
-    written = msgspec.json.encode(value, enc_hook=str, order="sorted")
-    return hashlib.sha256(written).hexdigest()[:length]
+    content = msgspec.json.encode(value, enc_hook=str, order="sorted")
+    return hashlib.sha256(content).hexdigest()[:length]
 
 
 def relative(path: Path | None, folder: Path) -> Path | None:
@@ -330,9 +330,9 @@ def relative(path: Path | None, folder: Path) -> Path | None:
     return path.relative_to(folder) if path and path.is_relative_to(folder) else path
 
 
-def _measured(capture: Capture, folder: Path) -> Any:
+def _normalize_capture(capture: Capture, folder: Path) -> Any:
     reference = capture.reference
-    plain = replace(
+    reduced_capture = replace(
         capture,
         workloads=relative(capture.workloads, folder),
         reference=reference and replace(reference, python=relative(reference.python, folder)),
@@ -341,7 +341,7 @@ def _measured(capture: Capture, folder: Path) -> Any:
         checks=(),
         parity="auto",
     )
-    measured = msgspec.to_builtins(plain, enc_hook=str)
+    measured = msgspec.to_builtins(reduced_capture, enc_hook=str)
     for name in ("program", "read"):
         if not measured[name]:
             del measured[name]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from tracekit.analysis import METRICS, RULES, Better
-from tracekit.base import InputError, UsageError, least_pairs, nearest
+from tracekit.base import InputError, UsageError, least_pairs, suggest_name
 from tracekit.compare import Scale
 from tracekit.machine import StateLimits
 from tracekit.nightly.history.night import ANCHORED
@@ -24,9 +24,9 @@ from tracekit.nightly.plan.plan import (
     Gated,
     NightPlan,
     Reference,
-    converted,
-    digested,
-    searched,
+    add_digest,
+    allow_imports,
+    convert_value,
 )
 from tracekit.record import parse_pattern
 from tracekit.workload import ANY_PROGRAM, find
@@ -69,26 +69,30 @@ class Mistakes:
         What is a mistake is left out.
         """
         kinds = STATE if noun is StateLimits else get_type_hints(noun, include_extras=True)
-        known, found = keys_of(noun), dict[str, Any]()
-        for written, value in table.items():
-            key = _RENAMED.get(written, written)
-            if (field := known.get(key)) is None:
-                self.add((*route, written), "is no key here.", nearest(written, list(known)))
+        fields_by_key, values = keys_of(noun), dict[str, Any]()
+        for written_key, value in table.items():
+            key = _RENAMED.get(written_key, written_key)
+            if (field := fields_by_key.get(key)) is None:
+                self.add(
+                    (*route, written_key),
+                    "is no key here.",
+                    suggest_name(written_key, list(fields_by_key)),
+                )
             elif field in _TABLES:
-                found[field] = value
+                values[field] = value
             elif value is False and noun is StateLimits and kinds[field] is not bool:
-                found[field] = None
+                values[field] = None
             else:
                 try:
-                    found[field] = converted(value, kinds[field])
+                    values[field] = convert_value(value, kinds[field])
                 except ValueError as error:
-                    self.add((*route, written), f"is wrong: {error}")
-        return found
+                    self.add((*route, written_key), f"is wrong: {error}")
+        return values
 
     def end(self) -> None:
         """Raise UsageError that names all mistakes, one a line, or do nothing without one."""
         mistakes = [
-            (f"{self._document.shown}:{line}: {words}", hint)
+            (f"{self._document.display_name}:{line}: {words}", hint)
             for (line, words), hint in sorted(self._found.items())
         ]
         if len(mistakes) == 1:
@@ -96,7 +100,7 @@ class Mistakes:
         if mistakes:
             lines = [f"  {words} {hint}".rstrip() for words, hint in mistakes]
             raise UsageError(
-                "\n".join([f"{self._document.shown} has {len(mistakes)} mistakes:", *lines]),
+                "\n".join([f"{self._document.display_name} has {len(mistakes)} mistakes:", *lines]),
                 hint="`tracekit nightly --init` shows a plan with all that is usual.",
             )
 
@@ -131,39 +135,48 @@ FOLLOWED = (
 )
 
 
-def usual(metric: str, scale: Scale | None = None) -> tuple[Scale, float]:
+def find_default_threshold(metric: str, scale: Scale | None = None) -> tuple[Scale, float]:
     """Return the scale and threshold of a metric for which a plan states none.
 
     Shares differ by points, whole counts by one; all else by a ratio, as a workload's own results.
     """
     unit = METRICS[metric].unit if metric in METRICS else ""
     if scale is None:
-        scale = "difference" if unit == "ratio" or counted(metric) else "ratio"
+        scale = "difference" if unit == "ratio" or is_count(metric) else "ratio"
     if scale == "ratio":
         return scale, 0.03
     return scale, 0.02 if unit == "ratio" else 1.0
 
 
-def followed(named: Sequence[Gated], dropped: frozenset[str], capture: Capture) -> list[Gated]:
+def add_usual_metrics(
+    named_metrics: Sequence[Gated], dropped: frozenset[str], capture: Capture
+) -> list[Gated]:
     """Return all metrics of a capture: those that its plan names, then the usual ones.
 
     Where a plan names none, `step_p50` decides. What only traces tell is left out where nothing
     is traced, and so is what the plan drops by `false`.
     """
-    gated = not named and capture.reference is not None
-    taken = {metric.metric for metric in named} | dropped
+    gated = not named_metrics and capture.reference is not None
+    taken_names = {metric.metric for metric in named_metrics} | dropped
     usual_ones = (
-        Gated(name, usual(name)[1], usual(name)[0], gate=gated and name == "step_p50")
+        Gated(
+            name,
+            find_default_threshold(name)[1],
+            find_default_threshold(name)[0],
+            gate=gated and name == "step_p50",
+        )
         for name in FOLLOWED
-        if name not in taken and (capture.traced or name in UNTRACED)
+        if name not in taken_names and (capture.traced or name in UNTRACED)
     )
-    return [*named, *usual_ones]
+    return [*named_metrics, *usual_ones]
 
 
-def counted(metric: str) -> bool:
+def is_count(metric: str) -> bool:
     """Tell whether a metric is a whole number, which a few traces can show to differ."""
-    known = METRICS.get(metric)
-    return known is not None and known.unit in {"count", "level"} and "_per_" not in metric
+    definition = METRICS.get(metric)
+    return (
+        definition is not None and definition.unit in {"count", "level"} and "_per_" not in metric
+    )
 
 
 def from_traces(metric: str) -> bool:
@@ -191,14 +204,16 @@ def read_plan(path: Path | None = None, *, work: bool = True) -> NightPlan:
         values["captures"] = tuple(_captures(captures, defaults, document, mistakes, work=work))
     values["output"] = output = folder / values.get("output", Path("bench") / "nights")
     try:
-        own = f"sqlite:///{output / 'history.db'}"
-        values["history"] = history_of(values["history"], folder) if "history" in values else own
+        default_url = f"sqlite:///{output / 'history.db'}"
+        values["history"] = (
+            history_of(values["history"], folder) if "history" in values else default_url
+        )
     except UsageError as error:
         mistakes.add((*root, "history"), f"is wrong: {error.message}", error.hint)
     name = re.sub(r"[^\w.+-]+", "-", folder.name)
     values.setdefault("name", name.strip("-.+")[:64] or "nightly")
     mistakes.end()
-    return digested(NightPlan(file=document.file, **values))
+    return add_digest(NightPlan(file=document.file, **values))
 
 
 def _night_of(document: Document, mistakes: Mistakes) -> dict[str, Any]:
@@ -206,51 +221,60 @@ def _night_of(document: Document, mistakes: Mistakes) -> dict[str, Any]:
     if document.file.name != SHARED:
         for key in document.table:
             if key not in document.root:
-                hint = nearest(key, document.root, otherwise="A plan is below [nightly].")
+                hint = suggest_name(key, document.root, otherwise="A plan is below [nightly].")
                 mistakes.add((key,), "is no table of a plan.", hint)
-    found: Any = document.table
+    table: Any = document.table
     for place, key in enumerate(document.root, 1):
-        if key not in found:
+        if key not in table:
             words = f"there is no table [{'.'.join(document.root)}]."
             mistakes.add((), words, f"The least is:\n{MINIMAL}")
-        elif mistakes.is_table(document.root[:place], found[key]):
-            found = found[key]
+        elif mistakes.is_table(document.root[:place], table[key]):
+            table = table[key]
             continue
         mistakes.end()
-    return found
+    return table
 
 
 def _captures(
-    given: Any, defaults: dict[str, Any], document: Document, mistakes: Mistakes, *, work: bool
+    capture_tables: Any,
+    defaults: dict[str, Any],
+    document: Document,
+    mistakes: Mistakes,
+    *,
+    work: bool,
 ) -> list[Capture]:
     root = document.root
-    if not isinstance(given, list) or not given:
+    if not isinstance(capture_tables, list) or not capture_tables:
         hint = f"Write [[nightly.capture]], with two brackets. The least is:\n{MINIMAL}"
         mistakes.add((*root, "capture"), "must be an array of tables, one for each capture.", hint)
         return []
     if "name" in defaults:
         mistakes.add((*root, "defaults", "name"), "cannot be the same for all captures.")
         return []
-    usual = mistakes.read(Capture, defaults, (*root, "defaults"))
+    default_values = mistakes.read(Capture, defaults, (*root, "defaults"))
     captures: list[Capture] = []
-    for number, own in enumerate(given):
+    for number, capture_table in enumerate(capture_tables):
         route = (*root, "capture", number)
-        if not mistakes.is_table(route, own):
+        if not mistakes.is_table(route, capture_table):
             continue
-        values = mistakes.read(Capture, own, route)
-        right = len(values) == len(own) and len(usual) == len(defaults)
+        values = mistakes.read(Capture, capture_table, route)
+        right = len(values) == len(capture_table) and len(default_values) == len(defaults)
         for key in ("parameters", "metrics"):
-            both = [table[key] for table in (usual, values) if isinstance(table.get(key), dict)]
-            values |= {key: both[0] | both[1]} if len(both) > 1 else {}
+            tables = [
+                table[key] for table in (default_values, values) if isinstance(table.get(key), dict)
+            ]
+            values |= {key: tables[0] | tables[1]} if len(tables) > 1 else {}
         reading = _Reading(route, mistakes, document.file.parent)
-        capture = reading.capture(usual | values, right=right, work=work)
+        capture = reading.capture(default_values | values, right=right, work=work)
         if capture is None:
             continue
         if capture.name.endswith(ANCHORED):
             words = f"must not end in {ANCHORED}, which nights add for anchors."
             mistakes.add((*route, "name"), words)
         # Folders of two must not be one on any disk.
-        if capture.name.casefold() in {other.name.casefold() for other in captures}:
+        if capture.name.casefold() in {
+            earlier_capture.name.casefold() for earlier_capture in captures
+        }:
             mistakes.add((*route, "name"), f"is a second capture named {capture.name!r}.")
         captures.append(capture)
     return captures
@@ -270,15 +294,17 @@ class _Reading:
             hint = 'Write workload = "paged"; `tracekit workloads` lists them.'
             self._refuse((), "has no workload.", hint)
         right &= "workload" in values
-        given, metrics = values.pop("reference", False), values.pop("metrics", {})
-        reference = None if given is False else self._reference(given)
-        right &= self._mistakes.is_table(self._at("metrics"), metrics)
-        if not right or (given is not False and reference is None):
+        reference_table, metrics = values.pop("reference", False), values.pop("metrics", {})
+        reference = None if reference_table is False else self._reference(reference_table)
+        right &= self._mistakes.is_table(self._extend_route("metrics"), metrics)
+        if not right or (reference_table is not False and reference is None):
             return None
         if "workloads" in values:
             values["workloads"] = self._folder / values["workloads"]
-        named = Path(values["program"][0]).name if "program" in values else values["workload"]
-        values.setdefault("name", named)
+        default_name = (
+            Path(values["program"][0]).name if "program" in values else values["workload"]
+        )
+        values.setdefault("name", default_name)
         capture = Capture(reference=reference, **values)
         if work and not capture.program:
             self._check_work(capture)
@@ -296,10 +322,10 @@ class _Reading:
                 words = "has no meaning for a program."
                 self._refuse((key,), words, "Leave it out, or leave out program.")
                 right = False
-        asked = values.get("reference")
-        if isinstance(asked, dict):
+        reference_table = values.get("reference")
+        if isinstance(reference_table, dict):
             for key in ("workload", "parameters", "python"):
-                if key in asked:
+                if key in reference_table:
                     words = "has no meaning for a program."
                     self._refuse(("reference", key), words, "Give the other command as program.")
                     right = False
@@ -312,27 +338,29 @@ class _Reading:
         values |= {"workload": ANY_PROGRAM, "traced": 0, "parity": "off"}
         return right
 
-    def _at(self, *keys: str) -> Route:
+    def _extend_route(self, *keys: str) -> Route:
         return (*self._route, *keys)
 
     def _refuse(self, keys: Sequence[str], words: str, hint: str = "") -> None:
-        self._mistakes.add(self._at(*keys), words, hint)
+        self._mistakes.add(self._extend_route(*keys), words, hint)
 
     def _reference(self, table: Any) -> Reference | None:
-        if not self._mistakes.is_table(self._at("reference"), table):
+        if not self._mistakes.is_table(self._extend_route("reference"), table):
             return None
-        values = self._mistakes.read(Reference, table, self._at("reference"))
+        values = self._mistakes.read(Reference, table, self._extend_route("reference"))
         if len(values) < len(table):
             return None
-        named = [key for key in ("revision", "merge_base", "previous_night") if values.get(key)]
-        for key in named[1:]:
-            words = f"names a commit, and {named[0].replace('_', '-')} names one as well."
+        commit_keys = [
+            key for key in ("revision", "merge_base", "previous_night") if values.get(key)
+        ]
+        for key in commit_keys[1:]:
+            words = f"names a commit, and {commit_keys[0].replace('_', '-')} names one as well."
             keys = ("reference", key.replace("_", "-"))
             self._refuse(keys, words, "Leave one of them out.")
-        if not (named or {"workload", "parameters", "python", "program"} & values.keys()):
+        if not (commit_keys or {"workload", "parameters", "python", "program"} & values.keys()):
             hint = "It differs by revision, merge-base, python, workload, parameters or program."
             self._refuse(("reference",), "does not say how it differs.", hint)
-        if not named:
+        if not commit_keys:
             for key in sorted({"setup", "pythonpath", "anchor_every"} & values.keys()):
                 keys = ("reference", key.replace("_", "-"))
                 self._refuse(keys, "is for a commit's worktree, and none is named.")
@@ -358,7 +386,7 @@ class _Reading:
                 continue
             part = "workload"
             try:
-                with searched(capture.reference, self._folder), suppress(InputError):
+                with allow_imports(capture.reference, self._folder), suppress(InputError):
                     workload = find(name, capture.workloads)
                     part = "parameters" if parameters else "workload"
                     workload.bind(parameters)
@@ -368,7 +396,7 @@ class _Reading:
     def _check_keys(self, capture: Capture) -> None:
         for name in capture.fail_on:
             if name not in RULES:
-                hint = nearest(name, RULES, otherwise="`tracekit rules` lists them.")
+                hint = suggest_name(name, RULES, otherwise="`tracekit rules` lists them.")
                 self._refuse(("fail-on",), f"names no rule: {name!r}.", hint)
         if capture.fail_on and not capture.traced:
             self._refuse(("fail-on",), "needs a trace, and traced is 0.", _TRACED)
@@ -376,31 +404,39 @@ class _Reading:
             hint = 'Write [["python", "-m", "pytest"]], or ["python -m pytest"].'
             self._refuse(("checks",), "must be an array of commands.", hint)
 
-    def _metrics(self, given: dict[str, Any], capture: Capture) -> list[Gated]:
+    def _metrics(self, metric_table: dict[str, Any], capture: Capture) -> list[Gated]:
         """Return all metrics of a capture, those first that its plan names."""
-        dropped = frozenset(name for name, value in given.items() if value is False)
-        named = [
+        dropped = frozenset(name for name, value in metric_table.items() if value is False)
+        named_metrics = [
             gated
-            for name, value in given.items()
+            for name, value in metric_table.items()
             if name not in dropped and (gated := self._metric(name, value, capture))
         ]
-        least = least_pairs()
-        metrics = named if capture.program else followed(named, dropped, capture)
-        if capture.program and capture.reference and capture.pairs < least:
-            words = f"must be at least {least} where a metric decides: fewer have no 95 % interval."
+        minimum_pairs = least_pairs()
+        metrics = (
+            named_metrics if capture.program else add_usual_metrics(named_metrics, dropped, capture)
+        )
+        if capture.program and capture.reference and capture.pairs < minimum_pairs:
+            words = (
+                f"must be at least {minimum_pairs} where a metric decides: fewer have no 95 % "
+                "interval."
+            )
             self._refuse(("pairs",), words, "Measure more pairs.")
         turns = [metric for metric in metrics if metric.gate and not from_traces(metric.metric)]
-        if turns and capture.pairs < least:
-            words = f"must be at least {least} where a metric decides: fewer have no 95 % interval."
+        if turns and capture.pairs < minimum_pairs:
+            words = (
+                f"must be at least {minimum_pairs} where a metric decides: fewer have no 95 % "
+                "interval."
+            )
             self._refuse(("pairs",), words, "Measure more pairs, or let gate be false.")
         return metrics
 
     def _metric(self, name: str, value: Any, capture: Capture) -> Gated | None:
         table = {} if value is True else value if isinstance(value, dict) else {"threshold": value}
-        values = self._mistakes.read(Gated, table, self._at("metrics", name))
+        values = self._mistakes.read(Gated, table, self._extend_route("metrics", name))
         if len(values) < len(table):
             return None
-        scale, threshold = usual(name, values.get("scale"))
+        scale, threshold = find_default_threshold(name, values.get("scale"))
         gate = capture.reference is not None
         usual_ones: dict[str, Any] = {"scale": scale, "threshold": threshold, "gate": gate}
         gated = Gated(name, **usual_ones | values)
@@ -416,24 +452,29 @@ _NEAR = 0.8  # of difflib's: a workload's own results are no slips of ours
 
 def _unfit(gated: Gated, capture: Capture) -> list[tuple[str, str]]:
     """Return what keeps a metric from being known, or from deciding, and what to do."""
-    name, least, known = gated.metric, least_pairs(), METRICS.get(gated.metric)
+    name, minimum_pairs, definition = gated.metric, least_pairs(), METRICS.get(gated.metric)
     near = difflib.get_close_matches(name, METRICS, n=1, cutoff=_NEAR)
-    exact = gated.scale == "difference" and counted(name)
-    found: list[tuple[str, str]] = []
-    if known is None and near:
-        found.append(("is no metric.", f"Did you mean {near[0]}?"))
+    exact = gated.scale == "difference" and is_count(name)
+    problems: list[tuple[str, str]] = []
+    if definition is None and near:
+        problems.append(("is no metric.", f"Did you mean {near[0]}?"))
     if gated.scale == "ratio" and gated.threshold >= _LARGEST_RATIO:
         words = f"must be below {_LARGEST_RATIO} for a ratio; it is {gated.threshold:g}."
-        found.append((words, "0.03 is 3 %."))
+        problems.append((words, "0.03 is 3 %."))
     if from_traces(name) and not capture.traced:
-        found.append(("comes from traces, and traced is 0.", _TRACED))
-    elif gated.gate and from_traces(name) and capture.traced < least and not exact:
-        words = f"cannot decide by fewer than {least} traces: they have no 95 % interval."
-        found.append((words, f"Let traced be {least}, or let gate be false."))
+        problems.append(("comes from traces, and traced is 0.", _TRACED))
+    elif gated.gate and from_traces(name) and capture.traced < minimum_pairs and not exact:
+        words = f"cannot decide by fewer than {minimum_pairs} traces: they have no 95 % interval."
+        problems.append((words, f"Let traced be {minimum_pairs}, or let gate be false."))
     if gated.gate and capture.reference is None:
         hint = "Add [nightly.capture.reference], or let gate be false."
-        found.append(("cannot decide without a reference; it can be followed.", hint))
-    if gated.gate and not gated.better and known is not None and known.better is Better.NEITHER:
+        problems.append(("cannot decide without a reference; it can be followed.", hint))
+    if (
+        gated.gate
+        and not gated.better
+        and definition is not None
+        and definition.better is Better.NEITHER
+    ):
         hint = 'Say better = "lower" or "higher", or let gate be false.'
-        found.append(("cannot decide: neither direction is good news by itself.", hint))
-    return found
+        problems.append(("cannot decide: neither direction is good news by itself.", hint))
+    return problems

@@ -30,7 +30,7 @@ def bare_environment(environment: Mapping[str, str] = os.environ) -> dict[str, s
 
     Empty ones are left out. PATH has the absolute folders of the given one, then the system's.
     """
-    taken = {
+    variables = {
         name: value
         for name, value in sorted(environment.items())
         if value and (name in _TAKEN or name.startswith("TRACEKIT_"))
@@ -38,8 +38,8 @@ def bare_environment(environment: Mapping[str, str] = os.environ) -> dict[str, s
     parts = environment.get("PATH", "").split(os.pathsep)
     folders = [part for part in parts if Path(part).is_absolute()]
     path = os.pathsep.join(dict.fromkeys((*folders, *_SYSTEM_PATH)))
-    home = taken.get("HOME") or str(Path("~").expanduser())
-    return {"PATH": path, "HOME": home, **taken}
+    home = variables.get("HOME") or str(Path("~").expanduser())
+    return {"PATH": path, "HOME": home, **variables}
 
 
 LOG = "nightly.log"
@@ -61,46 +61,50 @@ _MOST = 400  # days; who was away for years needs no list of nights
 
 def time_of_day(text: str) -> time:
     """Turn "02:30" into a time of the local clock; raise UsageError for anything else."""
-    found = re.fullmatch(r"(\d{1,2}):(\d{2})", text.strip(), re.ASCII)
-    if found is None or int(found[1]) > 23 or int(found[2]) > 59:  # noqa: PLR2004  a clock
+    match = re.fullmatch(r"(\d{1,2}):(\d{2})", text.strip(), re.ASCII)
+    if match is None or int(match[1]) > 23 or int(match[2]) > 59:  # noqa: PLR2004  a clock
         raise UsageError(
             f"{text!r} is no time of the day.", hint="Write hours and minutes, such as 02:30."
         )
-    return time(int(found[1]), int(found[2]))
+    return time(int(match[1]), int(match[2]))
 
 
 def due_times(
-    at: time, after: datetime, until: datetime, zone: tzinfo | None = None
+    clock_time: time, since: datetime, until: datetime, zone: tzinfo | None = None
 ) -> list[datetime]:
     """Return the due times in (after, until], oldest first, in UTC; without `zone` by our clock."""
-    first = after.astimezone(zone).date() - _DAY
-    found: list[datetime] = []
-    for days in range((until - after).days + 4):
+    first_date = since.astimezone(zone).date() - _DAY
+    times: list[datetime] = []
+    for days in range((until - since).days + 4):
         # Not `astimezone`: without a zone that takes a time that is left out for an hour too early.
-        local = datetime.combine(first + days * _DAY, at, zone).timestamp()
-        due = datetime.fromtimestamp(local, UTC)
-        if after < due <= until:
-            found.append(due)
-    return found
+        local = datetime.combine(first_date + days * _DAY, clock_time, zone).timestamp()
+        due_time = datetime.fromtimestamp(local, UTC)
+        if since < due_time <= until:
+            times.append(due_time)
+    return times
 
 
-def next_due(at: time, now: datetime) -> datetime:
-    """Return the first due time after `now`, in UTC."""
-    return due_times(at, now, now + 3 * _DAY)[0]
+def next_due(clock_time: time, current_time: datetime) -> datetime:
+    """Return the first due time after `current_time`, in UTC."""
+    return due_times(clock_time, current_time, current_time + 3 * _DAY)[0]
 
 
-def unserved(
-    at: time, last_started: datetime | None, until: datetime, since: datetime | None
+def find_unserved_times(
+    clock_time: time, last_started: datetime | None, until: datetime, since: datetime | None
 ) -> list[datetime]:
     """Return the due times up to `until` that no night has begun after, of the last 400 days.
 
     Before `since`, when the schedule was installed, nothing was due; there are none where neither
     that nor a night is known.
     """
-    known = [
+    lower_bounds = [
         moment for moment in (last_started and last_started + EARLY, since) if moment is not None
     ]
-    return due_times(at, max([*known, until - _MOST * _DAY]), until) if known else []
+    return (
+        due_times(clock_time, max([*lower_bounds, until - _MOST * _DAY]), until)
+        if lower_bounds
+        else []
+    )
 
 
 _LONGEST_NAME = 40
@@ -113,7 +117,7 @@ class Job:
 
     label: str
     plan: Path
-    at: time
+    clock_time: time
     argv: tuple[str, ...]
     environment: dict[str, str]
     folder: Path
@@ -121,7 +125,7 @@ class Job:
     budget: float
 
 
-def job_of(plan: NightPlan, at: time) -> Job:
+def job_of(plan: NightPlan, clock_time: time) -> Job:
     """Return the job that runs a plan's nights, as this environment allows."""
     file, output = plan.file.absolute(), plan.output.absolute()
     argv = (os.path.abspath(sys.executable), "-P", "-m", "tracekit", "nightly", str(file))  # noqa: PTH100  a link to it is the environment
@@ -134,7 +138,7 @@ def job_of(plan: NightPlan, at: time) -> Job:
             )
     slug = re.sub(r"[^A-Za-z0-9]+", "-", plan.name)[:_LONGEST_NAME].strip("-") or "plan"
     label = f"{_PREFIX}.{slug}.{digest_of(file)}"
-    return Job(label, file, at, argv, environment, file.parent, output / LOG, plan.budget)
+    return Job(label, file, clock_time, argv, environment, file.parent, output / LOG, plan.budget)
 
 
 def digest_of(file: Path) -> str:

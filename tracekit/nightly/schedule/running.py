@@ -48,7 +48,7 @@ def awake(program: Path = _CAFFEINATE, system: str = sys.platform) -> Generator[
 
 
 @contextmanager
-def enforced(budget: float, grace: float = 300.0) -> Generator[None]:
+def enforce_budget(budget: float, grace: float = 300.0) -> Generator[None]:
     """Stop this process as SIGTERM does, where it is still here `grace` seconds too late.
 
     A night looks at its budget, in seconds, between pairs, and ends in good order. This is for one
@@ -77,16 +77,16 @@ def only_one(plan: NightPlan) -> Generator[str]:
     says more of who holds it. The output has one because a night writes there. The system frees
     all of them when this process ends. Give a sentence where other users are not kept apart.
     """
-    what = f"{plan.name} ({plan.file})"
+    plan_words = f"{plan.name} ({plan.file})"
     with ExitStack() as stack:
-        for path, where, why in (
+        for path, location, reason in (
             (locks.place_of("night", notes_folder()), "on this machine", _WHY),
             (plan.output / LOCK, "here", _OUTPUT),
         ):
             try:
-                stack.enter_context(locks.holding(path, why, what))
+                stack.enter_context(locks.holding(path, reason, plan_words))
             except HeldError as error:
-                raise _another(where, error.holder) from None
+                raise _another(location, error.holder) from None
         try:
             _, remark = stack.enter_context(shared_lock.holding("night"))
         except HeldError as error:
@@ -97,14 +97,14 @@ def only_one(plan: NightPlan) -> Generator[str]:
         yield remark
 
 
-def _another(where: str, holder: locks.Holder | None) -> ToolError:
+def _another(location: str, holder: locks.Holder | None) -> ToolError:
     if holder is None:
-        return ToolError(f"Another night runs {where}.", hint=_WAIT)
-    which = f"{holder.what}, since {holder.begun}, in process {holder.pid}"
+        return ToolError(f"Another night runs {location}.", hint=_WAIT)
+    holder_words = f"{holder.what}, since {holder.local_start_time}, in process {holder.pid}"
     stop = f"`kill -TERM {holder.pid}` stops it; what it measured is kept."
-    return ToolError(f"Another night runs {where}: {which}.", hint=f"{_WAIT} {stop}")
+    return ToolError(f"Another night runs {location}: {holder_words}.", hint=f"{_WAIT} {stop}")
 
 
 def runs_in(output: Path) -> bool:
     """Tell whether a night writes into this folder now."""
-    return locks.held(output / LOCK)
+    return locks.is_held(output / LOCK)

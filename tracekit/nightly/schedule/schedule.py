@@ -12,7 +12,7 @@ from tracekit.nightly.history.listing import NightSummary, last_course
 from tracekit.nightly.history.night import moment_in
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule import schedulers
-from tracekit.nightly.schedule.job import EARLY, Job, job_of, next_due, unserved
+from tracekit.nightly.schedule.job import EARLY, Job, find_unserved_times, job_of, next_due
 from tracekit.nightly.schedule.running import runs_in
 from tracekit.nightly.schedule.schedulers import Installed, Launchd, Scheduler, Standing, Systemd
 from tracekit.record import run
@@ -45,7 +45,8 @@ class Scheduled:
     """What is known of a plan's schedule.
 
     `standing` is what the schedulers say of what is `installed`, in the same order. `next` is when
-    a night is due, and `missed` when one was and did not begin since the last one, in UTC.
+    a night is due, and `find_missed_times` when one was and did not begin since the last one, in
+    UTC.
     """
 
     installed: tuple[Installed, ...]
@@ -58,16 +59,16 @@ class Scheduled:
 
 def usual_time(plan: NightPlan) -> time:
     """Return the time at which a plan's nights begin: as it is installed, else 02:30."""
-    for _, installed in _found(plan.file):
+    for _, installed in _find_jobs(plan.file):
         return installed.at
     return _USUAL
 
 
-def preview(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
+def preview(plan: NightPlan, clock_time: time, method: Method = "auto") -> Installation:
     """Say what `install` would do, and do nothing; raise as it does."""
     system.require_processes("A night")
     scheduler, warnings = _chosen(method)
-    job, after = job_of(plan, at), next_due(at, datetime.now(UTC))
+    job, next_time = job_of(plan, clock_time), next_due(clock_time, datetime.now(UTC))
     if scheduler is None:
         line = schedulers.cron_line(job)
         advice = "put the line into your crontab with `crontab -e`."
@@ -75,18 +76,18 @@ def preview(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
             limit = f"many crons take no line of {size} bytes, {_CRON_LONGEST} is the most"
             advice = f"{limit}. Ask again with fewer folders in PATH."
         advice = f"Nothing is installed yet: {advice}"
-        return Installation("cron", job, {}, line, after, (*warnings, advice))
+        return Installation("cron", job, {}, line, next_time, (*warnings, advice))
     files = schedulers.files_of(scheduler, job)
-    return Installation(scheduler.name, job, files, "", after, warnings)
+    return Installation(scheduler.name, job, files, "", next_time, warnings)
 
 
-def install(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
-    """Let a plan's nights begin at `at` of every day, in the place of what was installed.
+def install(plan: NightPlan, clock_time: time, method: Method = "auto") -> Installation:
+    """Let a plan's nights begin at `clock_time` of every day, in the place of what was installed.
 
     `auto` is launchd on macOS, systemd where it runs for this user, else a line for cron. Where
     that fails, what was installed before still is.
     """
-    planned = preview(plan, at, method)
+    planned = preview(plan, clock_time, method)
     _require_quiet(planned.job.log.parent)
     make_output(planned.job.log.parent, exist_ok=True)
     _rehearse(planned.job)
@@ -112,45 +113,51 @@ def _rehearse(job: Job) -> None:
 
 def uninstall(file: Path) -> tuple[tuple[Installed, ...], tuple[str, ...]]:
     """Take away what starts the nights of a plan's file, gone or not; return it, and warnings."""
-    found = _found(file)
-    for _, job in found:
+    scheduled_jobs = _find_jobs(file)
+    for _, job in scheduled_jobs:
         if job.log is not None:
             _require_quiet(job.log.parent)
     warnings = [
-        words for scheduler, job in found for words in schedulers.remove(scheduler, job.label)
+        words
+        for scheduler, job in scheduled_jobs
+        for words in schedulers.remove(scheduler, job.label)
     ]
-    return tuple(job for _, job in found), tuple(warnings)
+    return tuple(job for _, job in scheduled_jobs), tuple(warnings)
 
 
-def status(plan: NightPlan, now: datetime | None = None) -> Scheduled:
+def status(plan: NightPlan, current_time: datetime | None = None) -> Scheduled:
     """Tell what is known of a plan's schedule, and of its nights."""
-    now = now or datetime.now(UTC)
-    found = _found(plan.file)
-    installed = tuple(job for _, job in found)
-    last, running = last_course(plan.output, plan.name), runs_in(plan.output)
+    current_time = current_time or datetime.now(UTC)
+    scheduled_jobs = _find_jobs(plan.file)
+    installed = tuple(job for _, job in scheduled_jobs)
+    last_night, running = last_course(plan.output, plan.name), runs_in(plan.output)
     overdue: list[datetime] = []
     if installed:
-        at, since = installed[0].at, moment_in(installed[0].since)
-        overdue = unserved(at, last and last.began, now - _PATIENCE, since)
+        clock_time, since = installed[0].at, moment_in(installed[0].since)
+        overdue = find_unserved_times(
+            clock_time, last_night and last_night.start_time, current_time - _PATIENCE, since
+        )
     return Scheduled(
         installed=installed,
-        standing=tuple(schedulers.standing(scheduler, job) for scheduler, job in found),
-        next=next_due(installed[0].at, now) if installed else None,
-        last=last,
+        standing=tuple(schedulers.standing(scheduler, job) for scheduler, job in scheduled_jobs),
+        next=next_due(installed[0].at, current_time) if installed else None,
+        last=last_night,
         running=running,
         missed=tuple(overdue[:-1] if running else overdue),
     )
 
 
-def missed(plan: NightPlan, last_started: datetime | None, now: datetime) -> list[datetime]:
-    """Return the due times that passed without a night, where one begins `now`; in UTC.
+def find_missed_times(
+    plan: NightPlan, last_started: datetime | None, current_time: datetime
+) -> list[datetime]:
+    """Return the due times that passed without a night, where one begins `current_time`; in UTC.
 
-    The due time right before `now` is the one that this night is for, however late it is. Nothing
-    was due where no schedule is installed, and before it was.
+    The due time right before `current_time` is the one that this night is for, however late it is.
+    Nothing was due where no schedule is installed, and before it was.
     """
-    for _, installed in _found(plan.file):
+    for _, installed in _find_jobs(plan.file):
         since = moment_in(installed.since)
-        return unserved(installed.at, last_started, now + EARLY, since)[:-1]
+        return find_unserved_times(installed.at, last_started, current_time + EARLY, since)[:-1]
     return []
 
 
@@ -158,7 +165,7 @@ def _all() -> tuple[Scheduler, ...]:
     return (Launchd(), Systemd()) if system.has_processes() else ()
 
 
-def _found(file: Path) -> list[tuple[Scheduler, Installed]]:
+def _find_jobs(file: Path) -> list[tuple[Scheduler, Installed]]:
     plan = file.absolute()
     return [(scheduler, job) for scheduler in _all() for job in schedulers.find(scheduler, plan)]
 
@@ -166,13 +173,15 @@ def _found(file: Path) -> list[tuple[Scheduler, Installed]]:
 def _chosen(method: Method) -> tuple[Scheduler | None, tuple[str, ...]]:
     """Return the scheduler, None for cron, and a warning where it is not the system's own."""
     name = method if method != "auto" else "launchd" if sys.platform == "darwin" else "systemd"
-    scheduler = next((known for known in _all() if known.name == name), None)
-    if scheduler is None or not (lacking := scheduler.lacks()):
+    scheduler = next(
+        (system_scheduler for system_scheduler in _all() if system_scheduler.name == name), None
+    )
+    if scheduler is None or not (obstacle := scheduler.lacks()):
         return scheduler, ()
-    why = f"{name} cannot be used here: {lacking}."
+    warning = f"{name} cannot be used here: {obstacle}."
     if method != "auto":
-        raise ToolError(why, hint="--method cron prints a line for a crontab.")
-    return None, (why,)
+        raise ToolError(warning, hint="--method cron prints a line for a crontab.")
+    return None, (warning,)
 
 
 def _require_quiet(output: Path) -> None:

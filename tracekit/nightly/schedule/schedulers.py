@@ -59,16 +59,16 @@ def ask(*argv: str) -> Completed:
     return run(argv, _SECONDS)
 
 
-def said(completed: Completed) -> str:
+def flatten_output(completed: Completed) -> str:
     """Return what a program said, on one line."""
     return " ".join(completed.text.split())
 
 
-def refused(completed: Completed, what: str, hint: str) -> ToolError:
+def make_refusal(completed: Completed, problem: str, hint: str) -> ToolError:
     """Say that a program refused, in its own words."""
     line, code = shlex.join(completed.argv), exit_words(completed.returncode)
-    words = said(completed) or "It said nothing."
-    return ToolError(f"{what}: `{line}` failed with {code}: {words}", hint=hint)
+    words = flatten_output(completed) or "It said nothing."
+    return ToolError(f"{problem}: `{line}` failed with {code}: {words}", hint=hint)
 
 
 _GONE_SECONDS = 30.0
@@ -101,15 +101,15 @@ class Launchd:
     def read(self, file: Path) -> Installed | None:
         """Read a job of ours; None where the file is none."""
         with suppress(OSError, ValueError, LookupError, TypeError, ExpatError, AttributeError):
-            found = plistlib.loads(file.read_bytes())
-            due = found["StartCalendarInterval"]
+            properties = plistlib.loads(file.read_bytes())
+            calendar_entry = properties["StartCalendarInterval"]
             return Installed(
                 method=self.name,
-                label=str(found["Label"]),
+                label=str(properties["Label"]),
                 file=file,
-                at=time(due["Hour"], due["Minute"]),
-                since=_written(file),
-                log=Path(found["StandardOutPath"]),
+                at=time(calendar_entry["Hour"], calendar_entry["Minute"]),
+                since=_read_file_time(file),
+                log=Path(properties["StandardOutPath"]),
             )
         return None
 
@@ -126,7 +126,7 @@ class Launchd:
         until = clock.monotonic() + _GONE_SECONDS
         while ask("launchctl", "print", target).returncode == 0:
             if clock.monotonic() >= until:
-                raise refused(answer, f"launchd does not let go of {label}", self.hint)
+                raise make_refusal(answer, f"launchd does not let go of {label}", self.hint)
             clock.sleep(_POLL)
         return ()
 
@@ -134,9 +134,9 @@ class Launchd:
         """Ask what it does with a job."""
         answer = ask("launchctl", "print", f"{self._domain}/{label}")
         if answer.returncode != 0:
-            return Standing(loaded=False, words=f"launchctl says: {said(answer)}")
-        found = _EXIT.search(answer.stdout)
-        return Standing(loaded=True, last_exit=int(found[1]) if found else None)
+            return Standing(loaded=False, words=f"launchctl says: {flatten_output(answer)}")
+        match = _EXIT.search(answer.stdout)
+        return Standing(loaded=True, last_exit=int(match[1]) if match else None)
 
     def remarks(self) -> tuple[str, ...]:
         """Say what whoever installs nights must know."""
@@ -157,7 +157,7 @@ def property_list(job: Job) -> dict[str, Any]:
         "EnvironmentVariables": dict(job.environment),
         "StandardOutPath": str(job.log),
         "StandardErrorPath": str(job.log),
-        "StartCalendarInterval": {"Hour": job.at.hour, "Minute": job.at.minute},
+        "StartCalendarInterval": {"Hour": job.clock_time.hour, "Minute": job.clock_time.minute},
         "ProcessType": "Interactive",
         "ExitTimeOut": _STOP_SECONDS,
         "RunAtLoad": False,
@@ -187,7 +187,7 @@ class Systemd:
         answer = _systemctl("show", "--property=Version")
         if answer.returncode == 0:
             return ""
-        return f"systemd does not run for this user: {said(answer)}"
+        return f"systemd does not run for this user: {flatten_output(answer)}"
 
     def contents(self, job: Job) -> tuple[bytes, ...]:
         """Return what the files of a job hold, by `suffixes`."""
@@ -196,17 +196,17 @@ class Systemd:
     def read(self, file: Path) -> Installed | None:
         """Read a job of ours; None where the file is none."""
         with suppress(OSError, UnicodeDecodeError):
-            due = _CALENDAR.search(file.read_text(encoding="utf-8"))
-            beside = file.with_suffix(".service")
-            words = beside.read_text(encoding="utf-8") if beside.exists() else ""
+            calendar_match = _CALENDAR.search(file.read_text(encoding="utf-8"))
+            service_file = file.with_suffix(".service")
+            words = service_file.read_text(encoding="utf-8") if service_file.exists() else ""
             log = _LOG.search(words)
-            if due is not None:
+            if calendar_match is not None:
                 return Installed(
                     method=self.name,
                     label=file.stem,
                     file=file,
-                    at=time(int(due[1]), int(due[2])),
-                    since=_written(file),
+                    at=time(int(calendar_match[1]), int(calendar_match[2])),
+                    since=_read_file_time(file),
                     log=Path(log[1].replace("%%", "%")) if log else None,
                 )
         return None
@@ -224,7 +224,7 @@ class Systemd:
         else:
             answer = _systemctl("disable", "--now", timer)
             if answer.returncode != 0:
-                warnings = (f"systemctl says: {said(answer)}",)
+                warnings = (f"systemctl says: {flatten_output(answer)}",)
             _systemctl("clean", "--what=state", timer)
         (self.folder / "timers.target.wants" / timer).unlink(missing_ok=True)
         return warnings
@@ -232,8 +232,12 @@ class Systemd:
     def look(self, label: str) -> Standing:
         """Ask what it does with a job."""
         timer = _properties(f"{label}.timer", "ActiveState")
-        ran = _properties(f"{label}.service", "ExecMainStatus,ExecMainExitTimestamp")
-        code = ran.get("ExecMainStatus", "") if ran.get("ExecMainExitTimestamp") else ""
+        service_properties = _properties(f"{label}.service", "ExecMainStatus,ExecMainExitTimestamp")
+        code = (
+            service_properties.get("ExecMainStatus", "")
+            if service_properties.get("ExecMainExitTimestamp")
+            else ""
+        )
         return Standing(
             loaded=timer.get("ActiveState") == "active",
             last_exit=int(code) if code.isdigit() else None,
@@ -257,9 +261,9 @@ def service(job: Job) -> str:
     started, and must not be killed with it.
     """
     variables = "".join(
-        f"Environment={_quoted(f'{name}={value}')}\n" for name, value in job.environment.items()
+        f"Environment={_quote_word(f'{name}={value}')}\n" for name, value in job.environment.items()
     )
-    command = " ".join(_quoted(word).replace("$", "$$") for word in job.argv)
+    command = " ".join(_quote_word(word).replace("$", "$$") for word in job.argv)
     return f"""\
 [Unit]
 Description=tracekit nightly {_percent(job.label)}
@@ -284,7 +288,7 @@ def timer(job: Job) -> str:
 Description=When tracekit nightly runs {_percent(job.label)}
 
 [Timer]
-OnCalendar=*-*-* {job.at:%H:%M}:00
+OnCalendar=*-*-* {job.clock_time:%H:%M}:00
 AccuracySec=1s
 Persistent=true
 
@@ -293,7 +297,7 @@ WantedBy=timers.target
 """
 
 
-def _quoted(text: str) -> str:
+def _quote_word(text: str) -> str:
     """Quote a word as systemd.syntax(7) says; what `%` would stand for is not meant."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{_percent(escaped)}"'
@@ -303,7 +307,7 @@ def _percent(text: str) -> str:
     return text.replace("%", "%%")
 
 
-def _written(file: Path) -> str:
+def _read_file_time(file: Path) -> str:
     return datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat(timespec="milliseconds")
 
 
@@ -323,7 +327,7 @@ def cron_line(job: Job) -> str:
         f"cd {shlex.quote(str(job.folder))} && /usr/bin/env -i {' '.join(variables)} "
         f"{shlex.join(job.argv)} >> {shlex.quote(str(job.log))} 2>&1 # {job.label}"
     ).replace("%", "\\%")
-    return f"{job.at.minute} {job.at.hour} * * * {command}"
+    return f"{job.clock_time.minute} {job.clock_time.hour} * * * {command}"
 
 
 Scheduler = Launchd | Systemd
@@ -345,31 +349,33 @@ def add(scheduler: Scheduler, job: Job) -> tuple[str, ...]:
 
     Return warnings.
     """
-    before: dict[str, dict[Path, tuple[bytes, int]]] = {}
+    previous_files: dict[str, dict[Path, tuple[bytes, int]]] = {}
     for old in find(scheduler, job.plan):
         there = (file for file in _paths(scheduler, old.label) if file.exists())
-        before[old.label] = {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in there}
+        previous_files[old.label] = {
+            file: (file.read_bytes(), file.stat().st_mtime_ns) for file in there
+        }
         remove(scheduler, old.label)
     with ExitStack() as undo:
-        undo.callback(_restore, scheduler, job.label, before)
+        undo.callback(_restore, scheduler, job.label, previous_files)
         answer = _start(scheduler, job.label, files_of(scheduler, job))
         if answer.returncode != 0:
-            raise refused(answer, f"{scheduler.name} does not take the nights", scheduler.hint)
+            raise make_refusal(answer, f"{scheduler.name} does not take the nights", scheduler.hint)
         undo.pop_all()
     return scheduler.remarks()
 
 
 def _restore(
-    scheduler: Scheduler, label: str, before: dict[str, dict[Path, tuple[bytes, int]]]
+    scheduler: Scheduler, label: str, previous_files: dict[str, dict[Path, tuple[bytes, int]]]
 ) -> None:
     """Take a job away that was not taken, and load again what was there before it."""
     with suppress(TracekitError, OSError):
         remove(scheduler, label)
-    for old, files in before.items():
+    for old, files in previous_files.items():
         with suppress(TracekitError, OSError):
             _start(scheduler, old, {file: content for file, (content, _) in files.items()})
-            for file, (_, written) in files.items():
-                os.utime(file, ns=(written, written))  # `status` says since when by it
+            for file, (_, mtime_ns) in files.items():
+                os.utime(file, ns=(mtime_ns, mtime_ns))  # `status` says since when by it
 
 
 def _start(scheduler: Scheduler, label: str, files: dict[Path, bytes]) -> Completed:
@@ -388,8 +394,8 @@ def remove(scheduler: Scheduler, label: str) -> tuple[str, ...]:
 
 def standing(scheduler: Scheduler, installed: Installed) -> Standing:
     """Ask a scheduler what it does with a job."""
-    if lacking := scheduler.lacks():
-        return Standing(None, words=f"Whether it is loaded is not known: {lacking}.")
+    if obstacle := scheduler.lacks():
+        return Standing(None, words=f"Whether it is loaded is not known: {obstacle}.")
     return scheduler.look(installed.label)
 
 

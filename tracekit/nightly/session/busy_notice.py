@@ -10,22 +10,24 @@ AFTER = 10.0
 """Seconds until a busy machine is said, and between two looks at who uses it."""
 
 
-def with_busy_notice(progress: Progress, most: float | None, *, after: float = AFTER) -> Progress:
-    """Return a progress that also says who uses the cores, if others have more than `most`.
+def with_busy_notice(
+    progress: Progress, max_share: float | None, *, delay: float = AFTER
+) -> Progress:
+    """Return a progress that also says who uses the cores, if others have more than `max_share`.
 
-    `most` is the share of all cores' time that they may have; None says nothing.
+    `max_share` is the share of all cores' time that they may have; None says nothing.
     """
-    if most is None:
+    if max_share is None:
         return progress
-    allowed = most * (os.cpu_count() or 1)
+    allowed = max_share * (os.cpu_count() or 1)
     looked = time.monotonic()
     notice = ""
 
     def say(words: str) -> None:
         nonlocal looked, notice
-        if time.monotonic() - looked >= after:
+        if time.monotonic() - looked >= delay:
             busiest = find_busiest()
-            busy = sum(each.cores for each in busiest) > allowed
+            busy = sum(process.cores for process in busiest) > allowed
             notice = f"; the machine is busy: {busy_words(busiest)}" if busy else ""
             looked = time.monotonic()
         progress(f"{words}{notice}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from tracekit.base import Child, InputError, ToolError, UsageError, exit_words, quoted
+from tracekit.base import Child, InputError, ToolError, UsageError, exit_words, quote_path
 from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Described
 from tracekit.nightly.history.night import Side as Role
@@ -57,19 +57,20 @@ class RemoteWorkload:
     bounds: Bounds
     hello: Hello = field(default_factory=lambda: Hello(0))
     ready: Ready = field(default_factory=lambda: Ready(""))
-    _rest: bytes = b""
+    _buffer: bytes = b""
 
     def greet(self, python: Path) -> Hello:
         """Wait for its first words."""
         try:
-            self.hello = _given(self._answer(self.bounds.timeouts.hello).hello)
+            self.hello = _require_answer(self._answer(self.bounds.timeouts.hello).hello)
         except ToolError as error:
             if "No module named" not in error.message:
                 raise
             raise ToolError(
                 error.message,
                 hint="The interpreter must have this tracekit: run `uv pip install --python "
-                f"{quoted(python)} .` in its clone, or let the revision bring one by its `setup` "
+                f"{quote_path(python)} .` in its clone, or let the revision bring one by its "
+                "`setup` "
                 "or `pythonpath`.",
             ) from None
         if self.hello.protocol != PROTOCOL:
@@ -81,30 +82,32 @@ class RemoteWorkload:
             )
         return self.hello
 
-    def prepare(self, asked: Prepare) -> Ready:
+    def prepare(self, task: Prepare) -> Ready:
         """Let it prepare its workload and warm it up."""
-        self.begin_preparing(asked)
+        self.begin_preparing(task)
         return self.end_preparing()
 
-    def begin_preparing(self, asked: Prepare) -> None:
+    def begin_preparing(self, task: Prepare) -> None:
         """Ask it to prepare its workload and warm it up, and do not wait."""
-        self._send(ChildRequest(prepare=asked))
+        self._send(ChildRequest(prepare=task))
 
     def end_preparing(self) -> Ready:
         """Wait until it is prepared."""
-        self.ready = _given(self._answer(self.bounds.timeouts.ready).ready)
+        self.ready = _require_answer(self._answer(self.bounds.timeouts.ready).ready)
         return self.ready
 
-    def run_steps(self, asked: RunSteps) -> StepTimes:
+    def run_steps(self, task: RunSteps) -> StepTimes:
         """Let it step for a while."""
-        expected = asked.seconds + asked.wake + (asked.least + 2) * self.ready.last / _SECOND
+        expected = task.seconds + task.wake + (task.least + 2) * self.ready.last / _SECOND
         limit = self.bounds.timeouts.turn + 10 * expected
-        return _given(self.ask(ChildRequest(steps=asked), limit).steps)
+        return _require_answer(self.ask(ChildRequest(steps=task), limit).steps)
 
-    def calibrate(self, asked: Calibrate) -> int:
+    def calibrate(self, task: Calibrate) -> int:
         """Let it do the calibration work, and return how long that took, in ns."""
-        request = ChildRequest(calibration=asked)
-        return _given(self.ask(request, self.bounds.timeouts.calibration).calibration).nanoseconds
+        request = ChildRequest(calibration=task)
+        return _require_answer(
+            self.ask(request, self.bounds.timeouts.calibration).calibration
+        ).nanoseconds
 
     def begin_finishing(self) -> None:
         """Ask it to end its work, and do not wait."""
@@ -114,7 +117,7 @@ class RemoteWorkload:
     def end_finishing(self) -> Finished:
         """Wait for what it found and for its end."""
         limit = self.bounds.timeouts.finish
-        finished = _given(self._answer(limit).finished)
+        finished = _require_answer(self._answer(limit).finished)
         self.child.wait(limit)
         return finished
 
@@ -151,22 +154,22 @@ class RemoteWorkload:
         """Return its next line; None where there is none in time."""
         assert self.child.process.stdout is not None
         handle = self.child.process.stdout.fileno()
-        parts = [self._rest]
+        parts = [self._buffer]
         with selectors.DefaultSelector() as selector:
             selector.register(handle, selectors.EVENT_READ)
             while b"\n" not in parts[-1]:
                 if not selector.select(max(0.0, until - time.monotonic())):
-                    self._rest = b"".join(parts)
+                    self._buffer = b"".join(parts)
                     return None
                 parts.append(os.read(handle, _CHUNK))
                 if not parts[-1] or len(parts) * _CHUNK > _LONGEST:
                     self.child.wait(self.bounds.timeouts.leave)
-                    said = last_words(self.log, self.since)
+                    log_tail = last_words(self.log, self.since)
                     raise ToolError(
                         f"{self._capital} ended in the middle of its work, with "
-                        f"{exit_words(self.child.exit_status)}.{said}"
+                        f"{exit_words(self.child.exit_status)}.{log_tail}"
                     )
-        line, _, self._rest = b"".join(parts).partition(b"\n")
+        line, _, self._buffer = b"".join(parts).partition(b"\n")
         return line
 
     @property
@@ -174,24 +177,24 @@ class RemoteWorkload:
         return self.name[0].upper() + self.name[1:]
 
 
-def _given(found: Found | None) -> Found:
-    if found is None:
+def _require_answer(answer: Found | None) -> Found:
+    if answer is None:
         raise ToolError("A child answered something else than it was asked.")
-    return found
+    return answer
 
 
 @contextmanager
-def started(
+def start_workload(
     name: str, variant: CodeVariant, log: Path, bounds: Bounds
 ) -> Generator[RemoteWorkload]:
     """Start a child, wait for its first words, and stop it and all it started afterwards."""
-    with spawned(name, variant, log, bounds) as workload:
+    with spawn_workload(name, variant, log, bounds) as workload:
         workload.greet(variant.python)
         yield workload
 
 
 @contextmanager
-def spawned(
+def spawn_workload(
     name: str, variant: CodeVariant, log: Path, bounds: Bounds
 ) -> Generator[RemoteWorkload]:
     """Start a child, and stop it and all it started afterwards; its first words are to come.
@@ -241,8 +244,12 @@ class PreparedCapture:
     @property
     def same_commit(self) -> str:
         """The commit, where both variants are the same code in the same interpreter; else empty."""
-        asked, reference = self.capture.reference, self.reference
-        if asked is None or reference is None or not asked.is_revision_alone:
+        planned_reference, reference = self.capture.reference, self.reference
+        if (
+            planned_reference is None
+            or reference is None
+            or not planned_reference.is_revision_alone
+        ):
             return ""
         return reference.commit if reference.commit == self.candidate.commit else ""
 
@@ -263,16 +270,16 @@ class PreparedCapture:
             if variant.argv:
                 self.described[variant.role] = variant.describe_program()
                 continue
-            with started(
-                self.named(variant), variant, self.log_of(variant.role), self.bounds
+            with start_workload(
+                self.name_variant(variant), variant, self.log_of(variant.role), self.bounds
             ) as child:
-                self.described[variant.role] = variant.described(child.hello)
+                self.described[variant.role] = variant.describe_workload(child.hello)
 
     def log_of(self, name: str) -> Path:
         """Return the file that takes what a process says."""
         return self.own_folder / "logs" / f"{name}.log"
 
-    def named(self, variant: CodeVariant) -> str:
+    def name_variant(self, variant: CodeVariant) -> str:
         """Return what messages call a variant."""
         return f"the {variant.role} of {self.capture.name}"
 
@@ -296,6 +303,6 @@ def prepared(
         bounds = Bounds(supervisor, timeouts or Timeouts(), deadline)
         candidate = candidate_of(capture, plan)
         reference = stack.enter_context(reference_of(capture, plan, candidate, bounds))
-        found = PreparedCapture(capture, folder, candidate, reference, bounds)
-        found.describe()
-        yield found
+        prepared_capture = PreparedCapture(capture, folder, candidate, reference, bounds)
+        prepared_capture.describe()
+        yield prepared_capture

@@ -32,7 +32,12 @@ from tracekit.compare import quantile
 from tracekit.machine import State, Watch
 from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Pair, Values
-from tracekit.nightly.session.child import PreparedCapture, RemoteWorkload, spawned, started
+from tracekit.nightly.session.child import (
+    PreparedCapture,
+    RemoteWorkload,
+    spawn_workload,
+    start_workload,
+)
 from tracekit.nightly.session.program import ParityError, Program, last_words, run
 from tracekit.nightly.session.program_runs import run_program, with_program_metrics
 from tracekit.nightly.session.variants import CodeVariant
@@ -50,31 +55,31 @@ def values_of(turns: Sequence[StepTimes], finished: Finished) -> Values:
     Of steps of several variants, which are compared, no step time is given. A result of the
     workload's own has one value; one that is called like a metric is left out.
     """
-    found: dict[str, list[float]] = {}
+    turn_values: dict[str, list[float]] = {}
     for turn in turns:
         for name, value in _of_turn(turn):
-            found.setdefault(name, []).append(value)
-    own = {
+            turn_values.setdefault(name, []).append(value)
+    workload_values = {
         name: (float(result.value),)
         for name, result in finished.results.items()
         if result.value is not None and name not in METRICS
     }
-    return {name: tuple(values) for name, values in found.items()} | own
+    return {name: tuple(values) for name, values in turn_values.items()} | workload_values
 
 
 def traced_values(result: Result) -> Values:
     """Return the numbers of a traced run, one value each."""
-    known = {number.name: number.value for number in (*result.results, *result.metrics)}
-    return {name: (float(value),) for name, value in known.items() if value is not None}
+    numbers = {number.name: number.value for number in (*result.results, *result.metrics)}
+    return {name: (float(value),) for name, value in numbers.items() if value is not None}
 
 
 def require_steps(name: str, turn: StepTimes) -> StepTimes:
     """Return the turn; raise ToolError where it had no step that says anything."""
     if turn.times and turn.length > 0:
         return turn
-    why = "had nothing left to do" if turn.exhausted else "made no step that did anything"
+    reason = "had nothing left to do" if turn.exhausted else "made no step that did anything"
     raise ToolError(
-        f"{name[0].upper()}{name[1:]} {why} in its turn.",
+        f"{name[0].upper()}{name[1:]} {reason} in its turn.",
         hint="Give the workload more to do, or shorter turns; one that follows a schedule of its "
         "own needs together = false, so that it has one long turn.",
     )
@@ -86,26 +91,30 @@ def overhead(traced: Sequence[Pair], untraced: Sequence[Pair]) -> Overhead:
     The ratio is that of medians of pairs that count. Its spread takes a traced run to vary as
     pairs of untraced ones do, on a logarithmic scale, and Student's t for their number.
     """
-    recorded, other = _step_times(traced), _step_times(untraced)
-    if not recorded or not other:
-        which = "traced" if not recorded else "untraced"
-        return Overhead(reason=f"no {which} pair of this session tells the time of a step")
-    if len(other) < 2:  # noqa: PLR2004  one pair shows nothing of how pairs differ
+    recorded, untraced_times = _step_times(traced), _step_times(untraced)
+    if not recorded or not untraced_times:
+        missing_kind = "traced" if not recorded else "untraced"
+        return Overhead(reason=f"no {missing_kind} pair of this session tells the time of a step")
+    if len(untraced_times) < 2:  # noqa: PLR2004  one pair shows nothing of how pairs differ
         return Overhead(reason="one untraced pair does not show how much pairs differ")
-    deviation = statistics.stdev(math.log(value) for value in other)
-    half = quantile(len(other) - 1) * deviation * math.sqrt(1 / len(recorded) + 1 / len(other))
-    ratio = statistics.median(recorded) / statistics.median(other)
+    deviation = statistics.stdev(math.log(value) for value in untraced_times)
+    half = (
+        quantile(len(untraced_times) - 1)
+        * deviation
+        * math.sqrt(1 / len(recorded) + 1 / len(untraced_times))
+    )
+    ratio = statistics.median(recorded) / statistics.median(untraced_times)
     return Overhead(
         ratio=ratio - 1,
         spread=ratio * math.sinh(half),
         recorded=round(statistics.median(recorded)),
-        unrecorded=round(statistics.median(other)),
+        unrecorded=round(statistics.median(untraced_times)),
     )
 
 
 def _step_times(pairs: Sequence[Pair]) -> list[float]:
-    counted = [pair.candidate.get(STEP_TIME) for pair in pairs if not pair.contaminated]
-    return [statistics.median(values) for values in counted if values]
+    pair_values = [pair.candidate.get(STEP_TIME) for pair in pairs if not pair.contaminated]
+    return [statistics.median(values) for values in pair_values if values]
 
 
 def _of_turn(turn: StepTimes) -> Iterator[tuple[str, float]]:
@@ -136,7 +145,7 @@ def worst(states: Sequence[State]) -> State | None:
         for name, value in state.readings.items():
             choose = max if name in MORE_IS_WORSE else min
             readings[name] = choose(value, readings.get(name, value))
-    missing = {name: why for name, why in missing.items() if name not in readings}
+    missing = {name: reason for name, reason in missing.items() if name not in readings}
     return State(states[-1].at, readings, missing)
 
 
@@ -151,11 +160,11 @@ def check(prepared: PreparedCapture) -> str:
     Parity runs once a night: captures after the first take its result, which lies in the night's
     folder. Return what was checked, in a sentence; empty where nothing was.
     """
-    said = [_parity(prepared, grid)] if (grid := grid_of(prepared)) else []
+    clauses = [_parity(prepared, grid)] if (grid := grid_of(prepared)) else []
     for number, argv in enumerate(prepared.capture.checks, start=1):
         _require(prepared, argv, f"check-{number}")
-        said.append(f"{argv[0]} succeeded")
-    words = "; ".join(said)
+        clauses.append(f"{argv[0]} succeeded")
+    words = "; ".join(clauses)
     return f"{words[0].upper()}{words[1:]}." if words else ""
 
 
@@ -175,21 +184,21 @@ def _require(
 
 def grid_of(prepared: PreparedCapture) -> str:
     """Return which grid of parity is checked: quick, full, or empty for none."""
-    asked = prepared.capture.parity
-    if asked == "auto":
+    parity_choice = prepared.capture.parity
+    if parity_choice == "auto":
         works = {variant.workload for variant in prepared.variants}
         return "quick" if works & OF_ATTENTION else ""
-    return "" if asked == "off" else asked
+    return "" if parity_choice == "off" else parity_choice
 
 
 def _parity(prepared: PreparedCapture, grid: str) -> str:
-    held = prepared.folder / f"parity-{grid}.json"
-    if not held.exists():
+    result_file = prepared.folder / f"parity-{grid}.json"
+    if not result_file.exists():
         quick = ("--quick",) if grid == "quick" else ()
         argv = (str(prepared.candidate.python), "-P", "-m", "tracekit", "parity", *quick, "--json")
-        found = held.with_suffix(".failed.json")
-        _require(prepared, argv, "parity", found)
-        found.rename(held)
+        failed_file = result_file.with_suffix(".failed.json")
+        _require(prepared, argv, "parity", failed_file)
+        failed_file.rename(result_file)
     return f"parity holds in the {grid} grid"
 
 
@@ -204,23 +213,23 @@ def measure(
     prepared: PreparedCapture,
     *,
     session: int = 1,
-    first: int = 1,
+    first_number: int = 1,
     pairs: int | None = None,
     watch: Watch | None = None,
     calibrate: bool = True,
 ) -> Iterator[Pair]:
     """Measure pairs, by default as many as the plan says; each one is whole when it comes.
 
-    One that does not count is measured again by asking for more, with another `first`. No process
-    of a pair outlives it, nor the calibration's the iterator. The machine is looked at before and
-    after each pair where there is a `watch`; if `calibrate`, fixed work shows its pace.
+    One that does not count is measured again by asking for more, with another `first_number`. No
+    process of a pair outlives it, nor the calibration's the iterator. The machine is looked at
+    before and after each pair where there is a `watch`; if `calibrate`, fixed work shows its pace.
     """
     count = prepared.capture.pairs if pairs is None else pairs
     with ExitStack() as stack:
         looks = _Looks(prepared, watch, stack, calibrate=calibrate)
         for variant in prepared.variants if prepared.candidate.argv else ():
             run_program(prepared, variant)  # unmeasured: it fills the caches of files
-        for number in range(first, first + count):
+        for number in range(first_number, first_number + count):
             prepared.bounds.require_time(_BETWEEN)
             if prepared.candidate.argv:
                 yield _program_pair(prepared, session, number, looks)
@@ -230,9 +239,9 @@ def measure(
 
 def order_of(prepared: PreparedCapture, number: int) -> str:
     """Return the order of a pair's runs: a the candidate, b the reference."""
-    once = "a" if prepared.reference is None else "ab" if number % 2 else "ba"
+    single_order = "a" if prepared.reference is None else "ab" if number % 2 else "ba"
     twice = prepared.capture.together and not prepared.candidate.argv
-    return once + once[::-1] if twice else once
+    return single_order + single_order[::-1] if twice else single_order
 
 
 def _pair(prepared: PreparedCapture, session: int, number: int, looks: "_Looks") -> Pair:
@@ -240,16 +249,16 @@ def _pair(prepared: PreparedCapture, session: int, number: int, looks: "_Looks")
     order, capture = order_of(prepared, number), prepared.capture
     seconds = capture.turn if capture.together else 2 * capture.turn
     values: dict[str, Values] = {}
-    before: list[State | None] = []
-    after: list[State | None] = []
+    states_before: list[State | None] = []
+    states_after: list[State | None] = []
     for group in [order] if capture.together else [*order]:
         with ExitStack() as stack:
             children = _prepare_children(prepared, list(dict.fromkeys(group)), stack)
-            runs: dict[str, list[StepTimes]] = {each: [] for each in children}
-            before.append(looks.before(list(children.values())))
+            runs: dict[str, list[StepTimes]] = {side: [] for side in children}
+            states_before.append(looks.look_before(list(children.values())))
             for letter in group:
                 runs[letter].append(_run(prepared, children[letter], seconds))
-            after.append(looks.after(next(iter(children.values()))))
+            states_after.append(looks.look_after(next(iter(children.values()))))
             for child in children.values():
                 child.begin_finishing()
             for letter, child in children.items():
@@ -263,8 +272,8 @@ def _pair(prepared: PreparedCapture, session: int, number: int, looks: "_Looks")
         order,
         candidate=values["a"],
         reference=values.get("b", {}),
-        before=worst([*filter(None, before)]),
-        after=worst([*filter(None, after)]),
+        before=worst([*filter(None, states_before)]),
+        after=worst([*filter(None, states_after)]),
     )
 
 
@@ -272,12 +281,12 @@ def _program_pair(prepared: PreparedCapture, session: int, number: int, looks: "
     """Run each program once; whose turn is first alternates from pair to pair."""
     order = order_of(prepared, number)
     values: dict[str, Values] = {}
-    before = looks.before([])
+    state_before = looks.look_before([])
     for letter in order:
         variant = prepared.candidate if letter == "a" else prepared.reference
         assert variant is not None
         values[letter] = run_program(prepared, variant)
-    after = looks.after(None)
+    state_after = looks.look_after(None)
     prepared.capture = with_program_metrics(prepared)
     return Pair(
         session,
@@ -285,8 +294,8 @@ def _program_pair(prepared: PreparedCapture, session: int, number: int, looks: "
         order,
         candidate=values["a"],
         reference=values.get("b", {}),
-        before=_without_gpu_others(before),
-        after=_without_gpu_others(after),
+        before=_without_gpu_others(state_before),
+        after=_without_gpu_others(state_after),
     )
 
 
@@ -295,15 +304,15 @@ def _without_gpu_others(state: State | None) -> State | None:
     if state is None:
         return None
     readings = {name: value for name, value in state.readings.items() if name != "gpu_others"}
-    why = "a program that has ended cannot be told from others."
-    return State(state.at, readings, state.absences | {"gpu_others": why})
+    reason = "a program that has ended cannot be told from others."
+    return State(state.at, readings, state.absences | {"gpu_others": reason})
 
 
 @dataclass(frozen=True)
 class PlantedPair:
     """A pair of the same work, and the same reference against work with a planted slowdown."""
 
-    plain: Pair
+    plain_pair: Pair
     planted: Pair
 
 
@@ -327,20 +336,20 @@ def _planted_pair(
     runs: dict[str, list[StepTimes]] = {"a": [], "b": [], "p": []}
     with ExitStack() as stack:
         children = _prepare_children(prepared, ["a", "b"], stack)
-        before = looks.before(list(children.values()))
+        state_before = looks.look_before(list(children.values()))
         for letter in _PLANTED_ORDER:
             child = children["b" if letter == "b" else "a"]
-            own = [time for turn in runs["a"] for time in turn.times]
-            planted = share * statistics.median(own) if letter == "p" else 0.0
+            step_times = [time for turn in runs["a"] for time in turn.times]
+            planted = share * statistics.median(step_times) if letter == "p" else 0.0
             runs[letter].append(_run(prepared, child, prepared.capture.turn, planted))
-        after = looks.after(children["a"])
+        state_after = looks.look_after(children["a"])
         for child in children.values():
             child.begin_finishing()
         for child in children.values():
             child.end_finishing()
     values = {letter: values_of(turns, Finished()) for letter, turns in runs.items()}
-    plain = Pair(1, number, "abba", False, values["a"], values["b"], before, after)
-    return PlantedPair(plain, replace(plain, order="bppb", candidate=values["p"]))
+    plain_pair = Pair(1, number, "abba", False, values["a"], values["b"], state_before, state_after)
+    return PlantedPair(plain_pair, replace(plain_pair, order="bppb", candidate=values["p"]))
 
 
 def _prepare_children(
@@ -353,8 +362,8 @@ def _prepare_children(
         variant = prepared.candidate if letter == "a" else prepared.reference
         assert variant is not None
         variants[letter] = variant
-        child = spawned(
-            prepared.named(variant), variant, prepared.log_of(variant.role), prepared.bounds
+        child = spawn_workload(
+            prepared.name_variant(variant), variant, prepared.log_of(variant.role), prepared.bounds
         )
         children[letter] = stack.enter_context(child)
     warmup = prepared.capture.warmup
@@ -362,8 +371,8 @@ def _prepare_children(
         variant = variants[letter]
         child.greet(variant.python)
         parameters = dict(variant.parameters)
-        asked = Prepare(variant.workload, variant.workloads, parameters, warmup)
-        child.begin_preparing(asked)
+        task = Prepare(variant.workload, variant.workloads, parameters, warmup)
+        child.begin_preparing(task)
     for letter, child in children.items():
         ready = child.end_preparing()
         if letter == "a":
@@ -377,11 +386,11 @@ def _run(
     prepared: PreparedCapture, child: RemoteWorkload, seconds: float, planted: float = 0.0
 ) -> StepTimes:
     prepared.bounds.require_time(_BETWEEN)
-    asked = RunSteps(seconds, LEAST, min(WAKE, seconds / 6), planted)
-    found = require_steps(child.name, child.run_steps(asked))
-    if found.specializations:
+    task = RunSteps(seconds, LEAST, min(WAKE, seconds / 6), planted)
+    turn = require_steps(child.name, child.run_steps(task))
+    if turn.specializations:
         prepared.remark(f"Pipelines were made while {child.name} was measured, though it was warm.")
-    return found
+    return turn
 
 
 class _Looks:
@@ -397,7 +406,7 @@ class _Looks:
         self._calibrate = calibrate
         self._calibration: RemoteWorkload | None = None
 
-    def before(self, children: Sequence[RemoteWorkload]) -> State | None:
+    def look_before(self, children: Sequence[RemoteWorkload]) -> State | None:
         """Look before the runs of children."""
         if self._watch is None:
             return None
@@ -407,11 +416,11 @@ class _Looks:
             ours.add(self._calibration.child.pid)
         return self._watch.before(ours, pace)
 
-    def after(self, like: RemoteWorkload | None) -> State | None:
+    def look_after(self, child: RemoteWorkload | None) -> State | None:
         """Look after the runs, by the device of a child."""
-        return None if self._watch is None else self._watch.after(self._pace(like))
+        return None if self._watch is None else self._watch.after(self._pace(child))
 
-    def _pace(self, like: RemoteWorkload | None) -> int | None:
+    def _pace(self, child: RemoteWorkload | None) -> int | None:
         """Return how long fixed work takes now, in ns, on the device of a variant's work."""
         if not self._calibrate:
             return None
@@ -419,12 +428,12 @@ class _Looks:
             prepared = self._prepared
             name, log = f"the calibration of {prepared.capture.name}", "calibration"
             self._calibration = self._stack.enter_context(
-                started(name, prepared.candidate, prepared.log_of(log), prepared.bounds)
+                start_workload(name, prepared.candidate, prepared.log_of(log), prepared.bounds)
             )
-        if like is None:  # a program says nothing of its device
+        if child is None:  # a program says nothing of its device
             return self._calibration.calibrate(Calibrate("cpu"))
-        device = "cpu" if like.ready.backend == "cpu" else "gpu"
-        return self._calibration.calibrate(Calibrate(device, mlx=bool(like.ready.mlx)))
+        device = "cpu" if child.ready.backend == "cpu" else "gpu"
+        return self._calibration.calibrate(Calibrate(device, mlx=bool(child.ready.mlx)))
 
 
 def trace(
@@ -442,11 +451,20 @@ def trace(
 def arguments_of(prepared: PreparedCapture, variant: CodeVariant, output: Path) -> tuple[str, ...]:
     """Return the command line that captures a variant into a folder."""
     capture = prepared.capture
-    own = ("--workloads", str(variant.workloads)) if variant.workloads is not None else ()
+    workload_options = (
+        ("--workloads", str(variant.workloads)) if variant.workloads is not None else ()
+    )
     templates = [word for template in capture.templates for word in ("--template", template)]
     return (
         *(str(variant.python), "-P", "-m", "tracekit", "capture"),
-        *("--workload", variant.workload, *own, "--recorder", capture.recorder, *templates),
+        *(
+            "--workload",
+            variant.workload,
+            *workload_options,
+            "--recorder",
+            capture.recorder,
+            *templates,
+        ),
         *("--counters", capture.counters, "--telemetry", capture.telemetry),
         *("--time-limit", f"{capture.time_limit:.3f}s", "--warmup", str(capture.warmup)),
         *("--output", str(output), *options(variant.parameters)),
@@ -461,8 +479,8 @@ def options(parameters: Mapping[str, Any]) -> tuple[str, ...]:
         if isinstance(value, bool):
             words.append(f"--{option}" if value else f"--no-{option}")
         elif value is not None:
-            several = value if isinstance(value, list | tuple) else (value,)
-            words += [f"--{option}={item}" for item in several]
+            items = value if isinstance(value, list | tuple) else (value,)
+            words += [f"--{option}={item}" for item in items]
     return tuple(words)
 
 
@@ -471,16 +489,16 @@ def _traced_pair(prepared: PreparedCapture, session: int, number: int, watch: Wa
     values: dict[str, Values] = {}
     runs: dict[str, str] = {}
     reasons: list[str] = []
-    before = watch.before() if watch is not None else None
+    state_before = watch.before() if watch is not None else None
     for variant in variants:
         name = f"{variant.role}-{session}-{number}"
         recording = Recording(prepared.own_folder / name)
-        result, known = _capture(prepared, variant, recording)
+        result, is_complete = _capture(prepared, variant, recording)
         for metric in result.results:
             prepared.results[metric.name] = Quantity(metric.unit, metric.better.value)
         values[variant.role] = traced_values(result)
         runs[variant.role] = f"{prepared.capture.name}/{name}"
-        if not known:
+        if not is_complete:
             reasons.append(f"The trace of the {variant.role} is not known to hold its work.")
     return Pair(
         session,
@@ -489,7 +507,7 @@ def _traced_pair(prepared: PreparedCapture, session: int, number: int, watch: Wa
         traced=True,
         candidate=values["candidate"],
         reference=values.get("reference", {}),
-        before=before,
+        before=state_before,
         after=watch.after() if watch is not None else None,
         contaminated=tuple(reasons),
         runs=tuple(runs[role] for role in ("candidate", "reference") if role in runs),
@@ -505,7 +523,8 @@ def _capture(
     status = run(program, prepared.bounds, _LIMIT)
     if status not in {0, InconclusiveError.exit_code}:
         raise ToolError(
-            f"The traced capture of {prepared.named(variant)} ended with {exit_words(status)}."
+            f"The traced capture of {prepared.name_variant(variant)} ended with "
+            f"{exit_words(status)}."
             f"{last_words(place)}",
             hint=f"What it kept is in {recording.folder}; the same line by hand: {program.line}",
         )
@@ -513,7 +532,8 @@ def _capture(
         return load(recording.result_file), status == 0
     except TracekitError as error:
         raise ToolError(
-            f"The traced capture of {prepared.named(variant)} left no result that can be read: "
+            f"The traced capture of {prepared.name_variant(variant)} left no result that can be "
+            "read: "
             f"{error.message}",
             hint=error.hint,
         ) from error

@@ -70,10 +70,10 @@ class Bounds:
         """Return so many seconds, or those that are left of the night's time."""
         return max(0.0, min(seconds, self.deadline - time.monotonic()))
 
-    def require_time(self, what: str) -> None:
-        """Raise BudgetSpentError once the night's time is spent; `what` says when that was."""
+    def require_time(self, occasion: str) -> None:
+        """Raise BudgetSpentError once the night's time is spent; `occasion` says when that was."""
         if time.monotonic() >= self.deadline:
-            raise BudgetSpentError(f"The night's time was spent {what}.")
+            raise BudgetSpentError(f"The night's time was spent {occasion}.")
 
 
 # A program that records has things to save when it is asked to stop.
@@ -104,11 +104,11 @@ def run(program: Program, bounds: Bounds, limit: float) -> int:
     """Run a program for `limit` seconds at most; return its exit status, negative for a signal."""
     child, _ = start(program, bounds.supervisor)
     try:
-        ended = child.wait(max(0.0, min(limit, bounds.deadline - time.monotonic())))
+        has_ended = child.wait(max(0.0, min(limit, bounds.deadline - time.monotonic())))
     finally:
         child.stop()
         child.clean_up()
-    if ended:
+    if has_ended:
         return child.process.returncode
     bounds.require_time(f"while {program.line} ran; it was ended")
     raise ToolError(
@@ -128,7 +128,7 @@ class ProgramRun:
 
 def run_timed(program: Program, supervisor: Supervisor, limit: float) -> ProgramRun:
     """Run a program for `limit` seconds at most, and time it from its start to its end."""
-    begun = time.monotonic_ns()
+    start_ns = time.monotonic_ns()
     child, since = start(program, supervisor)
     # A wait with a limit would look for the end up to 50 ms late.
     timer = threading.Timer(max(0.0, limit), child.stop)
@@ -136,7 +136,7 @@ def run_timed(program: Program, supervisor: Supervisor, limit: float) -> Program
     try:
         timer.start()
         status = child.process.wait()
-        return ProgramRun(status, time.monotonic_ns() - begun, since)
+        return ProgramRun(status, time.monotonic_ns() - start_ns, since)
     finally:
         timer.cancel()
         child.stop()
@@ -157,10 +157,10 @@ def start(
         try:
             program.log.parent.mkdir(parents=True, exist_ok=True)
             log = stack.enter_context(program.log.open("ab"))
-            out = stack.enter_context(program.output.open("wb")) if program.output else log
+            output_file = stack.enter_context(program.output.open("wb")) if program.output else log
         except OSError as error:
             raise RecordingError(f"{program.log} cannot be written: {error.strerror}.") from error
-        since, stdout = log.tell(), subprocess.PIPE if pipe else out
+        since, stdout = log.tell(), subprocess.PIPE if pipe else output_file
         try:
             child = supervisor.start(
                 program.argv, policy, env=program.env, stdout=stdout, stderr=log, cwd=program.cwd

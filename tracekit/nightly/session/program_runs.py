@@ -24,21 +24,22 @@ def run_program(prepared: PreparedCapture, variant: CodeVariant) -> Values:
     output = log.with_suffix(".out")
     require_program(variant.command[0], variant.env.get("PATH"))
     program = Program(variant.command, variant.env, variant.cwd, log, output)
-    ended = run_timed(program, prepared.bounds.supervisor, prepared.bounds.cap(_LONGEST))
-    if ended.status != 0:
+    program_run = run_timed(program, prepared.bounds.supervisor, prepared.bounds.cap(_LONGEST))
+    if program_run.status != 0:
         prepared.bounds.require_time(f"while {program.line} ran; it was ended")
         raise ToolError(
-            f"{program.line} ended with {exit_words(ended.status)}.{last_words(log, ended.since)}",
+            f"{program.line} ended with "
+            f"{exit_words(program_run.status)}.{last_words(log, program_run.since)}",
             hint=f"What it said is in {log} and {output.name}.",
         )
-    texts = [read_printed(output), read_printed(log, ended.since)]
+    texts = [read_printed(output), read_printed(log, program_run.since)]
     results = read_texts(texts, [parse_pattern(words) for words in prepared.capture.read])
     values: Values = {}
     for name, result in results.items():
         if result.value is not None:
             values[name] = (float(result.value),)
             prepared.results[name] = Quantity(result.unit, result.better)
-    values.setdefault(WALL_TIME, (float(ended.length),))
+    values.setdefault(WALL_TIME, (float(program_run.length),))
     prepared.results.setdefault(WALL_TIME, Quantity("ns", "lower"))
     return values
 
@@ -50,7 +51,7 @@ def with_program_metrics(prepared: PreparedCapture) -> Capture:
     direction does; where nothing is printed, the time of a run.
     """
     capture = prepared.capture
-    named = {metric.metric for metric in capture.metrics}
+    planned_names = {metric.metric for metric in capture.metrics}
     decided = any(metric.gate for metric in capture.metrics) or capture.reference is None
     printed = [
         name
@@ -62,7 +63,7 @@ def with_program_metrics(prepared: PreparedCapture) -> Capture:
         prepared.remark(
             f"{capture.name} prints no number that tracekit reads, so the time of a run decides."
         )
-    found = tuple(
-        Gated(name, gate=name in deciding) for name in prepared.results if name not in named
+    printed_metrics = tuple(
+        Gated(name, gate=name in deciding) for name in prepared.results if name not in planned_names
     )
-    return replace(capture, metrics=(*capture.metrics, *found))
+    return replace(capture, metrics=(*capture.metrics, *printed_metrics))

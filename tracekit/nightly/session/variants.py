@@ -13,7 +13,7 @@ from tracekit.base import TracekitError, UsageError
 from tracekit.machine import git_commit
 from tracekit.nightly.history.night import Described
 from tracekit.nightly.history.night import Side as Role
-from tracekit.nightly.plan.plan import Capture, NightPlan, Reference, searched
+from tracekit.nightly.plan.plan import Capture, NightPlan, Reference, allow_imports
 from tracekit.nightly.session.program import Bounds
 from tracekit.nightly.session.worktree import (
     OF_ANOTHER,
@@ -52,9 +52,9 @@ class CodeVariant:
     @property
     def command(self) -> tuple[str, ...]:
         """The command line with the program's place whole, where it is a path."""
-        first, *rest = self.argv
-        place = str(self.cwd / Path(first).expanduser()) if os.sep in first else first
-        return (place, *rest)
+        program, *arguments = self.argv
+        place = str(self.cwd / Path(program).expanduser()) if os.sep in program else program
+        return (place, *arguments)
 
     def describe_program(self) -> Described:
         """Say what the program is."""
@@ -62,7 +62,7 @@ class CodeVariant:
         words = ", ".join(self.difference) or line
         return Described(self.workload, {"program": line}, commit=self.commit, words=words)
 
-    def described(self, hello: Hello) -> Described:
+    def describe_workload(self, hello: Hello) -> Described:
         """Say what it is, once its interpreter said what that is."""
         words = self.difference or (work_words(self.workload, self.parameters),)
         if self.role == "reference" and self.python != Path(sys.executable):
@@ -86,7 +86,7 @@ def candidate_of(capture: Capture, plan: NightPlan) -> CodeVariant:
     """
     home = plan.file.resolve().parent
     if not capture.program:
-        with searched(capture.reference, home):
+        with allow_imports(capture.reference, home):
             find(capture.workload, capture.workloads).bind(capture.parameters)
     env = own_environment({})
     reference = capture.reference
@@ -110,65 +110,70 @@ def reference_of(
     capture: Capture, plan: NightPlan, candidate: CodeVariant, bounds: Bounds
 ) -> Generator[CodeVariant | None]:
     """Give the reference, None where a capture has none; its revision stays while it is used."""
-    asked = capture.reference
-    if asked is None:
+    reference = capture.reference
+    if reference is None:
         yield None
-    elif asked.has_commit:
-        found = repository(candidate.cwd)
-        worktree = Worktree(found, commit_of(asked, found), asked.setup)
+    elif reference.has_commit:
+        plan_repository = repository(candidate.cwd)
+        worktree = Worktree(plan_repository, commit_of(reference, plan_repository), reference.setup)
         with checked_out(worktree, bounds) as folder:
-            yield _at(capture, asked, candidate, worktree, folder)
+            yield _build_worktree_reference(capture, reference, candidate, worktree, folder)
     else:
         python = candidate.python
-        if asked.python is not None:
-            python = interpreter(asked.python, plan.file.resolve().parent)
-        yield _reference(capture, asked, candidate, python)
+        if reference.python is not None:
+            python = interpreter(reference.python, plan.file.resolve().parent)
+        yield _reference(capture, reference, candidate, python)
 
 
-def _at(
-    capture: Capture, asked: Reference, candidate: CodeVariant, worktree: Worktree, folder: Path
+def _build_worktree_reference(
+    capture: Capture, reference: Reference, candidate: CodeVariant, worktree: Worktree, folder: Path
 ) -> CodeVariant:
     """Return the reference in the work tree of its revision."""
-    found = worktree.repository
-    own = interpreter(asked.python, folder) if asked.python else candidate.python
-    home = found.inside(candidate.cwd)
+    plan_repository = worktree.repository
+    python = interpreter(reference.python, folder) if reference.python else candidate.python
+    home = plan_repository.find_relative_path(candidate.cwd)
     workloads = candidate.workloads
-    if workloads is not None and (inside := found.inside(workloads)) is not None:
-        workloads = folder / inside
+    if (
+        workloads is not None
+        and (relative_path := plan_repository.find_relative_path(workloads)) is not None
+    ):
+        workloads = folder / relative_path
         if not workloads.is_dir():
             raise UsageError(
-                f"The {asked.words} has no folder {workloads.name} of workloads.",
+                f"The {reference.words} has no folder {workloads.name} of workloads.",
                 hint="Give a revision that has it, or keep the workloads outside of the "
                 "repository.",
             )
-    named = f"{asked.words} ({worktree.commit[:_SHORT]})"
-    if asked.revision and worktree.commit.startswith(asked.revision):
-        named = f"{asked.words.removesuffix(asked.revision)}{worktree.commit[:_SHORT]}"
-    variant = _reference(capture, asked, candidate, own)
+    revision_words = f"{reference.words} ({worktree.commit[:_SHORT]})"
+    if reference.revision and worktree.commit.startswith(reference.revision):
+        revision_words = (
+            f"{reference.words.removesuffix(reference.revision)}{worktree.commit[:_SHORT]}"
+        )
+    variant = _reference(capture, reference, candidate, python)
     return replace(
         variant,
         workloads=workloads,
-        env=_with_modules(variant.env, folder, asked.pythonpath, without=found.top),
+        env=_with_modules(variant.env, folder, reference.pythonpath, without=plan_repository.top),
         cwd=folder / home if home and (folder / home).is_dir() else folder,
         commit=worktree.commit,
-        difference=(named, *variant.difference),
+        difference=(revision_words, *variant.difference),
     )
 
 
 def _reference(
-    capture: Capture, asked: Reference, candidate: CodeVariant, python: Path
+    capture: Capture, reference: Reference, candidate: CodeVariant, python: Path
 ) -> CodeVariant:
     if candidate.argv:
-        own = (shlex.join(asked.program),) if asked.program else ()
-        argv = asked.program or candidate.argv
-        return replace(candidate, role="reference", argv=argv, difference=own)
-    here = python == candidate.python and not asked.has_commit
-    name = asked.workload or capture.workload
-    parameters = dict(capture.parameters) | asked.parameters
+        difference = (shlex.join(reference.program),) if reference.program else ()
+        argv = reference.program or candidate.argv
+        return replace(candidate, role="reference", argv=argv, difference=difference)
+    here = python == candidate.python and not reference.has_commit
+    name = reference.workload or capture.workload
+    parameters = dict(capture.parameters) | reference.parameters
     if name != capture.workload or here:
-        parameters = _parameters(name, capture, asked, strict=here)
+        parameters = _parameters(name, capture, reference, strict=here)
     work = [name] if name != capture.workload else []
-    work += [f"{key} {value}" for key, value in asked.parameters.items()]
+    work += [f"{key} {value}" for key, value in reference.parameters.items()]
     env = candidate.env
     if python != candidate.python:
         env = {name: value for name, value in env.items() if name not in OF_ANOTHER}
@@ -183,7 +188,9 @@ def _reference(
     )
 
 
-def _parameters(name: str, capture: Capture, asked: Reference, *, strict: bool) -> dict[str, Any]:
+def _parameters(
+    name: str, capture: Capture, reference: Reference, *, strict: bool
+) -> dict[str, Any]:
     """Return the candidate's values as far as the workload has such parameters, and its own.
 
     What another interpreter or revision is to do it may know better than this one: then nothing
@@ -194,12 +201,12 @@ def _parameters(name: str, capture: Capture, asked: Reference, *, strict: bool) 
     except TracekitError:
         if strict:
             raise
-        return asked.parameters
-    known = workload.parameters
-    shared = {key: value for key, value in capture.parameters.items() if key in known}
+        return reference.parameters
+    workload_parameters = workload.parameters
+    shared = {key: value for key, value in capture.parameters.items() if key in workload_parameters}
     if strict:
-        workload.bind(shared | asked.parameters)
-    return shared | asked.parameters
+        workload.bind(shared | reference.parameters)
+    return shared | reference.parameters
 
 
 def interpreter(python: Path, home: Path) -> Path:
@@ -218,11 +225,13 @@ def _with_modules(
     env: Mapping[str, str], top: Path, folders: tuple[str, ...], without: Path | None = None
 ) -> dict[str, str]:
     """Let folders of a work tree be searched for modules first, and none of the one `without`."""
-    own = [str((top / folder).resolve()) for folder in folders]
-    rest = [part for part in env.get("PYTHONPATH", "").split(os.pathsep) if part]
+    module_paths = [str((top / folder).resolve()) for folder in folders]
+    inherited_paths = [part for part in env.get("PYTHONPATH", "").split(os.pathsep) if part]
     if without is not None:
-        rest = [part for part in rest if not Path(part).resolve().is_relative_to(without)]
-    return {**env, "PYTHONPATH": os.pathsep.join(dict.fromkeys([*own, *rest]))}
+        inherited_paths = [
+            part for part in inherited_paths if not Path(part).resolve().is_relative_to(without)
+        ]
+    return {**env, "PYTHONPATH": os.pathsep.join(dict.fromkeys([*module_paths, *inherited_paths]))}
 
 
 def work_words(workload: str, parameters: Mapping[str, Any]) -> str:

@@ -26,9 +26,9 @@ from tracekit.base import (
     done,
     exit_words,
     git,
+    make_timestamp,
     notes_folder,
-    now,
-    opened,
+    open_lock_file,
     save,
     system,
 )
@@ -45,10 +45,12 @@ class Repository:
 
     def commit(self, revision: str) -> str:
         """Return the commit that a revision names, in full."""
-        asked = f"{revision}^{{commit}}"
-        found = git(self.top, "rev-parse", "--verify", "--quiet", "--end-of-options", asked)
-        if found.returncode == 0:
-            return found.stdout.strip()
+        commit_expression = f"{revision}^{{commit}}"
+        answer = git(
+            self.top, "rev-parse", "--verify", "--quiet", "--end-of-options", commit_expression
+        )
+        if answer.returncode == 0:
+            return answer.stdout.strip()
         raise UsageError(
             f"The repository {self.top} has no revision {revision!r}.",
             hint="Give a commit, branch or tag that `git rev-parse` knows here; `git fetch --tags` "
@@ -57,22 +59,22 @@ class Repository:
 
     def branch_point(self, branch: str) -> str:
         """Return the commit at which HEAD left a branch."""
-        found = git(self.top, "merge-base", "HEAD", self.commit(branch))
-        if found.returncode != 0:
+        answer = git(self.top, "merge-base", "HEAD", self.commit(branch))
+        if answer.returncode != 0:
             raise UsageError(
                 f"HEAD and {branch} have no commit in common in the repository {self.top}.",
                 hint="A shallow clone may lack it: `git fetch --unshallow` brings the rest.",
             )
-        return found.stdout.strip()
+        return answer.stdout.strip()
 
     def has_tag(self, name: str) -> bool:
         """Tell whether there is a tag of that name: a revision that stays."""
         return git(self.top, "show-ref", "--quiet", "--verify", f"refs/tags/{name}").returncode == 0
 
-    def inside(self, path: Path) -> Path | None:
+    def find_relative_path(self, path: Path) -> Path | None:
         """Return the path from the top of the work tree; None where it lies outside."""
-        whole = path.resolve()
-        return whole.relative_to(self.top) if whole.is_relative_to(self.top) else None
+        full_path = path.resolve()
+        return full_path.relative_to(self.top) if full_path.is_relative_to(self.top) else None
 
 
 def commit_of(reference: Reference, repository: Repository) -> str:
@@ -93,22 +95,27 @@ def kind_of(capture: Capture, folder: Path) -> ReferenceKind:
         return "branch point"
     if reference.previous_night:
         return "moving"
-    found, revision = repository(folder), reference.revision
-    fixed = found.commit(revision).startswith(revision) or found.has_tag(revision)
+    plan_repository, revision = repository(folder), reference.revision
+    fixed = plan_repository.commit(revision).startswith(revision) or plan_repository.has_tag(
+        revision
+    )
     return "fixed" if fixed else "moving"
 
 
 def repository(folder: Path) -> Repository:
     """Return the repository whose work tree holds a folder."""
-    found = git(folder, "rev-parse", "--show-toplevel")
-    if found.returncode != 0 or not found.stdout.strip():
-        said = complaint(found)  # it may be another reason, as that the folder is not ours
-        why = "" if not said or "not a git repository" in said else f": {said.rstrip('.')}"
+    answer = git(folder, "rev-parse", "--show-toplevel")
+    if answer.returncode != 0 or not answer.stdout.strip():
+        message = complaint(answer)  # it may be another reason, as that the folder is not ours
+        reason = (
+            "" if not message or "not a git repository" in message else f": {message.rstrip('.')}"
+        )
         raise UsageError(
-            f"A reference that is a revision needs a git repository, and {folder} is in none{why}.",
+            f"A reference that is a revision needs a git repository, and {folder} is in "
+            f"none{reason}.",
             hint="Keep the plan in the repository, or give the reference by `python`.",
         )
-    return Repository(Path(found.stdout.strip()).resolve())
+    return Repository(Path(answer.stdout.strip()).resolve())
 
 
 KEPT = 4
@@ -144,7 +151,7 @@ class Worktree:
         return self.folder.with_suffix(".log")
 
     @property
-    def whole(self) -> bool:
+    def is_whole(self) -> bool:
         """Whether it is there as it was made: set up, at its commit, its files not changed.
 
         One of which git cannot tell that is not.
@@ -152,11 +159,11 @@ class Worktree:
         with suppress(ToolError):
             if self.note.is_file() and self.folder.is_dir():
                 head = done(self.folder, "rev-parse", "--verify", "--quiet", "HEAD")
-                return head.strip() == self.commit and not self.changed
+                return head.strip() == self.commit and not self.changed_files
         return False
 
     @property
-    def changed(self) -> str:
+    def changed_files(self) -> str:
         """What of its tracked files is not as in the commit; empty where all is."""
         arguments = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all")
         return done(self.folder, *arguments).strip()
@@ -168,10 +175,10 @@ def checked_out(worktree: Worktree, bounds: Bounds) -> Generator[Path]:
     with ExitStack() as stack:
         handle = stack.enter_context(_lock_file(worktree.folder))
         _take(handle, system.SHARED, worktree, bounds)
-        if not worktree.whole:
+        if not worktree.is_whole:
             system.flock(handle, system.UNLOCKED)
             _take(handle, system.EXCLUSIVE, worktree, bounds)
-            if not worktree.whole:  # somebody else may have made it meanwhile
+            if not worktree.is_whole:  # somebody else may have made it meanwhile
                 _remove(worktree.repository, worktree.folder)
                 _make(worktree, bounds)
             system.flock(handle, system.SHARED)
@@ -192,18 +199,21 @@ def _make(worktree: Worktree, bounds: Bounds) -> None:
     done(repository.top, "worktree", "add", "--force", "--detach", str(folder), worktree.commit)
     if worktree.setup:
         _set_up(worktree, bounds)
-    if changed := worktree.changed:
+    if changed := worktree.changed_files:
         raise ToolError(
             f"The setup of revision {worktree.commit[:12]} changed files of the commit, so what "
             f"would be measured is not that commit: {changed.splitlines()[0].strip()}",
             hint="Let it write only files that the repository does not track.",
         )
-    save(worktree.note, {"commit": worktree.commit, "setup": worktree.setup, "made": now()})
+    save(
+        worktree.note,
+        {"commit": worktree.commit, "setup": worktree.setup, "made": make_timestamp()},
+    )
 
 
 def _set_up(worktree: Worktree, bounds: Bounds) -> None:
-    left_out = REPOSITORY_VARIABLES | OF_ANOTHER
-    env = {name: value for name, value in os.environ.items() if name not in left_out}
+    excluded_names = REPOSITORY_VARIABLES | OF_ANOTHER
+    env = {name: value for name, value in os.environ.items() if name not in excluded_names}
     worktree.log.unlink(missing_ok=True)
     program = Program(worktree.setup, env, worktree.folder, worktree.log)
     status = run(program, bounds, _SETUP)
@@ -242,8 +252,8 @@ def _prune(worktree: Worktree) -> None:
 
 
 def _lock_file(folder: Path) -> AbstractContextManager[int]:
-    why = "Revisions are checked out beside it; TRACEKIT_CACHE names another place."
-    return opened(folder.with_suffix(".lock"), why)
+    reason = "Revisions are checked out beside it; TRACEKIT_CACHE names another place."
+    return open_lock_file(folder.with_suffix(".lock"), reason)
 
 
 def _take(handle: int, how: int, worktree: Worktree, bounds: Bounds) -> None:

@@ -59,23 +59,27 @@ def state_of(outcome: Outcome | None) -> CourseState:
     return CourseState.UNFINISHED if outcome is None else CourseState(outcome.value)
 
 
-def day(at: str) -> str:
+def day(time: str) -> str:
     """Return the day of a night, such as "14 Oct 2026"."""
-    moment = moment_of(at)
+    moment = moment_of(time)
     return f"{moment.day} {moment:%b %Y}"
 
 
-def days(first: str, last: str) -> str:
+def days(first_time: str, last_time: str) -> str:
     """Return the days of two nights, such as "14 Oct 2026 to 3 Nov 2026"; one where they share it.
 
     Trial nights run on one day.
     """
-    return day(first) if day(first) == day(last) else f"{day(first)} to {day(last)}"
+    return (
+        day(first_time)
+        if day(first_time) == day(last_time)
+        else f"{day(first_time)} to {day(last_time)}"
+    )
 
 
-def ago(at: str, now: str) -> str:
+def ago(time: str, current_time: str) -> str:
     """Return how long ago a night was, in whole days: "today", "3 days ago"."""
-    passed = (moment_of(now).date() - moment_of(at).date()).days
+    passed = (moment_of(current_time).date() - moment_of(time).date()).days
     if passed <= 0:
         return "today"
     return "yesterday" if passed == 1 else f"{passed} days ago"
@@ -96,13 +100,13 @@ def cost_of(overhead: Overhead | None) -> str:
     if overhead is None:
         return ""
     if overhead.ratio is None:
-        why = f", because {overhead.reason.rstrip('.')}" if overhead.reason else ""
-        return f"What tracing costs is not known{why}."
+        reason = f", because {overhead.reason.rstrip('.')}" if overhead.reason else ""
+        return f"What tracing costs is not known{reason}."
     doubt = "" if overhead.spread is None else f" ± {percent(overhead.spread)}"
     return f"Tracing costs {percent(overhead.ratio)}{doubt} of a step's time."
 
 
-def several(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Return a number with its noun: "1 night", "3 nights"."""
     return f"{number:,} {noun}{'' if number == 1 or noun == 'series' else 's'}"
 
@@ -124,10 +128,10 @@ class Fared:
     night: Night | None = None
     entry: Entry | None = None
 
-    def judged(self, metric: str) -> Judged | None:
+    def find_judgement(self, metric: str) -> Judged | None:
         """Return what became of a metric in this night."""
         judged = self.entry.judged if self.entry else ()
-        return next((found for found in judged if found.metric == metric), None)
+        return next((judgement for judgement in judged if judgement.metric == metric), None)
 
     @property
     def findings(self) -> tuple[TracedFinding, ...]:
@@ -164,9 +168,9 @@ class Course:
             if series.gated or any(point.value is not None for point in series.points)
         )
 
-    def number(self, at: str) -> int:
+    def number(self, time: str) -> int:
         """Return the number of the night that began at a time, from 1; missed ones count."""
-        return bisect_right(self._moments, moment_of(at))
+        return bisect_right(self._moments, moment_of(time))
 
     @cached_property
     def _moments(self) -> list[datetime]:
@@ -200,64 +204,67 @@ def courses_of(
     ]
     newest = {key[:3]: key for key in keys}
     places = {night.id: (night.machine, night.plan) for night in nights}
-    found: list[Course] = []
+    courses: list[Course] = []
     for key in dict.fromkeys(keys):
         current, anchor = newest[key[:3]] == key, (*key[:2], key[2] + ANCHORED)
-        own = [line for line in series if _key(line) == key]
-        held = (
-            known
-            for known in accepted
-            if (*places.get(known.night, key[:2]), known.capture, known.work) == key
+        course_series = [line for line in series if _key(line) == key]
+        acceptances = (
+            acceptance
+            for acceptance in accepted
+            if (*places.get(acceptance.night, key[:2]), acceptance.capture, acceptance.work) == key
         )
-        found.append(
+        courses.append(
             Course(
                 *key,
-                series=tuple(sorted(own, key=lambda line: not line.gated)),
-                fared=tuple(_fared(key, ordered, missed, current=current)),
-                accepted=tuple(held),
+                series=tuple(sorted(course_series, key=lambda line: not line.gated)),
+                fared=tuple(_iter_fared(key, ordered, missed, current=current)),
+                accepted=tuple(acceptances),
                 current=current,
                 anchors=tuple(line for line in series if _key(line)[:3] == anchor),
             )
         )
-    found.sort(key=lambda course: not course.current)
-    return tuple(replace(course, name=f"capture-{at}") for at, course in enumerate(found, 1))
+    courses.sort(key=lambda course: not course.current)
+    return tuple(
+        replace(course, name=f"capture-{number}") for number, course in enumerate(courses, 1)
+    )
 
 
 def _key(series: Series) -> _Key:
     return series.machine, series.plan, series.capture, series.work
 
 
-def _fared(
-    key: _Key, nights: Sequence[Night], missed: Sequence[Missed], *, current: bool
+def _iter_fared(
+    key: _Key, nights: Sequence[Night], missed_nights: Sequence[Missed], *, current: bool
 ) -> Iterator[Fared]:
     """Yield how a capture fared, oldest first.
 
     A night without an entry counts for the work that the capture had then; of an anchor, which is
     not due every night, nothing is missing.
     """
-    found: list[Fared] = []
-    absent = [
+    fared_nights: list[Fared] = []
+    absent_nights = [
         Fared(miss.due, CourseState.MISSED, miss.reason)
-        for miss in missed
+        for miss in missed_nights
         if (miss.machine, miss.plan) == key[:2]
     ]
     for night in (night for night in nights if (night.machine, night.plan) == key[:2]):
         entries = {(entry.capture, entry.work): entry for entry in night.entries}
         if (entry := entries.get(key[2:])) is not None:
             state = state_of(entry.outcome)
-            found.append(Fared(night.started, state, entry.reason, night, entry))
+            fared_nights.append(Fared(night.started, state, entry.reason, night, entry))
         elif all(entry.capture != key[2] for entry in night.entries):
             state = CourseState.FAILED if night.outcome is Outcome.FAILED else CourseState.NOT_RUN
             reason = night.reason or "The night ended before this capture's turn"
-            absent.append(Fared(night.started, state, reason, night))
-    first, last = moment_of(found[0].at), moment_of(found[-1].at)
+            absent_nights.append(Fared(night.started, state, reason, night))
+    first_moment, last_moment = moment_of(fared_nights[0].at), moment_of(fared_nights[-1].at)
     if not key[2].endswith(ANCHORED):
-        found += [
+        fared_nights += [
             fared
-            for fared in absent
-            if first <= moment_of(fared.at) and (current or moment_of(fared.at) <= last)
+            for fared in absent_nights
+            if first_moment <= moment_of(fared.at)
+            and (current or moment_of(fared.at) <= last_moment)
         ]
-    yield from sorted(found, key=lambda fared: moment_of(fared.at))
+    yield from sorted(fared_nights, key=lambda fared: moment_of(fared.at))
 
 
 def links_from(page: Path, history: Path) -> Links:
@@ -306,33 +313,37 @@ def happenings(course: Course) -> tuple[CourseEvent, ...]:
 
     Commits, which change in most nights, are not.
     """
-    begun = {fared.night.id: fared.at for fared in course.fared if fared.night is not None}
-    found = [(at, False, words) for at, words in changed(course, commits=False).items()]
+    start_times = {fared.night.id: fared.at for fared in course.fared if fared.night is not None}
+    events = [
+        (time, False, words) for time, words in describe_changes(course, commits=False).items()
+    ]
     for baseline in course.accepted:
         by = f" by {baseline.who}" if baseline.who else ""
         words = f"accepted on {day(baseline.at)}{by}: {baseline.reason}"
-        found.append((begun.get(baseline.night, baseline.at), True, words))
-    found.sort(key=lambda event: (moment_of(event[0]), event[1]))
-    return tuple(CourseEvent(_letter(place), *event) for place, event in enumerate(found))
+        events.append((start_times.get(baseline.night, baseline.at), True, words))
+    events.sort(key=lambda event: (moment_of(event[0]), event[1]))
+    return tuple(CourseEvent(_letter(place), *event) for place, event in enumerate(events))
 
 
-def changed(course: Course, *, commits: bool) -> dict[str, str]:
+def describe_changes(course: Course, *, commits: bool) -> dict[str, str]:
     """Return what else changed with each night, in words, by when it began.
 
     What both sides or the machine have in common is said once.
     """
-    found: dict[str, str] = {}
-    known = [(fared.at, _facts(fared)) for fared in course.fared if fared.entry]
-    for (_, before), (at, after) in pairwise(known):
+    changes: dict[str, str] = {}
+    known_facts = [(fared.at, _facts(fared)) for fared in course.fared if fared.entry]
+    for (_, old_facts), (time, new_facts) in pairwise(known_facts):
         names: dict[tuple[str, str, str], str] = {}
-        for name in {**before, **after}:
-            old, new = before.get(name, NOT_STATED), after.get(name, NOT_STATED)
+        for name in {**old_facts, **new_facts}:
+            old, new = old_facts.get(name, NOT_STATED), new_facts.get(name, NOT_STATED)
             fact = name.rpartition("'s ")[2]
             if old != new and (commits or fact != "commit"):
                 names.setdefault((fact, old, new), name)
         if names:
-            found[at] = "; ".join(f"{name} {old} → {new}" for (_, old, new), name in names.items())
-    return found
+            changes[time] = "; ".join(
+                f"{name} {old} → {new}" for (_, old, new), name in names.items()
+            )
+    return changes
 
 
 def _facts(fared: Fared) -> Mapping[str, str]:
@@ -354,5 +365,5 @@ def _facts(fared: Fared) -> Mapping[str, str]:
 
 def _letter(place: int) -> str:
     """Return A … Z, AA, AB … ."""
-    before, last = divmod(place, len(ascii_uppercase))
-    return (_letter(before - 1) if before else "") + ascii_uppercase[last]
+    quotient, remainder = divmod(place, len(ascii_uppercase))
+    return (_letter(quotient - 1) if quotient else "") + ascii_uppercase[remainder]

@@ -23,7 +23,7 @@ from tracekit.nightly.trend.course import (
     day,
     days,
     direction,
-    several,
+    format_count,
     state_of,
 )
 from tracekit.nightly.trend.picture import (
@@ -32,7 +32,7 @@ from tracekit.nightly.trend.picture import (
     NightAxis,
     Picture,
     TrendPanel,
-    dated,
+    draw_changes,
     lines,
     nights,
 )
@@ -63,41 +63,49 @@ class Curve:
 def summary_of(curve: Curve) -> str:
     """Return what can be seen of a series, in sentences."""
     series = curve.series
-    known = [(point, point.value) for point in series.points if point.value is not None]
-    nights = several(len(series.points), "night")
-    if not known:
+    known_points = [(point, point.value) for point in series.points if point.value is not None]
+    nights = format_count(len(series.points), "night")
+    if not known_points:
         return f"{nights}, none with a value."
-    last, values = known[-1][0], [value for _, value in known]
-    low, high = (quantity(edge(values), series.unit) for edge in (min, max))
-    span = f"always {low}" if low == high else f"from {low} to {high}"
-    latest = f"the last, of {day(last.at)}, {_said(series, last)}"
-    parts = [f"{nights}, {len(known)} with a value, {span}; {latest}."]
+    last, values = known_points[-1][0], [value for _, value in known_points]
+    lowest_value, highest_value = (quantity(edge(values), series.unit) for edge in (min, max))
+    span = (
+        f"always {lowest_value}"
+        if lowest_value == highest_value
+        else f"from {lowest_value} to {highest_value}"
+    )
+    latest = f"the last, of {day(last.at)}, {_describe_point(series, last)}"
+    parts = [f"{nights}, {len(known_points)} with a value, {span}; {latest}."]
     for step in curve.trend.steps:
         way = direction(step.change, series.better)
-        change = series.shown.change(step.change)
+        change = series.formatter.change(step.change)
         words = f"Changed in {night_words(curve.course, series.points[step.index].at)}, {change}"
         parts.append(f"{words}, {way}." if way != "changed" else f"{words}.")
     for ramp in curve.trend.ramps:
         way = direction(ramp.change, series.better)
-        first, last = (series.points[place].at for place in (ramp.first, ramp.last))
-        numbers = f"{curve.course.number(first)} to {curve.course.number(last)}"
-        words = f"Drifted in nights {numbers} ({days(first, last)}), {rate_words(series, ramp)}"
+        first_night, last = (
+            series.points[place].at for place in (ramp.first_night, ramp.last_night)
+        )
+        numbers = f"{curve.course.number(first_night)} to {curve.course.number(last)}"
+        words = (
+            f"Drifted in nights {numbers} ({days(first_night, last)}), {rate_words(series, ramp)}"
+        )
         parts.append(f"{words}, {way}." if way != "changed" else f"{words}.")
     return " ".join([*parts, *_total(curve)])
 
 
-def night_words(course: Course, at: str) -> str:
+def night_words(course: Course, time: str) -> str:
     """Return a night by its number and day, such as "night 12 (3 Nov 2026)"."""
-    return f"night {course.number(at)} ({day(at)})"
+    return f"night {course.number(time)} ({day(time)})"
 
 
 def rate_words(series: Series, ramp: Ramp) -> str:
     """Return the rate of a drift, such as "+2.3 % a night"."""
-    return f"{series.shown.change(ramp.rate)} a night"
+    return f"{series.formatter.change(ramp.rate)} a night"
 
 
-def _said(series: Series, point: Point) -> str:
-    change = series.shown.whole(point.change, point.low, point.high)
+def _describe_point(series: Series, point: Point) -> str:
+    change = series.formatter.format_change(point.change, point.low, point.high)
     value = quantity(point.value, series.unit)
     return f"{value}, {change} from the reference" if change else value
 
@@ -107,12 +115,15 @@ def _total(curve: Curve) -> Iterator[str]:
     series = curve.series
     if not moves(series):
         return
-    found = levels(series, anchors_of(series, curve.course.anchors))
-    if len(found.nights) > 1:
-        change, deviation = found.total(np.eye(len(found.nights))[-1])
-        ends = [plain_change(change + 1.96 * at * deviation, series.scale) for at in (0, -1, 1)]
-        since = day(series.points[found.nights[0]].at)
-        yield f"From the reference of {since} on, nights add up to {series.shown.whole(*ends)}."
+    night_levels = levels(series, anchors_of(series, curve.course.anchors))
+    if len(night_levels.nights) > 1:
+        change, deviation = night_levels.total(np.eye(len(night_levels.nights))[-1])
+        ends = [plain_change(change + 1.96 * sign * deviation, series.scale) for sign in (0, -1, 1)]
+        since = day(series.points[night_levels.nights[0]].at)
+        yield (
+            f"From the reference of {since} on, nights add up to "
+            f"{series.formatter.format_change(*ends)}."
+        )
 
 
 def picture_of(curve: Curve) -> Picture:
@@ -137,7 +148,7 @@ def _changes(curve: Curve) -> TrendPanel:
     ends = [(point.change, point.low, point.high) for point in series.points]
     reach = [end for point in ends for end in point if end is not None]
     reach += [edge for _, _, low, high, _ in limits for edge in (low, high)]
-    allowed = series.shown.amount(series.threshold)
+    allowed = series.formatter.amount(series.threshold)
     title = "Change from the reference"
     if limits:
         title = f"{title}; dashed: the limit, {allowed}"
@@ -146,12 +157,13 @@ def _changes(curve: Curve) -> TrendPanel:
     return TrendPanel(
         title,
         _HIGH,
-        linear("", min(reach), max(reach), series.shown.change),
+        linear("", min(reach), max(reach), series.formatter.change),
         (
             lines(band, "band", end="Z"),
             lines([((b, edge), (e, edge)) for b, e, *_, edge in limits], "limit", limit),
             lines(
-                [((curve.x.axis.low, 0.0), (curve.x.axis.high, 0.0))] * (min(reach) <= 0), "zero"
+                [((curve.x.axis.minimum, 0.0), (curve.x.axis.maximum, 0.0))] * (min(reach) <= 0),
+                "zero",
             ),
             *_drawn(
                 curve, lambda point: point.change, lambda point: (point.low, point.high), RADIUS
@@ -186,9 +198,9 @@ def _upward(series: Series, reach: Sequence[float]) -> Axis:
     """Return the axis of medians, with half of what they span on both sides for their spreads."""
     low, high = min(reach), max(reach)
     room = max(high - low, abs(median(reach)) * _LEAST_SPAN) or 1.0
-    least = 0.0 if low >= 0 else -math.inf
-    most = 1.0 if series.unit == "ratio" and high <= 1 else math.inf
-    low, high = max(least, low - room / 2), min(most, high + room / 2)
+    floor = 0.0 if low >= 0 else -math.inf
+    ceiling = 1.0 if series.unit == "ratio" and high <= 1 else math.inf
+    low, high = max(floor, low - room / 2), min(ceiling, high + room / 2)
     make = binary if series.unit == "bytes" and low >= 0 else linear
     return make("", low, high, lambda value: quantity(value, series.unit))
 
@@ -201,7 +213,7 @@ def _limits(curve: Curve) -> Iterator[tuple[float, float, float, float, float]]:
     fared = curve.course.fared
     begins = [curve.x.place(night.at) for night in fared]
     ends = [*begins[1:], begins[-1] + _LAST_NIGHT]
-    edges = [_edges(night.judged(curve.series.metric)) for night in fared]
+    edges = [_edges(night.find_judgement(curve.series.metric)) for night in fared]
     for edge, group in groupby(zip(edges, begins, ends, strict=True), key=lambda row: row[0]):
         stretch = list(group)
         if edge is not None:
@@ -212,12 +224,12 @@ def _edges(judged: Judged | None) -> tuple[float, float, float] | None:
     """Return what is expected of a night: lower, upper, and the one that is the limit."""
     if judged is None or judged.expected is None:
         return None
-    least = judged.threshold
+    threshold = judged.threshold
     if judged.scale == "ratio":
         factor = 1 + judged.expected
-        low, high = factor / (1 + least) - 1, factor * (1 + least) - 1
+        low, high = factor / (1 + threshold) - 1, factor * (1 + threshold) - 1
     else:
-        low, high = judged.expected - least, judged.expected + least
+        low, high = judged.expected - threshold, judged.expected + threshold
     return low, high, low if judged.better == "higher" else high
 
 
@@ -232,29 +244,31 @@ def _drawn(curve: Curve, pick: _Pick, ends: _Ends, radius: float) -> Iterator[Sh
     ]
     yield lines(spreads, "spread")
     yield lines(_runs(curve, pick), "median")
-    yield lines(_fitted(curve, pick), "level")
+    yield lines(_iter_level_lines(curve, pick), "level")
     yield nights(list(_marks(curve, pick)), radius)
 
 
-def _fitted(curve: Curve, pick: _Pick) -> Iterator[list[tuple[float, float]]]:
+def _iter_level_lines(curve: Curve, pick: _Pick) -> Iterator[list[tuple[float, float]]]:
     """Yield the levels between changes, and the lines of drifts; none where nothing changed."""
     points = curve.series.points
     steps = [step.index for step in curve.trend.steps]
-    drifts = {ramp.first: ramp.last + 1 for ramp in curve.trend.ramps}
+    drifts = {ramp.first_night: ramp.last_night + 1 for ramp in curve.trend.ramps}
     if not steps and not drifts:
         return
     cuts = sorted({0, *steps, *drifts, *drifts.values(), len(points)})
     for begin, end in pairwise(cuts):
-        held = points[begin:end]
-        values = [value for value in map(pick, held) if value is not None]
+        stretch_points = points[begin:end]
+        values = [value for value in map(pick, stretch_points) if value is not None]
         if not values:
             continue
-        drifting = any(first <= begin < last for first, last in drifts.items())
+        drifting = any(
+            drift_begin <= begin < drift_end for drift_begin, drift_end in drifts.items()
+        )
         if drifting and len(values) > 1:
             ends = ends_of_line(np.array(values))
         else:
             ends = (median(values), median(values))
-        places = curve.x.place(held[0].at), curve.x.place(held[-1].at)
+        places = curve.x.place(stretch_points[0].at), curve.x.place(stretch_points[-1].at)
         yield list(zip(places, ends, strict=True))
 
 
@@ -264,28 +278,30 @@ def _runs(curve: Curve, pick: _Pick) -> list[list[tuple[float, float]]]:
     places = {place(fared.at): None for fared in curve.course.fared}
     places |= {place(point.at): pick(point) for point in curve.series.points}
     runs: list[list[tuple[float, float]]] = [[]]
-    for at in sorted(places):
-        value = places[at]
+    for night_place in sorted(places):
+        value = places[night_place]
         if value is None:
             runs.append([])
         else:
-            runs[-1].append((at, value))
+            runs[-1].append((night_place, value))
     return runs
 
 
 def _dates(curve: Curve) -> Shape:
     series = curve.series
-    found: list[tuple[float, float, str, str]] = []
+    changes: list[tuple[float, float, str, str]] = []
     for step in curve.trend.steps:
-        at = series.points[step.index].at
-        words = f"night {curve.course.number(at)}: {series.shown.change(step.change)}"
+        time = series.points[step.index].at
+        words = f"night {curve.course.number(time)}: {series.formatter.change(step.change)}"
         tone = WAYS[direction(step.change, series.better)]
-        found.append((curve.x.place(at), curve.x.place(at), words, tone))
+        changes.append((curve.x.place(time), curve.x.place(time), words, tone))
     for ramp in curve.trend.ramps:
-        first, last = (curve.x.place(series.points[place].at) for place in (ramp.first, ramp.last))
+        first_place, last_place = (
+            curve.x.place(series.points[place].at) for place in (ramp.first_night, ramp.last_night)
+        )
         tone = WAYS[direction(ramp.change, series.better)]
-        found.append((first, last, rate_words(series, ramp), tone))
-    return dated(sorted(found))
+        changes.append((first_place, last_place, rate_words(series, ramp), tone))
+    return draw_changes(sorted(changes))
 
 
 def _marks(curve: Curve, pick: _Pick) -> Iterator[Mark]:
@@ -303,12 +319,14 @@ def _marks(curve: Curve, pick: _Pick) -> Iterator[Mark]:
 
 
 def _words(series: Series, point: Point, number: int) -> str:
-    begun = f"night {number}, {moment_of(point.at):%d %b %Y %H:%M} UTC"
-    parts = [f"{begun}: {_said(series, point)}"]
+    night_label = f"night {number}, {moment_of(point.at):%d %b %Y %H:%M} UTC"
+    parts = [f"{night_label}: {_describe_point(series, point)}"]
     if point.least is not None and point.most is not None:
-        least, most = (quantity(value, series.unit) for value in (point.least, point.most))
-        parts.append(f"pairs from {least} to {most}")
-    parts += [several(point.pairs, "pair")] * bool(point.pairs)
+        smallest_value, largest_value = (
+            quantity(value, series.unit) for value in (point.least, point.most)
+        )
+        parts.append(f"pairs from {smallest_value} to {largest_value}")
+    parts += [format_count(point.pairs, "pair")] * bool(point.pairs)
     parts += [f"commit {short_commit(point.commit)}"] * bool(point.commit)
     if point.outcome:
         parts.append(f"{point.outcome}: {point.reason}" if point.reason else str(point.outcome))
@@ -318,10 +336,13 @@ def _words(series: Series, point: Point, number: int) -> str:
 def _lane(curve: Curve) -> Iterator[Mark]:
     """Yield the marks of nights that are not seen above, or not as what they are."""
     place = curve.x.place
-    seen = {place(point.at) for point in curve.series.points if point.value is not None}
+    seen_places = {place(point.at) for point in curve.series.points if point.value is not None}
     for fared in curve.course.fared:
-        at = place(fared.at)
-        if fared.state not in {CourseState.OK, CourseState.REGRESSION} or at not in seen:
+        night_place = place(fared.at)
+        if (
+            fared.state not in {CourseState.OK, CourseState.REGRESSION}
+            or night_place not in seen_places
+        ):
             night = night_words(curve.course, fared.at)
             words = ": ".join(filter(None, (night, fared.state, fared.reason)))
-            yield Mark(at, 0.5, fared.state, words, curve.href(fared))
+            yield Mark(night_place, 0.5, fared.state, words, curve.href(fared))

@@ -37,15 +37,15 @@ from tracekit.nightly.trend.course import (
     Fared,
     Links,
     ago,
-    changed,
     cost_of,
     courses_of,
     day,
     days,
+    describe_changes,
     direction,
+    format_count,
     happenings,
     reports_of,
-    several,
     state_of,
 )
 from tracekit.nightly.trend.curve import RECENT, Curve, night_words, picture_of, rate_words
@@ -73,7 +73,7 @@ def render_trend(
     machine is left out. The same input gives the same characters.
     """
 
-    def shown(path: str) -> str:
+    def redact_link(path: str) -> str:
         href = links(path)
         return href if redact(href) == href else ""  # half a link leads nowhere
 
@@ -81,13 +81,17 @@ def render_trend(
     turns: list[Turn] = []
     sections: list[dict[str, Any]] = []
     for course in courses:
-        curves = _curves(course, shown)
+        curves = _curves(course, redact_link)
         if not course.is_anchor:  # what it measures is part of its capture's trend
-            own = [turn for curve in curves for turn in turns_of(course, curve.series, curve.trend)]
-            turns += join_turns(own)
-        sections.append(_section(course, curves, shown, redact))
-    turns.sort(key=lambda turn: (moment_of(turn.until or turn.at), turn.series.gated), reverse=True)
-    lost = lost_of(nights, missed)
+            course_turns = [
+                turn for curve in curves for turn in turns_of(course, curve.series, curve.trend)
+            ]
+            turns += join_turns(course_turns)
+        sections.append(_section(course, curves, redact_link, redact))
+    turns.sort(
+        key=lambda turn: (moment_of(turn.until or turn.time), turn.series.gated), reverse=True
+    )
+    lost_nights = lost_of(nights, missed)
     searched = [is_searched(line) for course in courses for line in course.shown]
     return document(
         environment_of(redact),
@@ -100,12 +104,12 @@ def render_trend(
         tally=tally_of(nights, missed),
         stands=_standing(courses),
         deciding=deciding_words,
-        ago=lambda at: ago(at, now),
+        ago=lambda time: ago(time, now),
         day=day,
         days=days,
         moment=moment_of,
         meanwhile=meanwhile_words,
-        several=several,
+        several=format_count,
         short_commit=short_commit,
         lately=LATELY,
         turns=turns[:MOST_CHANGES],
@@ -113,8 +117,8 @@ def render_trend(
         searched=sum(searched),
         short=len(searched) - sum(searched),
         least_nights=2 * SHORTEST,
-        lost=lost[:MOST_LOST],
-        more_lost=max(0, len(lost) - MOST_LOST),
+        lost=lost_nights[:MOST_LOST],
+        more_lost=max(0, len(lost_nights) - MOST_LOST),
         sections=sections,
         few=sum(len(course.shown) for course in courses) <= FEW_FOLLOWED,
         recent=RECENT,
@@ -125,9 +129,9 @@ def _title(courses: Sequence[Course]) -> str:
     if not courses:
         return "an empty history"
     plans, machines = {course.plan for course in courses}, {course.machine for course in courses}
-    of = courses[0].plan if len(plans) == 1 else several(len(plans), "plan")
-    on = courses[0].machine if len(machines) == 1 else several(len(machines), "machine")
-    return f"{of} on {on}"
+    plan_words = courses[0].plan if len(plans) == 1 else format_count(len(plans), "plan")
+    on = courses[0].machine if len(machines) == 1 else format_count(len(machines), "machine")
+    return f"{plan_words} on {on}"
 
 
 def _curves(course: Course, links: Links) -> list[Curve]:
@@ -146,8 +150,8 @@ def _curves(course: Course, links: Links) -> list[Curve]:
 def _section(
     course: Course, curves: Sequence[Curve], links: Links, redact: Redact
 ) -> dict[str, Any]:
-    last = course.last.entry
-    reference = last.reference if last else None
+    last_entry = course.last.entry
+    reference = last_entry.reference if last_entry else None
     figures: list[dict[str, Any]] = []
     for curve in curves:
         picture = picture_of(curve)
@@ -155,12 +159,16 @@ def _section(
         figures.append({"series": curve.series, "summary": picture.summary, "drawing": drawn})
     return {
         "course": course,
-        "candidate": (last.candidate.words or last.candidate.workload) if last else "",
+        "candidate": (last_entry.candidate.words or last_entry.candidate.workload)
+        if last_entry
+        else "",
         "reference": (reference.words or reference.workload) if reference else "",
-        "kind": KINDS[last.reference_kind] if last and last.reference_kind else "",
-        "checked": text.sentence(last.parity) if last else "",
-        "cost": cost_of(last.overhead) if last else "",
-        "meanwhile": meanwhile_words(last) if last else "",
+        "kind": KINDS[last_entry.reference_kind]
+        if last_entry and last_entry.reference_kind
+        else "",
+        "checked": text.sentence(last_entry.parity) if last_entry else "",
+        "cost": cost_of(last_entry.overhead) if last_entry else "",
+        "meanwhile": meanwhile_words(last_entry) if last_entry else "",
         "large": [figure for figure in figures if figure["series"].gated],
         "small": [figure for figure in figures if not figure["series"].gated],
         "unknown": [
@@ -192,13 +200,13 @@ def table_of(course: Course, links: Links) -> list[_Row]:
     numbered = list(enumerate(course.fared, 1))
     for number, fared in reversed(numbered):
         night = fared.night.id if fared.night else ""
-        own = [known.get(night, "") for known in cells]
-        rows.append((number, fared, own, list(reports_of(fared, links))))
+        row_cells = [series_cells.get(night, "") for series_cells in cells]
+        rows.append((number, fared, row_cells, list(reports_of(fared, links))))
     return rows
 
 
 def _cell(series: Series, point: Point) -> str:
-    change = series.shown.whole(point.change, point.low, point.high)
+    change = series.formatter.format_change(point.change, point.low, point.high)
     parts = [] if point.value is None else [quantity(point.value, series.unit), change]
     return "; ".join(filter(None, parts))
 
@@ -217,7 +225,7 @@ class Turn:
     metrics of the capture that changed with it, in words: one regression is one row.
     """
 
-    at: str
+    time: str
     course: Course
     series: Series
     change: str
@@ -238,7 +246,7 @@ class Turn:
     @property
     def days(self) -> str:
         """The day of its night, or those of a drift."""
-        return days(self.at, self.until) if self.until else day(self.at)
+        return days(self.time, self.until) if self.until else day(self.time)
 
     @property
     def doubt(self) -> str:
@@ -246,11 +254,11 @@ class Turn:
         certain = self.until or self.earliest == self.latest
         return "" if certain else f"{self.earliest} to {self.latest}"
 
-    def is_with(self, other: "Turn") -> bool:
+    def is_with(self, other_turn: "Turn") -> bool:
         """Whether both may be one: of one capture, a step each or a drift, in the same nights."""
-        apart = self.latest < other.earliest or other.latest < self.earliest
-        alike = (bool(self.until), self.tone) == (bool(other.until), other.tone)
-        return self.course is other.course and alike and not apart
+        apart = self.latest < other_turn.earliest or other_turn.latest < self.earliest
+        same_kind = (bool(self.until), self.tone) == (bool(other_turn.until), other_turn.tone)
+        return self.course is other_turn.course and same_kind and not apart
 
 
 @dataclass(frozen=True)
@@ -265,15 +273,15 @@ class Lost:
 
 def deciding_words(judged: Judged) -> str:
     """Return what a metric that decides says of the last night."""
-    change = judged.shown.whole(judged.change, judged.low, judged.high)
+    change = judged.formatter.format_change(judged.change, judged.low, judged.high)
     value = f"{quantity(judged.candidate, judged.unit)}, not compared"
     return f"{heading(judged.metric)} {value if judged.change is None else change}"
 
 
 def turns_of(course: Course, series: Series, trend: Changes) -> list[Turn]:
     """Return the steps of a series, and then its drifts, each oldest first."""
-    others = changed(course, commits=True) if trend.steps else {}
-    steps = [_turn_of_step(course, series, step, others) for step in trend.steps]
+    other_changes = describe_changes(course, commits=True) if trend.steps else {}
+    steps = [_turn_of_step(course, series, step, other_changes) for step in trend.steps]
     return [*steps, *(_turn_of_drift(course, series, ramp) for ramp in trend.ramps)]
 
 
@@ -281,49 +289,53 @@ def join_turns(turns: Sequence[Turn]) -> list[Turn]:
     """Return the turns with those of one capture that came together as one, the first metric's."""
     joined: list[Turn] = []
     for turn in turns:
-        place = next((at for at, known in enumerate(joined) if known.is_with(turn)), None)
+        place = next(
+            (index for index, joined_turn in enumerate(joined) if joined_turn.is_with(turn)), None
+        )
         if place is None:
             joined.append(turn)
         else:
-            known = joined[place]
+            joined_turn = joined[place]
             words = f"{heading(turn.series.metric)} {turn.change}"
-            joined[place] = replace(known, also=(*known.also, words))
+            joined[place] = replace(joined_turn, also=(*joined_turn.also, words))
     return joined
 
 
 def _turn_of_step(
-    course: Course, series: Series, step: LevelStep, others: Mapping[str, str]
+    course: Course, series: Series, step: LevelStep, other_changes: Mapping[str, str]
 ) -> Turn:
-    at = series.points[step.index].at
+    time = series.points[step.index].at
     way = direction(step.change, series.better)
     return Turn(
-        at=at,
+        time=time,
         course=course,
         series=series,
-        change=_toward(series.shown.change(step.change), way),
+        change=_toward(series.formatter.change(step.change), way),
         tone=WAYS[way],
         levels=_levels(series, step),
-        number=course.number(at),
+        number=course.number(time),
         earliest=course.number(series.points[step.earliest].at),
         latest=course.number(series.points[step.latest].at),
-        with_it=others.get(at, ""),
+        with_it=other_changes.get(time, ""),
     )
 
 
 def _turn_of_drift(course: Course, series: Series, ramp: Ramp) -> Turn:
-    first, last = (series.points[place].at for place in (ramp.first, ramp.last))
+    first_time, last_time = (
+        series.points[place].at for place in (ramp.first_night, ramp.last_night)
+    )
     way = direction(ramp.change, series.better)
     return Turn(
-        at=first,
+        time=first_time,
         course=course,
         series=series,
         change=_toward(rate_words(series, ramp), way),
         tone=WAYS[way],
         levels=_levels(series, ramp),
-        number=course.number(first),
-        earliest=course.number(first),
-        latest=course.number(last),
-        until=last,
+        number=course.number(first_time),
+        earliest=course.number(first_time),
+        latest=course.number(last_time),
+        until=last_time,
     )
 
 
@@ -332,50 +344,54 @@ def _toward(change: str, way: str) -> str:
 
 
 def _levels(series: Series, change: LevelStep | Ramp) -> str:
-    both = (change.before, change.after)
-    if change.of == "change":
-        return " → ".join(map(series.shown.change, both)) + " from the reference"
-    return " → ".join(quantity(level, series.unit) for level in both)
+    edge_levels = (change.level_before, change.level_after)
+    if change.basis == "change":
+        return " → ".join(map(series.formatter.change, edge_levels)) + " from the reference"
+    return " → ".join(quantity(level, series.unit) for level in edge_levels)
 
 
-def lost_of(nights: Sequence[Night], missed: Sequence[Missed]) -> list[Lost]:
+def lost_of(nights: Sequence[Night], missed_nights: Sequence[Missed]) -> list[Lost]:
     """Return what failed, was inconclusive, was cut short or missed, the latest first."""
-    found = [
+    lost_nights = [
         Lost(miss.due, miss.plan, CourseState.MISSED, miss.reason or "it did not run")
-        for miss in missed
+        for miss in missed_nights
     ]
     for night in nights:
         for entry in night.entries:
             if entry.outcome in {Outcome.FAILED, Outcome.INCONCLUSIVE, None}:
-                what, state = f"{night.plan}: {entry.capture}", state_of(entry.outcome)
-                found.append(Lost(night.started, what, state, entry.reason))
+                subject, state = f"{night.plan}: {entry.capture}", state_of(entry.outcome)
+                lost_nights.append(Lost(night.started, subject, state, entry.reason))
         if night.partial or not night.entries:
             state = CourseState.NOT_RUN if night.entries else state_of(night.outcome)
             reason = night.reason or "it ended before all of its captures were measured"
-            found.append(Lost(night.started, night.plan, state, reason))
-    return sorted(found, key=lambda lost: (moment_of(lost.at), lost.what), reverse=True)
-
-
-def tally_of(nights: Sequence[Night], missed: Sequence[Missed]) -> list[tuple[str, str]]:
-    """Return how many nights ended how, in words and tones."""
-    ended = Counter(
-        [*(state_of(night.outcome) for night in nights), *[CourseState.MISSED] * len(missed)]
+            lost_nights.append(Lost(night.started, night.plan, state, reason))
+    return sorted(
+        lost_nights,
+        key=lambda lost_night: (moment_of(lost_night.at), lost_night.what),
+        reverse=True,
     )
-    counted = [(state, ended[state]) for state in CourseState if ended[state]]
-    tally = [(f"{state.sign} {number} {state}", state.tone) for state, number in counted]
-    return [(several(len(nights), "night"), "plain"), *tally]
 
 
-def stale_of(nights: Sequence[Night], missed: Sequence[Missed], now: str) -> str:
+def tally_of(nights: Sequence[Night], missed_nights: Sequence[Missed]) -> list[tuple[str, str]]:
+    """Return how many nights ended how, in words and tones."""
+    state_counts = Counter(
+        [*(state_of(night.outcome) for night in nights), *[CourseState.MISSED] * len(missed_nights)]
+    )
+    counted_states = [(state, state_counts[state]) for state in CourseState if state_counts[state]]
+    tally = [(f"{state.sign} {number} {state}", state.tone) for state, number in counted_states]
+    return [(format_count(len(nights), "night"), "plain"), *tally]
+
+
+def stale_of(nights: Sequence[Night], missed_nights: Sequence[Missed], current_time: str) -> str:
     """Return that no night has run lately, in a sentence; empty where the last one is fresh."""
     if not nights:
         return ""
-    last = max((night.started for night in nights), key=moment_of)
-    since = sum(moment_of(miss.due) > moment_of(last) for miss in missed)
-    if not since and moment_of(now) - moment_of(last) < _FRESH:
+    last_start = max((night.started for night in nights), key=moment_of)
+    since = sum(moment_of(miss.due) > moment_of(last_start) for miss in missed_nights)
+    if not since and moment_of(current_time) - moment_of(last_start) < _FRESH:
         return ""
     words = f"; {since} {'was' if since == 1 else 'were'} missed" if since else ""
-    return f"No night has run since {day(last)}, {ago(last, now)}{words}."
+    return f"No night has run since {day(last_start)}, {ago(last_start, current_time)}{words}."
 
 
 # What the page begins with is the first of these that the last night of any capture was.
@@ -407,42 +423,44 @@ class Headline:
 _FEW_NAMED = 2
 
 
-def headline_of(courses: Sequence[Course], now: str) -> Headline:
+def headline_of(courses: Sequence[Course], current_time: str) -> Headline:
     """Return what the page begins with, at most twelve words; anchors are part of their capture."""
     current = _standing(courses)
     if not current:
         return Headline("unclear", "? Nothing yet", "No capture has been measured in any night.")
-    last = max((course.last.at for course in current), key=moment_of)
-    when = f"{day(last)} ({ago(last, now)})"
+    last_start = max((course.last.at for course in current), key=moment_of)
+    when = f"{day(last_start)} ({ago(last_start, current_time)})"
     worst = min((course.last.state for course in current), key=_RANKS.index)
-    named = tuple(course for course in current if course.last.state is worst)
+    named_courses = tuple(course for course in current if course.last.state is worst)
     if worst is CourseState.OK:
-        words = f"{several(len(named), 'capture')}, nothing worse, {when}"
+        words = f"{format_count(len(named_courses), 'capture')}, nothing worse, {when}"
         return Headline(worst.tone, f"{worst.sign} OK", words)
-    names = several(len(named), "capture")
-    if len(named) <= _FEW_NAMED:
-        names = ", ".join(course.capture for course in named)
-    change = _worst_change(named[0]) if len(named) == 1 else ""
+    names = format_count(len(named_courses), "capture")
+    if len(named_courses) <= _FEW_NAMED:
+        names = ", ".join(course.capture for course in named_courses)
+    change = _worst_change(named_courses[0]) if len(named_courses) == 1 else ""
     words = f"{names}{f': {change}' if change else ''}, {when}"
-    return Headline(worst.tone, f"{worst.sign} {worst.capitalize()}", words, named)
+    return Headline(worst.tone, f"{worst.sign} {worst.capitalize()}", words, named_courses)
 
 
 def _standing(courses: Sequence[Course]) -> list[Course]:
     """Return the courses of current work; of an anchor only if it ended that night, and worse."""
     current = [course for course in courses if course.current]
-    ended = {(course.machine, course.plan, course.capture): course.last for course in current}
+    last_nights = {(course.machine, course.plan, course.capture): course.last for course in current}
     standing: list[Course] = []
     for course in current:
         name = course.capture.removesuffix(ANCHORED)
-        own = ended.get((course.machine, course.plan, name)) if course.is_anchor else None
-        if own is None or _is_worse_than(course.last, own):
+        capture_night = (
+            last_nights.get((course.machine, course.plan, name)) if course.is_anchor else None
+        )
+        if capture_night is None or _is_worse_than(course.last, capture_night):
             standing.append(course)
     return standing
 
 
-def _is_worse_than(anchor: Fared, own: Fared) -> bool:
-    worse = _RANKS.index(anchor.state) < _RANKS.index(own.state)
-    return worse and anchor.at == own.at
+def _is_worse_than(anchor: Fared, capture_night: Fared) -> bool:
+    worse = _RANKS.index(anchor.state) < _RANKS.index(capture_night.state)
+    return worse and anchor.at == capture_night.at
 
 
 def _worst_change(course: Course) -> str:
@@ -451,7 +469,7 @@ def _worst_change(course: Course) -> str:
     for metric in judged:
         if metric.outcome is Outcome.REGRESSION and metric.change is not None:
             if direction(metric.change, metric.better) == "worse":
-                return f"{metric.metric} {metric.shown.change(metric.change)}"
+                return f"{metric.metric} {metric.formatter.change(metric.change)}"
             return metric.metric
     return ""
 
@@ -474,12 +492,12 @@ class FindingRow:
 def finding_rows(course: Course) -> list[FindingRow]:
     """Return the findings of a course by rule: those that stand, then those that went."""
     rules = {finding.rule for fared in course.fared for finding in fared.findings if finding.traces}
-    last = next((fared for fared in reversed(course.fared) if looked(fared)), None)
-    standing = {rule for rule in rules if last and found_in(last, rule)}
+    last_night = next((fared for fared in reversed(course.fared) if has_traces(fared)), None)
+    standing = {rule for rule in rules if last_night and found_in(last_night, rule)}
     return [_row(rule, course) for rule in (*sorted(standing), *sorted(rules - standing))]
 
 
-def looked(fared: Fared) -> bool:
+def has_traces(fared: Fared) -> bool:
     """Tell whether a night has traces of the capture, so that a finding could be in them."""
     pairs = fared.entry.pairs if fared.entry else ()
     return bool(fared.findings) or any(pair.traced for pair in pairs)
@@ -493,12 +511,12 @@ def found_in(fared: Fared, rule: str) -> TracedFinding | None:
 
 
 def _row(rule: str, course: Course) -> FindingRow:
-    known = [fared for fared in course.fared if looked(fared)]
-    there = [(fared.at, found) for fared in known if (found := found_in(fared, rule))]
-    last, found = there[-1]
-    became = f"last in {night_words(course, last)}"
-    if last == known[-1].at:
-        became = f"now in {found.traces} of {several(found.of, 'trace')}"
+    traced_nights = [fared for fared in course.fared if has_traces(fared)]
+    there = [(fared.at, found) for fared in traced_nights if (found := found_in(fared, rule))]
+    last_time, found = there[-1]
+    became = f"last in {night_words(course, last_time)}"
+    if last_time == traced_nights[-1].at:
+        became = f"now in {found.traces} of {format_count(found.of, 'trace')}"
         became += f"; the reference has it in {found.in_reference}" * bool(found.in_reference)
     became = f"first seen in {night_words(course, there[0][0])}, {became}"
     nights = tuple(_night(fared, rule, number) for number, fared in enumerate(course.fared, 1))
@@ -506,13 +524,13 @@ def _row(rule: str, course: Course) -> FindingRow:
 
 
 def _night(fared: Fared, rule: str, number: int) -> tuple[float | None, str]:
-    begun = f"night {number} ({day(fared.at)})"
-    if not looked(fared):
-        return None, f"{begun}: no traces"
+    night_label = f"night {number} ({day(fared.at)})"
+    if not has_traces(fared):
+        return None, f"{night_label}: no traces"
     found = found_in(fared, rule)
     if found is None:
-        return 0.0, f"{begun}: not found"
-    words = f"{begun}: found in {found.traces} of {several(found.of, 'trace')}"
+        return 0.0, f"{night_label}: not found"
+    words = f"{night_label}: found in {found.traces} of {format_count(found.of, 'trace')}"
     return found.traces / max(1, found.of), words
 
 
@@ -538,25 +556,25 @@ class Claim:
 def claims_of(course: Course) -> list[Claim]:
     """Return the findings that claimed a time for each token and went away, the latest first."""
     claims = [
-        _claim(course, found, before, after)
-        for before, after in pairwise(filter(looked, course.fared))
-        for found in before.findings
+        _claim(course, found, night_before, night_after)
+        for night_before, night_after in pairwise(filter(has_traces, course.fared))
+        for found in night_before.findings
         if found.traces and found.saving_per_token is not None
-        if found_in(after, found.rule) is None
+        if found_in(night_after, found.rule) is None
     ]
     return claims[::-1]
 
 
-def _claim(course: Course, found: TracedFinding, before: Fared, after: Fared) -> Claim:
-    old, new = (_rate(course, fared) for fared in (before, after))
+def _claim(course: Course, found: TracedFinding, night_before: Fared, night_after: Fared) -> Claim:
+    old, new = (_rate(course, fared) for fared in (night_before, night_after))
     measured, reason = "", f"one of both nights has no {_RATE}"
     if old and new and old.value and new.value:
         measured = _won(old.value, new.value)
         reason = "without a reference, so the machine's own pace is in it"
         if old.reference and new.reference:
             reason = f"the reference meanwhile: {_won(old.reference, new.reference)}"
-    claimed = f"{duration(found.saving_per_token)} per token"
-    return Claim(found.rule, after.at, claimed, measured, reason)
+    claimed_saving = f"{duration(found.saving_per_token)} per token"
+    return Claim(found.rule, night_after.at, claimed_saving, measured, reason)
 
 
 def _rate(course: Course, fared: Fared) -> Point | None:

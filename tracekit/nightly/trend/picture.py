@@ -9,7 +9,7 @@ from functools import cached_property
 
 from tracekit.nightly.history.night import moment_of
 from tracekit.nightly.trend.course import CourseEvent, CourseState
-from tracekit.report import Axis, Plane, Shape, figure, finished, moved, svg_text
+from tracekit.report import Axis, Plane, Shape, figure, make_group, serialize_svg, svg_text
 
 _LEFT, _RIGHT = 10.0, 92.0  # the room beside panels: the numbers of their axes stand on the right
 _HEAD, _GAP, _LANE, _FOOT = 16.0, 24.0, 20.0, 31.0  # tags, above a panel, marks below, nights
@@ -23,49 +23,49 @@ _AIR = 0.5  # of a night, at both ends of the axis
 class NightAxis:
     """The axis over nights: their places are 1, 2, 3 … in the order in which they began.
 
-    `begun` are their times, ISO 8601, oldest first; nights of one day are as far apart as others.
+    `times` are their times, ISO 8601, oldest first; nights of one day are as far apart as others.
     """
 
-    begun: tuple[str, ...]
+    times: tuple[str, ...]
 
     @cached_property
     def _moments(self) -> list[datetime]:
-        return [moment_of(at) for at in self.begun]
+        return [moment_of(time) for time in self.times]
 
     @cached_property
     def axis(self) -> Axis:
         """The axis, with room at both ends."""
-        air = max(_AIR, len(self.begun) * 0.015)
-        return Axis("", 1 - air, len(self.begun) + air, (), str)
+        air = max(_AIR, len(self.times) * 0.015)
+        return Axis("", 1 - air, len(self.times) + air, (), str)
 
-    def place(self, at: str) -> float:
+    def place(self, time: str) -> float:
         """Return the place of the night that began at a time; between nights for another time."""
-        moment = moment_of(at)
+        moment = moment_of(time)
         place = bisect_right(self._moments, moment)
-        own = place and self._moments[place - 1] == moment
-        return place if own else place + 0.5
+        is_exact = place and self._moments[place - 1] == moment
+        return place if is_exact else place + 0.5
 
     def labels(self, width: float) -> list[tuple[int, str]]:
         """Return the places of labels on an axis so wide, and the date or time of each night.
 
         A date is written where it changes, the year where it begins; else the time of day.
         """
-        most = max(2, int(width / _APART))
-        nights = len(self.begun)
-        step = next((each for each in _STEPS if nights <= most * each), _STEPS[-1])
+        max_labels = max(2, int(width / _APART))
+        nights = len(self.times)
+        step = next((stride for stride in _STEPS if nights <= max_labels * stride), _STEPS[-1])
         labels: list[tuple[int, str]] = []
-        before: datetime | None = None
+        previous_moment: datetime | None = None
         for place in [1, 2] if nights == 2 else range(step, nights + 1, step):  # noqa: PLR2004
             moment = self._moments[place - 1]
-            labels.append((place, _date(moment, before)))
-            before = moment
+            labels.append((place, _date(moment, previous_moment)))
+            previous_moment = moment
         return labels
 
 
-def _date(moment: datetime, before: datetime | None) -> str:
-    if before is None or moment.year != before.year:
+def _date(moment: datetime, previous_moment: datetime | None) -> str:
+    if previous_moment is None or moment.year != previous_moment.year:
         return f"{moment.day} {moment:%b %Y}"
-    if moment.date() == before.date():
+    if moment.date() == previous_moment.date():
         return f"{moment:%H:%M}"
     return f"{moment.day} {moment:%b}"
 
@@ -119,11 +119,11 @@ def svg(picture: Picture, spoken: Callable[[str], str] = str) -> str:
     for panel in picture.panels:
         root.append(_panel(panel, axis, across, top + _GAP))
         top += _GAP + panel.height
-    lane = moved(_LEFT, bottom)
+    lane = make_group(_LEFT, bottom)
     plane = Plane(across, _LANE, axis, Axis("", 0, 1, (), str))
     lane.extend(element for shape in picture.lane for element in shape(plane))
     root.append(lane)
-    return finished(root, spoken)
+    return serialize_svg(root, spoken)
 
 
 def _room_on_the_right(picture: Picture) -> float:
@@ -132,11 +132,11 @@ def _room_on_the_right(picture: Picture) -> float:
 
 
 def _panel(panel: TrendPanel, x: Axis, across: float, top: float) -> ET.Element:
-    group = moved(_LEFT, top)
+    group = make_group(_LEFT, top)
     plane = Plane(across, panel.height, x, panel.y)
     group.append(_text(across, -7, panel.title, "name end"))
     for mark in panel.y.marks:
-        _, y = plane.at((x.low, mark))
+        _, y = plane.project((x.minimum, mark))
         ET.SubElement(group, "path", {"class": "grid", "d": f"M0 {y:.1f}H{across:g}"})
         group.append(_text(across + 7, y + 4, panel.y.words(mark)))
     group.extend(element for shape in panel.shapes for element in shape(plane))
@@ -183,7 +183,7 @@ _SHAPES = {
 class Mark:
     """One night, at its place; `state` is None where it is followed only."""
 
-    at: float
+    place: float
     value: float
     state: CourseState | None
     words: str
@@ -200,7 +200,7 @@ def lines(
 
     def draw(plane: Plane) -> Iterator[ET.Element]:
         path = "".join(
-            "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in map(plane.at, run)) + end
+            "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in map(plane.project, run)) + end
             for run in runs
             if len(run) > 1
         )
@@ -213,7 +213,7 @@ def lines(
     return draw
 
 
-def dated(changes: Sequence[tuple[float, float, str, str]]) -> Shape:
+def draw_changes(changes: Sequence[tuple[float, float, str, str]]) -> Shape:
     """Draw steps and drifts: (first place, last place, words, tone), oldest first.
 
     A step, whose places are the same, is a line through the panel; a drift is a bracket over its
@@ -222,21 +222,23 @@ def dated(changes: Sequence[tuple[float, float, str, str]]) -> Shape:
 
     def draw(plane: Plane) -> Iterator[ET.Element]:
         ends: list[float] = []
-        for first, last, words, tone in changes:
-            x, _ = plane.at((first, plane.y.low))
-            until, _ = plane.at((last, plane.y.low))
+        for first_place, last_place, words, tone in changes:
+            x, _ = plane.project((first_place, plane.y.minimum))
+            until, _ = plane.project((last_place, plane.y.minimum))
             room = len(words) * _CHARACTER + 10
-            left = x + room > plane.width
-            begin = max(0.0, x - room) if left else x
+            is_left = x + room > plane.width
+            begin = max(0.0, x - room) if is_left else x
             row = next((n for n, end in enumerate(ends) if end <= begin), len(ends))
             ends[row : row + 1] = [max(begin + room, until)]
-            group = ET.Element("g", {"class": f"{'drift' if last > first else 'step'} {tone}"})
+            group = ET.Element(
+                "g", {"class": f"{'drift' if last_place > first_place else 'step'} {tone}"}
+            )
             foot = 14 + row * _ROW
             bracket = f"M{x:.1f} {foot - 3:g}v6m0 -3H{until:.1f}m0 -3v6"
             line = f"M{x:.1f} 0V{plane.height:g}"
-            ET.SubElement(group, "path", {"d": bracket if last > first else line})
-            beside, name = (begin + room - 5, "end") if left else (x + 5, "")
-            group.append(_text(beside, 11 + row * _ROW, words, name))
+            ET.SubElement(group, "path", {"d": bracket if last_place > first_place else line})
+            words_x, name = (begin + room - 5, "end") if is_left else (x + 5, "")
+            group.append(_text(words_x, 11 + row * _ROW, words, name))
             yield group
 
     return draw
@@ -247,7 +249,7 @@ def nights(marks: Sequence[Mark], radius: float = RADIUS) -> Shape:
 
     def draw(plane: Plane) -> Iterator[ET.Element]:
         for mark in marks:
-            x, y = plane.at((mark.at, mark.value))
+            x, y = plane.project((mark.place, mark.value))
             element = _mark(mark.state, x, y, radius)
             if mark.href:  # keys do not stop at it: the table has the same links
                 link = ET.Element("a", {"href": mark.href, "tabindex": "-1"})

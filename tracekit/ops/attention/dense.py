@@ -40,7 +40,7 @@ class DenseShape:
         return sum(self.queries * length - unseen for length in self.lens)
 
     @property
-    def out(self) -> int:
+    def output_bytes(self) -> int:
         """Bytes of the result, which are those of the queries as well."""
         return len(self.lens) * self.queries * self.q_heads * self.head_dim * self.itemsize
 
@@ -59,9 +59,9 @@ def dense_traffic(shape: DenseShape, *, rereads: int = 1, mask: int = 0) -> Call
     """
     read = len(shape.lens) * shape.longest * shape.row
     return CallTraffic(
-        read=rereads * read + shape.out + mask,
-        unique=sum(shape.lens) * shape.row + shape.out + mask,
-        written=shape.out,
+        read=rereads * read + shape.output_bytes + mask,
+        unique=sum(shape.lens) * shape.row + shape.output_bytes + mask,
+        written=shape.output_bytes,
         flops=4 * shape.q_heads * shape.head_dim * shape.pairs,
     )
 
@@ -113,11 +113,11 @@ def sdpa(
     """
     if layout == "BSHD":
         q, keys, values = (array.swapaxes(1, 2) for array in (q, keys, values))
-    out = mx.fast.scaled_dot_product_attention(q, keys, values, scale=scale, mask=mask)
-    return out.swapaxes(1, 2) if layout == "BSHD" else out
+    output = mx.fast.scaled_dot_product_attention(q, keys, values, scale=scale, mask=mask)
+    return output.swapaxes(1, 2) if layout == "BSHD" else output
 
 
-def gathered(problem: DecodeProblem, longest: int) -> tuple[mx.array, mx.array]:
+def gather_pages(problem: DecodeProblem, longest: int) -> tuple[mx.array, mx.array]:
     """Copy the first `longest` tokens of each sequence out of its pages: keys and values.
 
     They are `[batch, kv_heads, tokens, head_dim]`, where tokens is `longest` rounded up to whole
@@ -158,8 +158,10 @@ class DenseProblem:
 
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit together, and queries that lie before their context."""
-        kept = ("batch", "kv_heads", "longest", "head_dim")
-        take_axes(self, q=("batch", "q_heads", "queries", "head_dim"), keys=kept, values=kept)
+        key_axes = ("batch", "kv_heads", "longest", "head_dim")
+        take_axes(
+            self, q=("batch", "q_heads", "queries", "head_dim"), keys=key_axes, values=key_axes
+        )
         if self.causal and self.queries > min(self.lens):
             raise UsageError(
                 f"{self.queries} queries do not fit into a context of {min(self.lens)} tokens.",
@@ -178,14 +180,14 @@ class DenseProblem:
 
     def mask(self) -> Mask:
         """Return the mask that MLX needs: none at all where all keys count."""
-        ragged, several = min(self.lens) < self.longest, self.causal and self.queries > 1
+        ragged, is_causal = min(self.lens) < self.longest, self.causal and self.queries > 1
         if not ragged:
-            return "causal" if several else None
+            return "causal" if is_causal else None
         lens = mx.array(self.lens, mx.int32)
-        if not several:
+        if not is_causal:
             return padding_mask(lens, self.longest)
-        first = (lens - self.queries)[:, None, None, None]
-        return mx.arange(self.longest) <= first + mx.arange(self.queries)[:, None]
+        first_positions = (lens - self.queries)[:, None, None, None]
+        return mx.arange(self.longest) <= first_positions + mx.arange(self.queries)[:, None]
 
     def laid_out(self, layout: Layout) -> tuple[mx.array, mx.array, mx.array]:
         """Return queries, keys and values in a layout, contiguous; see `sdpa`."""
@@ -196,13 +198,13 @@ class DenseProblem:
         mx.eval(q, keys, values)
         return q, keys, values
 
-    def seen(self, sequence: int) -> NDArray[np.bool_]:
+    def find_visible_keys(self, sequence: int) -> NDArray[np.bool_]:
         """Return which keys each query of a sequence sees: bool `[queries, longest]`."""
         length, places = self.lens[sequence], np.arange(self.longest)
-        last = np.full(self.queries, length - 1)
+        last_positions = np.full(self.queries, length - 1)
         if self.causal:
-            last = np.arange(length - self.queries, length)
-        return places <= last[:, None]
+            last_positions = np.arange(length - self.queries, length)
+        return places <= last_positions[:, None]
 
 
 def dense_problem(
@@ -212,7 +214,7 @@ def dense_problem(
 
     With one query it is the decode call's own; several are drawn with the seed.
     """
-    keys, values = gathered(problem, max(lens))
+    keys, values = gather_pages(problem, max(lens))
     q = problem.q[:, :, None]
     if queries > 1:
         shape = (problem.batch, problem.q_heads, queries, problem.head_dim)
@@ -227,7 +229,7 @@ def dense_problem(
 def draw_dense(shape: DenseShape, *, dtype: mx.Dtype, seed: int = 0) -> DenseProblem:
     """Draw queries, keys and values of a shape, and fill the device with them."""
     batch, width = len(shape.lens), shape.head_dim
-    require_memory(2 * shape.out + batch * shape.longest * shape.row, "The call")
+    require_memory(2 * shape.output_bytes + batch * shape.longest * shape.row, "The call")
     keys = mx.random.split(mx.random.key(seed), 3)
     sizes = [(shape.q_heads, shape.queries), *[(shape.kv_heads, shape.longest)] * 2]
     drawn = [
@@ -239,9 +241,9 @@ def draw_dense(shape: DenseShape, *, dtype: mx.Dtype, seed: int = 0) -> DensePro
 
 
 def largest_dense_error(
-    problem: DenseProblem, out: mx.array, *, sequences: Iterable[int] | None = None
+    problem: DenseProblem, output: mx.array, *, sequences: Iterable[int] | None = None
 ) -> float:
-    """Return the largest relative error of `out`; see `relative_error`.
+    """Return the largest relative error of `output`; see `relative_error`.
 
     It is that of some sequences, by default of the first and the last. Of more than 64 queries,
     64 from the first to the last are looked at.
@@ -253,10 +255,12 @@ def largest_dense_error(
             as_float64(problem.q[sequence])[:, rows],
             as_float64(problem.keys[sequence]),
             as_float64(problem.values[sequence]),
-            problem.seen(sequence)[rows],
+            problem.find_visible_keys(sequence)[rows],
             scale=problem.scale,
         )
-        worst = max(worst, relative_error(as_float64(out[sequence])[None, :, rows], expected[None]))
+        worst = max(
+            worst, relative_error(as_float64(output[sequence])[None, :, rows], expected[None])
+        )
     return worst
 
 

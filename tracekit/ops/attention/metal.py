@@ -9,7 +9,7 @@ import mlx.core as mx
 
 from tracekit.base import ToolError, UsageError
 from tracekit.ops.attention.problem import DecodeProblem, check_head_dim, draw_problem
-from tracekit.ops.kernels import LANES, LEAST_BUFFER, KernelSource, needing_metal, padded
+from tracekit.ops.kernels import LANES, LEAST_BUFFER, KernelSource, needing_metal, pad_buffer
 
 Kernel = Literal["grouped", "per-head", "barriers"]
 
@@ -112,26 +112,30 @@ def plan(
         raise UsageError(f"There is no HD_TILE of {tile}; there are 8 and 16.")
     heads = heads_at_once(problem.group, tile)
     tokens = max(1, LOADED_BYTES // (2 * tile * problem.dtype.size))
-    whole = DecodePlan("grouped", THREADS, 1, tile, heads, tokens, ahead)
+    base_plan = DecodePlan("grouped", THREADS, 1, tile, heads, tokens, ahead)
     if partitions is None:
         tallest = problem.max_blocks * problem.block_size if longest is None else longest
-        threadgroups = problem.batch * problem.kv_heads * whole.rereads(problem.group)
+        threadgroups = problem.batch * problem.kv_heads * base_plan.rereads(problem.group)
         partitions = partitions_for(threadgroups, tallest, cores)
     if not 1 <= partitions <= MOST_PARTITIONS:
         raise UsageError(
             f"{partitions} partitions cannot be had; there are 1 to {MOST_PARTITIONS}."
         )
     if threadgroup is None:
-        fitting = (threads for most, threads in THREADS_OF_A_CORE.items() if heads * tile <= most)
+        fitting = (
+            threads
+            for most_elements, threads in THREADS_OF_A_CORE.items()
+            if heads * tile <= most_elements
+        )
         threadgroup = THREADS if cores is None else next(fitting, THREADS)
     _check_threadgroup(threadgroup, THREADGROUP_BYTES - 8 * heads * LANES, problem.head_dim)
-    return replace(whole, threadgroup=threadgroup, partitions=partitions)
+    return replace(base_plan, threadgroup=threadgroup, partitions=partitions)
 
 
 def heads_at_once(group: int, hd_tile: int) -> int:
     """Return how many of `group` q heads one threadgroup takes: evenly, and as many as fit."""
-    most = HELD_ELEMENTS // hd_tile
-    return -(-group // -(-group // most))
+    most_heads = HELD_ELEMENTS // hd_tile
+    return -(-group // -(-group // most_heads))
 
 
 def partitions_for(threadgroups: int, longest: int, cores: int | None = None) -> int:
@@ -140,8 +144,10 @@ def partitions_for(threadgroups: int, longest: int, cores: int | None = None) ->
     Enough for `ENOUGH_THREADGROUPS` threadgroups in all, or, if the number of cores is known, as
     many as give no core a second one; as long as parts keep `SHORTEST_PARTITION` tokens.
     """
-    wanted = -(-ENOUGH_THREADGROUPS // threadgroups) if cores is None else cores // threadgroups
-    return max(1, min(wanted, longest // SHORTEST_PARTITION, MOST_PARTITIONS))
+    wanted_partitions = (
+        -(-ENOUGH_THREADGROUPS // threadgroups) if cores is None else cores // threadgroups
+    )
+    return max(1, min(wanted_partitions, longest // SHORTEST_PARTITION, MOST_PARTITIONS))
 
 
 def _check_threadgroup(threads: int, room: int, head_dim: int) -> None:
@@ -153,11 +159,11 @@ def _check_threadgroup(threads: int, room: int, head_dim: int) -> None:
         )
     needed = threads // LANES * head_dim * 4
     if room and needed > room:
-        most = room // (head_dim * 4) * LANES
+        most_threads = room // (head_dim * 4) * LANES
         raise UsageError(
             f"A threadgroup of {threads} threads needs {needed} bytes of threadgroup memory for "
             f"heads of {head_dim}; {room} are there.",
-            hint=f"Take at most {most} threads.",
+            hint=f"Take at most {most_threads} threads.",
         )
 
 
@@ -210,9 +216,9 @@ def _launch(problem: DecodeProblem, scale: float, how: DecodePlan) -> tuple[mx.a
         width = problem.kv_heads * how.rereads(problem.group)
         stats = (max(LEAST_BUFFER, 2 * prod(rows)),)
         shapes = [(1,), (*rows, problem.head_dim), stats] if split else [*shapes, (1,), (1,)]
-    tables = padded(problem.block_tables.reshape(-1))
-    arrays = (problem.q, problem.k_pages, problem.v_pages, tables, padded(problem.context_lens))
-    (out, *partial), name = _SOURCES[how.kernel].launch(
+    tables = pad_buffer(problem.block_tables.reshape(-1))
+    arrays = (problem.q, problem.k_pages, problem.v_pages, tables, pad_buffer(problem.context_lens))
+    (output, *partial), name = _SOURCES[how.kernel].launch(
         (*arrays, problem.max_blocks, float(scale)),
         _template(problem, how),
         (how.threadgroup * width, problem.batch, how.partitions),
@@ -220,15 +226,15 @@ def _launch(problem: DecodeProblem, scale: float, how: DecodePlan) -> tuple[mx.a
         [*zip(shapes, [problem.dtype, mx.float32, mx.float32], strict=False)],
     )
     if not split:
-        return out, {name}
-    (out,), merge = _MERGE.launch(
+        return output, {name}
+    (output,), merge = _MERGE.launch(
         (*partial, how.partitions),
         [("T", problem.dtype), ("D", problem.head_dim)],
         (problem.head_dim * problem.q_heads, problem.batch, 1),
         problem.head_dim,
         [(problem.q.shape, problem.dtype)],
     )
-    return out, {name, merge}
+    return output, {name, merge}
 
 
 BLOCK_SIZES = (16, 32, 64)
@@ -271,8 +277,8 @@ def prewarm(
             )
             try:
                 with needing_metal(""):
-                    out, launched = _launch(problem, 1.0, how)
-                    mx.eval(out)
+                    output, launched = _launch(problem, 1.0, how)
+                    mx.eval(output)
             except ToolError:
                 return frozenset()
             names |= launched

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import mlx.core as mx
 
-from tracekit.ops.attention.dense import gathered, padding_mask, sdpa
+from tracekit.ops.attention.dense import gather_pages, padding_mask, sdpa
 from tracekit.ops.attention.metal import DecodePlan, paged_decode, plan
 from tracekit.ops.attention.problem import DecodeProblem
 from tracekit.ops.kernels import CallTraffic
@@ -78,13 +78,13 @@ def append(
     return pages
 
 
-def append_run(pages: mx.array, rows: mx.array, table: mx.array, first: int) -> mx.array:
-    """Write rows of one sequence, `[tokens, kv_heads, head_dim]`, from token `first` on.
+def append_run(pages: mx.array, rows: mx.array, table: mx.array, first_token: int) -> mx.array:
+    """Write rows of one sequence, `[tokens, kv_heads, head_dim]`, from token `first_token` on.
 
     `table` are the sequence's pages.
     """
     block_size = pages.shape[1]
-    positions = mx.arange(first, first + rows.shape[0])
+    positions = mx.arange(first_token, first_token + rows.shape[0])
     pages[table[positions // block_size], positions % block_size] = rows
     return pages
 
@@ -149,11 +149,11 @@ def attend(
     if how is not None:
         return paged_decode(problem, scale=scale, how=how)
     tokens = problem.max_blocks * problem.block_size if longest is None else longest
-    keys, values = gathered(problem, tokens)
+    keys, values = gather_pages(problem, tokens)
     lens = problem.context_lens[: problem.batch]
     valid = padding_mask(lens, keys.shape[2])
     # A weight of 0 would not silence what is not a number behind a sequence's end.
-    nothing = mx.array(0, problem.dtype)
-    values = mx.where(valid.swapaxes(2, 3), values, nothing)
+    zero = mx.array(0, problem.dtype)
+    values = mx.where(valid.swapaxes(2, 3), values, zero)
     attended = sdpa(problem.q[:, :, None], keys, values, scale=scale, mask=valid)
-    return mx.where((lens > 0)[:, None, None], attended[:, :, 0], nothing)
+    return mx.where((lens > 0)[:, None, None], attended[:, :, 0], zero)

@@ -88,12 +88,12 @@ def check_head_dim(head_dim: int) -> None:
 def nan_past_ends(problem: DecodeProblem) -> DecodeProblem:
     """Return the problem with NaN in all rows of all pages that hold no token of a sequence."""
     size = problem.block_size
-    used = np.zeros(problem.k_pages.shape[:2], bool)
+    used_rows = np.zeros(problem.k_pages.shape[:2], bool)
     lens = np.array(problem.context_lens)[: problem.batch]
     for table, length in zip(np.array(problem.block_tables), lens, strict=True):
         rows = np.arange(length)
-        used[table[rows // size], rows % size] = True
-    holds_tokens, nan = mx.array(used)[:, :, None, None], mx.array(mx.nan, problem.dtype)
+        used_rows[table[rows // size], rows % size] = True
+    holds_tokens, nan = mx.array(used_rows)[:, :, None, None], mx.array(mx.nan, problem.dtype)
     keys, values = (
         mx.where(holds_tokens, pool, nan) for pool in (problem.k_pages, problem.v_pages)
     )
@@ -154,21 +154,21 @@ def context_lengths(
 
 
 def dense_reference(
-    q: Floats, keys: Floats, values: Floats, seen: NDArray[np.bool_], *, scale: float
+    q: Floats, keys: Floats, values: Floats, visible_keys: NDArray[np.bool_], *, scale: float
 ) -> Floats:
     """Attend as the definition says, for one sequence, in float64.
 
     `q` is `[q_heads, queries, head_dim]`, keys and values are `[kv_heads, tokens, head_dim]`; q
-    head h reads kv head h // (q_heads / kv_heads). `seen` says which keys each query sees, at least
-    one: `[queries, tokens]`.
+    head h reads kv head h // (q_heads / kv_heads). `visible_keys` says which keys each query sees,
+    at least one: `[queries, tokens]`.
     """
-    out = np.empty_like(q)
+    output = np.empty_like(q)
     group = q.shape[0] // keys.shape[0]
     for head in range(q.shape[0]):
-        scores = np.where(seen, scale * (q[head] @ keys[head // group].T), -np.inf)
+        scores = np.where(visible_keys, scale * (q[head] @ keys[head // group].T), -np.inf)
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-        out[head] = weights @ values[head // group] / weights.sum(axis=1, keepdims=True)
-    return out
+        output[head] = weights @ values[head // group] / weights.sum(axis=1, keepdims=True)
+    return output
 
 
 def reference_of(
@@ -181,7 +181,7 @@ def reference_of(
     """
     tables, lens = np.array(problem.block_tables), np.array(problem.context_lens)
     chosen = list(range(problem.batch) if sequences is None else sequences)
-    out = np.zeros((len(chosen), problem.q_heads, problem.head_dim))
+    output = np.zeros((len(chosen), problem.q_heads, problem.head_dim))
     for row, sequence in enumerate(chosen):
         length = int(lens[sequence])
         if length == 0:
@@ -192,18 +192,18 @@ def reference_of(
             as_float64(pool[pages]).reshape(rows)[:length].swapaxes(0, 1)
             for pool in (problem.k_pages, problem.v_pages)
         )
-        q, seen = as_float64(problem.q[sequence])[:, None], np.ones((1, length), np.bool_)
-        out[row] = dense_reference(q, keys, values, seen, scale=scale)[:, 0]
-    return out
+        q, visible_keys = as_float64(problem.q[sequence])[:, None], np.ones((1, length), np.bool_)
+        output[row] = dense_reference(q, keys, values, visible_keys, scale=scale)[:, 0]
+    return output
 
 
 def largest_error(
-    problem: DecodeProblem, out: mx.array, *, sequences: Iterable[int] | None = None
+    problem: DecodeProblem, output: mx.array, *, sequences: Iterable[int] | None = None
 ) -> float:
-    """Return the largest relative error of `out`, with the usual factor of the scores.
+    """Return the largest relative error of `output`, with the usual factor of the scores.
 
     It is that of some sequences, by default of the first and the last; see `relative_error`.
     """
     chosen = sorted({0, problem.batch - 1} if sequences is None else sequences)
     expected = reference_of(problem, scale=problem.scale, sequences=chosen)
-    return relative_error(as_float64(out[mx.array(chosen)]), expected)
+    return relative_error(as_float64(output[mx.array(chosen)]), expected)

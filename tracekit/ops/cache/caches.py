@@ -53,9 +53,9 @@ class DrawnTokens:
         """Return the queries that go with a token: `[batch, q_heads, head_dim]`."""
         return self.queries[token % DRAWN]
 
-    def run(self, first: int, tokens: int) -> tuple[mx.array, mx.array]:
+    def run(self, first_token: int, tokens: int) -> tuple[mx.array, mx.array]:
         """Return the keys and values of a run of tokens: `[batch, kv_heads, tokens, head_dim]`."""
-        drawn = mx.arange(first, first + tokens) % DRAWN
+        drawn = mx.arange(first_token, first_token + tokens) % DRAWN
         return self.keys[drawn].transpose(1, 2, 0, 3), self.values[drawn].transpose(1, 2, 0, 3)
 
 
@@ -71,17 +71,19 @@ def draw_rows(sizes: Sizes, *, seed: int = 0) -> DrawnTokens:
     return DrawnTokens(*drawn)
 
 
-def expected(rows: DrawnTokens, sequence: int, *, length: int, kept: int, scale: float) -> Floats:
-    """Attend in float64 from the last of `length` tokens to the last `kept`: `[q_heads, head_dim]`.
+def compute_expected(
+    rows: DrawnTokens, sequence: int, *, length: int, kept_tokens: int, scale: float
+) -> Floats:
+    """Attend in float64 from the last token to the last `kept_tokens`: `[q_heads, head_dim]`.
 
     See `dense_reference`.
     """
-    tokens = np.arange(length - kept, length) % DRAWN
+    tokens = np.arange(length - kept_tokens, length) % DRAWN
     q = as_float64(rows.query(length - 1)[sequence])[:, None]
     keys, values = (
         as_float64(array[:, sequence])[tokens].swapaxes(0, 1) for array in (rows.keys, rows.values)
     )
-    return dense_reference(q, keys, values, np.ones((1, kept), np.bool_), scale=scale)[:, 0]
+    return dense_reference(q, keys, values, np.ones((1, kept_tokens), np.bool_), scale=scale)[:, 0]
 
 
 class GrowingCache:
@@ -105,7 +107,7 @@ class GrowingCache:
         return self.keys.shape[2]
 
     @property
-    def kept(self) -> int:
+    def kept_tokens(self) -> int:
         """Tokens of each context that are kept: all."""
         return self.length
 
@@ -120,9 +122,9 @@ class GrowingCache:
             return False
         steps = -(-(self.length + tokens) // self._step)
         room = self._room(steps * self._step - self.length)
-        held = [array[:, :, : self.length] for array in (self.keys, self.values)]
-        self.copied += sum(array.nbytes for array in held)
-        self.keys, self.values = (mx.concatenate([array, room], axis=2) for array in held)
+        old_arrays = [array[:, :, : self.length] for array in (self.keys, self.values)]
+        self.copied += sum(array.nbytes for array in old_arrays)
+        self.keys, self.values = (mx.concatenate([array, room], axis=2) for array in old_arrays)
         return True
 
     def append(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
@@ -132,12 +134,12 @@ class GrowingCache:
         """
         tokens = keys.shape[2]
         self.grow(tokens)
-        first, self.length = self.length, self.length + tokens
-        self.keys[:, :, first : self.length] = keys
-        self.values[:, :, first : self.length] = values
-        return self.held()
+        start, self.length = self.length, self.length + tokens
+        self.keys[:, :, start : self.length] = keys
+        self.values[:, :, start : self.length] = values
+        return self.view_kept()
 
-    def held(self) -> tuple[mx.array, mx.array]:
+    def view_kept(self) -> tuple[mx.array, mx.array]:
         """Return the keys and values of all tokens, as views."""
         return self.keys[:, :, : self.length], self.values[:, :, : self.length]
 
@@ -163,7 +165,7 @@ class SlidingCache:
         self.keys, self.values = mx.zeros(shape, sizes.dtype), mx.zeros(shape, sizes.dtype)
 
     @property
-    def kept(self) -> int:
+    def kept_tokens(self) -> int:
         """Tokens of each context that are kept."""
         return min(self.length, self.window)
 
@@ -183,20 +185,20 @@ class SlidingCache:
         tokens: who still holds one at the next append makes MLX copy.
         """
         tokens = keys.shape[2]
-        taken = min(tokens, self.window)
-        first = (self.length + tokens - taken) % self.window
+        taken_count = min(tokens, self.window)
+        first_row = (self.length + tokens - taken_count) % self.window
         self.length += tokens
-        whole = min(taken, self.window - first)
+        rows_to_end = min(taken_count, self.window - first_row)
         for array, rows in ((self.keys, keys), (self.values, values)):
-            last = rows[:, :, tokens - taken :]
-            array[:, :, first : first + whole] = last[:, :, :whole]
-            if whole < taken:
-                array[:, :, : taken - whole] = last[:, :, whole:]
-        return self.held()
+            last_rows = rows[:, :, tokens - taken_count :]
+            array[:, :, first_row : first_row + rows_to_end] = last_rows[:, :, :rows_to_end]
+            if rows_to_end < taken_count:
+                array[:, :, : taken_count - rows_to_end] = last_rows[:, :, rows_to_end:]
+        return self.view_kept()
 
-    def held(self) -> tuple[mx.array, mx.array]:
+    def view_kept(self) -> tuple[mx.array, mx.array]:
         """Return the keys and values that are kept, as views, in any order."""
-        return self.keys[:, :, : self.kept], self.values[:, :, : self.kept]
+        return self.keys[:, :, : self.kept_tokens], self.values[:, :, : self.kept_tokens]
 
 
 class BlockPool:
@@ -211,7 +213,7 @@ class BlockPool:
         self._free = list(range(count - 1, -1, -1))
 
     @property
-    def used(self) -> int:
+    def used_count(self) -> int:
         """Blocks in use."""
         return self.count - len(self._free)
 
@@ -224,7 +226,7 @@ class BlockPool:
         """Take `n` blocks."""
         return [self._free.pop() for _ in range(n)]
 
-    def free(self, blocks: list[int]) -> None:
+    def release(self, blocks: list[int]) -> None:
         """Give blocks back."""
         self._free += reversed(blocks)
 
@@ -249,14 +251,14 @@ class PagedCache:
         self.block_tables = mx.array(self._tables)
 
     @property
-    def kept(self) -> int:
+    def kept_tokens(self) -> int:
         """Tokens of each context that are kept: all."""
         return self.length
 
     @property
     def nbytes(self) -> int:
         """Bytes of the pages in use."""
-        return 2 * self.keys.nbytes // self.pool.count * self.pool.used
+        return 2 * self.keys.nbytes // self.pool.count * self.pool.used_count
 
     def grow(self, tokens: int) -> bool:
         """Take pages for so many more tokens of each context; return whether there were too few.
@@ -281,11 +283,11 @@ class PagedCache:
     def append(self, keys: mx.array, values: mx.array) -> None:
         """Append new tokens, `[batch, kv_heads, tokens, head_dim]`; see `grow`."""
         self.grow(keys.shape[2])
-        self.keys = self._written(self.keys, keys)
-        self.values = self._written(self.values, values)
+        self.keys = self._write_rows(self.keys, keys)
+        self.values = self._write_rows(self.values, values)
         self.length += keys.shape[2]
 
-    def _written(self, pages: mx.array, rows: mx.array) -> mx.array:
+    def _write_rows(self, pages: mx.array, rows: mx.array) -> mx.array:
         if rows.shape[2] == 1:
             positions = mx.full((rows.shape[0],), self.length, mx.int32)
             return append(pages, rows[:, :, 0], self.block_tables, positions)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base import accepted, as_float64, relative_error
+from tracekit.base import as_float64, relative_error, require_accuracy
 from tracekit.ops.cache.caches import (
     DrawnTokens,
     GrowingCache,
     PagedCache,
     Sizes,
     SlidingCache,
-    expected,
+    compute_expected,
 )
 from tracekit.workload import Gauge, Span, StepReport
 
@@ -45,10 +45,10 @@ class Decoding:
     cache: Cache
     attend: Attend
     hold_a_view: bool = False
-    spent: StepCosts = field(default_factory=StepCosts)
+    costs: StepCosts = field(default_factory=StepCosts)
     _spans: tuple[Span, ...] = ()
     _view: tuple[mx.array, ...] = ()
-    _out: mx.array | None = None
+    _output: mx.array | None = None
     _started: int = 0
 
     def prefill(self, tokens: int) -> int:
@@ -64,35 +64,35 @@ class Decoding:
         self._spans = self._room_made()
         cache, token = self.cache, self.cache.length
         cache.append(*self.rows.run(token, 1))
-        out = self._out = self.attend(self.rows.query(token))
-        mx.async_eval(out, cache.keys, cache.values)
-        return out
+        output = self._output = self.attend(self.rows.query(token))
+        mx.async_eval(output, cache.keys, cache.values)
+        return output
 
-    def wait(self, out: mx.array) -> None:
+    def wait(self, output: mx.array) -> None:
         """Wait for the result, and for the cache."""
-        mx.eval(out, self.cache.keys, self.cache.values)
-        self.spent.time += time.monotonic_ns() - self._started
+        mx.eval(output, self.cache.keys, self.cache.values)
+        self.costs.time += time.monotonic_ns() - self._started
         if self.hold_a_view:
             self._view = (self.cache.keys[:1], self.cache.values[:1])
             mx.eval(*self._view)
-        self.spent.steps += 1
-        self.spent.read += self.cache.kept * self.sizes.token_bytes
+        self.costs.steps += 1
+        self.costs.read += self.cache.kept_tokens * self.sizes.token_bytes
 
     def tell(self) -> StepReport:
         """Say what is held after the step, and whether it had to make room."""
-        at = time.monotonic_ns()
+        moment = time.monotonic_ns()
         return StepReport(
             spans=self._spans,
             gauges=(
-                Gauge("tokens_held", self.sizes.batch * self.cache.kept, at, "tokens"),
-                Gauge("bytes_held", self.cache.nbytes, at, "bytes"),
-                Gauge("bytes_copied", self.cache.copied, at, "bytes"),
+                Gauge("tokens_held", self.sizes.batch * self.cache.kept_tokens, moment, "tokens"),
+                Gauge("bytes_held", self.cache.nbytes, moment, "bytes"),
+                Gauge("bytes_copied", self.cache.copied, moment, "bytes"),
             ),
         )
 
     def begin(self) -> None:
         """Count from here on."""
-        self.spent = StepCosts()
+        self.costs = StepCosts()
 
     def extra_memory(self) -> int:
         """Make one more step, without growth; return the bytes it took beside what was held.
@@ -102,25 +102,27 @@ class Decoding:
         self._room_made()
         mx.synchronize()
         mx.reset_peak_memory()
-        before = mx.get_active_memory()
+        memory_before = mx.get_active_memory()
         self.wait(self.submit())
-        return mx.get_peak_memory() - before
+        return mx.get_peak_memory() - memory_before
 
     def error(self) -> float:
         """Return the relative error of the last result, of the first and the last sequence.
 
         One that is larger than the type allows is a ToolError.
         """
-        assert self._out is not None
+        assert self._output is not None
         checked = sorted({0, self.sizes.batch - 1})
-        length, kept = self.cache.length, self.cache.kept
+        length, kept_tokens = self.cache.length, self.cache.kept_tokens
         scale = self.sizes.head_dim**-0.5
         right = [
-            expected(self.rows, sequence, length=length, kept=kept, scale=scale)
+            compute_expected(
+                self.rows, sequence, length=length, kept_tokens=kept_tokens, scale=scale
+            )
             for sequence in checked
         ]
-        error = relative_error(as_float64(self._out)[checked], np.stack(right))
-        return accepted(error, self.sizes.dtype, f"Attention after {length} tokens")
+        error = relative_error(as_float64(self._output)[checked], np.stack(right))
+        return require_accuracy(error, self.sizes.dtype, f"Attention after {length} tokens")
 
     def _room_made(self) -> tuple[Span, ...]:
         """Let the cache grow if it must, and wait for that, so that the span holds its copy."""

@@ -41,12 +41,12 @@ class RunningSequence:
     tokens: list[int] = field(default_factory=list[int])
 
     @property
-    def prompted(self) -> bool:
+    def is_prefilled(self) -> bool:
         """Whether the whole prompt is in the cache."""
         return self.prefilled == self.job.prompt_tokens
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether it has all tokens that it asked for."""
         return len(self.tokens) == self.job.output_tokens
 
@@ -58,16 +58,16 @@ class RunningSequence:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A piece of a prompt: `count` tokens from `first` on."""
+    """A piece of a prompt: `count` tokens from `first_token` on."""
 
     sequence: RunningSequence
-    first: int
+    first_token: int
     count: int
 
     @property
-    def last(self) -> bool:
+    def is_last(self) -> bool:
         """Whether the prompt ends with it."""
-        return self.first + self.count == self.sequence.job.prompt_tokens
+        return self.first_token + self.count == self.sequence.job.prompt_tokens
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class TickPlan:
     @property
     def tokens(self) -> int:
         """Tokens that it produces: the end of a prompt gives the first one."""
-        return len(self.decoding) + (self.chunk is not None and self.chunk.last)
+        return len(self.decoding) + (self.chunk is not None and self.chunk.is_last)
 
 
 class Scheduler:
@@ -121,7 +121,7 @@ class Scheduler:
             f"{self._block_size}; the pool has {self.blocks.count}"
         )
 
-    def admit(self, now: int) -> list[RunningSequence]:
+    def admit(self, moment: int) -> list[RunningSequence]:
         """Give slots and blocks to as many as can have them, from the head of the queue on."""
         admitted: list[RunningSequence] = []
         while self.waiting and self._free_slots:
@@ -131,32 +131,34 @@ class Scheduler:
             sequence = self.waiting.popleft()
             sequence.blocks = self.blocks.allocate(needed)
             sequence.slot = self._free_slots.pop()
-            sequence.admitted = now
+            sequence.admitted = moment
             admitted.append(sequence)
         self.active += admitted
         return admitted
 
     def plan(self) -> TickPlan:
         """Return what the next tick is to do; prompts are taken in the order of admission."""
-        decoding = [sequence for sequence in self.active if sequence.prompted]
-        unprompted = next((sequence for sequence in self.active if not sequence.prompted), None)
+        decoding = [sequence for sequence in self.active if sequence.is_prefilled]
+        unprompted = next((sequence for sequence in self.active if not sequence.is_prefilled), None)
         if unprompted is None:
             return TickPlan(None, decoding)
-        left = unprompted.job.prompt_tokens - unprompted.prefilled
-        return TickPlan(Chunk(unprompted, unprompted.prefilled, min(left, self._chunk)), decoding)
+        remaining_tokens = unprompted.job.prompt_tokens - unprompted.prefilled
+        return TickPlan(
+            Chunk(unprompted, unprompted.prefilled, min(remaining_tokens, self._chunk)), decoding
+        )
 
-    def complete(self, plan: TickPlan, at: int) -> list[RunningSequence]:
+    def complete(self, plan: TickPlan, moment: int) -> list[RunningSequence]:
         """Note that a plan is done; retire whoever has all tokens, and return them."""
         producing = list(plan.decoding)
         if plan.chunk is not None:
             plan.chunk.sequence.prefilled += plan.chunk.count
-            if plan.chunk.last:
+            if plan.chunk.is_last:
                 producing.append(plan.chunk.sequence)
         for sequence in producing:
-            sequence.tokens.append(at)
-        retired = [request for request in producing if request.finished]
+            sequence.tokens.append(moment)
+        retired = [request for request in producing if request.is_finished]
         for sequence in retired:
-            self.blocks.free(sequence.blocks)
+            self.blocks.release(sequence.blocks)
             self._free_slots.append(sequence.slot)
             self.active.remove(sequence)
         return retired
@@ -239,7 +241,7 @@ class Engine:
         self._has_begun = True
         self._origin = self._clock.now()
 
-    def exhausted(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether all requests have come and gone, or the run is over."""
         return self._closed or (not self._coming and self._scheduler.empty)
 
@@ -258,25 +260,25 @@ class Engine:
         came = self._arrivals(start)
         admitted = scheduler.admit(start)
         self._read_levels(start)
-        now = start
+        moment = start
         if came or admitted:
-            now = clock.now()
-            tick.span("admit", start, now)
+            moment = clock.now()
+            tick.span("admit", start, moment)
         plan = scheduler.plan()
         tick.tokens = plan.tokens
-        return plan, self._handed_over(plan, now)
+        return plan, self._handed_over(plan, moment)
 
     def wait(self, work: HandedOver) -> None:
         """Wait for what was handed over, note the tokens, and retire who has all of them."""
         (plan, parts), spans = work, self._tick.spans
-        now = spans[-1].end if spans else self._clock.now()
+        moment = spans[-1].end if spans else self._clock.now()
         for name, part in parts:
             self._model.wait(part)
-            now = self._spanned(name, now)
-        retired = self._scheduler.complete(plan, now)
-        self._tick.requests += [_told(sequence, "completed") for sequence in retired]
+            moment = self._add_span(name, moment)
+        retired = self._scheduler.complete(plan, moment)
+        self._tick.requests += [_describe_request(sequence, "completed") for sequence in retired]
         if retired:
-            self._spanned("retire", now)
+            self._add_span("retire", moment)
 
     def tell(self) -> StepReport:
         """Return what the last tick was; a rehearsal is nothing to report."""
@@ -287,13 +289,13 @@ class Engine:
 
         Requests that were due and not seen yet are seen now, and reported as unfinished.
         """
-        now = self._clock.now()
+        moment = self._clock.now()
         self._closed = True
-        self._unseen = self._due(now)
-        self._lateness += [now - sequence.scheduled for sequence in self._unseen]
-        left = float(len(self._coming))
+        self._unseen = self._take_due(moment)
+        self._lateness += [moment - sequence.scheduled for sequence in self._unseen]
+        remaining_requests = float(len(self._coming))
         results: dict[str, float | Measured] = {
-            "arrivals_after_the_end": Measured(left, "count", "neither")
+            "arrivals_after_the_end": Measured(remaining_requests, "count", "neither")
         }
         for name, percent in (("p50", 50), ("p99", 99), ("max", 100)):
             value = float(np.percentile(self._lateness, percent)) if self._lateness else None
@@ -305,84 +307,84 @@ class Engine:
         """Tell of the requests that were to arrive and are not complete."""
         self._tick = TickReport()
         open_ones = (*self._scheduler.active, *self._scheduler.waiting, *self._unseen)
-        self._tick.requests += [_told(sequence, "unfinished") for sequence in open_ones]
+        self._tick.requests += [_describe_request(sequence, "unfinished") for sequence in open_ones]
         self._read_levels(self._clock.now())
         return self.tell()
 
-    def _idle(self, now: int) -> bool:
+    def _idle(self, moment: int) -> bool:
         """Wait for the next arrival if there is nobody to serve; return whether it was so."""
         if not self._scheduler.empty or not self._coming:
             return False
-        away = self._origin + self._coming[0].at - now
-        if away <= 0:
+        delay = self._origin + self._coming[0].arrival - moment
+        if delay <= 0:
             return False
-        self._read_levels(now)
-        self._clock.wait(min(away, LONGEST_IDLE))
+        self._read_levels(moment)
+        self._clock.wait(min(delay, LONGEST_IDLE))
         self._tick.variant = IDLE
-        self._tick.span(IDLE, now, self._clock.now())
+        self._tick.span(IDLE, moment, self._clock.now())
         return True
 
-    def _arrivals(self, now: int) -> bool:
+    def _arrivals(self, moment: int) -> bool:
         """Queue who is due, or refuse who can never be served; return whether anybody came."""
-        due = self._due(now)
-        for sequence in due:
+        due_sequences = self._take_due(moment)
+        for sequence in due_sequences:
             reason = self._scheduler.refusal(sequence.job)
             if reason:
-                self._tick.requests.append(_told(sequence, "rejected", reason))
+                self._tick.requests.append(_describe_request(sequence, "rejected", reason))
             else:
                 self._scheduler.waiting.append(sequence)
-        late = [now - request.scheduled for request in due]
+        late = [moment - request.scheduled for request in due_sequences]
         self._lateness += late
         if late:
-            self._tick.gauges.append(Gauge("arrival_lateness", float(max(late)), now, "ns"))
-        return bool(due)
+            self._tick.gauges.append(Gauge("arrival_lateness", float(max(late)), moment, "ns"))
+        return bool(due_sequences)
 
-    def _due(self, now: int) -> list[RunningSequence]:
-        due: list[RunningSequence] = []
-        while self._coming and self._origin + self._coming[0].at <= now:
+    def _take_due(self, moment: int) -> list[RunningSequence]:
+        due_sequences: list[RunningSequence] = []
+        while self._coming and self._origin + self._coming[0].arrival <= moment:
             job = self._coming.popleft()
-            due.append(RunningSequence(job, self._origin + job.at))
-        return due
+            due_sequences.append(RunningSequence(job, self._origin + job.arrival))
+        return due_sequences
 
-    def _handed_over(self, plan: TickPlan, now: int) -> list[tuple[str, Any]]:
+    def _handed_over(self, plan: TickPlan, moment: int) -> list[tuple[str, Any]]:
         """Write, then attend: what is read is written before, so that nothing is copied."""
         model, parts = self._model, list[tuple[str, Any]]()
         if plan.chunk is not None:
             model.write_prompt(plan.chunk)
-            now = self._spanned("prefill", now)
+            moment = self._add_span("prefill", moment)
         if plan.decoding:
             model.write_tokens(plan.decoding)
-            now = self._spanned("decode", now)
+            moment = self._add_span("decode", moment)
         if plan.chunk is not None:
             parts.append(("prefill", model.attend_prompt(plan.chunk)))
-            now = self._spanned("prefill", now)
+            moment = self._add_span("prefill", moment)
         if plan.decoding:
             parts.append(("decode", model.attend_tokens(plan.decoding)))
-            self._spanned("decode", now)
+            self._add_span("decode", moment)
         return parts
 
-    def _spanned(self, name: str, since: int) -> int:
-        now = self._clock.now()
-        self._tick.span(name, since, now)
-        return now
+    def _add_span(self, name: str, since: int) -> int:
+        moment = self._clock.now()
+        self._tick.span(name, since, moment)
+        return moment
 
-    def _read_levels(self, now: int) -> None:
+    def _read_levels(self, moment: int) -> None:
         """Report the levels that have changed since the last report."""
         scheduler, blocks = self._scheduler, self._scheduler.blocks
         levels = {
             ("active_sequences", "count"): len(scheduler.active),
             ("queued_requests", "count"): len(scheduler.waiting),
-            ("used_blocks", "count"): blocks.used,
+            ("used_blocks", "count"): blocks.used_count,
             ("free_blocks", "count"): blocks.free_count,
             **self._limits,
         }
         for (name, unit), value in levels.items():
             if self._levels.get(name) != value:
                 self._levels[name] = value
-                self._tick.gauges.append(Gauge(name, float(value), now, unit))
+                self._tick.gauges.append(Gauge(name, float(value), moment, unit))
 
 
-def _told(sequence: RunningSequence, state: Any, reason: str = "") -> Request:
+def _describe_request(sequence: RunningSequence, state: Any, reason: str = "") -> Request:
     return Request(
         number=sequence.job.number,
         scheduled=sequence.scheduled,

@@ -50,7 +50,7 @@ class Lengths:
             )
 
     @property
-    def most(self) -> int:
+    def most_tokens(self) -> int:
         """Tokens that no length exceeds."""
         return self.typical if self.distribution == "fixed" else self.longest
 
@@ -62,9 +62,9 @@ class Lengths:
             return rng.integers(self.shortest, self.longest, count, endpoint=True).tolist()
         # by the inverse of the distribution function, cut at both bounds
         normal = NormalDist(math.log(self.typical), SIGMA)
-        low = normal.cdf(math.log(self.shortest - 0.5))
-        high = normal.cdf(math.log(self.longest + 0.5))
-        shares = np.clip(rng.uniform(low, high, count), 1e-300, 1 - 1e-16).tolist()
+        lower_bound = normal.cdf(math.log(self.shortest - 0.5))
+        upper_bound = normal.cdf(math.log(self.longest + 0.5))
+        shares = np.clip(rng.uniform(lower_bound, upper_bound, count), 1e-300, 1 - 1e-16).tolist()
         drawn = [round(math.exp(normal.inv_cdf(share))) for share in shares]
         return [min(max(length, self.shortest), self.longest) for length in drawn]
 
@@ -79,14 +79,14 @@ _SECOND = 1_000_000_000
 class Spike:
     """A stretch of seconds in which requests come at a rate of its own, per second."""
 
-    at: float
+    start: float
     length: float
     rate: float
 
     @property
     def end(self) -> float:
         """When it is over, in seconds."""
-        return self.at + self.length
+        return self.start + self.length
 
 
 @dataclass(frozen=True)
@@ -104,45 +104,53 @@ class Rate:
         """Refuse what has no schedule."""
         climbs = 0 < self.level < float("inf") and 0 <= self.ramp < float("inf")
         if not climbs or not all(
-            peak.at >= 0 < min(peak.length, peak.rate) for peak in self.spikes
+            peak.start >= 0 < min(peak.length, peak.rate) for peak in self.spikes
         ):
             raise UsageError(
                 "--rate, --spike-rate and --spike-length must be above 0, --ramp and --spike-at "
                 "at least 0."
             )
-        ordered = sorted(self.spikes, key=lambda spike: spike.at)
+        ordered = sorted(self.spikes, key=lambda spike: spike.start)
         for spike, following in pairwise(ordered):
-            if following.at < spike.end:
-                raise UsageError(f"The spikes at {spike.at:g} and {following.at:g} s overlap.")
+            if following.start < spike.end:
+                raise UsageError(
+                    f"The spikes at {spike.start:g} and {following.start:g} s overlap."
+                )
 
-    def expected(self, until: float) -> float:
+    def count_requests(self, until: float) -> float:
         """Return how many requests come in the first `until` seconds: the rate's integral."""
-        starts, rates, slopes, before = self._pieces
+        starts, rates, slopes, requests_before = self._pieces
         piece = int(np.searchsorted(starts, until, side="right")) - 1
         since = until - float(starts[piece])
-        return float(before[piece] + since * (rates[piece] + slopes[piece] * since / 2))
+        return float(requests_before[piece] + since * (rates[piece] + slopes[piece] * since / 2))
 
     def moments(self, counts: Floats) -> Floats:
         """Return the seconds after which so many requests have come, each count above 0."""
-        starts, rates, slopes, before = self._pieces
-        piece = np.searchsorted(before, counts, side="left") - 1
-        rest, rate = counts - before[piece], rates[piece]
-        return starts[piece] + 2 * rest / (rate + np.sqrt(rate**2 + 2 * slopes[piece] * rest))
+        starts, rates, slopes, requests_before = self._pieces
+        piece = np.searchsorted(requests_before, counts, side="left") - 1
+        remaining_counts, rate = counts - requests_before[piece], rates[piece]
+        return starts[piece] + 2 * remaining_counts / (
+            rate + np.sqrt(rate**2 + 2 * slopes[piece] * remaining_counts)
+        )
 
     @cached_property
     def _pieces(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Where linear pieces start, their rate there, its slope, and the requests before."""
-        bounds = {0.0, self._climb, *(at for spike in self.spikes for at in (spike.at, spike.end))}
+        bounds = {
+            0.0,
+            self._climb,
+            *(start for spike in self.spikes for start in (spike.start, spike.end)),
+        }
         starts = np.array(sorted(bounds))
-        pieces = [self._piece(float(at)) for at in starts]
+        pieces = [self._piece(float(start)) for start in starts]
         rates, slopes = (np.array(column) for column in zip(*pieces, strict=True))
         lengths = np.diff(starts)
-        within = lengths * (rates[:-1] + slopes[:-1] * lengths / 2)
-        return starts, rates, slopes, np.concatenate(([0.0], np.cumsum(within)))
+        requests_within = lengths * (rates[:-1] + slopes[:-1] * lengths / 2)
+        return starts, rates, slopes, np.concatenate(([0.0], np.cumsum(requests_within)))
 
     def _piece(self, start: float) -> tuple[float, float]:
         for spike in self.spikes:
-            if spike.at <= start < spike.end:
+            if spike.start <= start < spike.end:
                 return spike.rate, 0.0
         if start < self._climb:
             return self.level * start / self._climb, self.level / self._climb
@@ -177,18 +185,18 @@ class ServerLoad:
     @property
     def longest(self) -> int:
         """Tokens of prompt and output that no request exceeds."""
-        return self.prompts.most + self.outputs.most
+        return self.prompts.most_tokens + self.outputs.most_tokens
 
 
 @dataclass(frozen=True)
 class ScheduledRequest:
-    """One request as the schedule has it; it arrives `at` ns from the start of the run.
+    """One request as the schedule has it; it arrives `arrival` ns from the start of the run.
 
     Its keys, values and queries are drawn from `content`, any whole number.
     """
 
     number: int
-    at: int
+    arrival: int
     prompt_tokens: int
     output_tokens: int
     content: int = 0
@@ -206,7 +214,7 @@ def draw_arrivals(load: ServerLoad) -> Times:
     benchmark does; last of all the rate says which moment each sum of intervals is. A schedule of N
     requests at a constant rate thus lasts exactly N / rate seconds.
     """
-    drawn = load.rate.expected(load.duration) if load.count is None else load.count
+    drawn = load.rate.count_requests(load.duration) if load.count is None else load.count
     total = float(drawn)
     number = round(total)
     if number < 1:

@@ -10,7 +10,7 @@ from statistics import median
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base import UsageError, accepted, as_float64, relative_error
+from tracekit.base import UsageError, as_float64, relative_error, require_accuracy
 from tracekit.ops.attention.dense import sdpa
 from tracekit.ops.attention.paged import append, append_run, attend
 from tracekit.ops.attention.problem import DecodeProblem, check_heads, dense_reference
@@ -89,12 +89,12 @@ class PagedModel:
 
     def write_prompt(self, chunk: Chunk) -> None:
         """Append the keys and values of a piece of a prompt to its pages."""
-        rows = self._rows(chunk.sequence, chunk.first, chunk.count)
+        rows = self._rows(chunk.sequence, chunk.first_token, chunk.count)
         table = mx.array(np.array(chunk.sequence.blocks, np.int32))
         for pages, drawn in ((self._k_pages, self.keys), (self._v_pages, self.values)):
             run = drawn[rows]
             for layer, pool in enumerate(pages):
-                pages[layer] = append_run(pool, run, table, chunk.first)
+                pages[layer] = append_run(pool, run, table, chunk.first_token)
 
     def write_tokens(self, decoding: Several[RunningSequence]) -> None:
         """Append the key and value of the newest token of each sequence to its pages."""
@@ -112,13 +112,13 @@ class PagedModel:
         It is `[1, q_heads, chunk, head_dim]`, whose first `count` rows mean something.
         """
         shape = self.shape
-        out = self.queries[self._rows(chunk.sequence, chunk.first, shape.chunk)]
-        out = out.swapaxes(0, 1)[None]
-        width = min(-(-(chunk.first + shape.chunk) // shape.block_size), shape.max_blocks)
+        output = self.queries[self._rows(chunk.sequence, chunk.first_token, shape.chunk)]
+        output = output.swapaxes(0, 1)[None]
+        width = min(-(-(chunk.first_token + shape.chunk) // shape.block_size), shape.max_blocks)
         table = np.full(width, shape.blocks, np.int32)
-        known = chunk.sequence.blocks[:width]
-        table[: len(known)] = known
-        ages = mx.arange(chunk.first, chunk.first + shape.chunk)[:, None]
+        sequence_blocks = chunk.sequence.blocks[:width]
+        table[: len(sequence_blocks)] = sequence_blocks
+        ages = mx.arange(chunk.first_token, chunk.first_token + shape.chunk)[:, None]
         mask = mx.arange(width * shape.block_size)[None] <= ages
         for layer in range(shape.layers):
             keys, values = (
@@ -126,8 +126,8 @@ class PagedModel:
                 for pages in (self._k_pages, self._v_pages)
             )
             keys, values = keys.swapaxes(0, 1)[None], values.swapaxes(0, 1)[None]
-            out = sdpa(out, keys, values, scale=shape.scale, mask=mask)
-        return self._handed_over(out)
+            output = sdpa(output, keys, values, scale=shape.scale, mask=mask)
+        return self._handed_over(output)
 
     def attend_tokens(self, decoding: Several[RunningSequence]) -> mx.array:
         """Attend from the newest token of each sequence to its context, and hand that over.
@@ -136,40 +136,40 @@ class PagedModel:
         """
         tables, lens = self._tables(decoding), self._lens(decoding)
         longest = max((sequence.context for sequence in decoding), default=0)
-        out = self.queries[self._newest(decoding)]
+        output = self.queries[self._newest(decoding)]
         for k_pages, v_pages in zip(self._k_pages, self._v_pages, strict=True):
-            problem = DecodeProblem(out, k_pages, v_pages, tables, lens)
+            problem = DecodeProblem(output, k_pages, v_pages, tables, lens)
             # On Metal the shape of a launch must not follow the contexts.
-            known = None if self.backend == "metal" else longest
-            out = attend(problem, scale=self.shape.scale, longest=known)
-        return self._handed_over(out)
+            context_limit = None if self.backend == "metal" else longest
+            output = attend(problem, scale=self.shape.scale, longest=context_limit)
+        return self._handed_over(output)
 
     def wait(self, handed_over: mx.array) -> None:
         """Block until what was handed over is complete."""
         mx.eval(handed_over)
 
-    def error(self, sequence: RunningSequence, context: int, out: mx.array) -> float:
+    def error(self, sequence: RunningSequence, context: int, output: mx.array) -> float:
         """Return the relative error of what the newest of `context` tokens attended to."""
         rows = self._rows(sequence, 0, context)
         keys, values = (
             as_float64(array[rows]).swapaxes(0, 1) for array in (self.keys, self.values)
         )
         expected = as_float64(self.queries[rows[-1:]]).swapaxes(0, 1)
-        seen = np.ones((1, context), np.bool_)
+        visible_keys = np.ones((1, context), np.bool_)
         for _ in range(self.shape.layers):
-            expected = dense_reference(expected, keys, values, seen, scale=self.shape.scale)
-        return relative_error(as_float64(out[None]), expected.swapaxes(0, 1))
+            expected = dense_reference(expected, keys, values, visible_keys, scale=self.shape.scale)
+        return relative_error(as_float64(output[None]), expected.swapaxes(0, 1))
 
-    def _handed_over(self, out: mx.array) -> mx.array:
+    def _handed_over(self, output: mx.array) -> mx.array:
         # MLX's CPU backend holds up whoever hands over more than a few operations until most are
         # done: the work would begin, and be seen, before the step says that it was handed over.
         if self.backend != "cpu":
-            mx.async_eval(out)
-        return out
+            mx.async_eval(output)
+        return output
 
-    def _rows(self, sequence: RunningSequence, first: int, count: int) -> mx.array:
+    def _rows(self, sequence: RunningSequence, first_token: int, count: int) -> mx.array:
         """Return which rows of the drawn contents some tokens of a request are."""
-        start = sequence.job.content % ROWS + first
+        start = sequence.job.content % ROWS + first_token
         return mx.arange(start, start + count) % ROWS
 
     def _newest(self, decoding: Several[RunningSequence]) -> mx.array:
@@ -208,8 +208,10 @@ def rehearse(model: PagedModel) -> Iterator[TickPlan]:
         for slot in range(shape.slots)
     ]
     starts = range(0, shape.longest, shape.chunk)
-    for first in itertools.cycle(starts):
-        yield TickPlan(Chunk(prompt, first, min(shape.chunk, shape.longest - first)), batch)
+    for first_token in itertools.cycle(starts):
+        yield TickPlan(
+            Chunk(prompt, first_token, min(shape.chunk, shape.longest - first_token)), batch
+        )
 
 
 def measure(model: PagedModel, clock: WorkloadClock, *, rounds: int = 3) -> tuple[float, float]:
@@ -242,30 +244,30 @@ def verify(model: PagedModel) -> float:
     worst = 0.0
     for sample in _samples(model):
         prompt, size = sample.job.prompt_tokens, model.shape.chunk
-        out, count = model.queries, 0
-        for first in range(0, prompt, size):
-            count = min(size, prompt - first)
-            model.write_prompt(Chunk(sample, first, count))
-            out = model.attend_prompt(Chunk(sample, first, count))
-        worst = max(worst, model.error(sample, prompt, out[0, :, count - 1]))
-        for at in range(sample.job.output_tokens - 1):
-            sample.tokens.append(at)
+        output, count = model.queries, 0
+        for first_token in range(0, prompt, size):
+            count = min(size, prompt - first_token)
+            model.write_prompt(Chunk(sample, first_token, count))
+            output = model.attend_prompt(Chunk(sample, first_token, count))
+        worst = max(worst, model.error(sample, prompt, output[0, :, count - 1]))
+        for number in range(sample.job.output_tokens - 1):
+            sample.tokens.append(number)
             model.write_tokens([sample])
             decoded = model.attend_tokens([sample])[sample.slot]
             worst = max(worst, model.error(sample, sample.context, decoded))
-    return accepted(worst, model.shape.dtype, "Attention")
+    return require_accuracy(worst, model.shape.dtype, "Attention")
 
 
 def _samples(model: PagedModel) -> Iterator[RunningSequence]:
     """Yield sequences in shuffled blocks: one as long as may be, one of odd length, the least."""
     shape = model.shape
-    most = min(shape.longest, shape.blocks * shape.block_size)
+    most_tokens = min(shape.longest, shape.blocks * shape.block_size)
     blocks = np.random.default_rng(0).permutation(shape.blocks).tolist()
-    for slot, tokens in enumerate((most, max(2, most // 2 - 1), 2)):
+    for slot, tokens in enumerate((most_tokens, max(2, most_tokens // 2 - 1), 2)):
         output = min(1 + _DECODED, tokens - 1)
         job = ScheduledRequest(slot, 0, tokens - output, output, content=ROWS_APART * slot)
-        held = blocks[: job.blocks(shape.block_size)]
-        yield RunningSequence(job, 0, slot % shape.slots, held)
+        held_blocks = blocks[: job.blocks(shape.block_size)]
+        yield RunningSequence(job, 0, slot % shape.slots, held_blocks)
 
 
 ROWS_APART = 331  # contents of the samples that differ
@@ -312,10 +314,10 @@ def serving_step(load: ServerLoad, shape: ModelShape, limits: LatencyLimits) -> 
         wait=engine.wait,
         backend=model.backend,
         specializations=specializations,
-        results={"max_error": error, **_offered(jobs, cost, shape)},
+        results={"max_error": error, **_describe_load(jobs, cost, shape)},
         tell=engine.tell,
         begin=engine.begin,
-        exhausted=engine.exhausted,
+        exhausted=engine.is_exhausted,
         finish=engine.finish,
         leave=engine.leave,
     )
@@ -342,17 +344,17 @@ def offered_load(
     """
     pieces = sum(-(-job.prompt_tokens // shape.chunk) for job in jobs)
     tokens = sum(job.output_tokens - 1 for job in jobs)
-    return (pieces * cost[1] + tokens / shape.slots * cost[0]) / jobs[-1].at
+    return (pieces * cost[1] + tokens / shape.slots * cost[0]) / jobs[-1].arrival
 
 
-def _offered(
+def _describe_load(
     jobs: tuple[ScheduledRequest, ...], cost: tuple[float, float], shape: ModelShape
 ) -> dict[str, float | Measured]:
-    seconds = jobs[-1].at / 1e9
+    seconds = jobs[-1].arrival / 1e9
     tokens = sum(job.output_tokens for job in jobs)
     return {
         "scheduled_requests": Measured(len(jobs), "count"),
-        "schedule_length": Measured(float(jobs[-1].at), "ns"),
+        "schedule_length": Measured(float(jobs[-1].arrival), "ns"),
         "scheduled_request_rate": Measured(len(jobs) / seconds, "requests/s"),
         "scheduled_token_rate": Measured(tokens / seconds, "tokens/s"),
         "offered_load": Measured(offered_load(jobs, cost, shape), "ratio"),

@@ -19,7 +19,7 @@ import msgspec
 import psutil
 
 from tracekit.base import ToolError, TracekitError, UsageError
-from tracekit.machine import JUDGED, StateLimits, contaminated
+from tracekit.machine import JUDGED, StateLimits, find_rejections
 from tracekit.machine import unknown as not_known
 from tracekit.record.doctor.surroundings import DoctorSurroundings
 from tracekit.record.host.sampler import Sampler, read_samples
@@ -70,21 +70,21 @@ Look = Callable[[DoctorSurroundings], MachineFact | Iterable[MachineFact]]
 
 @dataclass(frozen=True)
 class DoctorCheck:
-    """One thing to look at; `only` says where, by a key of `_elsewhere`."""
+    """One thing to look at; `requirement` says where, by a key of `_elsewhere`."""
 
     name: str
     look: Look
-    only: str = ""
+    requirement: str = ""
 
 
-def _elsewhere(only: str, at: DoctorSurroundings) -> str:
+def _elsewhere(requirement: str, surroundings: DoctorSurroundings) -> str:
     """Say why a check has no meaning here; empty where it has one."""
-    system = at.machine.system
-    if only == "mac" and not at.machine.on_mac:
+    system = surroundings.machine.system
+    if requirement == "mac" and not surroundings.machine.on_mac:
         return f"Only macOS has it, and this is {system}."
-    if only == "xcode" and not at.has_xcode:
+    if requirement == "xcode" and not surroundings.has_xcode:
         return f"Xcode runs on macOS only, and this is {system}."
-    if only == "xctrace" and not (at.machine.on_mac or at.has_xctrace):
+    if requirement == "xctrace" and not (surroundings.machine.on_mac or surroundings.has_xctrace):
         return "It matters to xctrace only, which is not here."
     return ""
 
@@ -106,9 +106,9 @@ def _host_recorder(_: DoctorSurroundings) -> MachineFact:
     return ok("works: any program can be recorded on the CPU")
 
 
-def _system(at: DoctorSurroundings) -> MachineFact:
-    machine = at.machine
-    if not at.machine.on_mac:
+def _system(surroundings: DoctorSurroundings) -> MachineFact:
+    machine = surroundings.machine
+    if not surroundings.machine.on_mac:
         name = machine.os if machine.system == platform.system() else ""
         return ok(f"{name or machine.system}, kernel {machine.release}")
     if not machine.os or not machine.os_build:
@@ -116,13 +116,13 @@ def _system(at: DoctorSurroundings) -> MachineFact:
     return ok(f"{machine.os} ({machine.os_build})")
 
 
-def _architecture(at: DoctorSurroundings) -> MachineFact:
-    architecture = at.machine.architecture
-    if not at.machine.on_mac:
+def _architecture(surroundings: DoctorSurroundings) -> MachineFact:
+    architecture = surroundings.machine.architecture
+    if not surroundings.machine.on_mac:
         return ok(architecture)
     if architecture == "arm64":
         return ok("arm64, native")
-    if at.machine.translated:
+    if surroundings.machine.is_translated:
         return failed(
             f"Rosetta translates this Python: it is {architecture} on Apple silicon, "
             "so MLX has no Metal.",
@@ -137,17 +137,21 @@ def _architecture(at: DoctorSurroundings) -> MachineFact:
     )
 
 
-def _chip(at: DoctorSurroundings) -> MachineFact:
-    return ok(at.machine.chip) if at.machine.chip else unknown("The system does not name it.")
+def _chip(surroundings: DoctorSurroundings) -> MachineFact:
+    return (
+        ok(surroundings.machine.chip)
+        if surroundings.machine.chip
+        else unknown("The system does not name it.")
+    )
 
 
-def _gpu_cores(at: DoctorSurroundings) -> MachineFact:
-    cores = at.machine.gpu_cores
+def _gpu_cores(surroundings: DoctorSurroundings) -> MachineFact:
+    cores = surroundings.machine.gpu_cores
     return unknown("`ioreg` names no gpu-core-count.") if cores is None else ok(str(cores))
 
 
-def _metal_switches(at: DoctorSurroundings) -> MachineFact:
-    there = sorted(name for name in at.environment if distorts(name))
+def _metal_switches(surroundings: DoctorSurroundings) -> MachineFact:
+    there = sorted(name for name in surroundings.environment if distorts(name))
     if not there:
         return ok("none is set")
     return warning(
@@ -157,8 +161,8 @@ def _metal_switches(at: DoctorSurroundings) -> MachineFact:
     )
 
 
-def _interpreter(at: DoctorSurroundings) -> MachineFact:
-    executable = at.executable
+def _interpreter(surroundings: DoctorSurroundings) -> MachineFact:
+    executable = surroundings.executable
     if not executable:
         return unknown("Python does not know its own path.", needed=True)
     with suppress(OSError), Path(executable).open("rb") as file:
@@ -182,14 +186,16 @@ _IMPORT_SECONDS = 60
 _METAL = "mlx metal"
 
 
-def _mlx(at: DoctorSurroundings) -> Iterator[MachineFact]:
-    answer = at.answer(at.executable, "-P", "-c", _ASK_MLX, seconds=_IMPORT_SECONDS)
+def _mlx(surroundings: DoctorSurroundings) -> Iterator[MachineFact]:
+    answer = surroundings.answer(
+        surroundings.executable, "-P", "-c", _ASK_MLX, seconds=_IMPORT_SECONDS
+    )
     if not answer:
-        package = "mlx" if at.machine.on_mac else "'mlx[cpu]'"
+        package = "mlx" if surroundings.machine.on_mac else "'mlx[cpu]'"
         yield warning(
             "It cannot be imported, so the workloads cannot run; other programs can be recorded.",
-            f"`{at.executable} -c 'import mlx.core'` says why; `uv pip install --python "
-            f"{at.executable} {package}` adds it.",
+            f"`{surroundings.executable} -c 'import mlx.core'` says why; `uv pip install --python "
+            f"{surroundings.executable} {package}` adds it.",
         )
         yield unknown("There is no MLX to ask.", name=_METAL)
         return
@@ -199,30 +205,30 @@ def _mlx(at: DoctorSurroundings) -> Iterator[MachineFact]:
         )
     except msgspec.MsgspecError:
         yield unknown(f"It answers {answer!r}.")
-        yield unknown("MLX does not say.", needed=at.machine.on_mac, name=_METAL)
+        yield unknown("MLX does not say.", needed=surroundings.machine.on_mac, name=_METAL)
         return
     yield ok(release)
     names = (str(device[key]) for key in ("device_name", "architecture") if device.get(key))
-    shown = " ".join(names) or "unnamed"
+    device_label = " ".join(names) or "unnamed"
     if metal:
-        yield ok(f"available: {shown}", name=_METAL)
-    elif at.machine.on_mac:
+        yield ok(f"available: {device_label}", name=_METAL)
+    elif surroundings.machine.on_mac:
         yield failed(
             "MLX finds no Metal device, so workloads run on the CPU and no GPU work is recorded.",
             "Use an arm64 Python on Apple silicon, outside of virtual machines, and MLX's wheel.",
             name=_METAL,
         )
     else:
-        why = f"Metal exists on macOS only; MLX works on the CPU here: {shown}."
-        yield not_applicable(why, name=_METAL)
+        reason = f"Metal exists on macOS only; MLX works on the CPU here: {device_label}."
+        yield not_applicable(reason, name=_METAL)
 
 
 _COMMAND_LINE_TOOLS = "/Library/Developer/CommandLineTools"
 
 
-def _developer_folder(at: DoctorSurroundings) -> MachineFact:
-    chosen = at.environment.get("DEVELOPER_DIR", "")
-    folder = chosen or at.answer("xcode-select", "-p")
+def _developer_folder(surroundings: DoctorSurroundings) -> MachineFact:
+    chosen = surroundings.environment.get("DEVELOPER_DIR", "")
+    folder = chosen or surroundings.answer("xcode-select", "-p")
     if not folder.startswith("/"):
         return unknown("`xcode-select -p` names none.", SELECT_XCODE)
     if folder.startswith(_COMMAND_LINE_TOOLS):
@@ -231,8 +237,8 @@ def _developer_folder(at: DoctorSurroundings) -> MachineFact:
     return ok(f"{folder}{' (DEVELOPER_DIR)' if chosen else ''}")
 
 
-def _xctrace(at: DoctorSurroundings) -> MachineFact:
-    tool = at.xctrace
+def _xctrace(surroundings: DoctorSurroundings) -> MachineFact:
+    tool = surroundings.xctrace
     if isinstance(tool, TracekitError):
         fix = tool.hint or "Run the same line by hand and see what it says."
         return failed(" ".join(tool.message.split()), fix)
@@ -244,36 +250,38 @@ def _xctrace(at: DoctorSurroundings) -> MachineFact:
     return ok(f"{version.text}: by its build {version.build}, of Xcode {version.xcode}")
 
 
-def _template(at: DoctorSurroundings) -> MachineFact:
-    absent = failed(
+def _template(surroundings: DoctorSurroundings) -> MachineFact:
+    absence_fact = failed(
         f"This Xcode has no template {METAL_SYSTEM_TRACE!r}.",
         "`xcrun xctrace list templates` names those it has; `--template` takes one of them, "
         "or a file that Instruments saved. A whole Xcode has it: install it again.",
     )
-    return _listed(at, "templates", METAL_SYSTEM_TRACE, absent)
+    return _check_listed(surroundings, "templates", METAL_SYSTEM_TRACE, absence_fact)
 
 
-def _gpu_counters(at: DoctorSurroundings) -> MachineFact:
-    absent = warning(f"This Xcode has no instrument {GPU_COUNTERS!r}.", WAYS_TO_COUNTERS)
-    return _listed(at, "instruments", GPU_COUNTERS, absent)
+def _gpu_counters(surroundings: DoctorSurroundings) -> MachineFact:
+    absence_fact = warning(f"This Xcode has no instrument {GPU_COUNTERS!r}.", WAYS_TO_COUNTERS)
+    return _check_listed(surroundings, "instruments", GPU_COUNTERS, absence_fact)
 
 
-def _listed(at: DoctorSurroundings, what: Listed, wanted: str, absent: MachineFact) -> MachineFact:
-    if not isinstance(at.xctrace, Xctrace):
+def _check_listed(
+    surroundings: DoctorSurroundings, kind: Listed, name: str, absence_fact: MachineFact
+) -> MachineFact:
+    if not isinstance(surroundings.xctrace, Xctrace):
         return unknown("xctrace does not answer.")
     names: list[str] = []
     with suppress(TracekitError):
-        names = at.xctrace.names(what)
+        names = surroundings.xctrace.names(kind)
     if not names:
         return unknown("xctrace lists nothing.", "Run `xcrun xctrace list` by hand.")
-    return ok(f"{wanted} is listed") if wanted in names else absent
+    return ok(f"{name} is listed") if name in names else absence_fact
 
 
 _GROUP = "_developer"
 
 
-def _developer_mode(at: DoctorSurroundings) -> MachineFact:
-    status = at.answer("/usr/sbin/DevToolsSecurity", "-status")
+def _developer_mode(surroundings: DoctorSurroundings) -> MachineFact:
+    status = surroundings.answer("/usr/sbin/DevToolsSecurity", "-status")
     if status == "Developer mode is currently enabled.":
         return ok("enabled")
     if status == "Developer mode is currently disabled.":
@@ -285,8 +293,8 @@ def _developer_mode(at: DoctorSurroundings) -> MachineFact:
     return unknown(words, "Run `DevToolsSecurity -status` by hand.", needed=True)
 
 
-def _developer_group(at: DoctorSurroundings) -> MachineFact:
-    groups = at.answer("/usr/bin/id", "-Gn").split()
+def _developer_group(surroundings: DoctorSurroundings) -> MachineFact:
+    groups = surroundings.answer("/usr/bin/id", "-Gn").split()
     if not groups:
         return unknown("`id -Gn` names no group.")
     if _GROUP in groups:
@@ -301,54 +309,60 @@ _GIGABYTE = 1e9
 _HOST_FLOOR = 0.1 * _GIGABYTE  # the host recorder writes megabytes, xctrace many gigabytes
 
 
-def _other_recorders(at: DoctorSurroundings) -> MachineFact:
+def _other_recorders(surroundings: DoctorSurroundings) -> MachineFact:
     try:
-        found = refuse_rivals(at.rivals())
+        warnings = refuse_rivals(surroundings.rivals())
     except ToolError as error:
         return warning(error.message, error.hint)
-    return warning(" ".join(found), "Quit it before you record.") if found else ok("none runs")
+    return (
+        warning(" ".join(warnings), "Quit it before you record.") if warnings else ok("none runs")
+    )
 
 
-def _disk(at: DoctorSurroundings, wanted: Path) -> MachineFact:
+def _disk(surroundings: DoctorSurroundings, requested_folder: Path) -> MachineFact:
     # A folder that does not exist yet will be made in the nearest one above it that does.
-    places = (wanted.absolute(), *wanted.absolute().parents)
-    folder, traced = next(filter(Path.is_dir, places)), not _elsewhere("xctrace", at)
+    places = (requested_folder.absolute(), *requested_folder.absolute().parents)
+    folder, traced = next(filter(Path.is_dir, places)), not _elsewhere("xctrace", surroundings)
     try:
-        least = floor(at.environment) if traced else _HOST_FLOOR
-        free = at.free(folder)
+        required_bytes = floor(surroundings.environment) if traced else _HOST_FLOOR
+        free_bytes = surroundings.read_free_bytes(folder)
     except UsageError as error:
         return failed(error.message, f"`unset {VARIABLE}`")
     except OSError as error:
         return unknown(f"{folder}: {error.strerror}.", needed=True)
-    words = f"{free / _GIGABYTE:.1f} GB free at {folder}"
-    if free >= least:
+    words = f"{free_bytes / _GIGABYTE:.1f} GB free at {folder}"
+    if free_bytes >= required_bytes:
         return ok(words)
     lower = f" {VARIABLE}=2 lowers the floor to 2 GB." if traced else ""
-    words = f"{words}; {least / _GIGABYTE:g} GB must stay free."
+    words = f"{words}; {required_bytes / _GIGABYTE:g} GB must stay free."
     return failed(words, f"Make room on that disk.{lower}")
 
 
-def _staging_files(at: DoctorSurroundings) -> MachineFact:
-    left = list(at.temporary.glob("instruments*.ktrace"))
-    taken = size(left)
-    words = f"{len(left)} left by recordings, {taken / _GIGABYTE:.1f} GB" if left else "none left"
-    if taken < _GIGABYTE:
+def _staging_files(surroundings: DoctorSurroundings) -> MachineFact:
+    leftover_files = list(surroundings.temporary.glob("instruments*.ktrace"))
+    total_bytes = size(leftover_files)
+    words = (
+        f"{len(leftover_files)} left by recordings, {total_bytes / _GIGABYTE:.1f} GB"
+        if leftover_files
+        else "none left"
+    )
+    if total_bytes < _GIGABYTE:
         return ok(words)
     fix = "Remove those that `lsof` shows as closed: nothing else ever does."
-    return warning(f"{words}, in {at.temporary}.", fix)
+    return warning(f"{words}, in {surroundings.temporary}.", fix)
 
 
 _FIXED_WORK = "calibration"  # a night does that of its own, so it is no matter of the machine
 _MONITOR = "macmon tells a GPU's clock without root: `brew install macmon`."
 
 
-def _nightly(at: DoctorSurroundings) -> Iterator[MachineFact]:
+def _nightly(surroundings: DoctorSurroundings) -> Iterator[MachineFact]:
     """Look at the machine as a night does, once."""
-    state = at.state()
-    absences = {name: why for name, why in state.absences.items() if name != _FIXED_WORK}
+    state = surroundings.state()
+    absences = {name: reason for name, reason in state.absences.items() if name != _FIXED_WORK}
     state = replace(state, absences=absences)
-    reasons = contaminated(state, None, (), StateLimits())
-    known = [name.replace("_", " ") for name in JUDGED if name in state.readings]
+    reasons = find_rejections(state, None, (), StateLimits())
+    readable_names = [name.replace("_", " ") for name in JUDGED if name in state.readings]
     if reasons:
         fix = (
             "While it is so, a night measures such pairs again, and is inconclusive in the end; "
@@ -356,9 +370,9 @@ def _nightly(at: DoctorSurroundings) -> Iterator[MachineFact]:
         )
         yield warning(" ".join(reasons), fix)
     else:
-        yield ok(f"as a night wants it; readable: {', '.join(known) or 'nothing'}")
+        yield ok(f"as a night wants it; readable: {', '.join(readable_names) or 'nothing'}")
     if missing := not_known((state,)):
-        fix = _MONITOR if at.machine.on_mac and "gpu_clock" in absences else ""
+        fix = _MONITOR if surroundings.machine.on_mac and "gpu_clock" in absences else ""
         yield unknown(" ".join(missing), fix, name="nightly, unknown")
 
 
@@ -379,19 +393,21 @@ CHECKS: tuple[DoctorCheck, ...] = (
     DoctorCheck("developer mode", _developer_mode, "mac"),
     DoctorCheck("developer group", _developer_group, "mac"),
     DoctorCheck("other recorders", _other_recorders, "xctrace"),
-    DoctorCheck("disk for runs", lambda at: _disk(at, at.runs)),
-    DoctorCheck("disk for staging", lambda at: _disk(at, at.temporary)),
+    DoctorCheck("disk for runs", lambda surroundings: _disk(surroundings, surroundings.runs)),
+    DoctorCheck(
+        "disk for staging", lambda surroundings: _disk(surroundings, surroundings.temporary)
+    ),
     DoctorCheck("staging files", _staging_files, "xctrace"),
     DoctorCheck("nightly", _nightly),
 )
 
 
-def checked(at: DoctorSurroundings, *names: str) -> Iterator[MachineFact]:
+def run_checks(surroundings: DoctorSurroundings, *names: str) -> Iterator[MachineFact]:
     """Yield the facts of a machine, in the order of the table; of some checks, or of all."""
     for check in CHECKS:
         if names and check.name not in names:
             continue
-        why = _elsewhere(check.only, at)
-        found = not_applicable(why) if why else check.look(at)
-        for fact in (found,) if isinstance(found, MachineFact) else found:
+        reason = _elsewhere(check.requirement, surroundings)
+        facts = not_applicable(reason) if reason else check.look(surroundings)
+        for fact in (facts,) if isinstance(facts, MachineFact) else facts:
             yield fact if fact.name else replace(fact, name=check.name)

@@ -26,10 +26,10 @@ from tracekit.record.direct_reading import KnownBundles, note_file, read_note, r
 from tracekit.record.doctor.checks import (
     FactStatus,
     MachineFact,
-    checked,
     failed,
     not_applicable,
     ok,
+    run_checks,
     unknown,
     warning,
 )
@@ -42,31 +42,31 @@ from tracekit.record.xctrace.tool import read_version
 from tracekit.workload import METAL_SYSTEM_TRACE, Plan
 
 
-def _file(identity: Identity, where: Path) -> Path:
+def _file(identity: Identity, folder: Path) -> Path:
     parts = (identity.system_build, identity.xcode_build, identity.chip)
-    return note_file(where, "capabilities", *parts)
+    return note_file(folder, "capabilities", *parts)
 
 
-def keep(capabilities: Capabilities, where: Path) -> None:
+def keep(capabilities: Capabilities, folder: Path) -> None:
     """Write the matrix in place of an older one of the same machine; raise RecordingError."""
-    save(_file(capabilities.identity, where), capabilities)
+    save(_file(capabilities.identity, folder), capabilities)
 
 
-def recall_probe(identity: Identity, where: Path) -> Capabilities | None:
+def recall_probe(identity: Identity, folder: Path) -> Capabilities | None:
     """Return what was found on this very machine; None where it was never probed."""
-    found = read_note(_file(identity, where), Capabilities(identity, probed=""))
-    return found if found.probed else None
+    capabilities = read_note(_file(identity, folder), Capabilities(identity, probed=""))
+    return capabilities if capabilities.probed else None
 
 
 def known_of(recorder: Recorder) -> Capabilities | None:
     """Return what a probe of this machine showed; None for the host recorder, or without one."""
     if recorder.name != "xctrace":
         return None
-    identity = DoctorSurroundings().identified(read_version(recorder.version()))
+    identity = DoctorSurroundings().identify(read_version(recorder.version()))
     return recall_probe(identity, notes_folder())
 
 
-def advised(plan: Plan, matrix: Capabilities | None) -> tuple[Plan, tuple[str, ...]]:
+def resolve_plan(plan: Plan, matrix: Capabilities | None) -> tuple[Plan, tuple[str, ...]]:
     """Return the plan with every `auto` that the matrix can decide, and what to say of it.
 
     What a user asked for by name stays, and so does all of a machine that was never probed.
@@ -75,11 +75,13 @@ def advised(plan: Plan, matrix: Capabilities | None) -> tuple[Plan, tuple[str, .
     if matrix is None:
         return plan, ()
     undecided = plan.counters == "auto" and plan.templates == (METAL_SYSTEM_TRACE,)
-    wanted = (True, False) if undecided or plan.counters == "on" else (False,)
+    counter_choices = (True, False) if undecided or plan.counters == "on" else (False,)
     working = {(way.mode, way.counters) for way in matrix.combinations if way.works}
     # Launching is preferred, because it records a program from its beginning.
-    ways = [(mode, counted) for counted in wanted for mode in ("launch", "attach")]
-    mode, counted = next((way for way in ways if way in working), ("launch", False))
+    ways = [
+        (mode, with_counters) for with_counters in counter_choices for mode in ("launch", "attach")
+    ]
+    mode, with_counters = next((way for way in ways if way in working), ("launch", False))
     notes: list[str] = []
     if plan.method == "auto" and plan.workload is not None and mode == "attach":
         plan = replace(plan, method="attach")
@@ -87,7 +89,7 @@ def advised(plan: Plan, matrix: Capabilities | None) -> tuple[Plan, tuple[str, .
             "The workload was attached to: only that gave rows when this machine was probed. "
             "`--method` chooses."
         )
-    if undecided and counted and (plan.method, mode) != ("launch", "attach"):
+    if undecided and with_counters and (plan.method, mode) != ("launch", "attach"):
         plan = replace(plan, counters="on")
         savings = [way.saving for way in matrix.combinations if way.counters and way.saving]
         took = f"; saving took {max(savings):.0f} s" if savings else ""
@@ -111,7 +113,9 @@ _OTHER_WAY: dict[Mode, str] = {
 }
 
 
-def shown(capabilities: Capabilities | None, *, has_xctrace: bool) -> Iterator[MachineFact]:
+def describe_probe(
+    capabilities: Capabilities | None, *, has_xctrace: bool
+) -> Iterator[MachineFact]:
     """Say which ways to record gave rows, when this machine was probed."""
     if not has_xctrace:
         yield not_applicable("There is no xctrace to record with.", name=_PROBE)
@@ -124,9 +128,9 @@ def shown(capabilities: Capabilities | None, *, has_xctrace: bool) -> Iterator[M
     else:
         ways = capabilities.combinations
         yield ok(f"{len(ways)} ways to record were tried {stamp(capabilities.probed)}", name=_PROBE)
-        plain = [way for way in ways if not way.counters]
-        for way in plain:
-            another = any(other.works for other in plain if other is not way)
+        plain_ways = [way for way in ways if not way.counters]
+        for way in plain_ways:
+            another = any(other_way.works for other_way in plain_ways if other_way is not way)
             yield replace(_mode(way, another_works=another), name=f"{_PROBE}: {way.mode}")
         yield replace(_counters([way for way in ways if way.counters]), name=f"{_PROBE}: counters")
 
@@ -167,8 +171,8 @@ def _counters(tried: Sequence[Combination]) -> MachineFact:
         return ok(", ".join(samples))
     if all(way.rows is None for way in tried):
         return unknown("No trace with counters could be read, so nothing is known of them.")
-    why = "; ".join(dict.fromkeys(way.failure for way in tried if way.failure))
-    words = f"{NO_COUNTERS}{f': {why}' if why else '.'}"
+    reasons = "; ".join(dict.fromkeys(way.failure for way in tried if way.failure))
+    words = f"{NO_COUNTERS}{f': {reasons}' if reasons else '.'}"
     return warning(words, f"`--counters off`. {WAYS_TO_COUNTERS}")
 
 
@@ -178,8 +182,8 @@ _DIRECT = "direct reading"
 def direct_facts(memory: KnownBundles, *, has_xctrace: bool) -> Iterator[MachineFact]:
     """Say which tables of this build are read from bundles as xctrace exports them."""
     if not has_xctrace:
-        why = "There is no xctrace to compare with; bundles of others can be read."
-        yield not_applicable(why, name=_DIRECT)
+        reason = "There is no xctrace to compare with; bundles of others can be read."
+        yield not_applicable(reason, name=_DIRECT)
         return
     tables = memory.tables.values()
     if not tables:
@@ -226,31 +230,31 @@ class Diagnosis:
 
     def document(self) -> dict[str, Any]:
         """Return what `tracekit doctor --json` prints; see docs/reference/doctor.md."""
-        known = msgspec.to_builtins(self)
-        return {"format": DIAGNOSIS_FORMAT, **known, "exit_code": self.exit_code}
+        fields = msgspec.to_builtins(self)
+        return {"format": DIAGNOSIS_FORMAT, **fields, "exit_code": self.exit_code}
 
 
 def examine(
     surroundings: DoctorSurroundings,
-    where: Path,
+    folder: Path,
     progress: Progress = quiet,
     fresh: Capabilities | None = None,
 ) -> Diagnosis:
     """Look at everything, without recording.
 
-    `fresh` is what a probe showed just now; it is kept in `where`, with former ones.
+    `fresh` is what a probe showed just now; it is kept in `folder`, with former ones.
     """
     progress("Xcode")
     has_xctrace, identity = surroundings.has_xctrace, surroundings.identity
     progress("this machine")
-    capabilities = fresh or recall_probe(identity, where)
+    capabilities = fresh or recall_probe(identity, folder)
     facts = [
-        *checked(surroundings),
-        *shown(capabilities, has_xctrace=has_xctrace),
-        *direct_facts(recall(identity.xcode_build, where), has_xctrace=has_xctrace),
+        *run_checks(surroundings),
+        *describe_probe(capabilities, has_xctrace=has_xctrace),
+        *direct_facts(recall(identity.xcode_build, folder), has_xctrace=has_xctrace),
     ]
     if fresh is not None:
-        facts += _kept(fresh, where)
+        facts += _keep_probe(fresh, folder)
     return Diagnosis(identity, tuple(facts), capabilities)
 
 
@@ -261,15 +265,15 @@ def probe_machine(surroundings: DoctorSurroundings, progress: Progress = quiet) 
     return probe(choose("xctrace"), surroundings.identity, progress)
 
 
-def _kept(fresh: Capabilities, where: Path) -> Iterator[MachineFact]:
+def _keep_probe(fresh: Capabilities, folder: Path) -> Iterator[MachineFact]:
     """Keep the matrix, unless no trace could be read at all: then it says nothing lasting."""
     words, fix = "", "Fix what the rows above say, and probe again."
     if all(way.rows is None for way in fresh.combinations):
         words = "No trace of the probe could be read, so this probe is not kept."
     else:
         try:
-            keep(fresh, where)
+            keep(fresh, folder)
         except TracekitError as error:
-            words, fix = error.message, f"Let {where} be a folder that you may write to."
+            words, fix = error.message, f"Let {folder} be a folder that you may write to."
     if words:
         yield warning(words, fix, name="probe's cache")

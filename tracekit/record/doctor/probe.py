@@ -17,7 +17,7 @@ from tracekit.base import (
     Provenance,
     Recording,
     TracekitError,
-    now,
+    make_timestamp,
 )
 from tracekit.record.observe import request_for
 from tracekit.record.recorder import Progress, Recorder, quiet
@@ -64,20 +64,20 @@ def probe(
             prefix="tracekit-probe-", ignore_cleanup_errors=True
         ) as folder:
             recording = Recording(Path(folder) / "run")
-            recording.save_provenance(Provenance(created=now(), recorder=recorder.name))
+            recording.save_provenance(Provenance(created=make_timestamp(), recorder=recorder.name))
             try:
-                found = _tried(
+                outcome = _try_way(
                     plan, recorder, recording, lambda text, head=head: progress(head + text)
                 )
             except (KeyboardInterrupt, InterruptedRunError) as stop:
                 raise InterruptedRunError("Interrupted; no probe is kept.") from stop
             except TracekitError as error:
-                found = {"failure": f"{error.message} {error.hint}".strip()}
-        combinations.append(replace(way, **found))
-    return Capabilities(identity, now(), tuple(combinations))
+                outcome = {"failure": f"{error.message} {error.hint}".strip()}
+        combinations.append(replace(way, **outcome))
+    return Capabilities(identity, make_timestamp(), tuple(combinations))
 
 
-def _tried(
+def _try_way(
     plan: Plan, recorder: Recorder, recording: Recording, progress: Progress
 ) -> dict[str, Any]:
     """Record and export, and return the fields of a `Combination` that follow from it."""
@@ -86,17 +86,19 @@ def _tried(
         raise KeyboardInterrupt
     saving = None
     with suppress(ValueError):
-        taken = time.time() - datetime.fromisoformat(recorded.ended).timestamp()
-        saving = max(0.0, round(taken, 3))
+        save_seconds = time.time() - datetime.fromisoformat(recorded.end_date).timestamp()
+        saving = max(0.0, round(save_seconds, 3))
     warnings = recorder.export(recording, progress)
     report = fold(recording.journal_file)
     tables = Tables(recording.exports, frozenset(target.pid for target in recorded.targets))
     intervals, counters = tables.get("gpu_intervals"), tables.get("gpu_counters")
     runs = read_toc(recording.toc_file).runs
-    own = None if intervals is None else int(intervals["target"].sum())
+    target_rows = None if intervals is None else int(intervals["target"].sum())
     return {
-        "rows": own,
-        "others": None if intervals is None or own is None else len(intervals) - own,
+        "rows": target_rows,
+        "others": None
+        if intervals is None or target_rows is None
+        else len(intervals) - target_rows,
         "counter_set": counter_set(runs[-1]) if runs else "",
         "counter_rows": None if counters is None or plan.counters == "off" else len(counters),
         "backend": report.backend,

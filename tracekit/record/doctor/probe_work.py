@@ -53,14 +53,14 @@ def probe(
 
 def launch(values: mx.array) -> mx.array:
     """Dispatch the kernel over `values`, once."""
-    (out,) = _kernel()(
+    (output,) = _kernel()(
         inputs=[values],
         grid=(_SIZE, 1, 1),
         threadgroup=(256, 1, 1),
         output_shapes=[(_SIZE,)],
         output_dtypes=[mx.float32],
     )
-    return out
+    return output
 
 
 @cache

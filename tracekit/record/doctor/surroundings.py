@@ -25,7 +25,7 @@ class DoctorSurroundings:
     run: Run = run
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     rivals: Callable[[], Iterable[Rival]] = rivals
-    free: Free = free_bytes
+    read_free_bytes: Free = free_bytes
     runs: Path = TRACES  # the folder in which runs land
     # the folder for temporary files, where xctrace stages recordings
     temporary: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
@@ -58,9 +58,9 @@ class DoctorSurroundings:
     def identity(self) -> Identity:
         """The builds of system and Xcode, and the chip; empty where they cannot be known."""
         tool = self.xctrace
-        return self.identified(tool.version if isinstance(tool, Xctrace) else Version(""))
+        return self.identify(tool.version if isinstance(tool, Xctrace) else Version(""))
 
-    def identified(self, version: Version) -> Identity:
+    def identify(self, version: Version) -> Identity:
         """Return the identity of this machine with an xctrace of some version."""
         return Identity(self.machine.os_build, version.build, self.machine.chip)
 

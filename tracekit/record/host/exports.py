@@ -68,14 +68,14 @@ def write_rows(
     }
     names = columns or tuple(declared)
     cells = [dict(zip(names, row, strict=True)) for row in rows]
-    made = pa.Table.from_pylist(cells, pa.schema([(name, declared[name]) for name in names]))
+    arrow_table = pa.Table.from_pylist(cells, pa.schema([(name, declared[name]) for name in names]))
     if process is not None:
         name, pid = (pa.scalar(value) for value in (f"{process.name} ({process.pid})", process.pid))
-        made = made.append_column("process", pa.repeat(name, len(made)))
-        made = made.append_column("process.pid", pa.repeat(pid, len(made)))
+        arrow_table = arrow_table.append_column("process", pa.repeat(name, len(arrow_table)))
+        arrow_table = arrow_table.append_column("process.pid", pa.repeat(pid, len(arrow_table)))
     path = folder / f"{source_of(table)}{PARQUET}"
     with replacing(path) as file:
-        pq.write_table(made, file, write_page_checksum=True)
+        pq.write_table(arrow_table, file, write_page_checksum=True)
     path.with_suffix(".xml").unlink(missing_ok=True)  # of a version before
     return path
 
@@ -117,9 +117,9 @@ def _measure_wall_time(recording: Recording) -> float | None:
         return float(session.end - session.origin) if exited else None
     if not recording.provenance_file.exists():
         return None
-    made = recording.provenance()
-    exited = bool(made.command) and made.end_reason in _EXITED
-    return made.duration * 1e9 if exited and made.duration else None
+    provenance = recording.provenance()
+    exited = bool(provenance.command) and provenance.end_reason in _EXITED
+    return provenance.duration * 1e9 if exited and provenance.duration else None
 
 
 def event_tables(recording: Recording, report: WorkloadReport) -> tuple[str, ...]:
@@ -152,31 +152,31 @@ def _step_models(report: WorkloadReport, origin: int) -> Iterator[Row]:
     for variant, work in variants.items():
         moved = (work.bytes_read, work.bytes_unique, work.bytes_written)
         numbers = (work.tokens, *moved, work.flops, work.dispatches)
-        yield (_prepared(report, origin), report.backend, *numbers, variant)
+        yield (_find_preparation_end(report, origin), report.backend, *numbers, variant)
 
 
 def _requests(report: WorkloadReport, origin: int) -> Iterator[Row]:
     """Yield a row a request; all times count from the scheduled arrival."""
     for request in report.requests:
-        known = [request.admitted, *request.tokens[:1], *request.tokens[-1:]]
-        since = [None if at is None else at - request.scheduled for at in known]
+        moments = [request.admitted, *request.tokens[:1], *request.tokens[-1:]]
+        since = [None if moment is None else moment - request.scheduled for moment in moments]
         times = (*since, None, None)[:3]
         sizes = (request.prompt_tokens, request.output_tokens)
-        first = (request.scheduled - origin, request.number, request.state)
-        yield *first, *sizes, *times, len(request.tokens), request.reason
+        leading_cells = (request.scheduled - origin, request.number, request.state)
+        yield *leading_cells, *sizes, *times, len(request.tokens), request.reason
 
 
 def _results(report: WorkloadReport, origin: int) -> Iterator[Row]:
     """Yield a row a result, at the end of the preparation."""
     for name, result in report.results.items():
         value = None if result.value is None else float(result.value)
-        at = _prepared(report, origin)
+        moment = _find_preparation_end(report, origin)
         samples = json.dumps(result.samples) if result.samples else None
-        about = result.unit, result.better, result.reason
-        yield at, name, value, *about, samples, result.deviation
+        attributes = result.unit, result.better, result.reason
+        yield moment, name, value, *attributes, samples, result.deviation
 
 
-def _prepared(report: WorkloadReport, origin: int) -> int:
+def _find_preparation_end(report: WorkloadReport, origin: int) -> int:
     end = report.phases[0].end if report.phases else None
     return 0 if end is None else end - origin
 
@@ -200,9 +200,9 @@ EVENTS: Mapping[str, Callable[[WorkloadReport, int], Iterable[Row]]] = {
     ),
     "requests": _requests,
     "request_tokens": lambda report, origin: (
-        (at - origin, request.number, index)
+        (token_time - origin, request.number, index)
         for request in report.requests
-        for index, at in enumerate(request.tokens)
+        for index, token_time in enumerate(request.tokens)
     ),
     "results": _results,
     "memory_profile": lambda report, origin: (
@@ -241,7 +241,7 @@ def export(recording: Recording, progress: Progress) -> tuple[str, ...]:
     moments = [sample.at for sample in samples[-1:]]
     moments += [step.completed for step in report.steps[-1:]]
     schemas = [source_of(table) for table in tables]
-    write_toc(recording.toc_file, session, schemas, last=max(moments, default=0))
+    write_toc(recording.toc_file, session, schemas, last_moment=max(moments, default=0))
     if len(samples) > 1:
         return ()
     return ("The target ended before two samples were taken: its load is not known.",)
@@ -259,8 +259,8 @@ def _write_steps(report: WorkloadReport, session: HostSession, exports: Path) ->
     intervals: list[Row] = []
     for step, spans in _with_spans(report):
         submissions.append((step.start - origin, step.submitted - step.start, label, thread))
-        began, channel = _work_of(step, spans, report.backend)
-        intervals.append((began - origin, step.completed - began, channel, None, label))
+        work_start, channel = _work_of(step, spans, report.backend)
+        intervals.append((work_start - origin, step.completed - work_start, channel, None, label))
     columns = ("start", "duration", "event-label", "thread.tid")
     write_rows(exports, "submissions", submissions, columns=columns, process=process)
     columns = ("start", "duration", "channel-name", "start-latency", "event-label")
@@ -274,7 +274,7 @@ def _work_of(step: StepMark, spans: Sequence[Span], backend: str) -> tuple[int, 
     is left to wait for, the work is the whole step, on a channel that says so: it lies somewhere
     in it. Spans within `submit` tell what the host did, which is no work of the device.
     """
-    host = step.told(spans)
+    host = step.sum_told_spans(spans)
     earliest = max([step.start, *(span.end for span in spans if span.end <= step.submitted)])
     channel = "CPU" if backend == "cpu" else f"{backend}, seen from the host"
     if step.is_undivided(host):
@@ -285,8 +285,8 @@ def _work_of(step: StepMark, spans: Sequence[Span], backend: str) -> tuple[int, 
 
 def _with_spans(report: WorkloadReport) -> Iterator[tuple[StepMark, list[Span]]]:
     """Yield each step and the spans that begin in it, but for those without work."""
-    told = (span for span in report.spans if span.name not in {IDLE, REFERENCE})
-    spans = sorted(told, key=lambda span: span.start)
+    work_spans = (span for span in report.spans if span.name not in {IDLE, REFERENCE})
+    spans = sorted(work_spans, key=lambda span: span.start)
     starts = [span.start for span in spans]
     for step in report.steps:
         yield step, spans[bisect_left(starts, step.start) : bisect_left(starts, step.completed)]
@@ -295,9 +295,11 @@ def _with_spans(report: WorkloadReport) -> Iterator[tuple[StepMark, list[Span]]]
 def process_samples(samples: Sequence[ProcessSample], origin: int) -> Iterator[Row]:
     """Yield a row for each sample; the first has nothing before it to tell cores from."""
     cores: list[tuple[float | None, float | None]] = [(None, None)]
-    for sample, other in pairwise(samples):
-        wall = other.at - sample.at
-        cores.append(((other.cpu - sample.cpu) / wall, (other.machine - sample.machine) / wall))
+    for sample, next_sample in pairwise(samples):
+        wall = next_sample.at - sample.at
+        cores.append(
+            ((next_sample.cpu - sample.cpu) / wall, (next_sample.machine - sample.machine) / wall)
+        )
     for sample, (cpu, machine) in zip(samples, cores, strict=False):
         switches = sample.voluntary, sample.involuntary
         yield sample.at - origin, cpu, sample.memory, sample.threads, *switches, machine

@@ -22,7 +22,7 @@ from tracekit.base import (
     UsageError,
     exit_words,
     last_words,
-    now,
+    make_timestamp,
     save,
     system,
 )
@@ -41,7 +41,7 @@ from tracekit.record.recorder import (
 )
 from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.command import not_started
-from tracekit.workload import StepBlock, WorkloadReport, fold, unclosed
+from tracekit.workload import StepBlock, WorkloadReport, fold, mark_unclosed
 
 
 @dataclass(frozen=True)
@@ -74,15 +74,15 @@ class Listener:
 
     def listen(self) -> bool:
         """Read what is new; return whether the worker entered another phase."""
-        before = self.phase
+        previous_phase = self.phase
         for line in self._news():
             if b'"mark":"step"' in line:
                 continue
             with suppress(msgspec.MsgspecError):
-                self._heed(msgspec.json.decode(line, type=dict[str, Any]))
-        return self.phase != before
+                self._apply_mark(msgspec.json.decode(line, type=dict[str, Any]))
+        return self.phase != previous_phase
 
-    def _heed(self, values: dict[str, Any]) -> None:
+    def _apply_mark(self, values: dict[str, Any]) -> None:
         match values:
             case {"mark": "phase", "name": str(name), "start": int(start)}:
                 self.phase = name
@@ -108,9 +108,9 @@ class Listener:
                 text = file.read()
         except FileNotFoundError:
             return []
-        whole = text[: text.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        return whole.splitlines()
+        whole_lines = text[: text.rfind(b"\n") + 1]
+        self._offset += len(whole_lines)
+        return whole_lines.splitlines()
 
 
 SECOND = 1_000_000_000
@@ -144,8 +144,8 @@ def watch(
 ) -> End:
     """Sample until the target ends, a limit is reached or Ctrl-C is pressed; return which."""
     try:
-        begun = time.monotonic_ns()
-        due = time.monotonic()
+        start_time = time.monotonic_ns()
+        next_sample_time = time.monotonic()
         while True:
             if listener.listen():
                 progress(phase_in_words(listener, pace.limit))
@@ -153,10 +153,10 @@ def watch(
                 sampler.take()
             if not running():
                 return End.EXITED
-            if time.monotonic_ns() >= last_moment(begun, listener, pace):
+            if time.monotonic_ns() >= last_moment(start_time, listener, pace):
                 return End.LIMIT
-            due = max(due + pace.period, time.monotonic())
-            time.sleep(max(0.0, due - time.monotonic()))
+            next_sample_time = max(next_sample_time + pace.period, time.monotonic())
+            time.sleep(max(0.0, next_sample_time - time.monotonic()))
     except KeyboardInterrupt:
         return End.INTERRUPTED
 
@@ -169,15 +169,15 @@ def phase_in_words(listener: Listener, limit: float) -> str:
     return listener.phase
 
 
-def last_moment(begun: int, listener: Listener, pace: SamplingPace) -> int:
+def last_moment(start_time: int, listener: Listener, pace: SamplingPace) -> int:
     """Return until when a target is watched that was begun then, in monotonic ns.
 
     A worker says itself how long it means to be at work, as while it measures what recording costs.
     """
     if listener.journal is None:
-        return begun + round(pace.limit * SECOND)
+        return start_time + round(pace.limit * SECOND)
     if listener.steady is None:
-        return begun + round(pace.timeouts.ready * SECOND)
+        return start_time + round(pace.timeouts.ready * SECOND)
     until = max(listener.steady + round(pace.limit * SECOND), listener.busy)
     return until + round(pace.timeouts.grace * SECOND)
 
@@ -195,17 +195,17 @@ def overhead(report: WorkloadReport) -> Overhead:
     """
     pairs = _pairs(report.blocks)
     if len(pairs) < FEWEST_PAIRS:
-        few = f"only {len(pairs)} pairs of recorded and unrecorded steps were made"
-        none = report.overhead_reason or "no steps were made unrecorded"
-        return Overhead(reason=few if len(pairs) else none)
+        few_pairs_reason = f"only {len(pairs)} pairs of recorded and unrecorded steps were made"
+        no_pairs_reason = report.overhead_reason or "no steps were made unrecorded"
+        return Overhead(reason=few_pairs_reason if len(pairs) else no_pairs_reason)
     draws = np.random.default_rng(0).integers(0, len(pairs), (_DRAWS, len(pairs)))
     medians = np.median(pairs[draws], axis=1)
     ratios = medians[:, 0] / medians[:, 1] - 1
-    low, high = np.percentile(ratios, [2.5, 97.5])
+    lower_bound, upper_bound = np.percentile(ratios, [2.5, 97.5])
     recorded, unrecorded = np.median(pairs, axis=0)
     return Overhead(
         ratio=float(recorded / unrecorded - 1),
-        spread=float(high - low) / 2,
+        spread=float(upper_bound - lower_bound) / 2,
         recorded=round(float(recorded)),
         unrecorded=round(float(unrecorded)),
     )
@@ -214,10 +214,10 @@ def overhead(report: WorkloadReport) -> Overhead:
 def _pairs(blocks: Sequence[StepBlock]) -> NDArray[np.float64]:
     """Pair blocks 0 and 1, 2 and 3 …: `[pairs, 2]` ns a step, the recorded one first."""
     pairs: list[tuple[float, float]] = []
-    for block, other in zip(blocks[::2], blocks[1::2], strict=False):
-        first, second = sorted((block, other), key=lambda block: not block.recorded)
-        if first.recorded != second.recorded:
-            per_step = [(block.end - block.start) / block.steps for block in (first, second)]
+    for block, neighbour in zip(blocks[::2], blocks[1::2], strict=False):
+        first_block, second = sorted((block, neighbour), key=lambda block: not block.recorded)
+        if first_block.recorded != second.recorded:
+            per_step = [(block.end - block.start) / block.steps for block in (first_block, second)]
             pairs.append((per_step[0], per_step[1]))
     return np.array(pairs, dtype=np.float64).reshape(-1, 2)
 
@@ -241,7 +241,9 @@ class Ending:
     stopped: bool = False
 
 
-def settled(ending: Ending, journal: Path | None, recording: Recording) -> WorkloadReport | None:
+def complete_report(
+    ending: Ending, journal: Path | None, recording: Recording
+) -> WorkloadReport | None:
     """Fold the worker's marks, and save them where it did not close its account itself.
 
     Raise UsageError where the worker refused its parameters, so that nothing was recorded.
@@ -250,14 +252,14 @@ def settled(ending: Ending, journal: Path | None, recording: Recording) -> Workl
         return None
     report = fold(journal)
     if not report.complete:
-        report = unclosed(report, _failure(ending, report))
+        report = mark_unclosed(report, _failure(ending, report))
         save(recording.workload_file, report)
     if report.state == "failed" and report.exit_code == UsageError.exit_code:
         raise UsageError(report.error, report.hint)
     return report
 
 
-def recorded(
+def summarize_recording(
     ending: Ending, report: WorkloadReport | None, *command_lines: tuple[str, ...]
 ) -> FinishedRecording:
     """Say what was recorded, and whether it counts as whole."""
@@ -266,7 +268,7 @@ def recorded(
         targets=(session.process,),
         command_lines=command_lines,
         started=session.started,
-        ended=session.ended,
+        end_date=session.ended,
         end_reason=session.end_reason,
         clock={"origin": session.origin, "clock": "monotonic"},
         overhead=Overhead(reason=_NOT_OURS) if report is None else overhead(report),
@@ -332,16 +334,19 @@ def _record(
 ) -> FinishedRecording:
     """Run the program and sample it; nothing that it started outlives the recording."""
     fresh(recording)
-    begun = _begun("launched", pace)
+    new_session = _begin_session("launched", pace)
     policy, env = StopPolicy(pace.timeouts.signals, group=True), {**os.environ, **target.env}
     try:
-        with recording.host_output.open("wb") as out, recording.host_errors.open("wb") as err:
-            child = supervisor.start(target.argv, policy, env=env, stdout=out, stderr=err)
+        with (
+            recording.host_output.open("wb") as stdout_file,
+            recording.host_errors.open("wb") as err,
+        ):
+            child = supervisor.start(target.argv, policy, env=env, stdout=stdout_file, stderr=err)
     except OSError as error:
         raise not_started(target.argv, error) from error
     try:
         name = Path(target.argv[0]).name  # the process itself may still be about to become it
-        session = replace(begun, pid=child.pid, name=name, arguments=target.argv[1:])
+        session = replace(new_session, pid=child.pid, name=name, arguments=target.argv[1:])
         save(recording.host_session, session)
         listener = Listener(target.journal)
         with closing(Sampler(child.pid, recording.host_samples)) as sampler:
@@ -358,7 +363,9 @@ def _record(
     reason = End.LIMIT if limited else end
     session = close(recording, session, reason.value, child.exit_status)
     ending = Ending(session, end, last_words(recording.host_errors), stopped)
-    return recorded(ending, settled(ending, target.journal, recording), target.argv)
+    return summarize_recording(
+        ending, complete_report(ending, target.journal, recording), target.argv
+    )
 
 
 def _record_attached(
@@ -367,16 +374,18 @@ def _record_attached(
     """Sample the process, and leave it as it was."""
     runs = running(target.pid)
     fresh(recording)
-    session = replace(_begun("attached", pace), pid=target.pid, name=process_name(target.pid))
+    session = replace(
+        _begin_session("attached", pace), pid=target.pid, name=process_name(target.pid)
+    )
     save(recording.host_session, session)
     with closing(Sampler(target.pid, recording.host_samples)) as sampler:
         end = watch(sampler, Listener(None), pace, progress, running=runs)
-    return recorded(Ending(close(recording, session, end.value), end), None)
+    return summarize_recording(Ending(close(recording, session, end.value), end), None)
 
 
-def _begun(kind: Literal["launched", "attached"], pace: SamplingPace) -> HostSession:
+def _begin_session(kind: Literal["launched", "attached"], pace: SamplingPace) -> HostSession:
     """Return a session that begins now; whose it is, is still to be said."""
-    origin, started = time.monotonic_ns(), now()
+    origin, started = time.monotonic_ns(), make_timestamp()
     return HostSession(
         0, "", kind, origin=origin, started=started, time_limit=pace.limit, machine=describe()
     )

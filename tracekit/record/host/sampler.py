@@ -77,8 +77,11 @@ class Sampler:
         # psutil counts those of the first thread alone, which mostly waits for the others
         for status in Path(f"/proc/{self._process.pid}/task").glob("*/status"):
             with suppress(OSError):
-                *_, voluntary, other = status.read_bytes().split(b"ctxt_switches:")
-                self._threads[status.parent.name] = int(voluntary.split()[0]), int(other.split()[0])
+                *_, voluntary, involuntary = status.read_bytes().split(b"ctxt_switches:")
+                self._threads[status.parent.name] = (
+                    int(voluntary.split()[0]),
+                    int(involuntary.split()[0]),
+                )
         counts = self._threads.values()
         return sum(count for count, _ in counts), sum(other for _, other in counts)
 

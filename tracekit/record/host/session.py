@@ -15,7 +15,7 @@ from tracekit.base import (
     Process,
     Recording,
     RecordingError,
-    now,
+    make_timestamp,
     remedy,
     save,
     write_whole,
@@ -64,7 +64,11 @@ def close(
 ) -> HostSession:
     """Note that the recording ends now, why, and with what exit status."""
     closed = replace(
-        session, end=time.monotonic_ns(), ended=now(), end_reason=reason, exit_status=status
+        session,
+        end=time.monotonic_ns(),
+        ended=make_timestamp(),
+        end_reason=reason,
+        exit_status=status,
     )
     save(recording.host_session, closed)
     return closed
@@ -81,13 +85,17 @@ def load_session(recording: Recording) -> HostSession:
         raise InputError(f"{file} cannot be read: {error}.") from error
 
 
-def write_toc(path: Path, session: HostSession, schemas: Sequence[str], *, last: int = 0) -> None:
-    """Write the TOC of a session and its tables, in order; `last` is the last moment known (ns).
+def write_toc(
+    path: Path, session: HostSession, schemas: Sequence[str], *, last_moment: int = 0
+) -> None:
+    """Write the TOC of a session and its tables, in order; `last_moment` is in ns.
 
     It names neither machine nor user, and no template: it is not a trace of Instruments.
     """
     machine, status = session.machine, session.exit_status
-    ended = f"signal({-status})" if status is not None and status < 0 else f"exit({status})"
+    termination_reason = (
+        f"signal({-status})" if status is not None and status < 0 else f"exit({status})"
+    )
     system = " ".join(str(machine.get(key, "")) for key in ("system", "release")).strip()
     run = TocRun(
         number=1,
@@ -100,10 +108,10 @@ def write_toc(path: Path, session: HostSession, schemas: Sequence[str], *, last:
         target_type=session.kind,
         arguments=shlex.join(session.arguments) if session.kind == "launched" else "",
         exit_status="" if status is None else str(status),
-        termination_reason="" if status is None else ended,
+        termination_reason="" if status is None else termination_reason,
         start_date=session.started,
         end_date=session.ended,
-        duration=round(max(0, (session.end or last) - session.origin) / 1e9, 6),
+        duration=round(max(0, (session.end or last_moment) - session.origin) / 1e9, 6),
         end_reason=session.end_reason,
         instruments_version=f"tracekit host recorder {version('tracekit')}",
         recording_mode="Host",

@@ -23,7 +23,7 @@ from tracekit.record.recorder import Attach, Progress, Warmed
 from tracekit.record.xctrace.command import not_started, own_environment
 from tracekit.record.xctrace.command_line import RecordedSubject
 from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
-from tracekit.workload import WorkloadReport, fold, unclosed
+from tracekit.workload import WorkloadReport, fold, mark_unclosed
 
 _LIFELINE = StopPolicy(lifeline=True)
 _STATES = {"preparing": "preparing the workload", "warming": "warming up, outside of the trace"}
@@ -53,7 +53,7 @@ class AttachedWorker:
     _child: Child | None = None
     _tries: int = 0
     _let_go: bool = False
-    _asked: bool = False
+    _stop_requested: bool = False
 
     def ready(self) -> RecordedSubject:
         """Return a worker that has warmed up and waits: the one from before if it still does.
@@ -66,11 +66,11 @@ class AttachedWorker:
             for path in (self._journal, self.recording.workload_file):
                 set_aside(path, self._tries)
             self._tries += 1
-            self._let_go = self._asked = False
+            self._let_go = self._stop_requested = False
             launch, env = self.target.launch, own_environment(self.target.launch.env)
             self._child = start_worker(launch.argv, _LIFELINE, env, self.recording)
         self._await(self._child)
-        return RecordedSubject(Attach(self._child.pid), self._changed, self._finished)
+        return RecordedSubject(Attach(self._child.pid), self._follow_state, self._is_finished)
 
     def report(self) -> WorkloadReport:
         """Return what the worker said, and how it ended where it could not say so itself."""
@@ -83,7 +83,7 @@ class AttachedWorker:
 
     def _await(self, child: Child) -> None:
         deadline = time.monotonic() + self.timeouts.ready
-        before = ""
+        previous_state = ""
         while (state := self._state().state) != "waiting":
             if child.exit_status is not None:
                 report = self.report()
@@ -96,12 +96,12 @@ class AttachedWorker:
                     f"was recorded; its last state was: {state}.",
                     hint="Give it smaller parameters, or a shorter --warmup.",
                 )
-            if state != before and state in _STATES:
+            if state != previous_state and state in _STATES:
                 self.progress(_STATES[state])
-            before = state
+            previous_state = state
             time.sleep(self.timeouts.poll)
 
-    def _changed(self, account: RecordingTranscript) -> None:
+    def _follow_state(self, account: RecordingTranscript) -> None:
         """Let the worker go once xctrace records; ask it to stop when xctrace does."""
         if account.state is RecordingState.STARTED:
             self._let_go = True
@@ -111,11 +111,11 @@ class AttachedWorker:
 
     def _ask_to_stop(self) -> None:
         """Ask once: another signal would make it leave before the recording is saved."""
-        if self._child is not None and not self._asked and not self._finished():
-            self._asked = True
+        if self._child is not None and not self._stop_requested and not self._is_finished():
+            self._stop_requested = True
             self._child.send(signal.SIGINT)
 
-    def _finished(self) -> bool:
+    def _is_finished(self) -> bool:
         assert self._child is not None
         return self._child.exit_status is not None or self._state().complete
 
@@ -150,8 +150,8 @@ def start_worker(
     """Start a worker, its output in files of the run; raise ToolError where that is impossible."""
     output = recording.target_output_file
     try:
-        with output.open("ab") as out, _errors(recording).open("ab") as err:
-            return start_child(argv, policy, env=env, stdout=out, stderr=err)
+        with output.open("ab") as stdout_file, _errors(recording).open("ab") as err:
+            return start_child(argv, policy, env=env, stdout=stdout_file, stderr=err)
     except OSError as error:
         raise not_started(argv, error) from error
 
@@ -162,14 +162,14 @@ def report_of(child: Child | None, journal: Path, recording: Recording) -> Workl
     if report.complete or child is None:
         return report
     if child.killed:
-        said = "The workload did not end when it was asked to, and was killed."
+        message = "The workload did not end when it was asked to, and was killed."
     else:
-        said = (
+        message = (
             f"The workload ended with {exit_words(child.exit_status)} before it closed its account."
         )
         if words := last_words(_errors(recording)):
-            said = f"{said} Its last words: {words}"
-    report = unclosed(report, said)
+            message = f"{message} Its last words: {words}"
+    report = mark_unclosed(report, message)
     save(recording.workload_file, report)
     return report
 

@@ -59,13 +59,15 @@ class Family:
 
     def descendants(self, pid: int) -> tuple[Process, ...]:
         """Return the children of `pid`, their children and so on, by pid."""
-        found: set[int] = set()
+        descendant_pids: set[int] = set()
         parents = {pid}
         while parents:
             children = {child for child, parent in self._parents.items() if parent in parents}
-            parents = children - found - {pid}
-            found |= parents
-        return tuple(Process(child, self._names.get(child, "")) for child in sorted(found))
+            parents = children - descendant_pids - {pid}
+            descendant_pids |= parents
+        return tuple(
+            Process(child, self._names.get(child, "")) for child in sorted(descendant_pids)
+        )
 
 
 _STATES = {
@@ -121,7 +123,7 @@ def attempts(
     journal = target.journal if isinstance(target, ProgramLaunch) else None
     for number, pause in enumerate(job.manner.pauses, 1):
         attempt = _attempt(job, ready(), line)
-        if not _may_pass(attempt.ended):
+        if not _may_pass(attempt.ending):
             return attempt
         job.progress(f"xctrace could not start; trying again in {pause:g} s")
         for path in (job.recording.bundle, journal):
@@ -137,7 +139,7 @@ def _attempt(
     if isinstance(subject.target, ProgramLaunch) and subject.target.journal is not None:
         job.claim.supervisor.expect_worker(subject.target.journal)
     vigil = Vigil(job, subject, line(subject))
-    vigil.ended = vigil.run()
+    vigil.ending = vigil.run()
     vigil.left_staging = job.manner.premises.remove_staging(staging_files() - vigil.staged)
     return vigil
 
@@ -145,7 +147,7 @@ def _attempt(
 class Vigil:
     """One try to record: a process under watch, what it said, what it wrote, what it was sent."""
 
-    ended: Ended
+    ending: Ended
     left_staging: frozenset[Path]
 
     def __init__(self, job: RecordingJob, subject: RecordedSubject, argv: tuple[str, ...]) -> None:
@@ -168,45 +170,49 @@ class Vigil:
         supervisor = self.job.claim.supervisor
         policy = self.job.manner.deadlines.policy(self.job.recording.bundle)
         # Files, not pipes: whatever becomes of us, xctrace neither waits for a reader nor dies.
-        with TemporaryFile() as out, TemporaryFile() as err, stop_requests() as asked:
+        with (
+            TemporaryFile() as stdout_file,
+            TemporaryFile() as err,
+            stop_requests() as take_stop_request,
+        ):
             try:
                 self.child = supervisor.start(
-                    self.argv, policy, env=tool_environment(), stdout=out, stderr=err
+                    self.argv, policy, env=tool_environment(), stdout=stdout_file, stderr=err
                 )
             except OSError as error:
                 raise not_started(self.argv, error) from error
-            self.heard = ((Tail(out), hear_output), (Tail(err), hear_complaint))
+            self.heard = ((Tail(stdout_file), hear_output), (Tail(err), hear_complaint))
             try:
-                return self._keep(asked)
+                return self._keep(take_stop_request)
             finally:
-                if not self._ended:
+                if not self._has_ended:
                     self.child.kill()
                 supervisor.forget(self.child.pid)
                 supervisor.note("xctrace: exited")
 
-    def _keep(self, asked: Callable[[], bool]) -> Ended:
-        while not self._ended and not self.escalation.hopeless(time.monotonic()):
+    def _keep(self, take_stop_request: Callable[[], bool]) -> Ended:
+        while not self._has_ended and not self.escalation.is_hopeless(time.monotonic()):
             self._hear()
             self._look(time.monotonic())
-            if asked():
+            if take_stop_request():
                 self.interrupted = True
                 self._send(self.escalation.next_signal(time.monotonic()))
             self.child.wait(self.job.manner.deadlines.poll)
-        self._hear(ended=True)
+        self._hear(has_ended=True)
         sent, finished = self.escalation.sent, self.escalation.finished
-        stopped = self.interrupted or asked()
+        stopped = self.interrupted or take_stop_request()
         return Ended(self.account, self.child.exit_status, sent, stopped, finished, self.halted)
 
     @property
-    def _ended(self) -> bool:
+    def _has_ended(self) -> bool:
         return self.child.exit_status is not None
 
-    def _hear(self, *, ended: bool = False) -> None:
+    def _hear(self, *, has_ended: bool = False) -> None:
         for tail, hear in self.heard:
-            for line in tail.lines(ended=ended):
+            for line in tail.lines(has_ended=has_ended):
                 log.debug("xctrace: %s", line)
-                before, self.account = self.account, hear(self.account, line)
-                if self.account.state is not before.state:
+                previous_account, self.account = self.account, hear(self.account, line)
+                if self.account.state is not previous_account.state:
                     self._enter(self.account.state)
 
     def _enter(self, state: RecordingState) -> None:
@@ -217,43 +223,43 @@ class Vigil:
         self.job.progress(_STATES[state])
         self.subject.changed(self.account)
 
-    def _look(self, now: float) -> None:
-        if now >= self.next_survey:
-            self.next_survey = now + self.job.manner.deadlines.survey
-            self._survey(now)
+    def _look(self, current_time: float) -> None:
+        if current_time >= self.next_survey:
+            self.next_survey = current_time + self.job.manner.deadlines.survey
+            self._survey(current_time)
         if self.account.state is RecordingState.STARTED and self.subject.finished():
-            self.escalation.finish(now)
-        self._send(self.escalation.due(now))
+            self.escalation.finish(current_time)
+        self._send(self.escalation.find_due_signal(current_time))
 
-    def _survey(self, now: float) -> None:
+    def _survey(self, current_time: float) -> None:
         """See what was written, who was started, and whether there is room to go on."""
         self.family.look()
-        written = size({self.job.recording.bundle, *(staging_files() - self.staged)})
+        written_bytes = size({self.job.recording.bundle, *(staging_files() - self.staged)})
         state, places = self.account.state, self.job.claim.places
         premises = self.job.manner.premises
-        if written > self.written:
-            self.escalation.grow(now)
-        self.written = written
-        if state in _STATES and written >= self.reported + _MEGABYTE:
-            self.reported = written
-            self.job.progress(f"{_STATES[state]} ({written / _MEGABYTE:,.0f} MB so far)")
+        if written_bytes > self.written:
+            self.escalation.grow(current_time)
+        self.written = written_bytes
+        if state in _STATES and written_bytes >= self.reported + _MEGABYTE:
+            self.reported = written_bytes
+            self.job.progress(f"{_STATES[state]} ({written_bytes / _MEGABYTE:,.0f} MB so far)")
         shortage = premises.shortage(places) if state is not RecordingState.SAVED else ""
         if shortage and (not self.halted or premises.critical(places)):
             self.halted = self.halted or shortage
-            self._send(self.escalation.next_signal(now))
+            self._send(self.escalation.next_signal(current_time))
 
     def _send(self, number: signal.Signals | None) -> None:
-        if number is None or self._ended:
+        if number is None or self._has_ended:
             return
         log.info("xctrace is sent %s while it is %s", number.name, self.account.state.name)
         self.job.progress(_SENT[number])
         self.child.send(number)
 
 
-def _may_pass(ended: Ended) -> bool:
-    if ended.interrupted or ended.signals or ended.returncode == 0:
+def _may_pass(ending: Ended) -> bool:
+    if ending.interrupted or ending.signals or ending.returncode == 0:
         return False
-    problem = recognize(ended.returncode or 0, ended.account.text)
+    problem = recognize(ending.returncode or 0, ending.account.text)
     if problem is not None:
         return problem.passing
-    return ended.returncode in _CRASHED and ended.account.state < RecordingState.STARTED
+    return ending.returncode in _CRASHED and ending.account.state < RecordingState.STARTED

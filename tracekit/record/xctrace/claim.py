@@ -51,25 +51,25 @@ def staging_files() -> frozenset[Path]:
     return frozenset(Path(tempfile.gettempdir()).glob("instruments*.ktrace"))
 
 
-def staging_warning(left: frozenset[Path]) -> tuple[str, ...]:
+def staging_warning(leftover_files: frozenset[Path]) -> tuple[str, ...]:
     """Say which staging files are still there."""
-    if not left:
+    if not leftover_files:
         return ()
-    names = ", ".join(str(path) for path in sorted(left))
-    megabytes = size(left) / 1e6
-    said = f"xctrace left {megabytes:.0f} MB of staging files behind, which may still be in use"
-    return (f"{said}: {names}. A later recording or export removes them.",)
+    names = ", ".join(str(path) for path in sorted(leftover_files))
+    megabytes = size(leftover_files) / 1e6
+    message = f"xctrace left {megabytes:.0f} MB of staging files behind, which may still be in use"
+    return (f"{message}: {names}. A later recording or export removes them.",)
 
 
-def opened(path: Path, run: Run = run) -> bool | None:
+def is_file_open(path: Path, run: Run = run) -> bool | None:
     """Ask `lsof` whether a process of this user has the file open; None if it cannot tell."""
     try:
-        asked = run(("lsof", "-w", "-t", "--", str(path)), _ASKING)
+        lsof_answer = run(("lsof", "-w", "-t", "--", str(path)), _ASKING)
     except TracekitError:
         return None
-    if asked.stdout.strip():
+    if lsof_answer.stdout.strip():
         return True
-    return False if asked.returncode == 1 and not asked.stderr.strip() else None
+    return False if lsof_answer.returncode == 1 and not lsof_answer.stderr.strip() else None
 
 
 def free_bytes(path: Path) -> int:
@@ -97,43 +97,47 @@ class Premises:
     # ours made and that are still there
     notes: Path = field(default_factory=notes_folder)
     floor: float = field(default_factory=floor)  # bytes that must stay free
-    free: Free = free_bytes
+    read_free_bytes: Free = free_bytes
     # seconds since its last change after which a staging file may be removed
     staging_age: float = 60.0
-    is_open: Open = opened
+    is_open: Open = is_file_open
 
     def shortage(self, places: tuple[Path, ...]) -> str:
         """Say which of the places is below the floor; empty if none is."""
-        free, place = min((self.free(place), place) for place in places)
-        if free >= self.floor:
+        free_space, place = min((self.read_free_bytes(place), place) for place in places)
+        if free_space >= self.floor:
             return ""
-        least = f"{self.floor / _GIGABYTE:g} GB must stay free"
-        return f"{free / _GIGABYTE:.1f} GB are free where {place} lies, and {least}"
+        requirement = f"{self.floor / _GIGABYTE:g} GB must stay free"
+        return f"{free_space / _GIGABYTE:.1f} GB are free where {place} lies, and {requirement}"
 
     def critical(self, places: tuple[Path, ...]) -> bool:
         """Tell whether so little is left that even saving must be given up."""
-        return any(self.free(place) < self.floor * _LAST_RESERVE for place in places)
+        return any(self.read_free_bytes(place) < self.floor * _LAST_RESERVE for place in places)
 
-    def remove_staging(self, made: frozenset[Path] = frozenset()) -> frozenset[Path]:
-        """Remove staging files of ours that nobody needs; return those of `made` that stay.
+    def remove_staging(self, new_files: frozenset[Path] = frozenset()) -> frozenset[Path]:
+        """Remove staging files of ours that nobody needs; return those of `new_files` that stay.
 
         A file goes when it has not changed for a while and no process has it open: services of
         Instruments hold theirs for most of a minute after a recording was saved.
         """
         ledger = self.notes / "staging.json"
         try:
-            known = frozenset(map(Path, msgspec.json.decode(ledger.read_bytes(), type=list[str])))
+            known_files = frozenset(
+                map(Path, msgspec.json.decode(ledger.read_bytes(), type=list[str]))
+            )
         except (OSError, msgspec.MsgspecError):
-            known = frozenset[Path]()
-        if made - known:  # noted first: asking who has them open takes long, and may be interrupted
-            known |= made
-            save(ledger, sorted(map(str, known)))
-        left = frozenset(path for path in known if not self._removed(path))
-        if left != known:
-            save(ledger, sorted(map(str, left)))
-        return made & left
+            known_files = frozenset[Path]()
+        if (
+            new_files - known_files
+        ):  # noted first: asking who has them open takes long, and may be interrupted
+            known_files |= new_files
+            save(ledger, sorted(map(str, known_files)))
+        leftover_files = frozenset(path for path in known_files if not self._remove_if_unused(path))
+        if leftover_files != known_files:
+            save(ledger, sorted(map(str, leftover_files)))
+        return new_files & leftover_files
 
-    def _removed(self, path: Path) -> bool:
+    def _remove_if_unused(self, path: Path) -> bool:
         try:
             young = time.time() - path.lstat().st_mtime < self.staging_age
             if young or self.is_open(path) is not False:
@@ -164,25 +168,25 @@ class Rival:
 
 def rivals(names: Iterable[str] = _NAMES) -> tuple[Rival, ...]:
     """Return the processes of these names."""
-    found: list[Rival] = []
+    running_rivals: list[Rival] = []
     for process in psutil.process_iter(["name"]):
         if process.info["name"] in names:
             with suppress(psutil.NoSuchProcess):
-                known = process.as_dict(["name", "username", "create_time", "cmdline"])
-                arguments = tuple(known["cmdline"] or ()) or None
-                user, created = known["username"] or "", known["create_time"] or 0.0
-                found.append(Rival(process.pid, known["name"], user, created, arguments))
-    return tuple(found)
+                details = process.as_dict(["name", "username", "create_time", "cmdline"])
+                arguments = tuple(details["cmdline"] or ()) or None
+                user, created = details["username"] or "", details["create_time"] or 0.0
+                running_rivals.append(Rival(process.pid, details["name"], user, created, arguments))
+    return tuple(running_rivals)
 
 
-def refuse_rivals(found: Iterable[Rival]) -> tuple[str, ...]:
+def refuse_rivals(running_rivals: Iterable[Rival]) -> tuple[str, ...]:
     """Return a warning for each program that may hold the performance counters.
 
     Whether an open Instruments records cannot be seen from outside, so it is no reason to
     refuse; an `xctrace` that exports is none either.
     """
     warnings: list[str] = []
-    for rival in found:
+    for rival in running_rivals:
         since = f"{datetime.fromtimestamp(rival.created).astimezone():%Y-%m-%d %H:%M:%S}"
         words = f"{rival.name}, process {rival.pid}, runs since {since}"
         if rival.name != "xctrace" or rival.arguments is None:
@@ -201,27 +205,29 @@ def _stop(pid: int) -> str:
 
 
 @contextmanager
-def locked(folder: Path, where: Path) -> Generator[tuple[int | None, Holder | None]]:
-    """Hold the lock of this user on this machine, noted in `where`, to record into `folder`.
+def hold_user_lock(folder: Path, lock_folder: Path) -> Generator[tuple[int | None, Holder | None]]:
+    """Hold the lock of this user on this machine, noted in `lock_folder`, to record into `folder`.
 
     The system frees it when the last process that has it open ends. The block gets the lock's
     descriptor, and who held it before and did not give it back. Raise ToolError where someone
     else holds it: who, since when and for what.
     """
-    why = "It makes sure that only one recording runs; let it be written."
+    reason = "It makes sure that only one recording runs; let it be written."
     try:
-        with locks.holding(locks.place_of("recording", where), why, str(folder)) as held:
-            yield held
+        with locks.holding(
+            locks.place_of("recording", lock_folder), reason, str(folder)
+        ) as lock_state:
+            yield lock_state
     except HeldError as error:
-        raise _held(error.holder) from None
+        raise _make_held_error(error.holder) from None
 
 
 @contextmanager
 def _machine_locked() -> Generator[tuple[int | None, str]]:
     """Hold the lock that all users of the machine share; raise ToolError where another has it."""
     try:
-        with shared_lock.holding("recording") as held:
-            yield held
+        with shared_lock.holding("recording") as lock_state:
+            yield lock_state
     except HeldError as error:
         raise ToolError(
             f"Another recording runs on this machine{shared_lock.words(error)}.",
@@ -230,18 +236,19 @@ def _machine_locked() -> Generator[tuple[int | None, str]]:
         ) from None
 
 
-def _held(holder: Holder | None) -> ToolError:
+def _make_held_error(holder: Holder | None) -> ToolError:
     wait = "Only one recorder can run at a time; wait for it."
     if holder is None:
         return ToolError("Another recording runs on this machine.", hint=wait)
     if holder.lives:
         return ToolError(
-            f"Another recording runs: process {holder.pid}, since {holder.begun}, into "
+            f"Another recording runs: process {holder.pid}, since {holder.local_start_time}, into "
             f"{holder.what}.",
             hint=f"{wait} {_stop(holder.pid)}",
         )
     return ToolError(
-        f"The recording into {holder.what}, begun at {holder.begun}, is still being stopped and "
+        f"The recording into {holder.what}, begun at {holder.local_start_time}, is still being "
+        "stopped and "
         f"saved; its tracekit, process {holder.pid}, was ended.",
         hint=f"{wait} This can take minutes.",
     )
@@ -257,23 +264,24 @@ class MachineClaim:
 
 
 @contextmanager
-def claimed(recording: Recording, premises: Premises) -> Generator[MachineClaim]:
+def claim_machine(recording: Recording, premises: Premises) -> Generator[MachineClaim]:
     """Claim the machine for as long as the block lasts.
 
     Raise ToolError where another recorder runs, RecordingError where the disk is all but full.
     """
     places = (recording.folder, Path(tempfile.gettempdir()))
     with (
-        locked(recording.folder.absolute(), premises.notes) as (handle, stale),
+        hold_user_lock(recording.folder.absolute(), premises.notes) as (handle, stale),
         _machine_locked() as (shared, remark),
     ):
         warnings = (*refuse_rivals(rivals()), *filter(None, [remark]))
         if stale is not None:
-            said = (
-                f"The recording into {stale.what}, begun at {stale.begun} by process {stale.pid}, "
+            warning = (
+                f"The recording into {stale.what}, begun at {stale.local_start_time} by process "
+                f"{stale.pid}, "
                 "did not end in good order; `tracekit export` may still read it."
             )
-            warnings = (*warnings, said)
+            warnings = (*warnings, warning)
         premises.remove_staging()
         if shortage := premises.shortage(places):
             raise RecordingError(
@@ -281,6 +289,6 @@ def claimed(recording: Recording, premises: Premises) -> Generator[MachineClaim]
                 hint="Make room: a recording and its staging files can take many gigabytes. "
                 f"{VARIABLE}=2 lowers the floor to 2 GB.",
             )
-        handles = tuple(each for each in (handle, shared) if each is not None)
+        handles = tuple(lock_handle for lock_handle in (handle, shared) if lock_handle is not None)
         with Supervisor(recording.folder, handles) as supervisor:
             yield MachineClaim(supervisor, places, warnings)

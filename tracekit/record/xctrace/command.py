@@ -68,15 +68,15 @@ def tool_environment(environment: Mapping[str, str] = os.environ) -> dict[str, s
 
 
 def own_environment(
-    asked: Mapping[str, str], environment: Mapping[str, str] = os.environ
+    requested_variables: Mapping[str, str], environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
     """Return what a program that tracekit itself starts, to attach to it, is to see."""
-    together = {**environment, **asked}
-    return {name: value for name, value in together.items() if not distorts(name)}
+    all_variables = {**environment, **requested_variables}
+    return {name: value for name, value in all_variables.items() if not distorts(name)}
 
 
 def target_environment(
-    asked: Mapping[str, str], environment: Mapping[str, str] = os.environ
+    requested_variables: Mapping[str, str], environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
     """Return the variables that a launched program needs, because it may inherit nothing.
 
@@ -91,7 +91,7 @@ def target_environment(
     }
     return {
         name: value
-        for name, value in sorted((needed | dict(asked)).items())
+        for name, value in sorted((needed | dict(requested_variables)).items())
         if value and not distorts(name)
     }
 
@@ -130,7 +130,7 @@ def run(argv: tuple[str, ...], timeout: float, supervisor: Supervisor | None = N
     log.debug("run %s", shlex.join(argv))
     start = start_child if supervisor is None else supervisor.start
     try:
-        ended = run_to_its_end(argv, timeout, env=tool_environment(), start=start)
+        finished_process = run_to_its_end(argv, timeout, env=tool_environment(), start=start)
     except OSError as error:
         raise not_started(argv, error) from error
     except subprocess.TimeoutExpired as error:
@@ -138,7 +138,9 @@ def run(argv: tuple[str, ...], timeout: float, supervisor: Supervisor | None = N
             f"{shlex.join(argv)} did not end within {timeout:g} s and was stopped.",
             hint="Run the same line by hand: it may wait for a password or an answer.",
         ) from error
-    return Completed(argv, ended.returncode, ended.stdout, ended.stderr)
+    return Completed(
+        argv, finished_process.returncode, finished_process.stdout, finished_process.stderr
+    )
 
 
 def check(completed: Completed) -> Completed:
@@ -151,10 +153,10 @@ def check(completed: Completed) -> Completed:
 def failure(completed: Completed) -> ToolError:
     """Say in words why a command failed: its line, its own text and, where known, the way out."""
     problem = recognize(completed.returncode, completed.text) or KnownFailure("", "")
-    said = "\n".join(completed.text.splitlines()[-_QUOTED_LINES:]) or "It said nothing."
+    output_tail = "\n".join(completed.text.splitlines()[-_QUOTED_LINES:]) or "It said nothing."
     line = f"{shlex.join(completed.argv)} failed with {exit_words(completed.returncode)}"
     meaning = f"{problem.meaning} " if problem.meaning else ""
-    return ToolError(f"{meaning}{line}:\n{said}", hint=problem.hint)
+    return ToolError(f"{meaning}{line}:\n{output_tail}", hint=problem.hint)
 
 
 def not_started(argv: tuple[str, ...], error: OSError) -> ToolError:

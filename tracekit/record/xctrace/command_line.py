@@ -11,10 +11,10 @@ from tracekit.base import (
     Recording,
     ToolError,
     UsageError,
-    nearest,
     needs_shell,
     require,
     require_program,
+    suggest_name,
 )
 from tracekit.record.recorder import Attach, ProgramLaunch, RecordingRequest, running
 from tracekit.record.xctrace.command import target_environment
@@ -68,20 +68,20 @@ def select(request: RecordingRequest, tool: Xctrace) -> TemplateSelection:
             "which --template takes by its path.",
         )
     template = templates[0] if templates else METAL_SYSTEM_TRACE
-    own = False if template == METAL_SYSTEM_TRACE else None
+    own_counters = False if template == METAL_SYSTEM_TRACE else None
     if "/" in template or template.endswith(SUFFIX):
         path = Path(template).expanduser().resolve()
         if not path.exists():
             raise UsageError(f"There is no template file {path}.")
-        template, own = str(path), _own_counters(path)
+        template, own_counters = str(path), _own_counters(path)
     elif (names := tool.names("templates")) and template not in names:
-        hint = f"{nearest(template, names)} A template file is given by its path."
+        hint = f"{suggest_name(template, names)} A template file is given by its path."
         raise UsageError(f"There is no template in this Xcode {template!r}.", hint)
     if request.counters == "off":
-        if wishes or own:
+        if wishes or own_counters:
             raise UsageError("GPU counters are both asked for and switched off.")
-        own = False
-    adds = bool(wishes or request.counters == "on") and not own
+        own_counters = False
+    adds = bool(wishes or request.counters == "on") and not own_counters
     if adds:
         if not tool.knows("record", "--instrument"):
             raise ToolError(
@@ -90,8 +90,10 @@ def select(request: RecordingRequest, tool: Xctrace) -> TemplateSelection:
             )
         if names := tool.names("instruments"):
             require(GPU_COUNTERS, names, "instrument in this Xcode")
-    left_out = request.counters == "auto" and own is False and not adds
-    return TemplateSelection(template, adds, (_AUTO_LEAVES_OUT,) if left_out else (), own)
+    leaves_out_counters = request.counters == "auto" and own_counters is False and not adds
+    return TemplateSelection(
+        template, adds, (_AUTO_LEAVES_OUT,) if leaves_out_counters else (), own_counters
+    )
 
 
 def _own_counters(path: Path) -> bool | None:

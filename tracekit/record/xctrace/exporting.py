@@ -10,7 +10,7 @@ from tracekit.record.recorder import Progress
 from tracekit.record.xctrace.command import NO_COUNTERS, WAYS_TO_COUNTERS
 from tracekit.record.xctrace.command_line import TemplateSelection
 from tracekit.record.xctrace.tool import Xctrace
-from tracekit.tables import TocRun, own, wanted
+from tracekit.tables import TocRun, find_recorded_run, select_tables
 
 _KEY = "Counter Set: "
 _NONE = "(null)"
@@ -23,9 +23,9 @@ def counter_set(run: TocRun) -> str:
     return next((name for name in sets if name and name != _NONE), "")
 
 
-def no_counters(why: str) -> str:
+def no_counters(reason: str) -> str:
     """Say that GPU counters were asked for and are not there, why, and the ways out."""
-    return f"{NO_COUNTERS}: {why}. {WAYS_TO_COUNTERS}"
+    return f"{NO_COUNTERS}: {reason}. {WAYS_TO_COUNTERS}"
 
 
 def counter_warnings(selection: TemplateSelection, run: TocRun) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ class SeenTables:
     empty: frozenset[str] = frozenset()
 
 
-def only(schemas: Iterable[str] = ()) -> Choose:
+def choose_only(schemas: Iterable[str] = ()) -> Choose:
     """Choose just these, where they are there."""
     return frozenset(schemas).intersection
 
@@ -79,28 +79,30 @@ def export(
     recording: Recording,
     choose: Choose,
     progress: Progress,
-    seen: SeenTables = SeenTables(),
+    seen_tables: SeenTables = SeenTables(),
 ) -> tuple[str, ...]:
     """Export the TOC and those tables of the recording's run that are chosen.
 
     The table of the trace's clock is exported as well. A table that fails leaves the others
-    alone; what is to be said of it is in the warnings that are returned. What is `seen` in
+    alone; what is to be said of it is in the warnings that are returned. What is `seen_tables` in
     another way counts as rows, or as none, where something seems to be lacking. Raise ToolError
     where the TOC cannot be exported, or no table could.
     """
     progress("table of contents")
     tool.toc(recording.bundle, recording.toc_file)
-    run = own(recording)
+    run = find_recorded_run(recording)
     if run is None:
         raise ToolError(f"{recording.bundle} holds no run.", hint="Record again.")
     there = frozenset(table.schema for table in run.tables)
-    absent = tuple(f"The recording has no table {name}." for name in sorted(choose(there) - there))
-    filled, empty, asked = set(seen.filled), set(seen.empty), set[str]()
-    written: list[Path] = []
+    absence_warnings = tuple(
+        f"The recording has no table {name}." for name in sorted(choose(there) - there)
+    )
+    filled, empty, requested_schemas = set(seen_tables.filled), set(seen_tables.empty), set[str]()
+    written_files: list[Path] = []
     errors: list[ToolError] = []
-    while fresh := ({*choose(there - empty), TIME_INFO} & there) - asked:
-        asked |= fresh
-        for number, table in enumerate(tables := wanted(run, fresh), 1):
+    while fresh := ({*choose(there - empty), TIME_INFO} & there) - requested_schemas:
+        requested_schemas |= fresh
+        for number, table in enumerate(tables := select_tables(run, fresh), 1):
             progress(f"{table.file} ({number} of {len(tables)})")
             output = recording.exports / table.file
             try:
@@ -109,15 +111,15 @@ def export(
                 log.warning("%s", error)
                 errors.append(error)
             else:
-                written.append(output)
+                written_files.append(output)
                 rows = has_rows(output) or table.schema in filled
                 (filled if rows else empty).add(table.schema)
-    if errors and not written:
+    if errors and not written_files:
         raise errors[0]
-    return (*absent, *map(str, errors), *lacking(run, filled, empty))
+    return (*absence_warnings, *map(str, errors), *find_missing_data(run, filled, empty))
 
 
-def lacking(run: TocRun, filled: set[str], empty: set[str]) -> Iterator[str]:
+def find_missing_data(run: TocRun, filled: set[str], empty: set[str]) -> Iterator[str]:
     """Say so if there are no rows, or no table, of what the recording promised."""
     listed = {table.schema for table in run.tables}
     if GPU_INTERVALS not in listed:
@@ -131,12 +133,14 @@ def lacking(run: TocRun, filled: set[str], empty: set[str]) -> Iterator[str]:
     if not promised or counters & filled:
         return
     if counters.isdisjoint(listed):
-        why = f"there is no {GPU_COUNTER_INTERVALS}"
+        reason = f"there is no {GPU_COUNTER_INTERVALS}"
     elif counters & empty:
-        why = " and ".join(f"{name} has no rows" for name in sorted(counters & empty, reverse=True))
+        reason = " and ".join(
+            f"{name} has no rows" for name in sorted(counters & empty, reverse=True)
+        )
     else:
         return
-    yield no_counters(f"the counter set {promised} was switched on, but {why}")
+    yield no_counters(f"the counter set {promised} was switched on, but {reason}")
 
 
 def has_rows(export: Path) -> bool:

@@ -17,13 +17,13 @@ class Tail:
         self._file = file
         self._offset = 0
 
-    def lines(self, *, ended: bool = False) -> list[str]:
-        """Return the lines since the last call; a last one without an end once it has `ended`."""
+    def lines(self, *, has_ended: bool = False) -> list[str]:
+        """Return the lines since the last call; one without a line end only after `has_ended`."""
         handle = self._file.fileno()
         text = os.pread(handle, os.fstat(handle).st_size - self._offset, self._offset)
-        whole = text if ended else text[: text.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        lines = whole.removesuffix(b"\n").split(b"\n") if whole else []
+        whole_lines = text if has_ended else text[: text.rfind(b"\n") + 1]
+        self._offset += len(whole_lines)
+        lines = whole_lines.removesuffix(b"\n").split(b"\n") if whole_lines else []
         return [line.decode("utf-8", "replace") for line in lines]
 
 
@@ -57,7 +57,7 @@ class RecordingTranscript:
         return "\n".join((*self.complaints, *self.output))
 
     @property
-    def stopped(self) -> bool:
+    def is_stopped(self) -> bool:
         """Tell whether it says that it was stopped, by its time limit or by a signal."""
         return self.stop_line.startswith(("Reached specified time limit", "Stopping recording"))
 
@@ -98,12 +98,12 @@ def hear_complaint(account: RecordingTranscript, line: str) -> RecordingTranscri
     """Return the account after one line of standard error."""
     line = line.rstrip()
     account = replace(account, complaints=(*account.complaints, line)[-_KEPT_LINES:])
-    found = _ISSUE.match(line)
-    if found is None:
+    issue = _ISSUE.match(line)
+    if issue is None:
         return account
-    name = "errors" if found[1] == "Error" else "warnings"
-    said = (*getattr(account, name), found[2].strip())
-    return replace(account, **{name: tuple(dict.fromkeys(said))})
+    name = "errors" if issue[1] == "Error" else "warnings"
+    messages = (*getattr(account, name), issue[2].strip())
+    return replace(account, **{name: tuple(dict.fromkeys(messages))})
 
 
 def _hear_foreign(account: RecordingTranscript, line: str) -> RecordingTranscript:

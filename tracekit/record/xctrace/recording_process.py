@@ -16,21 +16,21 @@ _ASKING = (signal.SIGINT, signal.SIGTERM, *system.HANG_UPS)
 
 
 @contextmanager
-def stop_requests(together: float = 1.0) -> Generator[Callable[[], bool]]:
+def stop_requests(merge_seconds: float = 1.0) -> Generator[Callable[[], bool]]:
     """Count requests to stop instead of letting them end us in the middle of something.
 
     The block gets a function that tells whether a request waits, and takes it. Signals that are
     ignored stay ignored, as a job in the background wants it. Away from the main thread, where
-    Python delivers no signals, nothing is counted. Signals within `together` seconds are one
+    Python delivers no signals, nothing is counted. Signals within `merge_seconds` seconds are one
     request: a terminal and a parent such as `uv run` both pass a Ctrl-C on.
     """
     last, waiting = float("-inf"), 0
 
     def count(_number: int, _frame: FrameType | None) -> None:
         nonlocal last, waiting
-        now = time.monotonic()
-        if now - last >= together:
-            last, waiting = now, waiting + 1
+        current_time = time.monotonic()
+        if current_time - last >= merge_seconds:
+            last, waiting = current_time, waiting + 1
 
     def take() -> bool:
         nonlocal waiting
@@ -41,13 +41,15 @@ def stop_requests(together: float = 1.0) -> Generator[Callable[[], bool]]:
 
     asking = _ASKING if threading.current_thread() is threading.main_thread() else ()
     handlers = {number: signal.getsignal(number) for number in asking}
-    before = {number: old for number, old in handlers.items() if old is not signal.SIG_IGN}
-    for number in before:
+    previous_handlers = {
+        number: old for number, old in handlers.items() if old is not signal.SIG_IGN
+    }
+    for number in previous_handlers:
         signal.signal(number, count)
     try:
         yield take
     finally:
-        for number, old in before.items():
+        for number, old in previous_handlers.items():
             signal.signal(number, old)
 
 
@@ -98,15 +100,15 @@ class Deadlines:
 class Escalation:
     """Decides when to send which signal; the times are handed in, so nothing here waits."""
 
-    def __init__(self, deadlines: Deadlines, time_limit: float, now: float) -> None:
+    def __init__(self, deadlines: Deadlines, time_limit: float, current_time: float) -> None:
         self._deadlines = deadlines
         self._time_limit = time_limit
         self._state = RecordingState.LAUNCHED
-        self._until = now + deadlines.start
+        self._until = current_time + deadlines.start
         self.sent: tuple[signal.Signals, ...] = ()
         self.finished = False
 
-    def hear(self, account: RecordingTranscript, now: float) -> None:
+    def hear(self, account: RecordingTranscript, current_time: float) -> None:
         """Give a state that was just reached its own time."""
         if account.state is self._state:
             return
@@ -116,35 +118,35 @@ class Escalation:
         }
         self._state = account.state
         if not starting:
-            self._until = now + self._deadlines.allowance(account, self._time_limit)
+            self._until = current_time + self._deadlines.allowance(account, self._time_limit)
 
-    def grow(self, now: float) -> None:
+    def grow(self, current_time: float) -> None:
         """Give more time to a recording that is being saved and still grows."""
         if self._state is RecordingState.SAVING:
-            self._until = max(self._until, now + self._deadlines.saving)
+            self._until = max(self._until, current_time + self._deadlines.saving)
 
-    def finish(self, now: float) -> None:
+    def finish(self, current_time: float) -> None:
         """Let a recording whose target has nothing left to record soon be asked to stop."""
         if not self.finished and not self.sent:
-            self._until = min(self._until, now + self._deadlines.finished)
+            self._until = min(self._until, current_time + self._deadlines.finished)
         self.finished = True
 
-    def due(self, now: float) -> signal.Signals | None:
+    def find_due_signal(self, current_time: float) -> signal.Signals | None:
         """Return the signal to send now, or None while there is time."""
-        return self.next_signal(now) if now >= self._until else None
+        return self.next_signal(current_time) if current_time >= self._until else None
 
-    def next_signal(self, now: float) -> signal.Signals | None:
+    def next_signal(self, current_time: float) -> signal.Signals | None:
         """Return the next signal, or None where all were sent."""
         if self.sent == STOP_SIGNALS:
             return None
         number = len(self.sent)
         self.sent = STOP_SIGNALS[: number + 1]
-        self._until = now + self._deadlines.signals[number]
+        self._until = current_time + self._deadlines.signals[number]
         return STOP_SIGNALS[number]
 
-    def hopeless(self, now: float) -> bool:
+    def is_hopeless(self, current_time: float) -> bool:
         """Tell whether even the last signal, which nothing can ignore, did not help in its time."""
-        return self.sent == STOP_SIGNALS and now >= self._until
+        return self.sent == STOP_SIGNALS and current_time >= self._until
 
 
 @dataclass(frozen=True)
@@ -159,11 +161,11 @@ class Ended:
     halted: str = ""  # why we stopped it before its time; empty if we did not
 
     @property
-    def asked(self) -> bool:
+    def has_stop_request(self) -> bool:
         """Tell whether it was asked to stop, by us or by anybody."""
         return bool(self.signals) or self.interrupted
 
     @property
-    def killed(self) -> bool:
+    def is_killed(self) -> bool:
         """Tell whether we had to end it in a way that loses the recording."""
         return system.SIGKILL in self.signals or self.returncode == -signal.SIGTERM

@@ -97,12 +97,12 @@ def template_files(home: Path, xctrace: str = "") -> tuple[Path, ...]:
 
 def template_file(name: str, files: Sequence[Path]) -> Path:
     """Return the only template file that is called `name`; raise UsageError unless there is one."""
-    found = [path for path in files if path.stem == name]
-    if len(found) == 1:
-        return found[0]
-    listed = f": {', '.join(map(str, found))}" if found else ""
+    matches = [path for path in files if path.stem == name]
+    if len(matches) == 1:
+        return matches[0]
+    listed = f": {', '.join(map(str, matches))}" if matches else ""
     raise UsageError(
-        f"{len(found) or 'No'} template files called {name!r} were found in the user's folder of "
+        f"{len(matches) or 'No'} template files called {name!r} were found in the user's folder of "
         f"templates and in the Instruments of the selected Xcode{listed}.",
         hint="Name one by its path, with --from. File > Save As Template in Instruments makes one.",
     )
@@ -115,8 +115,8 @@ class KeyChange:
     holder: int
     position: int
     key: str
-    before: Any
-    after: int | bool
+    old_value: Any
+    new_value: int | bool
 
     @property
     def place(self) -> str:
@@ -141,33 +141,37 @@ class Template:
                 continue
             keys, values = archived[_KEYS], archived.get(_VALUES)
             if not isinstance(keys, list) or not isinstance(values, list):
-                raise self._damaged(f"the dictionary {holder} has no lists of keys and values")
+                raise self._make_damage_error(
+                    f"the dictionary {holder} has no lists of keys and values"
+                )
             if len(keys) != len(values):
-                raise self._damaged(f"keys and values of the dictionary {holder} do not pair")
+                raise self._make_damage_error(
+                    f"keys and values of the dictionary {holder} do not pair"
+                )
             for position, (key, value) in enumerate(zip(keys, values, strict=True)):
                 name = self._resolve(key)
                 if isinstance(name, str):
                     yield holder, position, name, self._resolve(value)
 
-    def changes(self, wanted: Mapping[str, int | bool]) -> tuple[KeyChange, ...]:
+    def changes(self, new_values: Mapping[str, int | bool]) -> tuple[KeyChange, ...]:
         """Return every place that differs if keys have these values.
 
         Raise InputError where a key is in no archived dictionary, or its value has another type.
         """
-        found = tuple(
-            KeyChange(holder, position, key, before, wanted[key])
-            for holder, position, key, before in self.entries()
-            if key in wanted
+        key_changes = tuple(
+            KeyChange(holder, position, key, old_value, new_values[key])
+            for holder, position, key, old_value in self.entries()
+            if key in new_values
         )
-        for change in found:
-            if type(change.before) is not type(change.after):
-                kind = "on or off" if isinstance(change.after, bool) else "a whole number"
-                raise self._unknown(f"{change.place} is {change.before!r}, not {kind}")
-        for key in wanted.keys() - {change.key for change in found}:
+        for change in key_changes:
+            if type(change.old_value) is not type(change.new_value):
+                kind = "on or off" if isinstance(change.new_value, bool) else "a whole number"
+                raise self._unknown(f"{change.place} is {change.old_value!r}, not {kind}")
+        for key in new_values.keys() - {change.key for change in key_changes}:
             raise self._unknown(f"no archived dictionary has the key {key}")
-        return found
+        return key_changes
 
-    def changed(self, changes: Sequence[KeyChange]) -> bytes:
+    def apply_changes(self, changes: Sequence[KeyChange]) -> bytes:
         """Return the content of a copy with these changes.
 
         Each new value is a new object at the end of the row: an archive keeps equal values once,
@@ -178,7 +182,7 @@ class Template:
             pointers = list(objects[change.holder][_VALUES])
             pointers[change.position] = plistlib.UID(len(objects))
             objects[change.holder] = {**objects[change.holder], _VALUES: pointers}
-            objects.append(change.after)
+            objects.append(change.new_value)
         plist = {**self.plist, "$objects": objects}
         try:
             return plistlib.dumps(plist, fmt=plistlib.FMT_BINARY, sort_keys=False)
@@ -187,23 +191,29 @@ class Template:
 
     def counter_profile(self) -> int | None:
         """Return the number of the counter profile that is asked for; None if unknown."""
-        found = [value for *_, key, value in self.entries() if key == _COUNTER_PROFILE[0]]
-        return found[0] if len(set(map(repr, found))) == 1 and type(found[0]) is int else None
+        profile_values = [value for *_, key, value in self.entries() if key == _COUNTER_PROFILE[0]]
+        return (
+            profile_values[0]
+            if len(set(map(repr, profile_values))) == 1 and type(profile_values[0]) is int
+            else None
+        )
 
     def _resolve(self, uid: Any) -> Any:
         objects = self.plist["$objects"]
         if not isinstance(uid, plistlib.UID):
-            raise self._damaged(f"{type(uid).__name__} stands where a reference must stand")
+            raise self._make_damage_error(
+                f"{type(uid).__name__} stands where a reference must stand"
+            )
         if uid.data >= len(objects):
-            raise self._damaged(f"it points at object {uid.data} of {len(objects)}")
+            raise self._make_damage_error(f"it points at object {uid.data} of {len(objects)}")
         return objects[uid.data]
 
-    def _damaged(self, why: str) -> InputError:
-        return InputError(f"{self.path} is a damaged keyed archive: {why}.")
+    def _make_damage_error(self, reason: str) -> InputError:
+        return InputError(f"{self.path} is a damaged keyed archive: {reason}.")
 
-    def _unknown(self, why: str) -> InputError:
+    def _unknown(self, reason: str) -> InputError:
         return InputError(
-            f"{self.path} is not built in the way that is known, and is left alone: {why}.",
+            f"{self.path} is not built in the way that is known, and is left alone: {reason}.",
             hint=_BY_HAND,
         )
 
@@ -242,8 +252,8 @@ def draft(
     InputError where the source is no template, or not built in the way that is known.
     """
     wished = ((_COUNTER_PROFILE, counter_profile), (_SHADER_TIMELINE, shader_timeline))
-    wanted = {key: value for keys, value in wished if value is not None for key in keys}
-    if not wanted:
+    new_values = {key: value for keys, value in wished if value is not None for key in keys}
+    if not new_values:
         hint = "Give --counter-profile N or --shader-timeline on."
         raise UsageError("Nothing is to be changed.", hint=hint)
     if output.suffix != SUFFIX:
@@ -251,8 +261,8 @@ def draft(
     _require_new(output)
     require_apart([output], [source])
     template = read_template(source)
-    changes = template.changes(wanted)
-    return changes, template.changed(changes)
+    changes = template.changes(new_values)
+    return changes, template.apply_changes(changes)
 
 
 def write(output: Path, content: bytes) -> Path:

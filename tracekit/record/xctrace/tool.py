@@ -64,10 +64,10 @@ class Xctrace:
         self._timeouts = timeouts
         self._help: dict[str, str] = {}
 
-    def guarded(self, supervisor: Supervisor) -> "Xctrace":
+    def bind_supervisor(self, supervisor: Supervisor) -> "Xctrace":
         """Return the same tool, none of whose commands outlives tracekit."""
-        own = partial(run, supervisor=supervisor) if self.run is run else self.run
-        return Xctrace(self.path, own, self._timeouts)
+        supervised_run = partial(run, supervisor=supervisor) if self.run is run else self.run
+        return Xctrace(self.path, supervised_run, self._timeouts)
 
     @cached_property
     def version(self) -> Version:
@@ -82,15 +82,15 @@ class Xctrace:
         text = self._help[command]
         return re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", text) is not None
 
-    def sections(self, what: Listed) -> dict[str, list[str]]:
+    def sections(self, kind: Listed) -> dict[str, list[str]]:
         """Return what this Xcode and its user have: names under headings, in order."""
-        completed = self._ask("list", what)
+        completed = self._ask("list", kind)
         listing = parse_listing(completed.stdout)
         return listing if any(listing.values()) else parse_listing(completed.stderr)
 
-    def names(self, what: Listed) -> list[str]:
+    def names(self, kind: Listed) -> list[str]:
         """Return the names of all sections."""
-        return list(chain.from_iterable(self.sections(what).values()))
+        return list(chain.from_iterable(self.sections(kind).values()))
 
     def toc(self, bundle: Path, output: Path, *, patiently: bool = True) -> Path:
         """Write the table of contents of `bundle` to `output`; raise ToolError if it cannot.
@@ -117,19 +117,21 @@ class Xctrace:
     def _ask(self, *words: str) -> Completed:
         return check(self.run((self.path, *words), self._timeouts.answer))
 
-    def _export(self, bundle: Path, output: Path, pauses: tuple[float, ...], *what: str) -> Path:
+    def _export(
+        self, bundle: Path, output: Path, pauses: tuple[float, ...], *selection: str
+    ) -> Path:
         partial = output.with_name(f"{output.name}.partial")
         try:
             output.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RecordingError(f"{output.parent} cannot be made: {error.strerror}.") from error
         paths = ("--input", str(bundle.absolute()), "--output", str(partial.absolute()))
-        argv = (self.path, "export", *paths, *what)
-        remaining = iter(pauses)
+        argv = (self.path, "export", *paths, *selection)
+        remaining_pauses = iter(pauses)
         while True:
             partial.unlink(missing_ok=True)
             completed = self.run(argv, self._timeouts.export)
-            code, pause = completed.returncode, next(remaining, None)
+            code, pause = completed.returncode, next(remaining_pauses, None)
             if pause is None or not (code and NO_DOCUMENT.fits(code, completed.text)):
                 break
             log.info("the bundle cannot be exported yet; trying again in %g s", pause)
@@ -152,8 +154,8 @@ def read_version(text: str) -> Version:
 
 def locate(run: Run = run, timeouts: ToolTimeouts = TIMEOUTS) -> Xctrace:
     """Find xctrace through `xcrun`; raise ToolError that says what is missing and what helps."""
-    found = check(run(("xcrun", "--find", "xctrace"), timeouts.answer))
-    path = found.stdout.strip()
+    xcrun_answer = check(run(("xcrun", "--find", "xctrace"), timeouts.answer))
+    path = xcrun_answer.stdout.strip()
     if not path:
         raise ToolError(
             "`xcrun --find xctrace` ended well but named no path.", hint="Is this Apple's xcrun?"

@@ -17,23 +17,23 @@ _UNTOLD = "not known"
 @panel("Idle time, by cause", "gpu_intervals", "phases")
 def bubbles(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """Sum the idle time up by cause: the shares come to all of it, what has no cause included."""
-    loaded, found, known = (rows(tables, name) for name in ("loaded", "gaps", "causes"))
-    window, gaps = steady_or_busy_window(tables), found.frame
-    idle = 0 if found.absence else analysis.idle_time(gaps)
+    loaded, gap_rows, cause_rows = (rows(tables, name) for name in ("loaded", "gaps", "causes"))
+    window, gaps = steady_or_busy_window(tables), gap_rows.frame
+    idle = 0 if gap_rows.absence else analysis.idle_time(gaps)
     parties: list[tuple[str, float]] = []
     if idle:
         sums = gaps.groupby("party", observed=True)["duration"].sum()
-        whole = int(sums.sum())
+        total = int(sums.sum())
         names = analysis.PARTIES.items()
-        shares = {words: sums.get(str(party), 0) / whole for party, words in names}
+        shares = {words: sums.get(str(party), 0) / total for party, words in names}
         parties = [(words, float(share)) for words, share in shares.items() if share]
     return {
-        "absence": loaded.absence or ("" if found.is_known else found.absence),
+        "absence": loaded.absence or ("" if gap_rows.is_known else gap_rows.absence),
         "idle": idle,
         "loaded": 0 if loaded.absence else analysis.loaded_time(loaded.frame),
         "gaps": gaps["gap"].nunique() if idle else 0,
         "causes": list(_causes(gaps, idle)) if idle else [],
-        "unsure": analysis.unsure(known.frame) if idle and not known.absence else "",
+        "unsure": analysis.unsure(cause_rows.frame) if idle and not cause_rows.absence else "",
         "parties": parties,
         "window": window.name if window else "the steady window",
         "source": of_table(tables, "gpu_intervals"),
@@ -67,4 +67,6 @@ def _during(pieces: pd.DataFrame, total: int) -> str:
     sums = pieces.groupby("during", observed=True)["duration"].sum()
     ranked = sums.sort_values(ascending=False, kind="stable").head(_MOST_NAMED)
     shares = {str(name) or _UNTOLD: int(time) / total for name, time in ranked.items()}
-    return ", ".join(f"{name} {percent(of)}" for name, of in shares.items() if of >= _LEAST_NAMED)
+    return ", ".join(
+        f"{name} {percent(share)}" for name, share in shares.items() if share >= _LEAST_NAMED
+    )

@@ -31,14 +31,14 @@ def cpu_time(result: Result, tables: Tables) -> Context | None:
     name = next((table for table in PROFILES if not rows(tables, table).absence), None)
     if name is None:
         return None
-    found = of_target(tables, name)
-    if found.absence:
-        return {"absence": found.absence}
-    samples, frames = found.frame, rows(tables, "profile_frames").frame
+    sample_rows = of_target(tables, name)
+    if sample_rows.absence:
+        return {"absence": sample_rows.absence}
+    samples, frames = sample_rows.frame, rows(tables, "profile_frames").frame
     weight = sampled_weight(samples)
     in_words = duration if name == "cpu_profile" else lambda cycles: f"{count(cycles)} cycles"
-    every = functions(samples, frames)
-    listed = every[(every["own"] > 0) | (every["total"] >= LEAST * weight)]
+    all_functions = functions(samples, frames)
+    listed = all_functions[(all_functions["own"] > 0) | (all_functions["total"] >= LEAST * weight)]
     return {
         "absence": "",
         "source": of_table(tables, name),
@@ -56,7 +56,7 @@ def cpu_time(result: Result, tables: Tables) -> Context | None:
             }
             for row in listed.head(MOST_ROWS).to_dict("records")
         ],
-        "more": len(every) - min(len(listed), MOST_ROWS),
+        "more": len(all_functions) - min(len(listed), MOST_ROWS),
         "nameless": int(samples["stack"].isna().sum()),
         "threads": list(_threads(samples, in_words, weight, rows(tables, "threads"))),
         "flame": _flame(samples, frames, in_words, weight),
@@ -83,18 +83,18 @@ def _left_out(created: int) -> str:
 
 
 def _threads(
-    samples: pd.DataFrame, in_words: Callable[[float], str], entire: int, known: Rows
+    samples: pd.DataFrame, in_words: Callable[[float], str], entire: int, thread_rows: Rows
 ) -> Iterator[Context]:
     """Yield the sampled threads, the one that ran longest first, by their names where known."""
-    names = known.frame.drop_duplicates("tid", keep="last").set_index("tid")["name"].dropna()
+    names = thread_rows.frame.drop_duplicates("tid", keep="last").set_index("tid")["name"].dropna()
     weights = samples["weight"].fillna(0).astype(np.int64).groupby(samples["tid"], dropna=False)
     sums = weights.agg(["sum", "size"]).sort_values("sum", ascending=False, kind="stable")
-    for tid, (own, number) in zip(sums.index, sums.to_numpy().tolist(), strict=True):
+    for tid, (own_weight, number) in zip(sums.index, sums.to_numpy().tolist(), strict=True):
         yield {
             "name": str(names.get(tid, f"thread {tid}")),
             "samples": number,
-            "own": in_words(own),
-            "share": own / entire if entire else 0.0,
+            "own": in_words(own_weight),
+            "share": own_weight / entire if entire else 0.0,
         }
 
 
@@ -106,23 +106,23 @@ def _flame(
     if not blocks:
         return None
     scale = _WIDTH / entire
-    placed = [
+    placed_blocks = [
         {
             "x": round(block.start * scale, 2),
             "y": block.depth * _ROW,
             "width": round(block.weight * scale, 2),
             "tone": block.depth % 2,
-            "label": _cut(block.function, block.weight * scale),
+            "label": _fit_label(block.function, block.weight * scale),
             "title": f"{block.function}: {in_words(block.weight)}, "
             f"{percent(block.weight / entire)}",
         }
         for block in blocks
     ]
     deepest = max(block.depth for block in blocks) + 1
-    return {"blocks": placed, "width": _WIDTH, "height": deepest * _ROW, "row": _ROW}
+    return {"blocks": placed_blocks, "width": _WIDTH, "height": deepest * _ROW, "row": _ROW}
 
 
-def _cut(name: str, width: float) -> str:
+def _fit_label(name: str, width: float) -> str:
     room = int(width / _LETTER) - 1
     if room < 3:  # noqa: PLR2004  a letter and an ellipsis say nothing
         return ""

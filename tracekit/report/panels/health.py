@@ -33,21 +33,21 @@ class Gate:
 
 def gates(tables: Tables) -> list[Gate]:
     """Return a gate for each table that metrics and rules use, in the order of the schemas."""
-    used = used_tables()
-    return [_gate(tables, name) for name in SCHEMAS if name in used]
+    used_names = used_tables()
+    return [_gate(tables, name) for name in SCHEMAS if name in used_names]
 
 
 def _gate(tables: Tables, name: str) -> Gate:
-    found = rows(tables, name)
-    if found.absence:
+    table_rows = rows(tables, name)
+    if table_rows.absence:
         with suppress(Exception):  # whatever keeps it from being read, its absence says
             if tables[name].empty:
-                return Gate(name, 0, absence=found.absence)
-        return Gate(name, None, absence=found.absence)
-    own = None
+                return Gate(name, 0, absence=table_rows.absence)
+        return Gate(name, None, absence=table_rows.absence)
+    target_rows = None
     if any(column.name == "target" for column in SCHEMAS[name].columns):
-        own = len(of_target(tables, name).frame)
-    return Gate(name, len(found.frame), own, of_table(tables, name))
+        target_rows = len(of_target(tables, name).frame)
+    return Gate(name, len(table_rows.frame), target_rows, of_table(tables, name))
 
 
 _SET = "Counter Set: "
@@ -59,9 +59,9 @@ _MARKS = ("phases", "steps")
 def health(result: Result, tables: Tables) -> Context:
     """Collect what tells whether the numbers can be trusted."""
     provenance = result.provenance
-    found = gates(tables)  # which reads the tables that losses are about
-    said = rows(tables, "losses").frame
-    losses = [] if said.empty else dict.fromkeys(said["text"].dropna().astype(str))
+    table_gates = gates(tables)  # which reads the tables that losses are about
+    loss_frame = rows(tables, "losses").frame
+    losses = [] if loss_frame.empty else dict.fromkeys(loss_frame["text"].dropna().astype(str))
     return {
         "warnings": provenance.warnings,
         "losses": [text for text in losses if text not in provenance.warnings],
@@ -73,11 +73,11 @@ def health(result: Result, tables: Tables) -> Context:
         "targets": provenance.targets,
         "recorder": provenance.recorder,
         "capabilities": provenance.capabilities,
-        "gates": found,
-        "filled": [gate for gate in found if gate.rows and not gate.empty],
-        "foreign": [gate for gate in found if gate.empty and gate.rows],
-        "empty": [gate for gate in found if gate.rows == 0],
-        "missing": [gate for gate in found if gate.rows is None],
+        "gates": table_gates,
+        "filled": [gate for gate in table_gates if gate.rows and not gate.empty],
+        "foreign": [gate for gate in table_gates if gate.empty and gate.rows],
+        "empty": [gate for gate in table_gates if gate.rows == 0],
+        "missing": [gate for gate in table_gates if gate.rows is None],
     }
 
 
@@ -98,12 +98,12 @@ def counter_set(provenance: Provenance, tables: Tables) -> str:
         return "none: the host recorder sees no GPU"
     settings, counters = rows(tables, "settings"), rows(tables, "gpu_counters")
     number = "no" if counters.absence else count(len(counters.frame))
-    named = "not known, because no table of contents of the recording names it"
+    set_names = "not known, because no table of contents of the recording names it"
     if not settings.absence:
         lines = settings.frame["setting"].dropna().astype(str)
         sets = dict.fromkeys(line.removeprefix(_SET) for line in lines if line.startswith(_SET))
-        named = ", ".join(name for name in sets if name not in _NO_SET) or "none is switched on"
-    return f"{named}; {number} samples of counters"
+        set_names = ", ".join(name for name in sets if name not in _NO_SET) or "none is switched on"
+    return f"{set_names}; {number} samples of counters"
 
 
 def clock_words(provenance: Provenance, *, marked: bool) -> str:

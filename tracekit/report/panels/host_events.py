@@ -19,17 +19,17 @@ def host_events(result: Result, tables: Tables) -> Context | None:  # noqa: ARG0
     )
     if launch.empty and hangs.empty and signposts.empty:
         return None
-    named = _by_name(signposts)
+    named_signposts = _by_name(signposts)
     return {
-        "launch": _listed(launch, "period"),
-        "hangs": _listed(hangs.sort_values("duration", ascending=False), "kind"),
+        "launch": _list_rows(launch, "period"),
+        "hangs": _list_rows(hangs.sort_values("duration", ascending=False), "kind"),
         "more_hangs": max(0, len(hangs) - MOST_ROWS),
-        "signposts": named[:MOST_ROWS],
-        "more_signposts": max(0, len(named) - MOST_ROWS),
+        "signposts": named_signposts[:MOST_ROWS],
+        "more_signposts": max(0, len(named_signposts) - MOST_ROWS),
     }
 
 
-def _listed(frame: pd.DataFrame, name: str) -> list[Context]:
+def _list_rows(frame: pd.DataFrame, name: str) -> list[Context]:
     return [
         {
             "name": "not named" if pd.isna(row[name]) else str(row[name]),
@@ -42,11 +42,16 @@ def _listed(frame: pd.DataFrame, name: str) -> list[Context]:
 
 def _by_name(signposts: pd.DataFrame) -> list[dict[Hashable, Any]]:
     """Return the signposts that have an end, by subsystem and name; the longest in sum first."""
-    ended = signposts.dropna(subset=["duration"])
-    names = ended[["subsystem", "name"]].astype("string").fillna("")
-    times = ended["duration"].astype("float64")
+    finished_signposts = signposts.dropna(subset=["duration"])
+    names = finished_signposts[["subsystem", "name"]].astype("string").fillna("")
+    times = finished_signposts["duration"].astype("float64")
     groups = times.groupby([names["subsystem"], names["name"]]).agg(
-        ["size", "sum", lambda own: own.quantile(0.5), lambda own: own.quantile(0.99)]
+        [
+            "size",
+            "sum",
+            lambda durations: durations.quantile(0.5),
+            lambda durations: durations.quantile(0.99),
+        ]
     )
     groups.columns = ["count", "total", "p50", "p99"]
     ordered = groups.sort_values("total", ascending=False, kind="stable")

@@ -10,12 +10,12 @@ from tracekit.analysis import Result, Unavailable, steady_steps
 from tracekit.report.panel import (
     Context,
     Tables,
+    group_by_key,
     marked_window,
     of_table,
     of_target,
     panel,
     rows,
-    together,
     variants_of,
 )
 from tracekit.report.plots import distribution
@@ -46,9 +46,9 @@ class LatencyRow:
 @panel("Latencies and cadence", "steps", "phases", "gpu_intervals", "command_buffers")
 def latencies(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """List the latencies with percentiles, linear between ranks; chart what came often enough."""
-    found = [*_of_steps(tables), *(_of_column(tables, *column) for column in _COLUMNS)]
-    known = [latency for latency in found if latency.times.size]
-    missing = [latency for latency in found if not latency.times.size]
+    latency_rows = [*_of_steps(tables), *(_of_column(tables, *column) for column in _COLUMNS)]
+    known_rows = [latency for latency in latency_rows if latency.times.size]
+    missing = [latency for latency in latency_rows if not latency.times.size]
     return {
         "known": [
             (
@@ -56,45 +56,45 @@ def latencies(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a pan
                 of_table(tables, latency.table),
                 np.percentile(latency.times, _PERCENTILES).tolist(),
             )
-            for latency in known
+            for latency in known_rows
         ],
-        "unknown": together(
+        "unknown": group_by_key(
             (latency.absence, f"{latency.name} ({latency.meant})") for latency in missing
         ),
         "charts": [
             distribution(
                 latency.name, latency.times, "steps" if latency.table == "steps" else "device"
             )
-            for latency in known
+            for latency in known_rows
             if latency.times.size >= FEWEST
         ][:MOST_CHARTS],
     }
 
 
 def _of_steps(tables: Tables) -> Iterator[LatencyRow]:
-    found = rows(tables, "steps")
+    step_rows = rows(tables, "steps")
     try:
-        steady = steady_steps(found.frame)
+        steady = steady_steps(step_rows.frame)
     except Unavailable as reason:
-        yield LatencyRow("steps", "Step", _STEP, np.empty(0), found.absence or str(reason))
+        yield LatencyRow("steps", "Step", _STEP, np.empty(0), step_rows.absence or str(reason))
         return
-    for name, own in steady.groupby(variants_of(steady), sort=True):
-        values = own["duration"].dropna().to_numpy(dtype=np.float64)
+    for name, variant_steps in steady.groupby(variants_of(steady), sort=True):
+        values = variant_steps["duration"].dropna().to_numpy(dtype=np.float64)
         yield LatencyRow("steps", f"Step of {name}" if name else "Step", _STEP, values)
 
 
-def _of_column(tables: Tables, table: str, column: str, name: str, meant: str) -> LatencyRow:
+def _of_column(tables: Tables, table: str, column: str, name: str, meaning: str) -> LatencyRow:
     """Return a column of the steady window; of the whole run where nobody marked one."""
-    found, window = of_target(tables, table), marked_window(tables)
-    frame = found.frame
+    table_rows, window = of_target(tables, table), marked_window(tables)
+    frame = table_rows.frame
     if column not in frame:
-        absence = found.absence or f"the table {table} has no column {column}"
-        return LatencyRow(table, name, meant, np.empty(0), absence)
-    if window is not None and not found.absence:
+        absence = table_rows.absence or f"the table {table} has no column {column}"
+        return LatencyRow(table, name, meaning, np.empty(0), absence)
+    if window is not None and not table_rows.absence:
         times = frame["start" if "start" in frame else "committed"]
-        inside = (times >= window.start) & (times < window.end)
-        frame = frame[inside.fillna(value=False).astype(bool)]
-    absence = found.absence or f"no row of {table} in the steady window has it"
+        window_mask = (times >= window.start) & (times < window.end)
+        frame = frame[window_mask.fillna(value=False).astype(bool)]
+    absence = table_rows.absence or f"no row of {table} in the steady window has it"
     return LatencyRow(
-        table, name, meant, frame[column].dropna().to_numpy(dtype=np.float64), absence
+        table, name, meaning, frame[column].dropna().to_numpy(dtype=np.float64), absence
     )

@@ -11,14 +11,14 @@ from tracekit.report.chart import Chart
 from tracekit.report.panel import (
     Context,
     Tables,
+    group_by_key,
     of_table,
     of_target,
     panel,
     phase_begins,
     rows,
-    together,
 )
-from tracekit.report.plots import Level, levels, sampled
+from tracekit.report.plots import Level, levels, sample_level
 from tracekit.report.text import heading, sentence
 
 _STEADY = "steady"
@@ -41,19 +41,22 @@ _MEANT = {
 @panel("Memory", "memory_profile", "process_samples", "allocated_sizes", "phases")
 def memory(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
     """Lay the notes out as a table; None where nobody took any."""
-    found = rows(tables, "memory_profile")
+    profile_rows = rows(tables, "memory_profile")
     lines = list(_levels(tables))
-    if found.absence and not lines:
+    if profile_rows.absence and not lines:
         return None
-    notes = found.frame.sort_values("time", kind="stable")
+    notes = profile_rows.frame.sort_values("time", kind="stable")
     phases = list(dict.fromkeys(notes["phase"].astype(str)))
-    sorts = [_sort(str(what), own, phases) for what, own in notes.groupby("what", sort=False)]
+    sorts = [
+        _sort(str(name), sort_notes, phases)
+        for name, sort_notes in notes.groupby("what", sort=False)
+    ]
     return {
         "phases": phases,
         "sorts": [sort for sort in sorts if set(sort["levels"]) != {None}],
         "reasons": _reasons(notes),
         "source": of_table(tables, "memory_profile"),
-        "absence": found.absence,
+        "absence": profile_rows.absence,
         "chart": _chart(lines, tables) if lines else None,
     }
 
@@ -61,12 +64,12 @@ def memory(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a
 def _levels(tables: Tables) -> Iterator[Level]:
     """Yield the levels that were seen over time: of the process, and what it allocated of Metal."""
     for name, table, time, column, color in _SEEN:
-        own = of_target(tables, table).frame.dropna(subset=[column]).sort_values(time)
-        if len(own) < FEWEST:
+        level_rows = of_target(tables, table).frame.dropna(subset=[column]).sort_values(time)
+        if len(level_rows) < FEWEST:
             continue
-        times = own[time].to_numpy(dtype=np.int64)
-        sizes = own[column].to_numpy(dtype=np.float64)
-        yield sampled(name, times, sizes, Window(int(times[0]), int(times[-1])), color)
+        times = level_rows[time].to_numpy(dtype=np.int64)
+        sizes = level_rows[column].to_numpy(dtype=np.float64)
+        yield sample_level(name, times, sizes, Window(int(times[0]), int(times[-1])), color)
 
 
 def _chart(lines: list[Level], tables: Tables) -> Chart:
@@ -79,21 +82,25 @@ def _chart(lines: list[Level], tables: Tables) -> Chart:
     return levels("Memory over the run", sentence(summary), lines, size, begins=begins)
 
 
-def _sort(what: str, notes: pd.DataFrame, phases: list[str]) -> Context:
+def _sort(name: str, notes: pd.DataFrame, phases: list[str]) -> Context:
     """Return the level of each phase, None where there is none, and how it grew when steady."""
-    known = {
+    phase_levels = {
         str(phase): int(level)
         for phase, level in zip(notes["phase"], notes["bytes"], strict=True)
         if not pd.isna(level)
     }
     growth = None
-    if what not in _PEAKS and _STEADY in known:
-        before = [phase for phase in phases[: phases.index(_STEADY)] if phase in known]
-        growth = known[_STEADY] - known[before[-1]] if before else None
+    if name not in _PEAKS and _STEADY in phase_levels:
+        earlier_phases = [
+            phase for phase in phases[: phases.index(_STEADY)] if phase in phase_levels
+        ]
+        growth = (
+            phase_levels[_STEADY] - phase_levels[earlier_phases[-1]] if earlier_phases else None
+        )
     return {
-        "name": what,
-        "meant": _MEANT.get(what, ""),
-        "levels": [known.get(phase) for phase in phases],
+        "name": name,
+        "meant": _MEANT.get(name, ""),
+        "levels": [phase_levels.get(phase) for phase in phases],
         "growth": growth,
     }
 
@@ -103,8 +110,11 @@ def _reasons(notes: pd.DataFrame) -> list[tuple[str, str]]:
     unknown = notes[notes["bytes"].isna()]
     columns = (unknown["what"], unknown["reason"].fillna(""), unknown["phase"])
     cells = zip(*columns, strict=True)
-    phases = together(((str(what), str(why)), str(phase)) for what, why, phase in cells)
-    sorts = together(((why, ", ".join(where)), what) for (what, why), where in phases.items())
+    phases = group_by_key(((str(name), str(reason)), str(phase)) for name, reason, phase in cells)
+    sorts = group_by_key(
+        ((reason, ", ".join(phase_names)), name) for (name, reason), phase_names in phases.items()
+    )
     return [
-        (f"{', '.join(map(heading, what))} ({where})", why) for (why, where), what in sorts.items()
+        (f"{', '.join(map(heading, names))} ({phase_words})", reason)
+        for (reason, phase_words), names in sorts.items()
     ]

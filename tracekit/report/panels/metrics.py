@@ -2,7 +2,7 @@
 
 from tracekit.analysis import Better, Result
 from tracekit.base import unavailable
-from tracekit.report.panel import REPORTED, Context, Tables, meaning, of_metric, panel, together
+from tracekit.report.panel import REPORTED, Context, Tables, group_by_key, meaning, of_metric, panel
 
 _DIRECTIONS = {Better.LOWER: "lower is better", Better.HIGHER: "higher is better"}
 
@@ -13,13 +13,13 @@ def metrics(result: Result, tables: Tables) -> Context:
 
     What is missing for one reason stands together: reasons are read, names looked up.
     """
-    made = [
+    metric_rows = [
         (metric, of_metric(tables, metric.name), meaning(metric.name)) for metric in result.metrics
     ]
-    made += [(metric, REPORTED, "") for metric in result.results]
-    unknown = [metric for metric, *_ in made if metric.value is None]
+    metric_rows += [(metric, REPORTED, "") for metric in result.results]
+    unknown = [metric for metric, *_ in metric_rows if metric.value is None]
     return {
-        "known": [row for row in made if row[0].value is not None],
-        "unknown": together((unavailable(metric.reason), metric.name) for metric in unknown),
+        "known": [row for row in metric_rows if row[0].value is not None],
+        "unknown": group_by_key((unavailable(metric.reason), metric.name) for metric in unknown),
         "directions": _DIRECTIONS,
     }

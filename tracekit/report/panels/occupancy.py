@@ -24,13 +24,21 @@ _GIGA = "GB/s"
 def occupancy(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """List the counters whose meaning is known, by their kind; the highest first."""
     means, samples = rows(tables, "counter_means"), rows(tables, "counter_samples")
-    known = means.frame
+    counter_means = means.frame
     return {
         "absence": means.absence,
         "kinds": [
-            (title, list(_rows_of(known[(known["kind"] == str(kind)).to_numpy()], samples.frame)))
+            (
+                title,
+                list(
+                    _rows_of(
+                        counter_means[(counter_means["kind"] == str(kind)).to_numpy()],
+                        samples.frame,
+                    )
+                ),
+            )
             for kind, title in _TITLES.items()
-            if not means.absence and (known["kind"] == str(kind)).any()
+            if not means.absence and (counter_means["kind"] == str(kind)).any()
         ],
     }
 
@@ -39,15 +47,19 @@ def _rows_of(means: pd.DataFrame, samples: pd.DataFrame) -> Iterator[Context]:
     """Yield each counter: its mean, where nine tenths of its samples lie, a bar if a ratio."""
     ordered = means.sort_values(["mean", "counter"], ascending=[False, True], kind="stable")
     for row in ordered.to_dict("records"):
-        own = samples.loc[(samples["counter"] == row["counter"]).to_numpy(), "value"]
-        low, high = (float(end) for end in np.quantile(own.to_numpy(dtype=np.float64), _SPREAD))
+        counter_values = samples.loc[(samples["counter"] == row["counter"]).to_numpy(), "value"]
+        lower_bound, upper_bound = (
+            float(end) for end in np.quantile(counter_values.to_numpy(dtype=np.float64), _SPREAD)
+        )
         mean, share = row["mean"], row["share"]
         ratio = not pd.isna(share)
         yield {
             "name": str(row["counter"]),
             "group": str(row["group"]),
             "mean": percent(share) if ratio else f"{mean:,.1f} {_GIGA}",
-            "spread": f"{low:.1f} to {high:.1f} {'%' if ratio else _GIGA}",
+            "spread": f"{lower_bound:.1f} to {upper_bound:.1f} {'%' if ratio else _GIGA}",
             "samples": int(row["samples"]),
-            "drawn": (share * 100, max(0.0, low), min(100.0, high)) if ratio else None,
+            "drawn": (share * 100, max(0.0, lower_bound), min(100.0, upper_bound))
+            if ratio
+            else None,
         }

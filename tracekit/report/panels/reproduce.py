@@ -35,8 +35,17 @@ def _command(provenance: Provenance) -> tuple[str, ...]:
         return ()
     options = tuple(_recording_options(provenance))
     if provenance.workload:
-        own = [part for pair in provenance.parameters.items() for part in _option(*pair)]
-        return ("tracekit", "capture", "--workload", provenance.workload, *own, *options)
+        parameter_options = [
+            part for pair in provenance.parameters.items() for part in _option(*pair)
+        ]
+        return (
+            "tracekit",
+            "capture",
+            "--workload",
+            provenance.workload,
+            *parameter_options,
+            *options,
+        )
     if provenance.command:
         return ("tracekit", "capture", *options, "--", *provenance.command)
     return ()
@@ -44,7 +53,7 @@ def _command(provenance: Provenance) -> tuple[str, ...]:
 
 def _recording_options(provenance: Provenance) -> Iterator[str]:
     limit = provenance.time_limit
-    given = {
+    option_values = {
         "recorder": provenance.recorder,
         "method": provenance.method if provenance.recorder == "xctrace" else "auto",
         "counters": provenance.counters,
@@ -55,7 +64,7 @@ def _recording_options(provenance: Provenance) -> Iterator[str]:
         "repeats": provenance.repeats,
         "workloads": provenance.workloads or None,
     }
-    for name, value in given.items():
+    for name, value in option_values.items():
         if value != "auto":
             yield from _option(name, value)
 

@@ -8,10 +8,10 @@ import pandas as pd
 from tracekit import analysis
 from tracekit.analysis import Result
 from tracekit.base import count
-from tracekit.report.chart import Chart, whole
+from tracekit.report.chart import Chart, make_integer_axis
 from tracekit.report.panel import Context, Tables, panel, rows
 from tracekit.report.panels.work import by_time
-from tracekit.report.plots import course, sampled
+from tracekit.report.plots import course, sample_level
 from tracekit.workload import REFERENCE
 
 _STATES = ("completed", "unfinished", "rejected")
@@ -36,13 +36,13 @@ _RATES = (
 @panel("Requests", "requests", "request_tokens", "steps", "gauges", "spans")
 def requests(result: Result, tables: Tables) -> Context | None:
     """Sum up the requests; None where the run served none."""
-    found = rows(tables, "requests")
-    if found.absence:
+    request_rows = rows(tables, "requests")
+    if request_rows.absence:
         return None
-    requests, tokens = found.frame, rows(tables, "request_tokens").frame
+    requests, tokens = request_rows.frame, rows(tables, "request_tokens").frame
     steps, gauges = rows(tables, "steps").frame, rows(tables, "gauges").frame
     did = rows(tables, "spans").frame
-    known = {
+    known_metrics = {
         metric.name: metric
         for metric in (*result.metrics, *result.results)
         if metric.value is not None
@@ -59,8 +59,10 @@ def requests(result: Result, tables: Tables) -> Context | None:
         "reasons": [(str(reason), int(number)) for reason, number in rejected.items() if reason],
         "statistics": list(analysis.STATISTICS),
         "latencies": [_latency(latency, requests, tokens) for latency in analysis.LATENCIES],
-        "rates": [known[name] for name in _RATES if name in known],
-        "lateness": [known[name] for name in known if name.startswith("arrival_lateness")],
+        "rates": [known_metrics[name] for name in _RATES if name in known_metrics],
+        "lateness": [
+            known_metrics[name] for name in known_metrics if name.startswith("arrival_lateness")
+        ],
         "parts": in_parts,
         "parts_absence": parts_absence,
         "spans": by_time(did[did["name"] != REFERENCE], "name", None),
@@ -87,8 +89,10 @@ def _charts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Iterator[Chart]:
         for name, title, bound, color in _LEVELS:
             with suppress(analysis.Unavailable):
                 times, values = analysis.readings_named(gauges, name)
-                most = analysis.limit(gauges, bound) if bound else None
-                limit = "" if most is None else f" of {count(most)}"
+                level_limit = analysis.limit(gauges, bound) if bound else None
+                limit = "" if level_limit is None else f" of {count(level_limit)}"
                 summary = f"At most {count(float(values.max()))}{limit}."
-                level = sampled(name, times, values, run, color)
-                yield course(title, summary, level, count, upward=whole, top=most or 0)
+                level = sample_level(name, times, values, run, color)
+                yield course(
+                    title, summary, level, count, upward=make_integer_axis, top=level_limit or 0
+                )

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tracekit.analysis import Result, Unavailable, bytes_moved, chip_of, steady_steps
 from tracekit.base import percent
-from tracekit.machine import Chip, intensity, reached
+from tracekit.machine import Chip, compute_reached, intensity
 from tracekit.report.chart import Chart
 from tracekit.report.panel import Context, Tables, panel, rows, variants_of
 from tracekit.report.plots import Placed, roof
@@ -62,8 +62,8 @@ def _points(
         return
     names = variants_of(steady)
     for row, name in zip(models.to_dict("records"), variants_of(models), strict=True):
-        own = steady[(names == name).to_numpy()] if len(models) > 1 else steady
-        time = own["duration"].dropna().astype(np.float64).median()
+        variant_steps = steady[(names == name).to_numpy()] if len(models) > 1 else steady
+        time = variant_steps["duration"].dropna().astype(np.float64).median()
         with suppress(Unavailable):
             moved, flops = bytes_moved(pd.Series(row)), int(row["flops"]) or None
             if time > 0:
@@ -73,18 +73,18 @@ def _points(
                     "moved": moved,
                     "flops": flops,
                     "intensity": intensity(flops, moved) if flops else None,
-                    "reached": reached(moved, time / _SECOND, bandwidth=bandwidth),
+                    "reached": compute_reached(moved, time / _SECOND, bandwidth=bandwidth),
                 }
 
 
 def _chart(points: list[Context], chip: Chip) -> Chart | None:
     bandwidth = chip.bandwidth.value
-    placed = [
+    placed_points = [
         Placed(point["name"], point["intensity"], point["flops"] / (point["time"] / _SECOND))
         for point in points
         if point["flops"] and point["intensity"]
     ]
-    if not placed or bandwidth is None:
+    if not placed_points or bandwidth is None:
         return None
     words = (
         f"{point['name']} is faster than memory could deliver its bytes"
@@ -94,4 +94,4 @@ def _chart(points: list[Context], chip: Chip) -> Chart | None:
     )
     summary = f"{chip.name}. {', '.join(words)}."
     rate = chip.fp16.value or chip.fp32.value
-    return roof("Steps under the roof of the chip", summary, placed, bandwidth, rate)
+    return roof("Steps under the roof of the chip", summary, placed_points, bandwidth, rate)

@@ -5,9 +5,9 @@ import pandas as pd
 
 from tracekit.analysis import Result, Window, readings
 from tracekit.base import count, quantity
-from tracekit.report.chart import Chart, whole
+from tracekit.report.chart import Chart, make_integer_axis
 from tracekit.report.panel import Context, Tables, marked_window, panel, phase_begins, rows
-from tracekit.report.plots import course, sampled
+from tracekit.report.plots import course, sample_level
 from tracekit.report.text import heading
 
 _DRAWN = ("gpu_", "thermal_")
@@ -17,8 +17,8 @@ _COLORS = {"Hz": "device", "W": "steps", "level": "idle"}
 @panel("Clock, power and heat", "gauges", "phases")
 def telemetry(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
     """Put what monitors read into words and lines; nothing where none was read."""
-    found = rows(tables, "gauges").frame
-    read = readings(found).dropna(subset=["source", "value"])
+    gauge_frame = rows(tables, "gauges").frame
+    read = readings(gauge_frame).dropna(subset=["source", "value"])
     if read.empty:
         return None
     steady = marked_window(tables)
@@ -33,25 +33,29 @@ def telemetry(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001
     }
 
 
-def _level(name: str, own: pd.DataFrame, steady: Window | None) -> Context:
-    inside = own if steady is None else own[own["time"].between(steady.start, steady.end)]
-    values = inside["value"].astype(float)
-    unit = str(own["unit"].iloc[0])
+def _level(name: str, gauge_readings: pd.DataFrame, steady: Window | None) -> Context:
+    steady_readings = (
+        gauge_readings
+        if steady is None
+        else gauge_readings[gauge_readings["time"].between(steady.start, steady.end)]
+    )
+    values = steady_readings["value"].astype(float)
+    unit = str(gauge_readings["unit"].iloc[0])
     numbers = (values.min(), values.median(), values.max())
     return {
         "name": name,
         "numbers": [quantity(number, unit) for number in numbers],
-        "count": len(inside),
+        "count": len(steady_readings),
     }
 
 
-def _chart(name: str, own: pd.DataFrame, run: Window, tables: Tables) -> Chart:
-    unit, ordered = str(own["unit"].iloc[0]), own.sort_values("time")
+def _chart(name: str, gauge_readings: pd.DataFrame, run: Window, tables: Tables) -> Chart:
+    unit, ordered = str(gauge_readings["unit"].iloc[0]), gauge_readings.sort_values("time")
     times, values = ordered["time"].to_numpy(np.int64), ordered["value"].to_numpy(np.float64)
-    level = sampled(name, times, values, run, _COLORS.get(unit, "others"))
-    least, most = (quantity(value, unit) for value in (values.min(), values.max()))
-    summary = f"{least} throughout." if least == most else f"Between {least} and {most}."
+    level = sample_level(name, times, values, run, _COLORS.get(unit, "others"))
+    lowest, highest = (quantity(value, unit) for value in (values.min(), values.max()))
+    summary = f"{lowest} throughout." if lowest == highest else f"Between {lowest} and {highest}."
     begins = phase_begins(tables)
     if unit == "level":
-        return course(heading(name), summary, level, count, upward=whole, begins=begins)
+        return course(heading(name), summary, level, count, upward=make_integer_axis, begins=begins)
     return course(heading(name), summary, level, lambda value: quantity(value, unit), begins=begins)

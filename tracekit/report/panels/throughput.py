@@ -12,7 +12,7 @@ from tracekit.analysis import Result
 from tracekit.base import NOT_AVAILABLE, count, percent, quantity
 from tracekit.report.chart import Chart
 from tracekit.report.panel import Context, Tables, of_table, of_target, panel, phase_begins, rows
-from tracekit.report.plots import Level, course, plain
+from tracekit.report.plots import Level, course, format_number
 from tracekit.workload import IDLE
 
 OVERHEAD = "overhead"
@@ -31,10 +31,10 @@ Spike = tuple[int, int, float]  # start, end and excess of a step that stands ou
 @panel("Throughput over the run", "steps", "phases", "spans", "gpu_intervals")
 def throughput(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
     """Chart the rate of steps or tokens, and the device; None where the run has neither."""
-    found, device = rows(tables, "steps"), of_target(tables, "gpu_intervals")
-    if found.absence and device.absence:
+    step_rows, device = rows(tables, "steps"), of_target(tables, "gpu_intervals")
+    if step_rows.absence and device.absence:
         return None
-    steps = _alike(found.frame)
+    steps = _select_run_steps(step_rows.frame)
     spiked = _spikes(tables)
     charts = [*_rate(steps, tables, spiked), *_device(device.frame, tables)]
     return {
@@ -42,23 +42,23 @@ def throughput(result: Result, tables: Tables) -> Context | None:  # noqa: ARG00
         "parts": list(_parts(steps)),
         "spikes": sorted(spiked, key=lambda spike: -spike[-1])[:MOST_SPIKES],
         "more": max(0, len(spiked) - MOST_SPIKES),
-        "mixed": analysis.variants(found.frame),
+        "mixed": analysis.variants(step_rows.frame),
         "source": of_table(tables, "steps"),
         "device_source": of_table(tables, "gpu_intervals"),
     }
 
 
-def _alike(steps: pd.DataFrame) -> pd.DataFrame:
+def _select_run_steps(steps: pd.DataFrame) -> pd.DataFrame:
     """Return the run's own steps in order, without waits; none where several things compete."""
-    known = steps[steps["duration"].notna() & (steps["phase"] != OVERHEAD)]
-    if "variant" in known:
-        known = known[known["variant"].fillna("") != IDLE]
-    if len(analysis.variants(known)) > 1:
-        return known.iloc[:0]
-    return known.sort_values("start", kind="stable")
+    timed_steps = steps[steps["duration"].notna() & (steps["phase"] != OVERHEAD)]
+    if "variant" in timed_steps:
+        timed_steps = timed_steps[timed_steps["variant"].fillna("") != IDLE]
+    if len(analysis.variants(timed_steps)) > 1:
+        return timed_steps.iloc[:0]
+    return timed_steps.sort_values("start", kind="stable")
 
 
-def _counted(steps: pd.DataFrame) -> tuple[Numbers, str]:
+def _count_output(steps: pd.DataFrame) -> tuple[Numbers, str]:
     """Return what each step made, and of what: tokens, or steps where there are none."""
     tokens = steps["tokens"].fillna(0).to_numpy(dtype=np.float64)
     return (tokens, "tokens/s") if tokens.any() else (np.ones(len(steps)), "steps/s")
@@ -68,58 +68,64 @@ def _rate(steps: pd.DataFrame, tables: Tables, spiked: list[Spike]) -> Iterator[
     number = min(MOST_BINS, len(steps) // _A_BIN)
     if number < 2:  # noqa: PLR2004  one bin shows no course
         return
-    made, unit = _counted(steps)
+    outputs, unit = _count_output(steps)
     starts, ends = analysis.spans(steps)
     edges = np.linspace(int(starts.min()), int(ends.max()), number + 1)
-    rates = _per_second(edges, starts, ends, made)
-    middle, least, most = (
+    rates = _per_second(edges, starts, ends, outputs)
+    middle, lowest, highest = (
         quantity(float(rate), unit) for rate in (np.median(rates), rates.min(), rates.max())
     )
     summary = (
-        f"In {count(number)} stretches of equal length: {middle} in the middle one, {least} in the "
-        f"slowest, {most} in the fastest."
+        f"In {count(number)} stretches of equal length: {middle} in the middle one, {lowest} in "
+        "the "
+        f"slowest, {highest} in the fastest."
     )
     level = Level(unit, edges.tolist(), rates.tolist(), "steps")
     yield course(
         unit[:1].upper() + unit[1:],
         summary,
         level,
-        plain,
+        format_number,
         begins=phase_begins(tables),
         marked=[float(start) for start, *_ in spiked],
     )
 
 
 def _per_second(
-    edges: Numbers, starts: analysis.Times, ends: analysis.Times, made: Numbers
+    edges: Numbers, starts: analysis.Times, ends: analysis.Times, outputs: Numbers
 ) -> Numbers:
     """Return the rate between edges, where each step makes its own evenly while it lasts."""
-    before = np.concatenate(([0.0], np.cumsum(made)))
+    cumulative_outputs = np.concatenate(([0.0], np.cumsum(outputs)))
     moments = np.ravel(np.column_stack((starts, np.maximum(ends, starts))))
-    sums = np.ravel(np.column_stack((before[:-1], before[1:])))
+    sums = np.ravel(np.column_stack((cumulative_outputs[:-1], cumulative_outputs[1:])))
     order = np.maximum.accumulate(moments)
     return np.diff(np.interp(edges, order, sums)) / (np.diff(edges) / _SECOND)
 
 
-def _device(own: pd.DataFrame, tables: Tables) -> Iterator[Chart]:
-    if own.empty:
+def _device(intervals: pd.DataFrame, tables: Tables) -> Iterator[Chart]:
+    if intervals.empty:
         return
     phases = phase_begins(tables)
-    until = min((at for at, name in phases if name == OVERHEAD), default=math.inf)
-    starts, ends = analysis.spans(own[(own["start"] < until).to_numpy()])
+    until = min((start for start, name in phases if name == OVERHEAD), default=math.inf)
+    starts, ends = analysis.spans(intervals[(intervals["start"] < until).to_numpy()])
     if not starts.size:
         return
     begin, end = int(starts.min()), int(ends.max())
     if end - begin < MOST_BINS:
         return
     edges = np.linspace(begin, end, MOST_BINS + 1).astype(np.int64)
-    ran = analysis.IntervalSet.of(starts, ends).within(edges[:-1], edges[1:]) / np.diff(edges)
-    whole = analysis.IntervalSet.of(starts, ends).within(edges[:1], edges[-1:])[0] / (end - begin)
+    busy_shares = analysis.IntervalSet.from_spans(starts, ends).measure_within(
+        edges[:-1], edges[1:]
+    ) / np.diff(edges)
+    total_share = analysis.IntervalSet.from_spans(starts, ends).measure_within(
+        edges[:1], edges[-1:]
+    )[0] / (end - begin)
     yield course(
         "Share of time in which the device ran for the target",
-        f"{percent(float(whole))} in all, {percent(float(ran.min()))} in the least busy of "
-        f"{MOST_BINS} stretches, {percent(float(ran.max()))} in the busiest.",
-        Level("busy", edges.tolist(), ran.tolist()),
+        f"{percent(float(total_share))} in all, {percent(float(busy_shares.min()))} in the least "
+        "busy of "
+        f"{MOST_BINS} stretches, {percent(float(busy_shares.max()))} in the busiest.",
+        Level("busy", edges.tolist(), busy_shares.tolist()),
         lambda value: f"{value * 100:g} %",
         begins=phases,
         top=1.0,
@@ -130,8 +136,8 @@ def _parts(steps: pd.DataFrame) -> Iterator[Context]:
     """Yield what came before the steady steps, and the begin, the middle and the end of these."""
     if steps.empty:
         return
-    for name, own in steps[steps["phase"] != "steady"].groupby("phase", sort=False):
-        yield _part(str(name), own)
+    for name, phase_steps in steps[steps["phase"] != "steady"].groupby("phase", sort=False):
+        yield _part(str(name), phase_steps)
     try:
         steady = analysis.steady_steps(steps)
     except analysis.Unavailable:
@@ -145,27 +151,29 @@ def _parts(steps: pd.DataFrame) -> Iterator[Context]:
     yield _part("steady, its last tenth", steady.iloc[-tenth:])
 
 
-def _part(name: str, own: pd.DataFrame) -> Context:
-    made, unit = _counted(own)
-    starts, ends = analysis.spans(own)
+def _part(name: str, part_steps: pd.DataFrame) -> Context:
+    outputs, unit = _count_output(part_steps)
+    starts, ends = analysis.spans(part_steps)
     window = analysis.Window(int(starts.min()), int(ends.max()))
-    rate = quantity(made.sum() * _SECOND / window.length, unit) if window.length else NOT_AVAILABLE
-    return {"name": name, "steps": len(own), "length": window.length, "rate": rate}
+    rate = (
+        quantity(outputs.sum() * _SECOND / window.length, unit) if window.length else NOT_AVAILABLE
+    )
+    return {"name": name, "steps": len(part_steps), "length": window.length, "rate": rate}
 
 
 def _spikes(tables: Tables) -> list[Spike]:
     """Return the steps that stand out, as the rule step-spikes sees them."""
-    asked = analysis.thresholds(analysis.RULES["step-spikes"].judge)
+    thresholds = analysis.thresholds(analysis.RULES["step-spikes"].judge)
     steps, requests = rows(tables, "steps"), rows(tables, "requests")
     served = None if requests.absence else requests.frame
     try:
-        found = analysis.beats(steps.frame, served, rows(tables, "spans").frame)
+        beats = analysis.beats(steps.frame, served, rows(tables, "spans").frame)
     except analysis.Unavailable:
         return []
-    seen: list[Spike] = []
-    for each in found:
-        chosen, excess = analysis.spikes(each, asked["least_z"], asked["least_excess"])
-        if chosen.mean() <= asked["most"]:
-            columns = (each.starts[chosen], each.ends[chosen], excess[chosen])
-            seen += zip(*(column.tolist() for column in columns), strict=True)
-    return seen
+    spikes: list[Spike] = []
+    for beat in beats:
+        chosen, excess = analysis.spikes(beat, thresholds["least_z"], thresholds["least_excess"])
+        if chosen.mean() <= thresholds["most"]:
+            columns = (beat.starts[chosen], beat.ends[chosen], excess[chosen])
+            spikes += zip(*(column.tolist() for column in columns), strict=True)
+    return spikes

@@ -33,7 +33,7 @@ def drawn(line: Timeline) -> Context:
     return {
         "line": line,
         "strips": strips(line),
-        "ticks": [duration(at) for at in np.linspace(line.begin, line.end, _TICKS)],
+        "ticks": [duration(tick_time) for tick_time in np.linspace(line.begin, line.end, _TICKS)],
         "width": WIDTH,
         "shades": SHADES,
     }

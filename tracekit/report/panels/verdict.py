@@ -45,12 +45,12 @@ def headlines(result: Result, tables: Tables) -> list[Context]:
     A comparison has its speed-up first, known or not, and then what a step of each takes; a
     server has its latencies, a program the tokens/s that it printed.
     """
-    every = {metric.name: metric for metric in (*result.metrics, *result.results)}
-    shown: list[Context] = []
-    for name in list(dict.fromkeys(_ordered(result, every)))[:MOST_NUMBERS]:
-        metric, worst, note = every[name], every.get(_WORST.get(name, "")), ""
+    metrics_by_name = {metric.name: metric for metric in (*result.metrics, *result.results)}
+    headline_rows: list[Context] = []
+    for name in list(dict.fromkeys(_order_names(result, metrics_by_name)))[:MOST_NUMBERS]:
+        metric, worst, note = metrics_by_name[name], metrics_by_name.get(_WORST.get(name, "")), ""
         if name == "speedup":
-            note = _sureness({each.name: each for each in result.results})
+            note = _sureness({measurement.name: measurement for measurement in result.results})
         elif worst is not None and worst.value is not None:
             note = f"99th percentile {quantity(worst.value, worst.unit)}"
         row = {"name": name, "known": metric.value is not None, "note": note}
@@ -59,36 +59,45 @@ def headlines(result: Result, tables: Tables) -> list[Context]:
         else:
             source = REPORTED if metric in result.results else of_metric(tables, name)
             row |= {"value": quantity(metric.value, metric.unit), "source": source}
-        shown.append(row)
-    return shown
+        headline_rows.append(row)
+    return headline_rows
 
 
-def _ordered(result: Result, every: dict[str, analysis.Measurement]) -> Iterator[str]:
+def _order_names(result: Result, metrics_by_name: dict[str, analysis.Measurement]) -> Iterator[str]:
     """Yield what the run is about, then what else is known; all names where nothing is."""
-    known = {name for name, metric in every.items() if metric.value is not None}
-    if "speedup" in every:
+    known_names = {name for name, metric in metrics_by_name.items() if metric.value is not None}
+    if "speedup" in metrics_by_name:
         yield "speedup"
-        yield from (name for name in every if name.startswith(_STEP_TIME))
-    if "ttft_p50" in known:
-        yield from (name for name in _SERVED if name in known)
-    printed = {metric.name for metric in result.results} & known
-    yield from (name for name in every if name.endswith("_tokens_per_second") and name in printed)
-    less_telling = _OF_THE_SPAN if "idle_ratio" in known else set[str]()
-    order = [name for name in _FIRST if name in every and name not in less_telling]
+        yield from (name for name in metrics_by_name if name.startswith(_STEP_TIME))
+    if "ttft_p50" in known_names:
+        yield from (name for name in _SERVED if name in known_names)
+    printed = {metric.name for metric in result.results} & known_names
+    yield from (
+        name for name in metrics_by_name if name.endswith("_tokens_per_second") and name in printed
+    )
+    less_telling = _OF_THE_SPAN if "idle_ratio" in known_names else set[str]()
+    order = [name for name in _FIRST if name in metrics_by_name and name not in less_telling]
     order += [metric.name for metric in result.metrics if metric.name not in _FIRST]
-    yield from [name for name in order if name in known] or order
+    yield from [name for name in order if name in known_names] or order
 
 
 def _sureness(results: dict[str, analysis.Measurement]) -> str:
     names = [name.removeprefix(_STEP_TIME) for name in results if name.startswith(_STEP_TIME)]
-    low, high = results.get("speedup_low_95"), results.get("speedup_high_95")
-    if low is None or high is None:
+    lower_bound, upper_bound = results.get("speedup_low_95"), results.get("speedup_high_95")
+    if lower_bound is None or upper_bound is None:
         return " over ".join(names)
-    if low.value is None or high.value is None:
-        interval = f"no interval: {low.reason or high.reason}"
+    if lower_bound.value is None or upper_bound.value is None:
+        interval = f"no interval: {lower_bound.reason or upper_bound.reason}"
     else:
-        ends = f"{quantity(low.value, low.unit)} to {quantity(high.value, high.unit)}"
-        unsure = "; which is faster, the run does not tell" if low.value <= 1 <= high.value else ""
+        ends = (
+            f"{quantity(lower_bound.value, lower_bound.unit)} to "
+            f"{quantity(upper_bound.value, upper_bound.unit)}"
+        )
+        unsure = (
+            "; which is faster, the run does not tell"
+            if lower_bound.value <= 1 <= upper_bound.value
+            else ""
+        )
         interval = f"{ends} with 95 % confidence{unsure}"
     return ": ".join(filter(None, (" over ".join(names), interval)))
 
@@ -109,19 +118,19 @@ class PageVerdict:
 def verdict(result: Result, tables: Tables) -> Context:
     """Say in one sentence how the run did, and show its headlines."""
     states = Counter(check.status for check in result.checks)
-    found = len(result.findings)
+    finding_count = len(result.findings)
     return {
         "verdict": _of_samples(result, tables) or verdict_of(result),
         "answer": analysis.answer_of(result),
         "numbers": headlines(result, tables),
         "tally": [
-            ("findings", found, "finding" if found == 1 else "findings"),
+            ("findings", finding_count, "finding" if finding_count == 1 else "findings"),
             ("checks", states[analysis.Status.PASSED], "passed"),
             ("checks", states[analysis.Status.ABSTAINED], "could not be checked"),
             ("checks", states[analysis.Status.FAILED], "failed to run"),
         ],
         "crowd": analysis.explain_crowd(analysis.crowd_of(tables, result.provenance)),
-        "broken": list(result.provenance.unfinished.items()),
+        "broken": list(result.provenance.unfinished_stages.items()),
     }
 
 
@@ -142,13 +151,13 @@ def _of_samples(result: Result, tables: Tables) -> PageVerdict | None:
     samples = of_target(tables, names[0]).frame
     hottest = analysis.functions(samples, rows(tables, "profile_frames").frame).head(1)
     weight = analysis.sampled_weight(samples)
-    most = [
-        f", {percent(own / weight)} of their weight in {name}"
-        for own, name in zip(hottest["own"], hottest["function"], strict=True)
+    hottest_words = [
+        f", {percent(own_weight / weight)} of their weight in {name}"
+        for own_weight, name in zip(hottest["own"], hottest["function"], strict=True)
         if weight
     ]
     lead = "The recording holds no GPU work, but samples of the target's threads:"
-    return PageVerdict("samples", f"{lead} {count(len(samples))}{''.join(most)}.")
+    return PageVerdict("samples", f"{lead} {count(len(samples))}{''.join(hottest_words)}.")
 
 
 def verdict_of(result: Result) -> PageVerdict:
@@ -156,11 +165,11 @@ def verdict_of(result: Result) -> PageVerdict:
     judged = [finding for finding in result.findings if finding.severity in _TONES]
     if not judged:
         return _without_fault(result.checks)
-    first = judged[0]
-    line = analysis.headline(first)
-    if first.severity is analysis.Severity.ERROR:
+    first_finding = judged[0]
+    line = analysis.headline(first_finding)
+    if first_finding.severity is analysis.Severity.ERROR:
         line = f"Do not trust these numbers yet. {line}"
-    return PageVerdict(_TONES[first.severity], line, first.advice)
+    return PageVerdict(_TONES[first_finding.severity], line, first_finding.advice)
 
 
 _TONES = {analysis.Severity.ERROR: "error", analysis.Severity.WARNING: "warning"}
@@ -169,14 +178,14 @@ _TONES = {analysis.Severity.ERROR: "error", analysis.Severity.WARNING: "warning"
 def _without_fault(checks: tuple[analysis.RuleCheck, ...]) -> PageVerdict:
     states = Counter(check.status for check in checks)
     open_ones = states[analysis.Status.ABSTAINED] + states[analysis.Status.FAILED]
-    made = len(checks) - open_ones
+    completed_checks = len(checks) - open_ones
     if not checks:
         return PageVerdict("unclear", "Nothing was checked, so nothing can be said.")
-    if made == 0:
+    if completed_checks == 0:
         lead = f"Nothing can be said: none of {_checks(open_ones)} could be made."
         return PageVerdict("unclear", lead)
     if open_ones:
-        lead = f"No fault was found by {count(made)} of {_checks(len(checks))}"
+        lead = f"No fault was found by {count(completed_checks)} of {_checks(len(checks))}"
         return PageVerdict("unclear", f"{lead}; {count(open_ones)} could not be made.")
     return PageVerdict(
         "good", f"No fault was found by {_checks(len(checks))}, and all could be made."

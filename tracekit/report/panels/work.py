@@ -53,47 +53,55 @@ def work(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's 
 
 def _without_names(tables: Tables, labels: list[str]) -> Context:
     """Return the work of the loop by channel, and by equal length where no label names a kernel."""
-    known: Context = {"channels": [], "lengths": []}
+    unnamed_work: Context = {"channels": [], "lengths": []}
     with suppress(KeyError, analysis.Unavailable):
         channels = tables["channels"]
         if len(channels["device"].unique()) == 1:
-            known["channels"] = channels.to_dict("records")
-        if all(map(analysis.unnamed, labels)):
-            known["lengths"] = tables["work_groups"][:MOST_ROWS].to_dict("records")
-    return known
+            unnamed_work["channels"] = channels.to_dict("records")
+        if all(map(analysis.is_unnamed, labels)):
+            unnamed_work["lengths"] = tables["work_groups"][:MOST_ROWS].to_dict("records")
+    return unnamed_work
 
 
 def _pipelines(tables: Tables) -> Context:
     """Return pipelines, those first that came after the warm-up, and in which phase each came."""
-    made, seen = rows(tables, "specializations"), of_target(tables, "shaders")
-    found = [*_first(made.frame, "the workload"), *_first(seen.frame, "the trace")]
+    specialization_rows, shader_rows = rows(tables, "specializations"), of_target(tables, "shaders")
+    pipelines = [
+        *_find_first_times(specialization_rows.frame, "the workload"),
+        *_find_first_times(shader_rows.frame, "the trace"),
+    ]
     phases = rows(tables, "phases").frame.sort_values("start", kind="stable")
     begins, names = phases["start"].to_numpy(dtype=np.int64), ["", *phases["name"].astype(str)]
-    phase_of = [names[int(np.searchsorted(begins, at, side="right"))] for *_, at in found]
-    known = [
-        {"name": name, "seen": by, "first": at, "phase": phase, "late": phase == STEADY}
-        for (name, by, at), phase in zip(found, phase_of, strict=True)
+    phase_of = [
+        names[int(np.searchsorted(begins, first_time, side="right"))]
+        for *_, first_time in pipelines
     ]
-    ordered = sorted(known, key=lambda row: (not row["late"], row["first"], row["name"]))
+    pipeline_rows = [
+        {"name": name, "seen": by, "first": first_time, "phase": phase, "late": phase == STEADY}
+        for (name, by, first_time), phase in zip(pipelines, phase_of, strict=True)
+    ]
+    ordered = sorted(pipeline_rows, key=lambda row: (not row["late"], row["first"], row["name"]))
     return {
         "pipelines": ordered[:MOST_ROWS],
         "more_pipelines": len(ordered[MOST_ROWS:]),
-        "pipelines_absence": "" if known else f"{made.absence}, and {seen.absence}",
+        "pipelines_absence": ""
+        if pipeline_rows
+        else f"{specialization_rows.absence}, and {shader_rows.absence}",
     }
 
 
-def _first(table: pd.DataFrame, by: str) -> list[tuple[str, str, int]]:
+def _find_first_times(table: pd.DataFrame, by: str) -> list[tuple[str, str, int]]:
     firsts = table.groupby(table["name"].fillna("not named").astype(str), sort=True)["time"].min()
-    return [(str(name), by, int(at)) for name, at in firsts.items()]
+    return [(str(name), by, int(first_time)) for name, first_time in firsts.items()]
 
 
 def _count_by_iteration(
     groups: list[dict[Hashable, Any]], frame: pd.DataFrame, loop: analysis.Window, iterations: int
 ) -> None:
     """Add to each group how often an iteration of the loop has it: `each`."""
-    inside = loop.rows(frame)
-    known = by_time(inside, "channel", inside["label"]) if len(inside) else []
-    counts = {(group["channel"], group["label"]): group["count"] for group in known}
+    loop_rows = loop.rows(frame)
+    loop_groups = by_time(loop_rows, "channel", loop_rows["label"]) if len(loop_rows) else []
+    counts = {(group["channel"], group["label"]): group["count"] for group in loop_groups}
     for group in groups:
         group["each"] = counts.get((group["channel"], group["label"]), 0) / iterations
 
@@ -108,18 +116,20 @@ def by_time(
     """
     labelled, texts = families(labels if labels is not None else frame[column])
     channels, names = pd.factorize(frame[column].fillna("not stated").astype(str))
-    known = frame["duration"].notna().to_numpy()
-    codes = (channels * len(texts) + labelled.to_numpy())[known]
-    found = analysis.grouped(codes, frame["duration"][known].to_numpy(dtype=np.int64), _PERCENTILES)
-    starts = pd.Series(frame["start"][known].to_numpy(dtype=np.int64))
+    has_duration = frame["duration"].notna().to_numpy()
+    codes = (channels * len(texts) + labelled.to_numpy())[has_duration]
+    group_statistics = analysis.grouped(
+        codes, frame["duration"][has_duration].to_numpy(dtype=np.int64), _PERCENTILES
+    )
+    starts = pd.Series(frame["start"][has_duration].to_numpy(dtype=np.int64))
     groups = pd.DataFrame(
         {
-            "channel": [str(names[code // len(texts)]) for code in found.codes],
-            "label": [texts[code % len(texts)] for code in found.codes],
-            "count": found.counts,
-            "total": found.totals,
-            "share": found.totals / (found.totals.sum() or 1),
-            **dict(zip(("p50", "p95", "p99"), found.percentiles.T, strict=True)),
+            "channel": [str(names[code // len(texts)]) for code in group_statistics.codes],
+            "label": [texts[code % len(texts)] for code in group_statistics.codes],
+            "count": group_statistics.counts,
+            "total": group_statistics.totals,
+            "share": group_statistics.totals / (group_statistics.totals.sum() or 1),
+            **dict(zip(("p50", "p95", "p99"), group_statistics.percentiles.T, strict=True)),
             "first": starts.groupby(codes, sort=True).min().to_numpy(),
         }
     )

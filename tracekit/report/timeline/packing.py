@@ -50,20 +50,20 @@ _DIGITS, _LEAST = 900, 100
 class Tick:
     """The step of a clock, in ns, as a fraction: the k-th tick is at floor(k · over / under)."""
 
-    over: int = 1
+    numerator: int = 1
     under: int = 1
 
     def count(self, times: Times) -> Times:
         """Return the first tick that is not before each time."""
-        return -(-times * self.under // self.over)
+        return -(-times * self.under // self.numerator)
 
     def time(self, ticks: Times) -> Times:
         """Return when each tick is."""
-        return ticks * self.over // self.under
+        return ticks * self.numerator // self.under
 
-    def nearest(self, durations: Times) -> Times:
+    def count_nearest(self, durations: Times) -> Times:
         """Return how many ticks each duration takes, to the nearest."""
-        return (durations * self.under + self.over // 2) // self.over
+        return (durations * self.under + self.numerator // 2) // self.numerator
 
     def tells(self, times: Times) -> bool:
         """Tell whether all times can be written in ticks, to the nanosecond."""
@@ -94,25 +94,25 @@ def planes(values: Times) -> tuple[int, bytes]:
 
 def pauses(starts: Times, ends: Times, lanes: tuple[int, ...], begin: int) -> Times:
     """Return how long after the end before it in its lane each interval starts."""
-    before = np.empty_like(starts)
-    before[1:] = ends[:-1]
+    previous_ends = np.empty_like(starts)
+    previous_ends[1:] = ends[:-1]
     firsts = [0, *accumulate(lanes)][: len(lanes)]
-    before[firsts] = begin
-    return starts - before
+    previous_ends[firsts] = begin
+    return starts - previous_ends
 
 
 def unlike(values: Times, codes: Times) -> Times:
     """Return how each value differs from the one before it of the same code, folded."""
     order = np.argsort(codes, kind="stable")
     ordered, groups = values[order], codes[order]
-    before = np.zeros_like(values)
-    before[1:] = np.where(groups[1:] == groups[:-1], ordered[:-1], 0)
-    found = np.empty_like(values)
-    found[order] = ordered - before
-    return folded(found)
+    previous_values = np.zeros_like(values)
+    previous_values[1:] = np.where(groups[1:] == groups[:-1], ordered[:-1], 0)
+    differences = np.empty_like(values)
+    differences[order] = ordered - previous_values
+    return fold_signs(differences)
 
 
-def folded(values: Times) -> Times:
+def fold_signs(values: Times) -> Times:
     """Return values without a sign: 0, -1, 1, -2, 2 become 0, 1, 2, 3, 4."""
     return np.where(values < 0, -2 * values - 1, 2 * values)
 
@@ -123,18 +123,18 @@ def three_digits(values: Times) -> Times:
     Below 1000 a code is the number; from there each power of ten has 900 codes.
     """
     power = np.zeros(values.size, np.int64)
-    left = values // 1000
-    while (left > 0).any():
-        power += left > 0
-        left //= 10
+    quotients = values // 1000
+    while (quotients > 0).any():
+        power += quotients > 0
+        quotients //= 10
     rounded = (values + 10**power // 2) // 10**power
     return np.where(power > 0, 1000 + (power - 1) * _DIGITS + rounded - _LEAST, values)
 
 
-def steps(values: NDArray[np.float64], low: float, high: float) -> Times:
+def steps(values: NDArray[np.float64], lowest: float, highest: float) -> Times:
     """Return the values as steps of 0 … STEPS between the lowest and the highest."""
-    span = high - low
-    return np.round((values - low) / (span or 1) * STEPS).astype(np.int64)
+    span = highest - lowest
+    return np.round((values - lowest) / (span or 1) * STEPS).astype(np.int64)
 
 
 FORMAT = 2
@@ -144,8 +144,8 @@ _LEVEL = 6
 class _Texts(dict[str, int]):
     """Where each string of a page stands; `shown` makes it fit to be shown."""
 
-    def __init__(self, shown: Callable[[str], str]) -> None:
-        self._shown = shown
+    def __init__(self, clean_text: Callable[[str], str]) -> None:
+        self._shown = clean_text
 
     def place(self, text: str) -> int:
         return self.setdefault(self._shown(text), len(self))
@@ -155,12 +155,12 @@ class _Texts(dict[str, int]):
         return np.array([*map(self.place, texts), -1], np.int64)[codes]
 
 
-def pack(timeline: Timeline, shown: Callable[[str], str]) -> str:
+def pack(timeline: Timeline, clean_text: Callable[[str], str]) -> str:
     """Return the timeline as base64, for the page's script to unpack.
 
-    `shown` makes a text fit to be shown: redacted, harmless, on one line.
+    `clean_text` makes a text fit to be shown: redacted, harmless, on one line.
     """
-    texts = _Texts(shown)
+    texts = _Texts(clean_text)
     columns: list[bytes] = []
     tracks = [_header(track, texts, columns) for track in timeline.tracks]
     steady = timeline.steady
@@ -191,11 +191,11 @@ def _header(track: Track, texts: _Texts, columns: list[bytes]) -> dict[str, Any]
         "note": texts.place(track.note),
         "kind": track.kind.value,
         "lanes": list(track.lanes),
-        "tick": [tick.over, tick.under],
+        "tick": [tick.numerator, tick.under],
         "from": begin,
         "widths": widths,
         "details": [[texts.place(detail.name), detail.unit] for detail in track.details],
-        "levels": [levels.low, levels.high, levels.unit] if levels else None,
+        "levels": [levels.lowest, levels.highest, levels.unit] if levels else None,
     }
 
 
@@ -208,19 +208,19 @@ def _columns(track: Track, tick: Tick, begin: int, texts: _Texts) -> Iterator[Ti
     for detail in track.details:
         yield _lead(detail, tick, starts) if detail.unit == "lead" else _detail(detail, texts)
     if track.levels is not None:
-        yield steps(track.levels.values, track.levels.low, track.levels.high)
+        yield steps(track.levels.values, track.levels.lowest, track.levels.highest)
 
 
 def _detail(detail: Detail, texts: _Texts) -> Times:
     if detail.unit == "text":
         return texts.places(detail.texts, detail.numbers) + 1
     if detail.unit == "number":
-        return folded(np.diff(detail.numbers, prepend=0))
-    known = detail.numbers >= 0
-    return np.where(known, three_digits(np.where(known, detail.numbers, 0)) + 1, 0)
+        return fold_signs(np.diff(detail.numbers, prepend=0))
+    is_known = detail.numbers >= 0
+    return np.where(is_known, three_digits(np.where(is_known, detail.numbers, 0)) + 1, 0)
 
 
 def _lead(detail: Detail, tick: Tick, starts: Times) -> Times:
-    known = detail.numbers >= 0
-    began = starts - tick.nearest(np.where(known, detail.numbers, 0))
-    return folded(np.diff(np.where(known, began, starts + 1), prepend=0))
+    is_known = detail.numbers >= 0
+    begin_ticks = starts - tick.count_nearest(np.where(is_known, detail.numbers, 0))
+    return fold_signs(np.diff(np.where(is_known, begin_ticks, starts + 1), prepend=0))

@@ -21,19 +21,22 @@ def level_track(
     values: NDArray[np.float64],
     unit: str,
     *,
-    most: int = MOST_READINGS,
+    max_readings: int = MOST_READINGS,
 ) -> Track:
     """Make a track of readings in the order of their time.
 
-    A reading lasts until its end, or until the next one. Of more than `most`, equal parts of
-    the run keep their lowest and their highest, and the note says so.
+    A reading lasts until its end, or until the next one. Of more than `max_readings`, equal parts
+    of the run keep their lowest and their highest, and the note says so.
     """
     starts, ends = times
-    kept = _extremes(values, most)
-    if kept.size < values.size:
-        note = f"{note}; the lowest and highest of each {count(_part(values.size, most))} readings"
-    ends = np.maximum.reduceat(ends, kept) if kept.size else ends
-    starts, values = starts[kept], values[kept]
+    kept_indexes = _extremes(values, max_readings)
+    if kept_indexes.size < values.size:
+        note = (
+            f"{note}; the lowest and highest of each {count(_part(values.size, max_readings))} "
+            "readings"
+        )
+    ends = np.maximum.reduceat(ends, kept_indexes) if kept_indexes.size else ends
+    starts, values = starts[kept_indexes], values[kept_indexes]
     ends = np.minimum(ends, np.append(starts[1:], ends[-1:]))
     return Track(
         name=name,
@@ -48,18 +51,18 @@ def level_track(
     )
 
 
-def _part(size: int, most: int) -> int:
-    return -(-size // (most // 2))
+def _part(size: int, max_readings: int) -> int:
+    return -(-size // (max_readings // 2))
 
 
-def _extremes(values: NDArray[np.float64], most: int) -> Times:
-    if values.size <= most:
+def _extremes(values: NDArray[np.float64], max_readings: int) -> Times:
+    if values.size <= max_readings:
         return np.arange(values.size)
-    part = _part(values.size, most)
-    whole = -(-values.size // part)
-    padded = np.append(values, np.full(whole * part - values.size, values[-1]))
-    parts = padded.reshape(whole, part)
-    firsts = np.arange(whole) * part
+    part = _part(values.size, max_readings)
+    part_count = -(-values.size // part)
+    padded = np.append(values, np.full(part_count * part - values.size, values[-1]))
+    parts = padded.reshape(part_count, part)
+    firsts = np.arange(part_count) * part
     places = np.concatenate((firsts + parts.argmin(axis=1), firsts + parts.argmax(axis=1)))
     return np.unique(places.clip(max=values.size - 1))
 
@@ -97,53 +100,64 @@ def _counters(tables: Tables) -> Iterator[Track | str]:
     means = read.groupby("counter")["value"].mean()
     ranked = sorted(means.index, key=lambda name: (_FIRST not in name.lower(), -means[name], name))
     for name in ranked[:COUNTERS_SHOWN]:
-        own = read[read["counter"] == name]
-        if own["percentage"].fillna(value=False).all():
-            own, unit = own.assign(value=own["value"] / 100), "ratio"
+        counter_readings = read[read["counter"] == name]
+        if counter_readings["percentage"].fillna(value=False).all():
+            counter_readings, unit = (
+                counter_readings.assign(value=counter_readings["value"] / 100),
+                "ratio",
+            )
         else:
             unit = ""
-        yield _track(own, "value", name, "counter of the whole GPU", unit)
-    if left := len(ranked[COUNTERS_SHOWN:]):
-        yield f"{left:,} more counters are read and not drawn: those with lower values."
+        yield _track(counter_readings, "value", name, "counter of the whole GPU", unit)
+    if undrawn_count := len(ranked[COUNTERS_SHOWN:]):
+        yield f"{undrawn_count:,} more counters are read and not drawn: those with lower values."
 
 
 def _memory(tables: Tables) -> Iterator[Track]:
     sizes = of_target(tables, "allocated_sizes").frame.dropna(subset=["size"])
-    for pid, own in sizes.groupby("pid", sort=True, dropna=False):
+    for pid, process_rows in sizes.groupby("pid", sort=True, dropna=False):
         whose = "" if pd.isna(pid) else f" of the process {pid}"
-        yield _track(own, "size", "Allocated", f"memory of Metal's resources{whose}", "bytes")
+        yield _track(
+            process_rows, "size", "Allocated", f"memory of Metal's resources{whose}", "bytes"
+        )
     samples = of_target(tables, "process_samples").frame.dropna(subset=["memory"])
-    for pid, own in samples.groupby("pid", sort=True):
+    for pid, process_rows in samples.groupby("pid", sort=True):
         note = f"of the process {pid}, by the operating system"
-        yield _track(own, "memory", "Resident memory", note, "bytes")
+        yield _track(process_rows, "memory", "Resident memory", note, "bytes")
 
 
 def _gauges(tables: Tables) -> Iterator[Track]:
     read = rows(tables, "gauges").frame.dropna(subset=["value"])
     if read.empty:
         return
-    inside = read[read["time"] >= 0].sort_values("time", kind="stable")
-    for name, own in list(inside.groupby("name", sort=True))[:GAUGES_SHOWN]:
-        unit, source = own["unit"].iloc[0], own["source"].iloc[0]
-        shown = "" if pd.isna(unit) else str(unit)
-        yield _track(own, "value", str(name), f"read by {source}", shown)
+    readings_in_trace = read[read["time"] >= 0].sort_values("time", kind="stable")
+    for name, gauge_readings in list(readings_in_trace.groupby("name", sort=True))[:GAUGES_SHOWN]:
+        unit, source = gauge_readings["unit"].iloc[0], gauge_readings["source"].iloc[0]
+        unit_text = "" if pd.isna(unit) else str(unit)
+        yield _track(gauge_readings, "value", str(name), f"read by {source}", unit_text)
 
 
-def _track(own: pd.DataFrame, column: str, name: str, note: str, unit: str) -> Track:
+def _track(frame: pd.DataFrame, column: str, name: str, note: str, unit: str) -> Track:
     """Make a track of rows that last, or of moments of which each lasts until the next."""
-    at = "time" if "time" in own else "start"
-    own = own.sort_values(at, kind="stable")
-    times = _until_next(own[at].to_numpy(np.int64)) if at == "time" else _lasting(own)
-    return level_track(name, note, times, own[column].to_numpy(np.float64), unit)
+    time_column = "time" if "time" in frame else "start"
+    frame = frame.sort_values(time_column, kind="stable")
+    times = (
+        _until_next(frame[time_column].to_numpy(np.int64))
+        if time_column == "time"
+        else _lasting(frame)
+    )
+    return level_track(name, note, times, frame[column].to_numpy(np.float64), unit)
 
 
-def _lasting(own: pd.DataFrame) -> tuple[Times, Times]:
+def _lasting(frame: pd.DataFrame) -> tuple[Times, Times]:
     """Return how long samples last: what lasts no time, until the next one is usually due."""
-    starts, ends = spans(own)
+    starts, ends = spans(frame)
     if (ends > starts).any() or starts.size < 2:  # noqa: PLR2004
         return starts, ends
-    usual = int(np.median(np.diff(starts)))
-    return starts, np.minimum(np.append(starts[1:], starts[-1] + usual), starts + 2 * usual)
+    median_period = int(np.median(np.diff(starts)))
+    return starts, np.minimum(
+        np.append(starts[1:], starts[-1] + median_period), starts + 2 * median_period
+    )
 
 
 def _until_next(moments: Times) -> tuple[Times, Times]:

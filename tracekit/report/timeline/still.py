@@ -33,15 +33,15 @@ def strips(timeline: Timeline) -> list[dict[str, Any]]:
 def _strip(track: Track, timeline: Timeline, bins: int) -> dict[str, Any]:
     strip = {"name": track.name, "kind": track.kind, "note": track.note, "marks": [], "course": ""}
     if (levels := track.levels) is not None:
-        ends = (quantity(level, levels.unit) for level in (levels.low, levels.high))
+        ends = (quantity(level, levels.unit) for level in (levels.lowest, levels.highest))
         note = f"{track.note}: {' to '.join(ends)}"
         return strip | {"note": note, "course": _course(track, levels, timeline)}
-    few = track.starts.size <= bins
-    marks = _each(track, timeline) if few else _binned(track, timeline, bins)
+    is_sparse = track.starts.size <= bins
+    marks = _iter_marks(track, timeline) if is_sparse else _iter_binned_marks(track, timeline, bins)
     return strip | {"marks": list(marks)}
 
 
-def _each(track: Track, timeline: Timeline) -> Iterator[Mark]:
+def _iter_marks(track: Track, timeline: Timeline) -> Iterator[Mark]:
     scale = WIDTH / (timeline.end - timeline.begin)
     columns = (track.starts.tolist(), track.durations.tolist(), track.codes.tolist())
     for start, length, code in zip(*columns, strict=True):
@@ -50,25 +50,25 @@ def _each(track: Track, timeline: Timeline) -> Iterator[Mark]:
         yield _mark(x, width, SHADES, title)
 
 
-def _binned(track: Track, timeline: Timeline, bins: int) -> Iterator[Mark]:
+def _iter_binned_marks(track: Track, timeline: Timeline, bins: int) -> Iterator[Mark]:
     edges = np.linspace(timeline.begin, timeline.end, bins + 1).astype(np.int64)
-    share = IntervalSet.of(track.starts, track.ends).within(edges[:-1], edges[1:]) / np.maximum(
-        1, np.diff(edges)
-    )
-    inside, _ = np.histogram(track.starts, edges)
+    share = IntervalSet.from_spans(track.starts, track.ends).measure_within(
+        edges[:-1], edges[1:]
+    ) / np.maximum(1, np.diff(edges))
+    begin_counts, _ = np.histogram(track.starts, edges)
     shades = np.ceil(share * SHADES).astype(int).clip(0, SHADES)
-    shades[(shades == 0) & (inside > 0)] = 1
+    shades[(shades == 0) & (begin_counts > 0)] = 1
     bounds = [0, *(np.flatnonzero(np.diff(shades)) + 1).tolist(), bins]
-    for first, last in pairwise(bounds):
-        if shades[first] == 0:
+    for first_bin, last_bin in pairwise(bounds):
+        if shades[first_bin] == 0:
             continue
         title = (
-            f"{duration(int(edges[first]))} to {duration(int(edges[last]))}: "
-            f"{percent(float(share[first:last].mean()))} covered, "
-            f"{count(int(inside[first:last].sum()))} begin"
+            f"{duration(int(edges[first_bin]))} to {duration(int(edges[last_bin]))}: "
+            f"{percent(float(share[first_bin:last_bin].mean()))} covered, "
+            f"{count(int(begin_counts[first_bin:last_bin].sum()))} begin"
         )
-        x, width = first * WIDTH / bins, (last - first) * WIDTH / bins
-        yield _mark(x, width, int(shades[first]), title)
+        x, width = first_bin * WIDTH / bins, (last_bin - first_bin) * WIDTH / bins
+        yield _mark(x, width, int(shades[first_bin]), title)
 
 
 def _mark(x: float, width: float, shade: int, title: str) -> Mark:
@@ -81,11 +81,11 @@ def _course(track: Track, levels: Levels, timeline: Timeline) -> str:
     place = (np.searchsorted(edges, track.starts, side="right") - 1).clip(0, MOST_BINS - 1)
     firsts = np.flatnonzero(np.diff(place, prepend=-1))
     highs = np.maximum.reduceat(levels.values, firsts)
-    floor = min(0.0, levels.low)
-    heights = HEIGHT * (1 - (highs - floor) / ((levels.high - floor) or 1))
+    floor = min(0.0, levels.lowest)
+    heights = HEIGHT * (1 - (highs - floor) / ((levels.highest - floor) or 1))
     across = place[firsts] * WIDTH // MOST_BINS
     points = zip(across.tolist(), heights.round(1).tolist(), strict=True)
     steps = "".join(f"H{x:g}V{y:g}" for x, y in points)
-    last = (int(track.ends[-1]) - timeline.begin) * WIDTH / (timeline.end - timeline.begin)
-    until = max(round(last, 1), int(across[-1]) + WIDTH // MOST_BINS)
+    last_x = (int(track.ends[-1]) - timeline.begin) * WIDTH / (timeline.end - timeline.begin)
+    until = max(round(last_x, 1), int(across[-1]) + WIDTH // MOST_BINS)
     return f"M{across[0]:g} {HEIGHT}{steps}H{until:g}V{HEIGHT}Z"

@@ -21,22 +21,28 @@ PARTS = 5_000
 _SMALL = 10_000
 
 
-def thinned(timeline: Timeline, most: int = MOST, kept: int = KEPT, parts: int = PARTS) -> Timeline:
-    """Return the timeline, or, if it has more than `most` intervals, one with fewer.
+def thin_timeline(
+    timeline: Timeline, max_intervals: int = MOST, kept_intervals: int = KEPT, parts: int = PARTS
+) -> Timeline:
+    """Return the timeline, or, if it has more than `max_intervals` intervals, one with fewer.
 
-    Of these, about `kept` keep their detail; the others are merged within each of so many `parts`
-    of the axis. Tracks of few intervals stay whole. A track's note says how many of its intervals
-    are merged, and within what time.
+    Of these, about `kept_intervals` keep their detail; the others are merged within each of so many
+    `parts` of the axis. Tracks of few intervals stay whole. A track's note says how many of its
+    intervals are merged, and within what time.
     """
-    if timeline.count <= most:
+    if timeline.count <= max_intervals:
         return timeline
-    small = min(_SMALL, kept)
+    small = min(_SMALL, kept_intervals)
     large = [track for track in timeline.tracks if track.starts.size > small]
-    order = np.sort(np.concatenate([_wanted(track.starts, timeline) for track in large]))
-    last = order[kept] if order.size > kept else order[-1] + 1  # where detail ends
+    order = np.sort(np.concatenate([_rank_intervals(track.starts, timeline) for track in large]))
+    detail_end = (
+        order[kept_intervals] if order.size > kept_intervals else order[-1] + 1
+    )  # where detail ends
     width = max(1, -(-(timeline.end - timeline.begin) // parts))
     tracks = (
-        _merged(track, _wanted(track.starts, timeline) >= last, timeline.begin, width)
+        _merge_track(
+            track, _rank_intervals(track.starts, timeline) >= detail_end, timeline.begin, width
+        )
         if track.starts.size > small
         else track
         for track in timeline.tracks
@@ -44,15 +50,15 @@ def thinned(timeline: Timeline, most: int = MOST, kept: int = KEPT, parts: int =
     thin = replace(timeline, tracks=tuple(tracks))
     if thin.count == timeline.count:
         return timeline
-    said = (
+    absence = (
         f"Of {count(timeline.count)} intervals the page holds {count(thin.count)}, to stay small: "
         "detail is kept where findings point to and in the steady phase from its begin, the others "
         "are merged. Sums of time count all, sums of intervals count what is merged as one."
     )
-    return replace(thin, absences=(*thin.absences, said))
+    return replace(thin, absences=(*thin.absences, absence))
 
 
-def _wanted(starts: Times, timeline: Timeline) -> Times:
+def _rank_intervals(starts: Times, timeline: Timeline) -> Times:
     """Return numbers that grow as intervals are less wanted: by where they begin, then by when."""
     rank = np.full(starts.size, 2)
     if timeline.steady is not None:
@@ -64,7 +70,7 @@ def _wanted(starts: Times, timeline: Timeline) -> Times:
     return rank * (timeline.end - timeline.begin + 1) + starts - timeline.begin
 
 
-def _merged(track: Track, outside: NDArray[np.bool_], begin: int, width: int) -> Track:
+def _merge_track(track: Track, outside: NDArray[np.bool_], begin: int, width: int) -> Track:
     """Merge neighbours in a lane that both lie outside of what keeps its detail."""
     lanes = np.repeat(np.arange(len(track.lanes)), track.lanes)
     parts = (track.starts - begin) // width
@@ -74,21 +80,22 @@ def _merged(track: Track, outside: NDArray[np.bool_], begin: int, width: int) ->
         return track
     firsts = np.flatnonzero(~joins)
     sizes = np.diff(np.append(firsts, track.starts.size))
-    several = sizes > 1
-    said = (
-        f"{count(int(sizes[several].sum()))} merged into {count(int(several.sum()))}, each within "
+    is_merged = sizes > 1
+    merge_note = (
+        f"{count(int(sizes[is_merged].sum()))} merged into {count(int(is_merged.sum()))}, each "
+        "within "
         f"{duration(width)}, to keep the page small"
     )
     return replace(
         track,
         starts=track.starts[firsts],
         durations=np.add.reduceat(track.durations, firsts),
-        codes=np.where(several, len(track.texts), track.codes[firsts]),
+        codes=np.where(is_merged, len(track.texts), track.codes[firsts]),
         texts=(*track.texts, MERGED),
         lanes=tuple(int(number) for number in np.bincount(lanes[firsts])),
-        note="; ".join(filter(None, (track.note, said))),
+        note="; ".join(filter(None, (track.note, merge_note))),
         details=tuple(
-            replace(each, numbers=np.where(several, unknown(each), each.numbers[firsts]))
-            for each in track.details
+            replace(detail, numbers=np.where(is_merged, unknown(detail), detail.numbers[firsts]))
+            for detail in track.details
         ),
     )

@@ -57,12 +57,12 @@ class Levels:
     unit: str
 
     @property
-    def low(self) -> float:
+    def lowest(self) -> float:
         """The lowest level."""
         return float(self.values.min()) if self.values.size else 0.0
 
     @property
-    def high(self) -> float:
+    def highest(self) -> float:
         """The highest level."""
         return float(self.values.max()) if self.values.size else 0.0
 
@@ -123,7 +123,7 @@ def track(
     labels: pd.Series,
     *,
     details: tuple[Detail, ...] = (),
-    most: int = MOST,
+    max_lanes: int = MOST,
 ) -> Track:
     """Make a track of the rows of a table with `start` and `duration`.
 
@@ -132,23 +132,25 @@ def track(
     starts, ends = spans(frame)
     codes, texts = families(labels)
     order = np.lexsort((-ends, starts))
-    lanes = lanes_of(starts[order], ends[order], most)
+    lanes = lanes_of(starts[order], ends[order], max_lanes)
     order, lanes = order[np.argsort(lanes, kind="stable")], np.sort(lanes, kind="stable")
-    left_out, kept, lanes = order[lanes < 0], order[lanes >= 0], lanes[lanes >= 0]
+    overflow, kept_rows, lanes = order[lanes < 0], order[lanes >= 0], lanes[lanes >= 0]
     unknown = int(frame["duration"].isna().sum())
     points = f"{unknown:,} without a duration, drawn as points" if unknown else ""
-    whole = Track(
+    base_track = Track(
         name=name,
         kind=kind,
-        starts=starts[kept],
-        durations=(ends - starts)[kept],
-        codes=codes.to_numpy(dtype=np.int64)[kept],
+        starts=starts[kept_rows],
+        durations=(ends - starts)[kept_rows],
+        codes=codes.to_numpy(dtype=np.int64)[kept_rows],
         texts=texts,
         lanes=tuple(int(size) for size in np.bincount(lanes)),
         note="; ".join(filter(None, (note, points))),
-        details=tuple(replace(detail, numbers=detail.numbers[kept]) for detail in details),
+        details=tuple(replace(detail, numbers=detail.numbers[kept_rows]) for detail in details),
     )
-    return _with_merged(whole, starts[left_out], ends[left_out]) if left_out.size else whole
+    return (
+        _with_merged(base_track, starts[overflow], ends[overflow]) if overflow.size else base_track
+    )
 
 
 def times(name: str, values: pd.Series) -> Detail:
@@ -167,32 +169,32 @@ def words(name: str, values: pd.Series) -> Detail:
     return Detail(name, "text", codes.astype(np.int64), tuple(str(text) for text in distinct))
 
 
-def numbers(name: str, ids: pd.Series, known: Times) -> Detail:
+def numbers(name: str, ids: pd.Series, known_ids: Times) -> Detail:
     """Make a detail of ids: the place of each among all known ones, from 1; zero for none."""
     values = ids.to_numpy(dtype=np.uint64, na_value=0)
-    places = np.searchsorted(known, values) + 1
+    places = np.searchsorted(known_ids, values) + 1
     return Detail(name, "number", np.where(ids.notna().to_numpy(bool), places, 0))
 
 
-def _with_merged(whole: Track, starts: Times, ends: Times) -> Track:
+def _with_merged(base_track: Track, starts: Times, ends: Times) -> Track:
     note = f"{starts.size:,} more that overlap are merged in the lowest lane"
     starts, ends = union(starts, ends)
     size = starts.size
 
-    def extended(values: Times, value: int) -> Times:
+    def extend(values: Times, value: int) -> Times:
         return np.concatenate((values, np.full(size, value, np.int64)))
 
     return replace(
-        whole,
-        starts=np.concatenate((whole.starts, starts)),
-        durations=np.concatenate((whole.durations, ends - starts)),
-        codes=extended(whole.codes, len(whole.texts)),
-        texts=(*whole.texts, MERGED),
-        lanes=(*whole.lanes, size),
-        note="; ".join(filter(None, (whole.note, note))),
+        base_track,
+        starts=np.concatenate((base_track.starts, starts)),
+        durations=np.concatenate((base_track.durations, ends - starts)),
+        codes=extend(base_track.codes, len(base_track.texts)),
+        texts=(*base_track.texts, MERGED),
+        lanes=(*base_track.lanes, size),
+        note="; ".join(filter(None, (base_track.note, note))),
         details=tuple(
-            replace(detail, numbers=extended(detail.numbers, unknown(detail)))
-            for detail in whole.details
+            replace(detail, numbers=extend(detail.numbers, unknown(detail)))
+            for detail in base_track.details
         ),
     )
 
@@ -215,8 +217,8 @@ def in_trace(frame: pd.DataFrame, labels: pd.Series) -> tuple[pd.DataFrame, pd.S
     through = (starts < 0) & (ends > 0)
     if not (outside | through).any():
         return frame, labels, ""
-    shown = frame.assign(start=np.maximum(starts, 0), duration=ends - np.maximum(starts, 0))
+    clipped_frame = frame.assign(start=np.maximum(starts, 0), duration=ends - np.maximum(starts, 0))
     texts = labels.astype(object).mask(through, labels.astype(str) + f", {_BEGUN}")
     count = int(outside.sum())
     note = f"{count:,} from before the trace left out" if count else ""
-    return shown[~outside], texts[~outside], note
+    return clipped_frame[~outside], texts[~outside], note

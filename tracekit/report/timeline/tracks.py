@@ -8,7 +8,7 @@ import pandas as pd
 from tracekit import analysis
 from tracekit.report.panel import Rows, Tables, of_target, rows, steady_or_busy_window
 from tracekit.report.timeline.readings import readings
-from tracekit.report.timeline.thinning import thinned
+from tracekit.report.timeline.thinning import thin_timeline
 from tracekit.report.timeline.track import (
     Detail,
     Kind,
@@ -26,23 +26,25 @@ from tracekit.workload import REFERENCE
 
 def idle(tables: Tables) -> Track | str:
     """Make the track of idle gaps, each piece with its cause."""
-    found = rows(tables, "gaps")
-    if found.absence:
-        why = "the target's work covers all of the window" if found.is_known else found.absence
-        return f"No idle gaps: {why.rstrip('.')}."
+    gap_rows = rows(tables, "gaps")
+    if gap_rows.absence:
+        reason = (
+            "the target's work covers all of the window" if gap_rows.is_known else gap_rows.absence
+        )
+        return f"No idle gaps: {reason.rstrip('.')}."
     causes = {str(cause): text for cause, text in analysis.CAUSES.items()}
-    labels = found.frame["cause"].map(causes).fillna(found.frame["cause"])
+    labels = gap_rows.frame["cause"].map(causes).fillna(gap_rows.frame["cause"])
     details = (
         words(
             "idle",
-            found.frame["party"].map(
+            gap_rows.frame["party"].map(
                 {str(party): text for party, text in analysis.PARTIES.items()}
             ),
         ),
-        words("meanwhile", found.frame["during"].replace("", pd.NA)),
+        words("meanwhile", gap_rows.frame["during"].replace("", pd.NA)),
     )
     note = "by cause; nothing of the target runs"
-    return track("Idle gaps", Kind.IDLE, note, found.frame, labels, details=details)
+    return track("Idle gaps", Kind.IDLE, note, gap_rows.frame, labels, details=details)
 
 
 _IDLE = "Idle"
@@ -76,12 +78,12 @@ def marks(tables: Tables) -> Iterator[Track | str]:
     Reference work of the worker's own is left out: the levels show how long it took.
     """
     for table, kind, column in (("phases", Kind.PHASES, "name"), ("steps", Kind.STEPS, "phase")):
-        found = rows(tables, table)
-        labels = found.frame[column].fillna("step")
+        table_rows = rows(tables, table)
+        labels = table_rows.frame[column].fillna("step")
         yield (
-            f"No {table}: {found.absence}."
-            if found.absence
-            else _marks(table.title(), kind, _MARKED, found.frame, labels)
+            f"No {table}: {table_rows.absence}."
+            if table_rows.absence
+            else _marks(table.title(), kind, _MARKED, table_rows.frame, labels)
         )
     frame = rows(tables, "spans").frame
     frame = frame[frame["name"] != REFERENCE]
@@ -92,11 +94,11 @@ def marks(tables: Tables) -> Iterator[Track | str]:
 
 def _marks(name: str, kind: Kind, note: str, frame: pd.DataFrame, labels: pd.Series) -> Track | str:
     """Make a track of marks, or say that all of them lie before the trace."""
-    frame, labels, left_out = in_trace(frame, labels)
+    frame, labels, left_out_note = in_trace(frame, labels)
     if frame.empty:
-        return f"No {name.lower()}: {left_out}."
+        return f"No {name.lower()}: {left_out_note}."
     handed = [times("until handed over", frame["submitted"])] if "submitted" in frame else []
-    note = "; ".join(filter(None, (note, left_out)))
+    note = "; ".join(filter(None, (note, left_out_note)))
     return track(name, kind, note, frame, labels, details=tuple(handed))
 
 
@@ -108,23 +110,23 @@ _IDS = ("command_buffer", "encoder")
 
 def device(tables: Tables) -> Iterator[Track | str]:
     """Make the tracks of what the target submitted and of what ran, a track for each channel."""
-    sent, ran = of_target(tables, "submissions"), of_target(tables, "gpu_intervals")
+    sent, interval_rows = of_target(tables, "submissions"), of_target(tables, "gpu_intervals")
     if sent.absence:
         yield f"No submissions: {sent.absence}."
     else:
         frame = sent.frame
         labels = frame["label"].where(frame["label"].fillna("") != "", frame["event"])
         note = "on the CPU, from creation to commit"
-        details = _belonging(frame, (sent, ran), _IDS[:1])
+        details = _belonging(frame, (sent, interval_rows), _IDS[:1])
         yield track("Submissions", Kind.SUBMISSIONS, note, frame, labels, details=details)
-    if ran.absence:
-        yield f"No work of the target on the device: {ran.absence}."
+    if interval_rows.absence:
+        yield f"No work of the target on the device: {interval_rows.absence}."
         return
-    channels = ran.frame["channel"].fillna(_UNKNOWN_CHANNEL).astype(str)
-    for channel, part in ran.frame.groupby(channels, sort=True):
-        name = str(channel) if ran.clock == "host" else f"GPU {channel}"
-        note = f"the target's; {_OWNERS.get(ran.clock, 'clock not stated')}"
-        details = _belonging(part, (sent, ran), _IDS)
+    channels = interval_rows.frame["channel"].fillna(_UNKNOWN_CHANNEL).astype(str)
+    for channel, part in interval_rows.frame.groupby(channels, sort=True):
+        name = str(channel) if interval_rows.clock == "host" else f"GPU {channel}"
+        note = f"the target's; {_OWNERS.get(interval_rows.clock, 'clock not stated')}"
+        details = _belonging(part, (sent, interval_rows), _IDS)
         latency = lead("from submission to start", part["start_latency"])
         if (latency.numbers >= 0).any():
             details = (latency, *details)
@@ -133,42 +135,50 @@ def device(tables: Tables) -> Iterator[Track | str]:
 
 def compiles(tables: Tables) -> Iterator[Track | str]:
     """Make the tracks of what the shader compiler did and of pipelines that were new."""
-    found = of_target(tables, "compiler_activity")
-    if found.absence:
-        yield f"No compiler activity: {found.absence}."
+    activity_rows = of_target(tables, "compiler_activity")
+    if activity_rows.absence:
+        yield f"No compiler activity: {activity_rows.absence}."
     else:
-        labels = found.frame["program"].fillna(found.frame["compiler"])
-        yield track("Compiler", Kind.COMPILER, "for the target", found.frame, labels)
-    made = rows(tables, "specializations")
-    if not made.absence:
-        frame = made.frame.assign(start=made.frame["time"], duration=0)
+        labels = activity_rows.frame["program"].fillna(activity_rows.frame["compiler"])
+        yield track("Compiler", Kind.COMPILER, "for the target", activity_rows.frame, labels)
+    specialization_rows = rows(tables, "specializations")
+    if not specialization_rows.absence:
+        frame = specialization_rows.frame.assign(
+            start=specialization_rows.frame["time"], duration=0
+        )
         note = "first use, by the workload's marks"
         yield _marks("New pipelines", Kind.COMPILER, note, frame, frame["name"])
 
 
 def drivers(tables: Tables) -> Iterator[Track | str]:
     """Make the track of what the driver did."""
-    found = rows(tables, "driver_intervals")
-    if found.absence:
-        yield f"No driver intervals: {found.absence}."
+    driver_rows = rows(tables, "driver_intervals")
+    if driver_rows.absence:
+        yield f"No driver intervals: {driver_rows.absence}."
         return
-    own = of_target(tables, "driver_intervals")
-    frame, note = (found.frame, "all processes") if own.absence else (own.frame, "for the target")
+    target_rows = of_target(tables, "driver_intervals")
+    frame, note = (
+        (driver_rows.frame, "all processes")
+        if target_rows.absence
+        else (target_rows.frame, "for the target")
+    )
     labels = frame["event"].fillna(frame["label"])
     yield track("Driver", Kind.DRIVER, note, frame, labels)
 
 
-def others(tables: Tables) -> Iterator[Track]:
+def track_other_processes(tables: Tables) -> Iterator[Track]:
     """Make a track for each of the processes that used the device most, and one for the rest."""
     frame = rows(tables, "gpu_intervals").frame
     frame = frame[~frame["target"].astype(bool)]
     names = frame["process"].fillna("process not stated").astype(str)
     groups = {str(name): part for name, part in frame.groupby(names)}
     ranked = sorted(groups, key=lambda name: (-analysis.busy(*analysis.spans(groups[name])), name))
-    shown = {name: groups[name] for name in ranked[:OTHERS_SHOWN]}
-    if rest := ranked[OTHERS_SHOWN:]:
-        shown[f"{len(rest)} more processes"] = pd.concat([groups[name] for name in rest])
-    for name, part in shown.items():
+    drawn_groups = {name: groups[name] for name in ranked[:OTHERS_SHOWN]}
+    if remaining_names := ranked[OTHERS_SHOWN:]:
+        drawn_groups[f"{len(remaining_names)} more processes"] = pd.concat(
+            [groups[name] for name in remaining_names]
+        )
+    for name, part in drawn_groups.items():
         details = (words("process", part["process"]), words("channel", part["channel"]))
         yield track(name, Kind.OTHERS, "another process", part, part["label"], details=details)
 
@@ -180,15 +190,15 @@ def _belonging(
     details: list[Detail] = []
     for column in columns:
         having = [table.frame[column].dropna() for table in tables if column in table.frame]
-        known = np.unique(np.concatenate([ids.to_numpy(np.uint64) for ids in having]))
-        details.append(numbers(column.replace("_", " "), frame[column], known))
+        known_ids = np.unique(np.concatenate([ids.to_numpy(np.uint64) for ids in having]))
+        details.append(numbers(column.replace("_", " "), frame[column], known_ids))
     return tuple(detail for detail in details if detail.numbers.any())
 
 
 def timeline(result: analysis.Result, tables: Tables) -> Timeline:
     """Lay all that the tables tell of a run on one axis."""
     steady = steady_or_busy_window(tables)
-    found = (
+    entries = (
         *marks(tables),
         *device(tables),
         idle(tables),
@@ -196,35 +206,38 @@ def timeline(result: analysis.Result, tables: Tables) -> Timeline:
         *drivers(tables),
         *states(tables),
         *readings(tables),
-        *others(tables),
+        *track_other_processes(tables),
     )
-    shown = (*_evidence(result.findings), *(each for each in found if isinstance(each, Track)))
-    absences = dict.fromkeys(each for each in found if isinstance(each, str) and each)
-    ends = [int(strip.ends.max()) for strip in shown]
-    begins = [int(strip.starts.min()) for strip in shown]
-    whole = Timeline(
+    tracks = (
+        *_evidence(result.findings),
+        *(entry for entry in entries if isinstance(entry, Track)),
+    )
+    absences = dict.fromkeys(entry for entry in entries if isinstance(entry, str) and entry)
+    ends = [int(strip.ends.max()) for strip in tracks]
+    begins = [int(strip.starts.min()) for strip in tracks]
+    complete_timeline = Timeline(
         begin=min((0, *begins)),
         end=max((1, *ends)),
-        tracks=shown,
+        tracks=tracks,
         steady=steady,
         absences=tuple(absences),
     )
-    return thinned(whole)
+    return thin_timeline(complete_timeline)
 
 
 def _evidence(findings: tuple[analysis.Finding, ...]) -> Iterator[Track]:
-    shown = [(finding, window) for finding in findings for window in finding.evidence]
-    if not shown:
+    evidence = [(finding, window) for finding in findings for window in finding.evidence]
+    if not evidence:
         return
     frame = pd.DataFrame(
         {
-            "start": [window.start for _, window in shown],
-            "duration": [window.end - window.start for _, window in shown],
+            "start": [window.start for _, window in evidence],
+            "duration": [window.end - window.start for _, window in evidence],
         }
     )
     labels = [
         f"{finding.rule}{f' ({window.note})' if window.note else ''}: {finding.message}"
-        for finding, window in shown
+        for finding, window in evidence
     ]
     note = "windows of the findings"
     yield track("Evidence", Kind.EVIDENCE, note, frame, pd.Series(labels))

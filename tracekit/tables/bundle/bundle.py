@@ -26,7 +26,7 @@ from tracekit.tables.bundle.errors import (
     ArchiveError,
     BundleError,
     ReadOnce,
-    called,
+    name_bundle,
     unknown,
 )
 from tracekit.tables.bundle.names import BundleDocument, Names, gather_names
@@ -55,9 +55,9 @@ class BundleRun:
     def tables(self) -> tuple[TableStore | Unreadable, ...]:
         """All tables, in the order of the numbers of their stores, those that are missing too."""
         folder = f"{run_folder(self.number)}/stores"
-        numbers = {*self.files.numbered(folder, "indexed-store-"), *self._list[0]}
+        numbers = {*self.files.list_numbers(folder, "indexed-store-"), *self._list[0]}
         if len(numbers) > _MOST_STORES:
-            raise self.files.damaged(folder, f"holds more than {_MOST_STORES:,} tables")
+            raise self.files.make_damage_error(folder, f"holds more than {_MOST_STORES:,} tables")
         return tuple(self._table(number) for number in sorted(numbers))
 
     @property
@@ -67,19 +67,19 @@ class BundleRun:
 
     def store(self, number: int) -> TableStore:
         """Return a table by its number; raise BundleError if it cannot be read."""
-        found = next((table for table in self.tables if table.number == number), None)
-        if isinstance(found, TableStore):
-            return found
-        if found is None:
-            raise self.files.damaged(store_folder(self.number, number), "is missing")
-        raise BundleError(found.why, hint=WAY_OUT)
+        table_store = next((table for table in self.tables if table.number == number), None)
+        if isinstance(table_store, TableStore):
+            return table_store
+        if table_store is None:
+            raise self.files.make_damage_error(store_folder(self.number, number), "is missing")
+        raise BundleError(table_store.reason, hint=WAY_OUT)
 
     @cached_property
-    def unchecked(self) -> tuple[Loss, ...]:
+    def unchecked_losses(self) -> tuple[Loss, ...]:
         """What keeps it from being known that all tables are there."""
-        listed, why = self._list
-        if why:
-            text = f"Whether tables of run {self.number} are missing could not be checked: {why}"
+        listed, reason = self._list
+        if reason:
+            text = f"Whether tables of run {self.number} are missing could not be checked: {reason}"
             return (Loss(Flaw.UNSURE, text, run=self.number),)
         unlisted = [table.number for table in self.tables if table.number not in listed]
         return tuple(
@@ -97,10 +97,10 @@ class BundleRun:
         """The texts that cells name by number; raise BundleError if they are damaged."""
         name = f"{self._uniquing}/strings"
         with self.files.reading(name):
-            found = plist(self.files.read(name, _LARGEST))
-            if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+            texts = plist(self.files.read(name, _LARGEST))
+            if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
                 raise ArchiveError("is no list of texts")
-        return found
+        return texts
 
     @cached_property
     def names(self) -> Names:
@@ -113,10 +113,10 @@ class BundleRun:
         name = f"{self._uniquing}/EngineeringTypes.etypes"
         with self.files.reading(name):
             archive = Archive(self.files.read(name, _LARGEST))
-            found = [archive.plain(value) for value in archive.sequence(archive.root)]
-            if not all(isinstance(type_id, str) for type_id in found):
+            type_ids = [archive.unwrap(value) for value in archive.sequence(archive.root)]
+            if not all(isinstance(type_id, str) for type_id in type_ids):
                 raise ArchiveError("is no list of types")
-        return [type_id.removesuffix(TYPE_SUFFIX) for type_id in found]
+        return [type_id.removesuffix(TYPE_SUFFIX) for type_id in type_ids]
 
     @cached_property
     def _list(self) -> tuple[dict[int, Spec], str]:
@@ -129,20 +129,22 @@ class BundleRun:
     def _table(self, number: int) -> TableStore | Unreadable:
         listed = self._list[0].get(number)
         try:
-            found = read_store(self.files, self.number, number)
+            store = read_store(self.files, self.number, number)
         except BundleError as error:
-            why = error.message
+            reason = error.message
         else:
-            if listed is None or same_table(listed, (found.schema, found.attributes)):
-                return found
+            if listed is None or same_table(listed, (store.schema, store.attributes)):
+                return store
             name = table_list(self.number)
-            why = self.files.damaged(found.folder, f"is of another table than {name} says").message
+            reason = self.files.make_damage_error(
+                store.folder, f"is of another table than {name} says"
+            ).message
         if listed is None:
             try:
                 listed = read_spec(self.files, self.number, number)
             except BundleError:
                 listed = ("", {})
-        return Unreadable(self.number, number, why, *listed)
+        return Unreadable(self.number, number, reason, *listed)
 
 
 class Bundle:
@@ -157,7 +159,7 @@ class Bundle:
         self.required = requirements(self.files)
         if not self.files.exists("corespace"):
             raise unknown(path, "it has no corespace, where its tables would be")
-        runs = [n for n in self.files.numbered("corespace", "run") if n > 0]
+        runs = [n for n in self.files.list_numbers("corespace", "run") if n > 0]
         if not runs:
             raise unknown(path, "it has no run: nothing was recorded, or it was not saved")
         self.document = BundleDocument(self.files)
@@ -172,7 +174,8 @@ class Bundle:
         return tuple(
             Loss(
                 Flaw.DAMAGED,
-                f"Run {number} is left out: {called(self.path)} has a document that names it, and "
+                f"Run {number} is left out: {name_bundle(self.path)} has a document that names "
+                "it, and "
                 f"no {run_folder(number)}.",
             )
             for number in missing

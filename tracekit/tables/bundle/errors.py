@@ -9,7 +9,7 @@ from tracekit.base import InputError
 _Value = TypeVar("_Value")
 
 
-def called(bundle: Path) -> str:
+def name_bundle(bundle: Path) -> str:
     """Name a bundle as its owner does: the link in a run's folder by what it leads to."""
     return bundle.resolve().name if bundle.is_symlink() else bundle.name
 
@@ -63,6 +63,8 @@ class ReadOnce(Generic[_Value]):
         return value
 
 
-def unknown(bundle: Path, why: str) -> UnknownBundleError:
+def unknown(bundle: Path, reason: str) -> UnknownBundleError:
     """Say in what a bundle differs from those that are known."""
-    return UnknownBundleError(f"{called(bundle)} is not read directly: {why}.", hint=WAY_OUT)
+    return UnknownBundleError(
+        f"{name_bundle(bundle)} is not read directly: {reason}.", hint=WAY_OUT
+    )

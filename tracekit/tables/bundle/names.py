@@ -14,7 +14,7 @@ from tracekit.tables.bundle.cells.encodings import ALL_32
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.keyed import Archive, ArchivedPart, Value
 from tracekit.tables.bundle.container.records import read_records
-from tracekit.tables.bundle.errors import ArchiveError, BundleError, called
+from tracekit.tables.bundle.errors import ArchiveError, BundleError, name_bundle
 from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.values import without_collecting
 
@@ -51,7 +51,7 @@ class BundleDocument:
         if self.archive is None:
             return {}
         try:
-            return self.archive.numbered(self.archive.part(self.archive.top(_RUNS), "$1"))
+            return self.archive.get_numbered(self.archive.part(self.archive.top(_RUNS), "$1"))
         except ArchiveError:
             return {}
 
@@ -63,12 +63,14 @@ class BundleDocument:
         """Say, for the end of a sentence, why it says nothing of a run; empty where it does."""
         if self.run(number) is not None:
             return ""
-        return self._read[1] or f"the {NAME} of {called(self._files.bundle)} says nothing of it"
+        return (
+            self._read[1] or f"the {NAME} of {name_bundle(self._files.bundle)} says nothing of it"
+        )
 
     @cached_property
     def _read(self) -> tuple[Archive | None, str]:
         if not self._files.exists(NAME):
-            return None, f"{called(self._files.bundle)} has no {NAME}"
+            return None, f"{name_bundle(self._files.bundle)} has no {NAME}"
         try:
             with self._files.reading(NAME), without_collecting():
                 return Archive(self._files.read(NAME, _LARGEST)), ""
@@ -146,12 +148,12 @@ def gather_names(run: "BundleRun") -> Names:
     processes, threads = dict[int, str](), dict[int, str]()
     document = run.document.run(run.number)
     unread: list[Loss] = []
-    for schema, found, gather in (
+    for schema, known_names, gather in (
         ("process-info", processes, _processes),
         ("thread-info", threads, _threads),
     ):
         try:
-            found.update(gather(run, schema))
+            known_names.update(gather(run, schema))
         except BundleError as error:
             # Where the document has names, those of the tables are a second source.
             flaw = Flaw.UNNAMED if document is None else Flaw.UNSURE
@@ -161,39 +163,41 @@ def gather_names(run: "BundleRun") -> Names:
         less = _LESS.format(why=run.document.why_not(run.number))
         loss = Loss(run.document.flaw(), less, run=run.number)
         return Names(processes, threads, {}, (loss, *unread))
-    own = documented_processes(document)
-    own_threads = _documented_threads(document, own)
-    name = f"The {NAME} of {called(run.files.bundle)}"
-    lacking = [
+    own_processes = documented_processes(document)
+    own_threads = _documented_threads(document, own_processes)
+    name = f"The {NAME} of {name_bundle(run.files.bundle)}"
+    losses = [
         Loss(
             Flaw.UNSURE,
-            f"{name} lacks {len(missing):,} {what} of the recording: these have the names of the "
+            f"{name} lacks {len(missing):,} {kind} of the recording: these have the names of the "
             f"table {table}, some of which are cut.",
             run=run.number,
         )
-        for what, table, missing in (
-            ("processes", "process-info", processes.keys() - own.keys()),
+        for kind, table, missing in (
+            ("processes", "process-info", processes.keys() - own_processes.keys()),
             ("threads", "thread-info", threads.keys() - own_threads.keys()),
         )
         if missing
     ]
-    cores, why = _cores(document)
-    if why:
-        text = f"{name} {why}: kinds of cores are not available."
-        lacking.append(Loss(Flaw.UNNAMED, text, run=run.number))
-    named = processes | {pid: short_name(names.execname) for pid, names in own.items()}
-    return Names(named, threads | own_threads, cores, (*lacking, *unread))
+    cores, reason = _cores(document)
+    if reason:
+        text = f"{name} {reason}: kinds of cores are not available."
+        losses.append(Loss(Flaw.UNNAMED, text, run=run.number))
+    process_names = processes | {
+        pid: short_name(names.execname) for pid, names in own_processes.items()
+    }
+    return Names(process_names, threads | own_threads, cores, (*losses, *unread))
 
 
 def documented_processes(document: ArchivedPart) -> dict[int, ProcessNames]:
     """Return what the document calls processes, of those that it names in a form that is known."""
-    found: dict[int, ProcessNames] = {}
+    processes_by_pid: dict[int, ProcessNames] = {}
     with suppress(ArchiveError):
         for process in document.members(PROCESSES):
             pid, execname = process.integer("_pid"), process.text("_execname")
             if pid is not None and execname:
-                found[pid] = ProcessNames(execname, process.text("displayName"))
-    return found
+                processes_by_pid[pid] = ProcessNames(execname, process.text("displayName"))
+    return processes_by_pid
 
 
 def _documented_threads(
@@ -203,39 +207,45 @@ def _documented_threads(
 
     A thread that has its process's name, or none, is called as cells call that process.
     """
-    archive, found = document.archive, dict[int, str]()
+    archive, threads = document.archive, dict[int, str]()
     with suppress(ArchiveError):
-        for tid, node in archive.numbered(document.get(THREADS)).items():
+        for tid, node in archive.get_numbered(document.get(THREADS)).items():
             thread = ArchivedPart(archive, node)
-            pid, own = thread.integer("pid"), thread.text("preferredName")[:_LONGEST]
-            of = None if pid is None else processes.get(pid)
-            if pid is not None or own:
-                same = of is not None and own == of.display
-                found[tid] = short_name(of.execname) if of and same else own
-    return found
+            pid, preferred_name = thread.integer("pid"), thread.text("preferredName")[:_LONGEST]
+            process_names = None if pid is None else processes.get(pid)
+            if pid is not None or preferred_name:
+                is_process_name = (
+                    process_names is not None and preferred_name == process_names.display
+                )
+                threads[tid] = (
+                    short_name(process_names.execname)
+                    if process_names and is_process_name
+                    else preferred_name
+                )
+    return threads
 
 
 def _cores(document: ArchivedPart) -> tuple[dict[int, str], str]:
     """Return the kinds of cores, by number, and why some cannot be read; empty where all can."""
-    found: dict[int, str] = {}
+    kinds: dict[int, str] = {}
     if document.get("allObjects") is None:
-        return found, ""
+        return kinds, ""
     try:
         for place, core in enumerate(document.members("allObjects")):
             flags = ArchivedPart(core.archive, core.get("topology")).integer("_clusterFlags")
             number = core.integer("$0")
             if flags in _KINDS:
-                found[place if number is None else number] = _KINDS[flags]
+                kinds[place if number is None else number] = _KINDS[flags]
     except ArchiveError as error:
-        return found, str(error)
-    return found, ""
+        return kinds, str(error)
+    return kinds, ""
 
 
 def _processes(run: "BundleRun", schema: str) -> dict[int, str]:
     columns = _columns(run, schema, ("pid", "process-name"))
     texts = partial(_text, run.strings)
-    named = ((pid, texts(name)) for pid, name in zip(*columns, strict=True))
-    return {pid: name for pid, name in named if name}
+    pid_names = ((pid, texts(name)) for pid, name in zip(*columns, strict=True))
+    return {pid: name for pid, name in pid_names if name}
 
 
 def _threads(run: "BundleRun", schema: str) -> dict[int, str]:
@@ -247,18 +257,18 @@ def _threads(run: "BundleRun", schema: str) -> dict[int, str]:
     }
 
 
-def _columns(run: "BundleRun", schema: str, wanted: Sequence[str]) -> list[list[int]]:
+def _columns(run: "BundleRun", schema: str, mnemonics: Sequence[str]) -> list[list[int]]:
     """Return columns of all tables of a schema that have them; none where there is no such."""
-    columns: list[list[int]] = [[] for _ in wanted]
+    columns: list[list[int]] = [[] for _ in mnemonics]
     for store in run.stores:
         fields = {entry.mnemonic: entry.field for entry in store.columns}
-        if store.schema == schema and fields.keys() >= set(wanted):
-            read = read_records(run.files, store, [fields[name] for name in wanted])
+        if store.schema == schema and fields.keys() >= set(mnemonics):
+            read = read_records(run.files, store, [fields[name] for name in mnemonics])
             for column, more in zip(columns, read, strict=True):
                 column.extend(more.tolist())
     return columns
 
 
 def _text(strings: Sequence[str], number: int) -> str:
-    known = number < len(strings) and number != ALL_32
-    return strings[number][:_LONGEST] if known else ""
+    is_known = number < len(strings) and number != ALL_32
+    return strings[number][:_LONGEST] if is_known else ""

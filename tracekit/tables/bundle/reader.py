@@ -22,11 +22,11 @@ from tracekit.tables.bundle.cells.encodings import (
     EngineeringType,
     engineering_type,
 )
-from tracekit.tables.bundle.cells.labels import Labels, Values, blocks, signed
+from tracekit.tables.bundle.cells.labels import Labels, Values, blocks, decode_signed
 from tracekit.tables.bundle.container.records import TIME, read_records
 from tracekit.tables.bundle.container.store import StoreColumn, TableStore
 from tracekit.tables.bundle.container.uniquer import Numbers
-from tracekit.tables.bundle.errors import ArchiveError, called
+from tracekit.tables.bundle.errors import ArchiveError, name_bundle
 from tracekit.tables.bundle.stacks.images import RunPlaces
 from tracekit.tables.bundle.stacks.stacks import BundleStacks, StackCells
 from tracekit.tables.losses import EncodingEvidence, Flaw, Loss
@@ -47,7 +47,7 @@ class Distinct:
     numbers: Numbers
     places: pa.Array
 
-    def of(self, values: pa.Array) -> pa.ChunkedArray:
+    def make_cells(self, values: pa.Array) -> pa.ChunkedArray:
         """Return cells of a dictionary, from the values of the numbers; null where one is null."""
         places = self.places
         if values.null_count:
@@ -64,21 +64,21 @@ class Distinct:
 def distinct(raw: Raw, size: int) -> Distinct:
     """Find the numbers in a column of 32 bits, each below `size`; all ones is null."""
     nulls = nulls_of(raw)
-    known = raw if nulls is None else raw[~nulls]
-    if known.size and int(known.max()) >= size:
+    present_numbers = raw if nulls is None else raw[~nulls]
+    if present_numbers.size and int(present_numbers.max()) >= size:
         raise ArchiveError("names what the bundle does not hold")
-    used = np.zeros(max(size, 1), np.bool_)
-    used[known] = True
-    places = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    return Distinct(np.flatnonzero(used), as_array(places.take(raw, mode="clip"), nulls))
+    is_used = np.zeros(max(size, 1), np.bool_)
+    is_used[present_numbers] = True
+    places = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
+    return Distinct(np.flatnonzero(is_used), as_array(places.take(raw, mode="clip"), nulls))
 
 
 def nulls_of(raw: Raw) -> Flags | None:
     """Return where a column is all ones; None where it is nowhere."""
-    most = np.iinfo(raw.dtype).max
-    if not raw.size or int(raw.max()) != most:
+    all_ones = np.iinfo(raw.dtype).max
+    if not raw.size or int(raw.max()) != all_ones:
         return None
-    return raw == most
+    return raw == all_ones
 
 
 def as_array(values: NDArray[Any], nulls: Flags | None) -> pa.Array:
@@ -92,15 +92,15 @@ def as_array(values: NDArray[Any], nulls: Flags | None) -> pa.Array:
 
 def decimals(raw: Raw) -> NDArray[np.float64]:
     """Return decimals of nine places, each the float nearest to it; `raw` is void."""
-    scaled = signed(raw)
-    found = scaled.view(np.float64)
+    scaled = decode_signed(raw)
+    floats = scaled.view(np.float64)
     for block in blocks(scaled.size):
         exact = scaled[block].copy()
-        found[block] = exact / UNITS
+        floats[block] = exact / UNITS
         large = np.flatnonzero((exact > _EXACT) | (exact < -_EXACT))
         if large.size:  # a division of two floats would round twice
-            found[block][large] = [number / UNITS for number in exact[large].tolist()]
-    return found
+            floats[block][large] = [number / UNITS for number in exact[large].tolist()]
+    return floats
 
 
 NUMERIC = frozenset({Encoding.INTEGER, Encoding.DECIMAL})
@@ -124,14 +124,14 @@ def numbers(kind: EngineeringType, raw: Raw) -> pa.Array:
         raw[nulls] = 0
     wide = raw.astype(np.uint64, copy=False)
     unsigned = form is Form.UNSIGNED or int(wide.max(initial=0)) >= _SIGNED
-    found = as_array(wide if unsigned else wide.view(np.int64), nulls)
+    cells = as_array(wide if unsigned else wide.view(np.int64), nulls)
     match form:
         case Form.NUMBER:
-            return found.cast(pa.float64(), safe=False)
+            return cells.cast(pa.float64(), safe=False)
         case Form.TEXT:
-            return found.cast(pa.string()).dictionary_encode()
+            return cells.cast(pa.string()).dictionary_encode()
         case _:
-            return found
+            return cells
 
 
 _NARROW, _WIDE = 4, 8
@@ -180,8 +180,8 @@ class BundleReader:
             for place, kind in enumerate(kinds)
             if kind.encoding in NUMERIC
         }
-        for first in range(0, max(store.rows, 1), _PIECE):
-            piece = slice(first, first + _PIECE)
+        for start in range(0, max(store.rows, 1), _PIECE):
+            piece = slice(start, start + _PIECE)
             cells = self._cells(
                 [column[piece] for column in columns],
                 times[piece],
@@ -192,7 +192,7 @@ class BundleReader:
                 xpath=self._xpath,
                 columns=tuple(cells),
                 rows=times[piece].size,
-                losses=(*self.unsure, *unwritten, *self.unnamed),
+                losses=(*self.unsure, *unwritten, *self.name_losses),
             )
 
     def symbols(self) -> Symbols:
@@ -200,7 +200,7 @@ class BundleReader:
         return self._stacks.symbols()
 
     @property
-    def unnamed(self) -> tuple[Loss, ...]:
+    def name_losses(self) -> tuple[Loss, ...]:
         """Which names of the rows so far are missing, or may differ."""
         return (*self._values.identities.losses, *self._places.losses)
 
@@ -217,7 +217,7 @@ class BundleReader:
                 columns=columns,
                 run=self._run.number,
                 evidence=evidence,
-                bundle=called(self._files.bundle),
+                bundle=name_bundle(self._files.bundle),
             )
             for evidence in EncodingEvidence
             if evidence is not EncodingEvidence.VERIFIED
@@ -233,14 +233,17 @@ class BundleReader:
         if len(columns) < _FEW:
             return
         pairs = zip(self._store.columns, columns, strict=True)
-        first, *others = [raw for _, raw in sorted(pairs, key=lambda pair: pair[0].field != TIME)]
-        rows = np.flatnonzero(first == 0)
-        for raw in others:
+        first_column, *other_columns = [
+            raw for _, raw in sorted(pairs, key=lambda pair: pair[0].field != TIME)
+        ]
+        rows = np.flatnonzero(first_column == 0)
+        for raw in other_columns:
             rows = rows[raw.take(rows) == 0]
         if rows.size:
             yield Loss(
                 Flaw.UNSURE,
-                f"{called(self._files.bundle)}: {self._store.schema}: {rows.size:,} of its rows "
+                f"{name_bundle(self._files.bundle)}: {self._store.schema}: {rows.size:,} of its "
+                "rows "
                 "hold zeroes alone, as rows do that were never written.",
                 schema=self._store.schema,
                 rows=int(rows.size),
@@ -251,53 +254,61 @@ class BundleReader:
         self, columns: Sequence[Raw], times: Raw, numeric: Mapping[int, pa.Array]
     ) -> list[ColumnCells]:
         stacks = iter(self._stack_cells(columns, times))
-        found: list[ColumnCells] = []
+        cells: list[ColumnCells] = []
         for place, (column, kind) in enumerate(zip(self._store.columns, self.kinds, strict=True)):
-            about = ExportColumn(column.mnemonic, column.title, kind.tag)
+            export_column = ExportColumn(column.mnemonic, column.title, kind.tag)
             if place in numeric:
-                found.append(ColumnCells(about, pa.chunked_array([numeric[place]])))
+                cells.append(ColumnCells(export_column, pa.chunked_array([numeric[place]])))
                 continue
             if kind.encoding in STACKS:
                 texts, numbered = next(stacks)
-                beside = pa.chunked_array([numbered]) if kind.tag in STACK_TYPES else None
-                found.append(ColumnCells(about, pa.chunked_array([texts]), stacks=beside))
+                stack_numbers = pa.chunked_array([numbered]) if kind.tag in STACK_TYPES else None
+                cells.append(
+                    ColumnCells(export_column, pa.chunked_array([texts]), stacks=stack_numbers)
+                )
                 continue
             with self._reading(f"its column {column.mnemonic}"):
-                found.append(self._others(about, kind, columns[place]))
-        return found
+                cells.append(self._make_other_cells(export_column, kind, columns[place]))
+        return cells
 
-    def _others(self, about: ExportColumn, kind: EngineeringType, raw: Raw) -> ColumnCells:
+    def _make_other_cells(
+        self, export_column: ExportColumn, kind: EngineeringType, raw: Raw
+    ) -> ColumnCells:
         """Return the cells of a piece of a column that holds neither stacks nor numbers."""
         if kind.encoding in {Encoding.LOCATION, Encoding.THREAD_NAME, Encoding.RATIO}:
-            return ColumnCells(about, self._halves(kind, raw))
+            return ColumnCells(export_column, self._halves(kind, raw))
         count = self._count(kind.encoding)
         if count is None:
-            beside = pa.chunked_array([pa.nulls(raw.size, pa.int64())])
+            null_column = pa.chunked_array([pa.nulls(raw.size, pa.int64())])
             return ColumnCells(
-                about,
+                export_column,
                 pa.chunked_array([pa.nulls(raw.size, TEXTS)]),
-                pids=beside if kind.tag in {"process", "thread"} else None,
-                tids=beside if kind.tag == "thread" else None,
-                stacks=beside if kind.tag in STACK_TYPES else None,
+                pids=null_column if kind.tag in {"process", "thread"} else None,
+                tids=null_column if kind.tag == "thread" else None,
+                stacks=null_column if kind.tag in STACK_TYPES else None,
             )
-        found = distinct(raw, count)
+        distinct_numbers = distinct(raw, count)
         pids = tids = None
         foreign = frozenset[str]()
         match kind.encoding:
             case Encoding.PROCESS:
-                texts, owners = self._values.identities.processes(found.numbers)
-                pids = found.spread(owners)
+                texts, owners = self._values.identities.processes(distinct_numbers.numbers)
+                pids = distinct_numbers.spread(owners)
             case Encoding.THREAD:
-                texts, threads, owners = self._values.identities.threads(found.numbers)
-                pids, tids = found.spread(owners), found.spread(threads)
+                texts, threads, owners = self._values.identities.threads(distinct_numbers.numbers)
+                pids, tids = distinct_numbers.spread(owners), distinct_numbers.spread(threads)
             case Encoding.ANY:
-                texts, tags = self._labels.single(found.numbers)
+                texts, tags = self._labels.single(distinct_numbers.numbers)
                 foreign = tags - {kind.tag}
             case Encoding.LABEL:
-                texts = self._labels.texts(found.numbers)
+                texts = self._labels.texts(distinct_numbers.numbers)
             case _:
-                texts = self._values.named(kind.encoding, found.numbers.view(np.uint64))
-        return ColumnCells(about, found.of(texts), pids=pids, tids=tids, foreign=foreign)
+                texts = self._values.look_up_texts(
+                    kind.encoding, distinct_numbers.numbers.view(np.uint64)
+                )
+        return ColumnCells(
+            export_column, distinct_numbers.make_cells(texts), pids=pids, tids=tids, foreign=foreign
+        )
 
     def _count(self, encoding: Encoding) -> int | None:
         """Return how many there are of what cells name; None if it is not known how they do."""
@@ -305,31 +316,33 @@ class BundleReader:
             return len(self._values.texts)
         if encoding in {Encoding.LABEL, Encoding.ANY}:
             return len(self._run.typed_arrays)
-        named = {Encoding.PROCESS, Encoding.THREAD, Encoding.UUID, Encoding.NUMBERS}
-        return len(self._run.arrays) if encoding in named else None
+        array_encodings = {Encoding.PROCESS, Encoding.THREAD, Encoding.UUID, Encoding.NUMBERS}
+        return len(self._run.arrays) if encoding in array_encodings else None
 
     def _halves(self, kind: EngineeringType, raw: Raw) -> pa.ChunkedArray:
         """Return cells of 64 bits that hold two things."""
         # A thread's name of which both halves are missing is null, though it is written as two.
-        whole = kind.all_ones and kind.encoding is not Encoding.THREAD_NAME
-        nulls = None if whole else nulls_of(raw)
+        is_never_null = kind.all_ones and kind.encoding is not Encoding.THREAD_NAME
+        nulls = None if is_never_null else nulls_of(raw)
         coded = pa.array(raw, mask=nulls).dictionary_encode()
-        texts = self._values.worded(kind, coded.dictionary.to_numpy())
+        texts = self._values.format_values(kind, coded.dictionary.to_numpy())
         return pa.chunked_array([pa.DictionaryArray.from_arrays(coded.indices, texts)])
 
     def _stack_cells(self, columns: Sequence[Raw], times: Raw) -> list[StackCells]:
-        wanted = [
+        stack_columns = [
             (kind.encoding, raw.astype(np.uint32, copy=False))
             for kind, raw in zip(self.kinds, columns, strict=True)
             if kind.encoding in STACKS
         ]
         with self._reading("a stack"):
-            return self._stacks.cells(wanted, times.astype(np.int64)) if wanted else []
+            return (
+                self._stacks.cells(stack_columns, times.astype(np.int64)) if stack_columns else []
+            )
 
     @contextmanager
-    def _reading(self, what: str) -> Generator[None]:
+    def _reading(self, part: str) -> Generator[None]:
         try:
             yield
         except (ArchiveError, pa.ArrowInvalid) as error:
-            why = f"cannot be read: {what} {error}"
-            raise self._files.damaged(self._store.bulkstore, why) from error
+            fault = f"cannot be read: {part} {error}"
+            raise self._files.make_damage_error(self._store.bulkstore, fault) from error

@@ -26,7 +26,7 @@ from tracekit.tables.bundle.cells.encodings import ALL_64, BIAS, UNITS
 from tracekit.tables.bundle.container.keyed import Archive, ArchivedPart
 from tracekit.tables.bundle.container.records import read_records
 from tracekit.tables.bundle.container.store import TableStore, Unreadable, run_folder
-from tracekit.tables.bundle.errors import ArchiveError, BundleError, called
+from tracekit.tables.bundle.errors import ArchiveError, BundleError, name_bundle
 from tracekit.tables.bundle.names import (
     NAME,
     UNKNOWN,
@@ -57,16 +57,16 @@ def issues_of(bundle: Bundle, run: BundleRun) -> tuple[Loss, ...]:
     """
     name = f"Trace{run.number}.run/RunIssues.storedata"
     try:
-        bundle.files.open(name).close()
+        bundle.files.open_file(name).close()
         if bundle.files.size(name) > _LARGEST:
-            raise bundle.files.damaged(name, f"is larger than {_LARGEST:,} bytes")
-        noted = _issues((bundle.path / name).resolve())
-        return tuple(Loss(Flaw.NOTED, _noted(*issue), run=run.number) for issue in noted)
+            raise bundle.files.make_damage_error(name, f"is larger than {_LARGEST:,} bytes")
+        issues = _issues((bundle.path / name).resolve())
+        return tuple(Loss(Flaw.NOTED, _describe_issue(*issue), run=run.number) for issue in issues)
     except BundleError as error:
-        why = error.message
+        reason = error.message
     except (sqlite3.Error, UnicodeDecodeError, OverflowError):
-        why = f"{name} is no database that can be read."
-    text = f"What Instruments noted of run {run.number} is not available: {why}"
+        reason = f"{name} is no database that can be read."
+    text = f"What Instruments noted of run {run.number} is not available: {reason}"
     return (Loss(Flaw.UNSURE, text, run=run.number),)
 
 
@@ -77,13 +77,13 @@ def _issues(path: Path) -> list[tuple[int, str, float]]:
         database.execute("PRAGMA trusted_schema = OFF")
         # Of a last page that is cut, the rest would be read as zeroes.
         [page] = database.execute("PRAGMA page_size").fetchone()
-        whole = database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
-        if not whole or path.stat().st_size % page:
+        is_intact = database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+        if not is_intact or path.stat().st_size % page:
             raise sqlite3.DatabaseError
         return database.execute(_ISSUES, (_MOST_ISSUES,)).fetchall()
 
 
-def _noted(kind: int, message: str, count: float) -> str:
+def _describe_issue(kind: int, message: str, count: float) -> str:
     times = "once" if count <= 1 else f"{int(count):,} times"
     text = " ".join(message.split())
     text = text if len(text) <= _MOST_LETTERS else text[: _MOST_LETTERS - 1] + "…"
@@ -123,9 +123,9 @@ def without_document(run: BundleRun) -> TocRun:
     name = f"{run_folder(run.number)}/core-config/exposedTableInfo.plist"
     with run.files.reading(name):
         archive = Archive(run.files.read(name, _LARGEST_PARAMETERS))
-        found = archive.mapping(archive.root)
-        system = ArchivedPart(archive, found.get("bindingParameters")).integer("osx-version")
-        pid = ArchivedPart(archive, found.get("modelingParameters")).integer("target-pid")
+        parameters = archive.mapping(archive.root)
+        system = ArchivedPart(archive, parameters.get("bindingParameters")).integer("osx-version")
+        pid = ArchivedPart(archive, parameters.get("modelingParameters")).integer("target-pid")
     name = UNKNOWN if pid is None else run.names.process(pid)
     return TocRun(
         number=run.number,
@@ -172,15 +172,15 @@ _DEVICE = {
 def run_info(run: BundleRun) -> tuple[TocRun, tuple[Loss, ...]]:
     """Return how a run went, without its tables, and what is not known of it."""
     flaw = run.document.flaw()
-    document, why = run.document.run(run.number), run.document.why_not(run.number)
+    document, reason = run.document.run(run.number), run.document.why_not(run.number)
     if document is not None:
         try:
-            return _documented(run, document)
+            return _summarize_document(run, document)
         except ArchiveError as error:
-            why = f"the document of {called(run.files.bundle)} {error}"
+            reason = f"the document of {name_bundle(run.files.bundle)} {error}"
     text = (
         f"Device, template, settings, duration and end of run {run.number} are not available, "
-        f"because {why}."
+        f"because {reason}."
     )
     less = Loss(flaw, text, run=run.number)
     try:
@@ -189,13 +189,13 @@ def run_info(run: BundleRun) -> tuple[TocRun, tuple[Loss, ...]]:
         return TocRun(run.number), (less, Loss(Flaw.UNNAMED, error.message, run=run.number))
 
 
-def _documented(run: BundleRun, document: ArchivedPart) -> tuple[TocRun, tuple[Loss, ...]]:
+def _summarize_document(run: BundleRun, document: ArchivedPart) -> tuple[TocRun, tuple[Loss, ...]]:
     info = ArchivedPart(document.archive, document.get("runInfo"))
     if not isinstance(info.node, Mapping):
         raise ArchiveError("does not say how the run went")
     names = documented_processes(document)
     zone = _zone(document, info.text("_targetUUID"))
-    processes = [_listed(pid, names.get(pid)) for pid in _pids(run.document, run.number)]
+    processes = [_make_process(pid, names.get(pid)) for pid in _pids(run.document, run.number)]
     duration = _seconds(info, "_rawDuration")
     status, reason, unsure = _end(info)
     pid, kind = info.integer("_targetProcessPid"), info.integer("targetType")
@@ -205,10 +205,12 @@ def _documented(run: BundleRun, document: ArchivedPart) -> tuple[TocRun, tuple[L
     elif kind in _TYPES:
         with suppress(BundleError):
             target = without_document(run).target
-        found = "none" if target is None else target.pid
-        where = f"The runInfo of run {run.number} in the {NAME} of {called(run.files.bundle)}"
-        less = f"does not say the target's pid; the parameters of the analysis say {found}."
-        unnamed = (f"{where} {less}",)
+        stated_pid = "none" if target is None else target.pid
+        subject = (
+            f"The runInfo of run {run.number} in the {NAME} of {name_bundle(run.files.bundle)}"
+        )
+        less = f"does not say the target's pid; the parameters of the analysis say {stated_pid}."
+        unnamed = (f"{subject} {less}",)
     summary = TocRun(
         number=run.number,
         device={name: text for name, key in _DEVICE.items() if (text := info.text(key))},
@@ -231,32 +233,34 @@ def _documented(run: BundleRun, document: ArchivedPart) -> tuple[TocRun, tuple[L
         processes=tuple(process for process, _ in processes),
         paths={process.pid: path for process, path in processes if path},
     )
-    said = (*unnamed, *unsure, *_missing(run, summary))
-    return summary, tuple(Loss(Flaw.UNSURE, text, run=run.number) for text in said)
+    remarks = (*unnamed, *unsure, *_missing(run, summary))
+    return summary, tuple(Loss(Flaw.UNSURE, text, run=run.number) for text in remarks)
 
 
 def _missing(run: BundleRun, summary: TocRun) -> tuple[str, ...]:
     """Return a sentence on what every document says of a run and this one does not."""
-    said = {
+    facts = {
         "the system": summary.device.get("os-version"),
         "the kind of target": summary.target_type or summary.all_processes,
         "the start": summary.start_date,
         "the duration": summary.duration is not None,
     }
-    lacking = [name for name, there in said.items() if not there]
-    where = f"The runInfo of run {run.number} in the {NAME} of {called(run.files.bundle)}"
-    return (f"{where} does not say {', '.join(lacking)}.",) if lacking else ()
+    missing_facts = [name for name, there in facts.items() if not there]
+    subject = f"The runInfo of run {run.number} in the {NAME} of {name_bundle(run.files.bundle)}"
+    return (f"{subject} does not say {', '.join(missing_facts)}.",) if missing_facts else ()
 
 
 def _seconds(info: ArchivedPart, name: str) -> float | None:
-    found = info.archive.plain(info.get(name))
-    return float(found) if isinstance(found, int | float) and abs(found) < _LATEST else None
+    value = info.archive.unwrap(info.get(name))
+    return float(value) if isinstance(value, int | float) and abs(value) < _LATEST else None
 
 
 def _arguments(info: ArchivedPart) -> str:
-    found = info.get("_arguments")
-    if isinstance(found, Mapping) and "NS.objects" in found:
-        return " ".join(str(info.archive.plain(value)) for value in info.archive.sequence(found))
+    arguments = info.get("_arguments")
+    if isinstance(arguments, Mapping) and "NS.objects" in arguments:
+        return " ".join(
+            str(info.archive.unwrap(value)) for value in info.archive.sequence(arguments)
+        )
     return info.text("_arguments")
 
 
@@ -278,8 +282,10 @@ def _zone(document: ArchivedPart, device: str) -> tzinfo:
     archive, by_device = document.archive, document.mapping("mach_time_info")
     clock = by_device.get(device, next(iter(by_device.values()), None))
     values = [] if clock is None else archive.sequence(clock)
-    named = values[_ZONE] if len(values) > _ZONE else None
-    name = archive.part(named, "NS.name") or archive.plain(named)  # a zone, or what it is called
+    zone_node = values[_ZONE] if len(values) > _ZONE else None
+    name = archive.part(zone_node, "NS.name") or archive.unwrap(
+        zone_node
+    )  # a zone, or what it is called
     try:
         return ZoneInfo(name) if isinstance(name, str) else UTC
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -302,18 +308,18 @@ def _settings(info: ArchivedPart) -> dict[str, tuple[str, ...]]:
     return {
         str(name): tuple(
             line
-            for value in archive.sequence(kept)
+            for value in archive.sequence(node)
             for setting in archive.mapping(value).items()
             for line in _setting(archive, *setting)
         )
-        for name, kept in settings.items()
+        for name, node in settings.items()
     }
 
 
 def _setting(archive: Archive, name: Any, node: Any) -> Iterator[str]:
-    value = archive.plain(node)
+    value = archive.unwrap(node)
     if isinstance(value, Mapping) and "NS.objects" in value and "NS.keys" not in value:
-        texts = (archive.plain(member) for member in archive.sequence(value))
+        texts = (archive.unwrap(member) for member in archive.sequence(value))
         for text in texts:
             if isinstance(text, str | int | float) and str(text).strip():
                 yield setting_line(str(name), str(text).strip())
@@ -327,14 +333,14 @@ def _pids(document: BundleDocument, number: int) -> list[int]:
     if archive is None:
         return []
     try:
-        stores = archive.numbered(archive.top(_SYMBOL_STORES)).get(number)
+        stores = archive.get_numbered(archive.top(_SYMBOL_STORES)).get(number)
         keys = [] if stores is None else list(archive.mapping(stores))
     except ArchiveError:
         return []
-    return sorted(int(found[1]) for key in keys if (found := _OF_PROCESS.search(str(key))))
+    return sorted(int(match[1]) for key in keys if (match := _OF_PROCESS.search(str(key))))
 
 
-def _listed(pid: int, names: ProcessNames | None) -> tuple[Process, str]:
+def _make_process(pid: int, names: ProcessNames | None) -> tuple[Process, str]:
     """Return a process as the TOC lists it, and its path."""
     if names is None:
         return Process(pid), ""
@@ -343,7 +349,7 @@ def _listed(pid: int, names: ProcessNames | None) -> tuple[Process, str]:
     return Process(pid, names.display or names.execname), short_name(names.execname)
 
 
-def listed(run: BundleRun) -> tuple[TableStore | Unreadable, ...]:
+def list_named_tables(run: BundleRun) -> tuple[TableStore | Unreadable, ...]:
     """Return the tables that the TOC names, the first being its `table[1]`."""
     return tuple(table for table in run.tables if table.schema)
 
@@ -354,7 +360,7 @@ def toc_of(bundle: Bundle) -> Toc:
     for run in bundle.runs:
         tables = (
             TocTable(place, table.schema, worded_attributes(table.attributes))
-            for place, table in enumerate(listed(run), start=1)
+            for place, table in enumerate(list_named_tables(run), start=1)
         )
         runs.append(replace(run_info(run)[0], tables=tuple(tables)))
     return Toc(tuple(runs))
@@ -372,21 +378,22 @@ _BUILD = re.compile(r"\(([0-9A-Za-z]{1,20})\)", re.ASCII)
 def losses_of(bundle: Bundle, number: int | None = None) -> tuple[Loss, ...]:
     """Return what is missing, unreadable or not verified of one run, or of all."""
     runs = (run for run in bundle.runs if number in {None, run.number})
-    found = [*bundle.missing]
+    all_losses = [*bundle.missing]
     for run in runs:
         info, losses = run_info(run)
-        found += _build(run, info.instruments_version)
-        found += losses + run.names.losses + run.unchecked
-        found += [table.loss for table in run.tables if isinstance(table, Unreadable)]
-    return tuple(dict.fromkeys(found))
+        all_losses += _build(run, info.instruments_version)
+        all_losses += losses + run.names.losses + run.unchecked_losses
+        all_losses += [table.loss for table in run.tables if isinstance(table, Unreadable)]
+    return tuple(dict.fromkeys(all_losses))
 
 
 def _build(run: BundleRun, version: str) -> Iterator[Loss]:
-    found = _BUILD.search(version)
-    if found is None or found[1] not in VERIFIED_BUILDS:
-        build = found[1] if found else "which it does not name"
+    match = _BUILD.search(version)
+    if match is None or match[1] not in VERIFIED_BUILDS:
+        build = match[1] if match else "which it does not name"
         text = (
-            f"Reading {called(run.files.bundle)} is not verified for its build of Instruments, "
+            f"Reading {name_bundle(run.files.bundle)} is not verified for its build of "
+            "Instruments, "
             f"{build}; it was for {' and '.join(VERIFIED_BUILDS)}."
         )
         yield Loss(Flaw.UNSURE, text, run=run.number)

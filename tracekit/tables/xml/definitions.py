@@ -61,18 +61,20 @@ class Definitions:
 
     def values(self, row: Element, cells: list[Element], tags: list[str]) -> list[Value]:
         """Return the values of some cells of a row, whose tags these are."""
-        known, define = self._known.get, self._define
+        look_up, define = self._known.get, self._define
         sizes = self.stacks.sizes()
         try:
             values = [
-                define(cell, tag, 0) if (ref := cell.get("ref")) is None else known(ref, _UNDEFINED)
+                define(cell, tag, 0)
+                if (ref := cell.get("ref")) is None
+                else look_up(ref, _UNDEFINED)
                 for cell, tag in zip(cells, tags, strict=True)
             ]
             if [value[0] for value in values] != tags:
                 wrong = next(k for k, value in enumerate(values) if value[0] != tags[k])
                 raise _no_repeat(cells[wrong].get("ref"), tags[wrong], values[wrong])
         except MalformedError as error:
-            self.stacks.cut(sizes)
+            self.stacks.truncate(sizes)
             raise MalformedError(f"{error}, line {row.sourceline}") from error
         return values
 
@@ -91,7 +93,7 @@ class Definitions:
         if tag == "frame":
             parts = self._parts(element, depth)
             name, address = element.get("name"), element.get("addr")
-            binary, source = _first("binary", parts), _first("source", parts)
+            binary, source = _find_part("binary", parts), _find_part("source", parts)
             of_binary = binary[2] if binary else _NO_BINARY
             line, path = source[2] if source else _NO_SOURCE
             cells = (name, _hexadecimal(address), *of_binary, path, line)
@@ -100,7 +102,7 @@ class Definitions:
             parts = self._parts(element, depth)
             text = element.get("fmt")
             if text is None and tag not in IDENTITIES:
-                text = _worded(parts) or _name(element)
+                text = _describe_stack(parts) or _name(element)
             link = self._link(element, tag, parts)
         elif tag == SENTINEL:
             if key is None:
@@ -116,11 +118,11 @@ class Definitions:
         return value
 
     def _parts(self, compound: Element, depth: int) -> list[Value]:
-        inside = children(compound)
-        if inside and depth == _DEEPEST:
+        child_elements = children(compound)
+        if child_elements and depth == _DEEPEST:
             raise MalformedError(f"a value is nested more than {_DEEPEST} deep")
         parts: list[Value] = []
-        for child in inside:
+        for child in child_elements:
             tag, ref = child.tag, child.get("ref")
             if ref is None:
                 parts.append(self._define(child, tag, depth + 1))
@@ -136,18 +138,18 @@ class Definitions:
             return self._stack(parts)
         match tag:
             case "process":
-                return _text(_first("pid", parts)), None
+                return _text(_find_part("pid", parts)), None
             case "thread":
-                owner = _first("process", parts)
+                owner = _find_part("process", parts)
                 pid = owner[2][0] if owner and owner[2] else None
-                return pid, _text(_first("tid", parts))
+                return pid, _text(_find_part("tid", parts))
             case "binary":
                 name, uuid, arch = map(element.get, ("name", "UUID", "arch"))
                 return name, uuid, arch, _hexadecimal(element.get("load-addr")), element.get("path")
             case "source":
                 line = element.get("line")
                 number = int(line) if line is not None and _LINE.fullmatch(line) else None
-                return number, _text(_first("path", parts))
+                return number, _text(_find_part("path", parts))
             case _:
                 return None
 
@@ -166,7 +168,7 @@ class Definitions:
         if not texts:
             return None
         words = (word for text in texts for word in text.split())
-        return self.stacks.add(self.stacks.bare(map(_decimal, words)))
+        return self.stacks.add(self.stacks.number_addresses(map(_decimal, words)))
 
 
 def _no_repeat(ref: str | None, tag: str, value: Value) -> MalformedError:
@@ -174,7 +176,7 @@ def _no_repeat(ref: str | None, tag: str, value: Value) -> MalformedError:
     return MalformedError(f'<{tag} ref="{ref}"/> repeats a value that {is_one}')
 
 
-def _first(tag: str, parts: list[Value]) -> Value | None:
+def _find_part(tag: str, parts: list[Value]) -> Value | None:
     return next((part for part in parts if part[0] == tag), None)
 
 
@@ -182,7 +184,7 @@ def _text(value: Value | None) -> str | None:
     return value[1] if value else None
 
 
-def _worded(parts: list[Value]) -> str:
+def _describe_stack(parts: list[Value]) -> str:
     """Word a stack as Instruments does; newer exports wrap one backtrace into another."""
     if frames := [part for part in parts if part[0] == "frame"]:
         return f"{frames[0][1]} ← ({len(frames) - 1} other frames)"

@@ -28,7 +28,7 @@ from tracekit.tables.xml.source import MalformedError, batches, head, node_of, w
 _PERCENT = "\U000dffff"  # XML allows it in names; Unicode will never assign it
 
 
-def repaired(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def repair_tags(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the blocks of a file with names in the tags of its rows that XML allows."""
     return (text.replace(b'-%="', f'-{_PERCENT}="'.encode()) for text in whole_tags(blocks))
 
@@ -58,9 +58,9 @@ def detail_name(xpath: str) -> str:
 def holds_details(path: Path) -> bool:
     """Tell by its beginning whether an export holds a track's details."""
     beginning = _COMMENT.sub(b"", head(path))
-    first = _FIRST.search(beginning)
-    above = beginning[: first.start()] if first else beginning
-    return _OF_DETAIL.search(above) is not None or bool(first and first[1])
+    first_match = _FIRST.search(beginning)
+    preamble = beginning[: first_match.start()] if first_match else beginning
+    return _OF_DETAIL.search(preamble) is not None or bool(first_match and first_match[1])
 
 
 class DetailReader:
@@ -76,7 +76,7 @@ class DetailReader:
         node: Element | None = None
         damage = ""
         try:
-            for element in chain.from_iterable(batches(self._path, repaired)):
+            for element in chain.from_iterable(batches(self._path, repair_tags)):
                 owner = node_of(element)
                 if owner is not None and owner is not node:
                     number = 1 if detail is None else detail.number + 1
@@ -122,14 +122,14 @@ class _OpenDetail:
         cells = {original(str(name)): original(str(text)) for name, text in row.items()}
         if len({**self._texts, **cells}) > _MOST_COLUMNS:
             raise MalformedError(f"there are more than {_MOST_COLUMNS} columns")
-        found: dict[str, Element] = {}
+        stack_elements: dict[str, Element] = {}
         for child in row:
             if child.tag in STACK_TYPES:
-                found.setdefault(str(child.tag), child)
+                stack_elements.setdefault(str(child.tag), child)
             else:
                 self._others[str(child.tag)] = None
-        tags = [tag for tag in {**self._stacks, **found} if tag in found]
-        values = self._definitions.values(row, [found[tag] for tag in tags], tags)
+        tags = [tag for tag in {**self._stacks, **stack_elements} if tag in stack_elements]
+        values = self._definitions.values(row, [stack_elements[tag] for tag in tags], tags)
         _extend(self._texts, cells, self._rows, None)
         _extend(self._stacks, dict(zip(tags, values, strict=True)), self._rows, NULL)
         self._rows += 1

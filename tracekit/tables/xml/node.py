@@ -66,18 +66,21 @@ class SymbolTable:
         self._ends.append(len(self._members))
         return len(self._ends) - 1
 
-    def bare(self, addresses: Iterable[int | None]) -> list[int]:
+    def number_addresses(self, addresses: Iterable[int | None]) -> list[int]:
         """Return the numbers of addresses without frames, up to the zeros that close them."""
-        kept, known = list(addresses), self._addresses
-        while kept and kept[-1] == 0:
-            kept.pop()
-        return [-1 - known.setdefault(address, len(known)) for address in kept]
+        kept_addresses, address_numbers = list(addresses), self._addresses
+        while kept_addresses and kept_addresses[-1] == 0:
+            kept_addresses.pop()
+        return [
+            -1 - address_numbers.setdefault(address, len(address_numbers))
+            for address in kept_addresses
+        ]
 
     def sizes(self) -> tuple[int, int, int]:
-        """Return how many frames, stacks and addresses there are, for `cut`."""
+        """Return how many frames, stacks and addresses there are, for `truncate`."""
         return len(self._frames), len(self._ends), len(self._addresses)
 
-    def cut(self, sizes: tuple[int, int, int]) -> None:
+    def truncate(self, sizes: tuple[int, int, int]) -> None:
         """Forget what was added since there were so many."""
         frames, stacks, addresses = sizes
         del self._frames[frames:], self._ends[stacks:]
@@ -94,12 +97,14 @@ class SymbolTable:
         offsets = np.concatenate(([0], np.array(self._ends, np.int64)))
         lists = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(numbers))
         numbered = [pa.array(np.arange(len(lists))), lists.cast(STACKS.field("frames").type)]
-        named = {
+        frame_columns = {
             field.name: pa.array([frame[place] for frame in self._frames], field.type)
             for place, field in enumerate([*FRAMES][1:])
         }
-        bare = {"address": pa.array([*self._addresses], pa.uint64())}
-        frames = pa.concat_tables([pa.table(named), pa.table(bare)], promote_options="default")
+        address_column = {"address": pa.array([*self._addresses], pa.uint64())}
+        frames = pa.concat_tables(
+            [pa.table(frame_columns), pa.table(address_column)], promote_options="default"
+        )
         rows = pa.array(np.arange(len(frames)))
         frames = frames.add_column(0, FRAMES.field("frame"), rows).combine_chunks()
         return Symbols(frames, pa.table(numbered, schema=STACKS))

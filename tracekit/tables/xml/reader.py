@@ -63,7 +63,7 @@ class _NodeTable:
         """How many rows are in no piece yet."""
         return len(self._values)
 
-    def rest(self) -> Iterator[Node]:
+    def iter_last_piece(self) -> Iterator[Node]:
         """Yield the rows that are in no piece yet; a table without rows is one piece too."""
         if self.rows or not self._begun:
             yield self.piece()
@@ -125,13 +125,13 @@ class ExactReader:
 
         A piece comes when the next one is there: damage may still belong to it.
         """
-        held: Node | None = None
+        previous_piece: Node | None = None
         for piece in self._until_damage():
-            if held is not None:
-                yield held
-            held = piece
-        if held is not None:
-            yield replace(held, damage=self._damage)
+            if previous_piece is not None:
+                yield previous_piece
+            previous_piece = piece
+        if previous_piece is not None:
+            yield replace(previous_piece, damage=self._damage)
         elif self._damage:
             raise DamagedExportError(
                 f"{self._path} is damaged before its first table: {self._damage}.",
@@ -152,7 +152,7 @@ class ExactReader:
         except MalformedError as error:
             self._damage = str(error).rstrip(".")
             if self._table is not None:
-                ready += self._table.rest()
+                ready += self._table.iter_last_piece()
         yield from ready
 
     def _take(self, element: Element, ready: list[Node]) -> None:
@@ -175,7 +175,7 @@ class ExactReader:
                 self._last = header.schema
                 self._table = self._begin(header)
             case _:
-                ready += (self._table or self._inheriting()).rest()
+                ready += (self._table or self._inheriting()).iter_last_piece()
                 self._node = self._table = None
 
     def _first_row(self, row: Element) -> _NodeTable:
@@ -192,10 +192,10 @@ class ExactReader:
         return "" if self._node is None else self._node.get("xpath", "")
 
     def _inheriting(self) -> _NodeTable:
-        named = next((table.schema for table in tables_at(self._toc, place_of(self._xpath))), None)
-        header = self._headers.get(named or self._last)
+        schema = next((table.schema for table in tables_at(self._toc, place_of(self._xpath))), None)
+        header = self._headers.get(schema or self._last)
         if header is None:
-            raise MalformedError(f"the table {named or self._xpath} has no header")
+            raise MalformedError(f"the table {schema or self._xpath} has no header")
         return self._begin(header)
 
     def _begin(self, header: Header) -> _NodeTable:
@@ -206,8 +206,8 @@ class ExactReader:
 
 
 def _header(schema: Element) -> Header:
-    found = schema.findall("col")
-    if len(found) > _MOST_COLUMNS:
+    column_elements = schema.findall("col")
+    if len(column_elements) > _MOST_COLUMNS:
         raise MalformedError(f"there are more than {_MOST_COLUMNS} columns")
     columns = tuple(
         ExportColumn(
@@ -215,7 +215,7 @@ def _header(schema: Element) -> Header:
             name=column.findtext("name") or "",
             engineering_type=column.findtext("engineering-type") or "",
         )
-        for column in found
+        for column in column_elements
     )
     name = schema.get("name", "")
     if not name or not columns or not all(c.mnemonic and c.engineering_type for c in columns):

@@ -57,29 +57,32 @@ def head(path: Path) -> bytes:
 def root(beginning: bytes) -> str:
     """Return the name of the root element that a file begins with; "" where it has none."""
     prolog = _PROLOG.match(beginning)
-    found = _ROOT.match(beginning, prolog.end() if prolog else 0)
-    return found[1].decode("ascii", "replace") if found else ""
+    match = _ROOT.match(beginning, prolog.end() if prolog else 0)
+    return match[1].decode("ascii", "replace") if match else ""
 
 
 def not_an_export(path: Path) -> InputError:
     """Say what a file is that should have been an export of tables."""
     beginning = head(path)
-    name, first = root(beginning), beginning.decode("utf-8", "replace").strip().partition("\n")[0]
+    name, first_line = (
+        root(beginning),
+        beginning.decode("utf-8", "replace").strip().partition("\n")[0],
+    )
     if name == ROOT:
         return DamagedExportError(f"{path} is cut before its first table.", hint="Export it again.")
-    if not first:
+    if not first_line:
         return InputError(f"{path} is empty.", hint="Export it again.")
-    for marks, found, hint in _OTHER_FILES:
+    for marks, description, hint in _OTHER_FILES:
         if beginning.startswith(marks):
-            return InputError(f"{path} is {found}, and no export of a table.", hint=hint)
+            return InputError(f"{path} is {description}, and no export of a table.", hint=hint)
     if name:
         hint = 'Export a table: --xpath \'/trace-toc/run[@number="1"]/data/table[@schema="…"]\'.'
-        found = f"is XML with the root <{name}>"
-        return InputError(f"{path} {found}, and no export of a table.", hint=hint)
+        description = f"is XML with the root <{name}>"
+        return InputError(f"{path} {description}, and no export of a table.", hint=hint)
     if (table := refused_table(path)) is not None:
         return table
     return InputError(
-        f"{path} is not XML; it begins with {first[:60]!r}, and no export of a table.",
+        f"{path} is not XML; it begins with {first_line[:60]!r}, and no export of a table.",
         hint="`xctrace export` writes exports, with --toc or --xpath.",
     )
 
@@ -89,14 +92,14 @@ _LONGEST_TAG = 1 << 20
 
 def whole_tags(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield a file in parts that end before a `<`, so that none cuts a tag of some length."""
-    rest = b""
+    remainder = b""
     for block in blocks:
-        text = rest + block
-        cut = max(0, text.rfind(b"<"))
-        cut = cut if len(text) - cut <= _LONGEST_TAG else len(text)
-        yield text[:cut]
-        rest = text[cut:]
-    yield rest
+        text = remainder + block
+        end = max(0, text.rfind(b"<"))
+        end = end if len(text) - end <= _LONGEST_TAG else len(text)
+        yield text[:end]
+        remainder = text[end:]
+    yield remainder
 
 
 _BLOCK = 1 << 16
@@ -124,7 +127,7 @@ def batches(
         remove_pis=True,
         huge_tree=False,
     )
-    begun, silent, failure = False, 0, ""
+    has_begun, silent, failure = False, 0, ""
     for block in chain(through(blocks_of(path)), (None,)):
         try:
             if block is None:
@@ -133,23 +136,23 @@ def batches(
                 parser.feed(block)
         except etree.XMLSyntaxError as error:
             failure = error.msg
-        ended = cast("list[Element]", [element for _, element in parser.read_events()])
-        if ended and not begun:
-            _check_root(path, ended[0])
-            begun = True
+        elements = cast("list[Element]", [element for _, element in parser.read_events()])
+        if elements and not has_begun:
+            _check_root(path, elements[0])
+            has_begun = True
         # An undeclared entity stops the parser without an exception.
         for fatal in parser.feed_error_log.filter_from_fatals():
             failure = failure or fatal.message
-        silent = 0 if ended or block is None else silent + len(block)
+        silent = 0 if elements or block is None else silent + len(block)
         if silent > _LONGEST_SILENCE:
-            failure, begun = failure or f"there is no row in {_LONGEST_SILENCE >> 20} MB", True
-        yield ended
-        if failure and begun:
+            failure, has_begun = failure or f"there is no row in {_LONGEST_SILENCE >> 20} MB", True
+        yield elements
+        if failure and has_begun:
             words = _ADVICE.sub("", failure).replace("no element found", "it has no end")
             raise MalformedError(" ".join(words.split())[:_LONGEST_REASON])
-        if failure or (block is None and not begun):
+        if failure or (block is None and not has_begun):
             raise not_an_export(path)
-        _forget(ended)
+        _forget(elements)
 
 
 def _check_root(path: Path, element: Element) -> None:
@@ -165,16 +168,16 @@ def node_of(element: Element) -> Element | None:
     node = element if element.tag == "node" else element.getparent()
     if node is None:
         return None
-    above = node.getparent()
-    if node.tag != "node" or above is None or above.getparent() is not None:
+    parent = node.getparent()
+    if node.tag != "node" or parent is None or parent.getparent() is not None:
         raise MalformedError(f"a <{element.tag}> stands where none belongs")
     return node
 
 
-def _forget(ended: list[Element]) -> None:
+def _forget(elements: list[Element]) -> None:
     """Free what stands before the last element; what comes after it is not yet whole."""
-    element = ended[-1] if ended else None
-    ended.clear()
+    element = elements[-1] if elements else None
+    elements.clear()
     while element is not None and (parent := element.getparent()) is not None:
         del parent[:-1]
         element = parent

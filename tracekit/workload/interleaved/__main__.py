@@ -13,7 +13,7 @@ from io import TextIOWrapper
 from queue import SimpleQueue
 
 from tracekit.base import InterruptedRunError
-from tracekit.machine import installed
+from tracekit.machine import find_package_version
 from tracekit.workload.interleaved.protocol import (
     PROTOCOL,
     ChildAnswer,
@@ -30,29 +30,29 @@ Lines = SimpleQueue[bytes | None]
 
 def answering() -> int:
     """Take standard output for the answers; what is printed goes to standard error from now on."""
-    out = os.dup(1)
+    output_handle = os.dup(1)
     os.dup2(2, 1)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
-    return out
+    return output_handle
 
 
-def asked(stop: Stop) -> Lines:
+def take_requests(stop: Stop) -> Lines:
     """Take standard input for the requests; whoever reads it from now on finds it empty.
 
     The lines end with None when nobody asks any more, or a signal asks to stop.
     """
     lines: Lines = SimpleQueue()
     handle = os.dup(0)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
+    null_handle = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null_handle, 0)
+    os.close(null_handle)
     rest = b""
 
     def take(chunk: bytes) -> None:
         nonlocal rest
-        *whole, rest = (rest + chunk).split(b"\n")
-        for line in whole:
+        *full_lines, rest = (rest + chunk).split(b"\n")
+        for line in full_lines:
             lines.put(line)
 
     def end() -> None:
@@ -65,35 +65,42 @@ def asked(stop: Stop) -> Lines:
 
 def answer(handle: int, message: ChildAnswer) -> None:
     """Write an answer; raise OSError where nobody reads it."""
-    left = memoryview(line_of(message))
-    while left:
-        left = left[os.write(handle, left) :]
+    unsent_bytes = memoryview(line_of(message))
+    while unsent_bytes:
+        unsent_bytes = unsent_bytes[os.write(handle, unsent_bytes) :]
 
 
 def main() -> int:
     """Answer until there is nothing more to do; return the exit code."""
-    out, stop = answering(), Stop()
-    lines = asked(stop)
+    output_handle, stop = answering(), Stop()
+    lines = take_requests(stop)
     try:
-        versions = (installed("tracekit"), platform.python_version(), installed("mlx"))
-        answer(out, ChildAnswer(hello=Hello(PROTOCOL, *versions, os.getpid())))
-        return _serve(out, lines, Resident(stop))
+        versions = (
+            find_package_version("tracekit"),
+            platform.python_version(),
+            find_package_version("mlx"),
+        )
+        answer(output_handle, ChildAnswer(hello=Hello(PROTOCOL, *versions, os.getpid())))
+        return _serve(output_handle, lines, Resident(stop))
     except OSError:  # nobody listens any more
         return InterruptedRunError.exit_code
 
 
-def _serve(out: int, lines: Lines, resident: Resident) -> int:
+def _serve(output_handle: int, lines: Lines, resident: Resident) -> int:
     while (line := lines.get()) is not None:
         try:
             request = request_of(line)
-            found = resident.answer(request)
+            reply = resident.answer(request)
         except BaseException as raised:  # noqa: BLE001 - whatever a workload raises is answered
             error = failure_of(raised)
-            answer(out, ChildAnswer(failed=Failed(error.message, error.hint, error.exit_code)))
+            answer(
+                output_handle,
+                ChildAnswer(failed=Failed(error.message, error.hint, error.exit_code)),
+            )
             return error.exit_code
         if resident.stop.requested:  # what it found was cut short
             break
-        answer(out, found)
+        answer(output_handle, reply)
         if request.finish is not None:
             return 0
     return InterruptedRunError.exit_code

@@ -143,8 +143,8 @@ class ChildAnswer:
 
 def line_of(message: ChildRequest | ChildAnswer) -> bytes:
     """Return the message as a line; what is not given is left out."""
-    given = {name: part for name, part in vars(message).items() if part is not None}
-    return msgspec.json.encode(given, enc_hook=str) + b"\n"
+    given_parts = {name: part for name, part in vars(message).items() if part is not None}
+    return msgspec.json.encode(given_parts, enc_hook=str) + b"\n"
 
 
 def request_of(line: bytes) -> ChildRequest:

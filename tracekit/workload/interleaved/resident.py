@@ -23,7 +23,7 @@ from tracekit.workload.interleaved.protocol import (
 from tracekit.workload.worker.loop import NEVER, SECOND, StepLoop, reference
 from tracekit.workload.worker.phases import calm_down, loaded_mlx
 from tracekit.workload.worker.stopping import Stop
-from tracekit.workload.workload import IDLE, Measured, Step, find, measured
+from tracekit.workload.workload import IDLE, Measured, Step, find, normalize_results
 
 SIDE = 2048
 """Rows and columns of the matrices of half precision that a GPU multiplies: 17 GFLOP."""
@@ -32,32 +32,32 @@ _LEAST = 5
 Work = Callable[[], None]
 
 
-def work_of(asked: Calibrate) -> Work:
+def work_of(calibration: Calibrate) -> Work:
     """Return the work of a kind.
 
     On a GPU it is a product of two matrices. On a CPU it is the reference work of workers, by MLX
     or by Python.
     """
-    if asked.device == "cpu" and not asked.mlx:
+    if calibration.device == "cpu" and not calibration.mlx:
         return reference().work
     try:
         core: Any = importlib.import_module("mlx.core")
-        return reference().work if asked.device == "cpu" else _product(core)
+        return reference().work if calibration.device == "cpu" else _product(core)
     except (ImportError, RuntimeError, ValueError) as error:
         raise ToolError(f"The machine's pace cannot be measured by MLX: {error}.") from error
 
 
-def calibrate(work: Work, asked: Calibrate) -> Calibrated:
+def calibrate(work: Work, calibration: Calibrate) -> Calibrated:
     """Repeat the work, and return its median time."""
-    _repeat(work, asked.wake, 1)
-    times = _repeat(work, asked.seconds, _LEAST)
+    _repeat(work, calibration.wake, 1)
+    times = _repeat(work, calibration.seconds, _LEAST)
     return Calibrated(round(statistics.median(times)), len(times))
 
 
-def _repeat(work: Work, seconds: float, least: int) -> list[int]:
+def _repeat(work: Work, seconds: float, min_count: int) -> list[int]:
     times: list[int] = []
     end = time.monotonic_ns() + round(seconds * SECOND)
-    while len(times) < least or time.monotonic_ns() < end:
+    while len(times) < min_count or time.monotonic_ns() < end:
         start = time.monotonic_ns()
         work()
         times.append(time.monotonic_ns() - start)
@@ -113,7 +113,7 @@ class Notes:
     """The marks of the loop, kept in memory until they are asked for."""
 
     steps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    made: list[str] = field(default_factory=list[str])
+    pipelines: list[str] = field(default_factory=list[str])
     warnings: list[str] = field(default_factory=list[str])
 
     def mark(self, kind: str, **values: Any) -> None:
@@ -121,7 +121,7 @@ class Notes:
         if kind == "step":
             self.steps.append(values)
         elif kind == "specialization":
-            self.made.append(values["name"])
+            self.pipelines.append(values["name"])
         elif kind == "warning":
             self.warnings.append(values["text"])
 
@@ -131,7 +131,7 @@ class Notes:
     def clear(self) -> None:
         """Forget the steps and pipelines so far."""
         self.steps.clear()
-        self.made.clear()
+        self.pipelines.clear()
 
 
 @dataclass
@@ -142,7 +142,7 @@ class Resident:
     notes: Notes = field(default_factory=Notes)
     results: dict[str, Measured] = field(default_factory=dict[str, Measured])
     _loop: StepLoop | None = None
-    _begun: bool = False
+    _has_begun: bool = False
     _calibration: Work | None = None
 
     def answer(self, request: ChildRequest) -> ChildAnswer:
@@ -156,45 +156,47 @@ class Resident:
             return ChildAnswer(calibration=calibrate(self._calibration, request.calibration))
         return ChildAnswer(finished=self._finish())
 
-    def _prepare(self, asked: Prepare) -> Ready:
-        step = find(asked.name, asked.workloads).make(asked.parameters)
+    def _prepare(self, preparation: Prepare) -> Ready:
+        step = find(preparation.name, preparation.workloads).make(preparation.parameters)
         loop = self._loop = StepLoop(step, self.notes, self.stop)
-        self.results |= measured(step.results)
+        self.results |= normalize_results(step.results)
         loop.look()
-        calm_down(loop, asked.warmup)
-        made, warnings = len(self.notes.steps), tuple(self.notes.warnings)
+        calm_down(loop, preparation.warmup)
+        warmup_steps, warnings = len(self.notes.steps), tuple(self.notes.warnings)
         self.notes.clear()
         gc.collect()
         gc.freeze()
         loaded, device = loaded_mlx()
-        return Ready(step.backend, loaded, device, step.tokens, made, loop.last, warnings)
+        return Ready(
+            step.backend, loaded, device, step.tokens, warmup_steps, loop.last_step_time, warnings
+        )
 
-    def _run(self, asked: RunSteps) -> StepTimes:
+    def _run(self, run_request: RunSteps) -> StepTimes:
         loop = self._loop
         if loop is None:
             raise InputError("Steps were asked of a child that nothing was prepared in.")
-        own = loop.step
-        if asked.planted > 0:
-            loop.step = with_planted(own, asked.planted)
+        prepared_step = loop.step
+        if run_request.planted > 0:
+            loop.step = with_planted(prepared_step, run_request.planted)
         try:
-            return self._run_steps(asked, loop)
+            return self._run_steps(run_request, loop)
         finally:
-            loop.step = own
+            loop.step = prepared_step
 
-    def _run_steps(self, asked: RunSteps, loop: StepLoop) -> StepTimes:
-        if asked.wake > 0:
-            loop.run("wake-up", NEVER, time.monotonic_ns() + round(asked.wake * SECOND), 1)
+    def _run_steps(self, run_request: RunSteps, loop: StepLoop) -> StepTimes:
+        if run_request.wake > 0:
+            loop.run("wake-up", NEVER, time.monotonic_ns() + round(run_request.wake * SECOND), 1)
         self.notes.clear()
-        if not self._begun:
+        if not self._has_begun:
             loop.step.begin()
-            self._begun = True
-        end = time.monotonic_ns() + round(asked.seconds * SECOND)
-        loop.run("steady", NEVER, end, asked.least)
+            self._has_begun = True
+        end = time.monotonic_ns() + round(run_request.seconds * SECOND)
+        loop.run("steady", NEVER, end, run_request.least)
         return step_times(self.notes, loop.step)
 
     def _finish(self) -> Finished:
         if self._loop is not None:
-            self.results |= measured(self._loop.step.finish())
+            self.results |= normalize_results(self._loop.step.finish())
             self._loop.step.leave()
         return Finished(dict(self.results))
 
@@ -209,12 +211,16 @@ def step_times(notes: Notes, step: Step) -> StepTimes:
         tokens=sum(_tokens(mark, step) for mark in busy),
         length=steps[-1]["completed"] - steps[0]["start"] if steps else 0,
         variants=tuple(sorted({mark["variant"] for mark in busy if mark.get("variant")})),
-        specializations=tuple(notes.made),
+        specializations=tuple(notes.pipelines),
         exhausted=step.exhausted(),
     )
 
 
 def _tokens(mark: dict[str, Any], step: Step) -> int:
     """Return a step's own tokens, else those of its variant, else those of every step."""
-    own = mark.get("tokens")
-    return step.variants.get(mark.get("variant", ""), step).tokens if own is None else own
+    step_tokens = mark.get("tokens")
+    return (
+        step.variants.get(mark.get("variant", ""), step).tokens
+        if step_tokens is None
+        else step_tokens
+    )

@@ -50,44 +50,48 @@ def _cpu_spent(start: CpuTime, submitted: CpuTime, completed: CpuTime) -> dict[s
 class StepLoop:
     """A step, and what is known of it so far.
 
-    `last` is how long the last step took, in ns. `between` is called before each marked step,
-    whose time it is not. `referenced` says that the workload times reference work itself.
+    `last_step_time` is how long the last step took, in ns. `step_hook` is called before each marked
+    step, whose time it is not. `referenced` says that the workload times reference work itself.
     """
 
     step: Step
     account: "Account | Notes"
     stop: Stop
-    known: set[str] = field(default_factory=set[str])
-    last: int = 0
-    between: Callable[["StepLoop"], None] | None = None
+    known_pipelines: set[str] = field(default_factory=set[str])
+    last_step_time: int = 0
+    step_hook: Callable[["StepLoop"], None] | None = None
     referenced: bool = False
 
-    def run(self, phase: str, most: int, deadline: int, fewest: int = FEWEST) -> int:
-        """Make and mark up to `most` steps until `deadline`, monotonic ns; return how many.
+    def run(self, phase: str, max_steps: int, deadline: int, fewest: int = FEWEST) -> int:
+        """Make and mark up to `max_steps` steps until `deadline`, monotonic ns; return how many.
 
         `fewest` are made whatever the clock says.
         """
         clock, submit, wait = time.monotonic_ns, self.step.submit, self.step.wait
         caller, process = time.thread_time_ns, time.process_time_ns
         mark, exhausted, stop = self._mark_step, self.step.exhausted, self.stop
-        made = 0
-        while made < most and not stop.requested and not exhausted():
-            if self.between is not None:
-                self.between(self)
-            before = caller(), process()
+        made_steps = 0
+        while made_steps < max_steps and not stop.requested and not exhausted():
+            if self.step_hook is not None:
+                self.step_hook(self)
+            cpu_at_start = caller(), process()
             start = clock()
-            if start >= deadline and made >= fewest:
+            if start >= deadline and made_steps >= fewest:
                 break
             work = submit()
             submitted = clock()
-            between = caller(), process()
+            cpu_at_submit = caller(), process()
             wait(work)
             completed = clock()
-            mark(phase, (start, submitted, completed), (before, between, (caller(), process())))
-            self.last = completed - start
-            made += 1
+            mark(
+                phase,
+                (start, submitted, completed),
+                (cpu_at_start, cpu_at_submit, (caller(), process())),
+            )
+            self.last_step_time = completed - start
+            made_steps += 1
             self.look()
-        return made
+        return made_steps
 
     def _mark_step(self, phase: str, moments: Moments, cpu: CpuTimes) -> None:
         mark = self.account.mark
@@ -112,21 +116,21 @@ class StepLoop:
     def run_unrecorded(self, steps: int, deadline: int = NEVER) -> int:
         """Make steps as `run` does, without a mark."""
         submit, wait, exhausted = self.step.submit, self.step.wait, self.step.exhausted
-        for made in range(steps):
-            if exhausted() or (made >= FEWEST and time.monotonic_ns() >= deadline):
-                return made
+        for made_steps in range(steps):
+            if exhausted() or (made_steps >= FEWEST and time.monotonic_ns() >= deadline):
+                return made_steps
             wait(submit())
         return steps
 
     def look(self) -> None:
         """Mark the pipelines that are new since the last look."""
         names = self.step.specializations()
-        if len(names) == len(self.known):
+        if len(names) == len(self.known_pipelines):
             return
-        at = time.monotonic_ns()
-        for name in sorted(names - self.known):
-            self.account.mark("specialization", name=name, at=at)
-        self.known |= names
+        seen_at = time.monotonic_ns()
+        for name in sorted(names - self.known_pipelines):
+            self.account.mark("specialization", name=name, at=seen_at)
+        self.known_pipelines |= names
 
 
 _PERIOD = 50_000_000  # ns between two of them, at least
@@ -142,16 +146,16 @@ class ReferenceWork:
 
     work: Callable[[], None]
     tool: str
-    due: int = 0
+    due_time: int = 0
 
     def take(self, loop: StepLoop) -> None:
         """Do the work and mark how long it took, if it is due and the workload times none."""
         start = time.monotonic_ns()
-        if start < self.due or loop.referenced:
+        if start < self.due_time or loop.referenced:
             return
         self.work()
         end = time.monotonic_ns()
-        self.due = end + max(_PERIOD, _REST * (end - start))
+        self.due_time = end + max(_PERIOD, _REST * (end - start))
         source = f"{OWN_REFERENCE} ({self.tool})"
         loop.account.mark("span", **vars(Span(REFERENCE, start, end)))
         loop.account.mark("gauge", **vars(Gauge(REFERENCE, end - start, start, "ns", source)))
@@ -160,14 +164,14 @@ class ReferenceWork:
 def reference() -> ReferenceWork:
     """Make the work and do it a few times, for the first ones take longer."""
     core: Any = sys.modules.get("mlx.core")
-    made = (
+    reference_work = (
         ReferenceWork(_arithmetic, "Python")
         if core is None
         else ReferenceWork(_product(core), "MLX")
     )
     for _ in range(5):
-        made.work()
-    return made
+        reference_work.work()
+    return reference_work
 
 
 def _arithmetic() -> None:
@@ -209,18 +213,18 @@ def measure(loop: StepLoop, spec: Spec) -> None:
 
     A mark says how long it may take, and it ends by then, however slow steps become.
     """
-    last = max(loop.last, 1) / 1e9
-    steps = min(_MOST_STEPS, max(1, math.ceil(_BLOCK / last)))
-    pair = 2 * (steps * last + _SETTLE)
+    step_seconds = max(loop.last_step_time, 1) / 1e9
+    steps = min(_MOST_STEPS, max(1, math.ceil(_BLOCK / step_seconds)))
+    pair = 2 * (steps * step_seconds + _SETTLE)
     pairs = min(_MOST_PAIRS, max(FEWEST_PAIRS, int(budget(spec) / pair)))
     longest = max(_MOST, budget(spec))
     if FEWEST_PAIRS * pair > longest:
-        why = f"Steps of {last:.1f} s are too long to measure what recording costs."
-        loop.account.mark("warning", text=why)
-        loop.account.mark("about", overhead_reason=why)
+        reason = f"Steps of {step_seconds:.1f} s are too long to measure what recording costs."
+        loop.account.mark("warning", text=reason)
+        loop.account.mark("about", overhead_reason=reason)
         return
     deadline = time.monotonic_ns() + round(longest * SECOND)
-    loop.account.mark("busy", until=deadline + FEWEST * loop.last)
+    loop.account.mark("busy", until=deadline + FEWEST * loop.last_step_time)
     for number in range(2 * pairs):
         if loop.stop.requested or loop.step.exhausted() or time.monotonic_ns() >= deadline:
             break
@@ -233,9 +237,9 @@ def _block(loop: StepLoop, steps: int, deadline: int, *, recorded: bool) -> None
     time.sleep(_SETTLE)
     start = time.monotonic_ns()
     if recorded:
-        made = loop.run("overhead", steps, deadline)
+        made_steps = loop.run("overhead", steps, deadline)
     else:
-        made = loop.run_unrecorded(steps, deadline)
+        made_steps = loop.run_unrecorded(steps, deadline)
     end = time.monotonic_ns()
-    if made == steps:  # a shorter one cannot be compared
+    if made_steps == steps:  # a shorter one cannot be compared
         loop.account.mark("block", recorded=recorded, start=start, end=end, steps=steps)

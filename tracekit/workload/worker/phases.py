@@ -16,7 +16,7 @@ from tracekit.machine import sampler
 from tracekit.workload.worker.loop import FEWEST, NEVER, SECOND, StepLoop, measure, reference
 from tracekit.workload.worker.spec import Account, Spec
 from tracekit.workload.worker.stopping import Stop
-from tracekit.workload.workload import Results, Step, Work, load, measured
+from tracekit.workload.workload import Results, Step, Work, load, normalize_results
 
 if TYPE_CHECKING:
     from tracekit.workload.interleaved.resident import Notes
@@ -28,9 +28,9 @@ def _capturing(backend: str) -> Any:
     """Return MLX; raise ToolError where its Metal cannot capture a workload's steps."""
     core: Any = sys.modules.get("mlx.core")
     if core is None or backend != "metal" or not core.metal.is_available():
-        why = "did not load MLX" if core is None else "runs on the CPU"
+        reason = "did not load MLX" if core is None else "runs on the CPU"
         raise ToolError(
-            f"The workload {why}, so there is no GPU work to capture.",
+            f"The workload {reason}, so there is no GPU work to capture.",
             hint="GPU frame capture needs work of MLX on Metal: a Mac with a GPU of Apple's.",
         )
     return core
@@ -53,12 +53,12 @@ def capture_steps(loop: StepLoop, core: Any, path: Path, steps: int) -> None:
         raise ToolError(f"MLX could not begin to capture: {error}", hint=_ENVIRONMENT) from error
     try:
         core.synchronize()
-        made = loop.run_unrecorded(steps)
+        made_steps = loop.run_unrecorded(steps)
         core.synchronize()
     finally:
         core.metal.stop_capture()
-    if made < steps:
-        text = f"The workload had nothing left to do after {made} of {steps} steps."
+    if made_steps < steps:
+        text = f"The workload had nothing left to do after {made_steps} of {steps} steps."
         loop.account.mark("warning", text=text)
     if not path.exists():
         raise ToolError(f"Metal captured nothing: there is no {path}.", hint=_ENVIRONMENT)
@@ -79,22 +79,22 @@ def note(account: "Account | Notes", phase: str, *, thorough: bool = False) -> N
     `phase` is the one that is over, or "baseline". A `thorough` look asks `vmmap` too, where there
     is one: that takes its time, and may pause this process.
     """
-    at = time.monotonic_ns()
+    read_at = time.monotonic_ns()
 
-    def mark(what: str, level: int | None, unknown: str) -> None:
+    def mark(kind: str, level: int | None, unknown: str) -> None:
         reason = unknown if level is None else ""
-        account.mark("memory", phase=phase, what=what, bytes=level, at=at, reason=reason)
+        account.mark("memory", phase=phase, what=kind, bytes=level, at=read_at, reason=reason)
 
     mark("resident", psutil.Process().memory_info().rss, "")
     core: Any = sys.modules.get("mlx.core")
     no_mlx = "this MLX does not say" if core else "MLX is not loaded"
-    for what, name in _MLX.items():
+    for kind, name in _MLX.items():
         read = getattr(core, name, None)
-        mark(what, read() if read else None, no_mlx)
+        mark(kind, read() if read else None, no_mlx)
     no_vmmap = "vmmap does not say" if sys.platform == "darwin" else "vmmap is a program of macOS"
     if thorough:
-        for what, level in sampler.read_vmmap(os.getpid()).items():
-            mark(what, level, no_vmmap)
+        for kind, level in sampler.read_vmmap(os.getpid()).items():
+            mark(kind, level, no_vmmap)
     if hasattr(core, "reset_peak_memory"):
         core.reset_peak_memory()
 
@@ -124,18 +124,18 @@ def run(spec: Spec, account: Account, stop: Stop) -> None:
         return
     pace = reference() if spec.reference and step.backend == "cpu" else None
     if spec.seconds is not None:
-        least = max(spec.steady(loop.last), FEWEST * loop.last)
-        account.mark("busy", until=time.monotonic_ns() + least + loop.last)
+        min_length = max(spec.steady(loop.last_step_time), FEWEST * loop.last_step_time)
+        account.mark("busy", until=time.monotonic_ns() + min_length + loop.last_step_time)
     account.enter("steady", "steady")
-    lasts = spec.steady(loop.last)
+    lasts = spec.steady(loop.last_step_time)
     deadline = NEVER if spec.seconds is None else time.monotonic_ns() + lasts
     step.begin()
-    loop.between = pace.take if pace else None
-    made = loop.run("steady", spec.repeats or NEVER, deadline)
-    loop.between = None
-    why = ending(spec, loop, made)
-    account.mark("left", at=time.monotonic_ns(), why=why)
-    mark_shortfall(spec, loop, made, why, lasts)
+    loop.step_hook = pace.take if pace else None
+    made_steps = loop.run("steady", spec.repeats or NEVER, deadline)
+    loop.step_hook = None
+    end_reason = ending(spec, loop, made_steps)
+    account.mark("left", at=time.monotonic_ns(), why=end_reason)
+    mark_shortfall(spec, loop, made_steps, end_reason, lasts)
     note(account, "steady", thorough=True)
     mark_results(account, step.finish())
     loop.mark_report(step.leave())
@@ -144,31 +144,33 @@ def run(spec: Spec, account: Account, stop: Stop) -> None:
         measure(loop, spec)
 
 
-def ending(spec: Spec, loop: StepLoop, made: int) -> str:
+def ending(spec: Spec, loop: StepLoop, made_steps: int) -> str:
     """Return why the steady phase ended, in a word: stopped, repeats, exhausted or limit."""
     if loop.stop.requested:
         return "stopped"
-    if spec.repeats is not None and made >= spec.repeats:
+    if spec.repeats is not None and made_steps >= spec.repeats:
         return "repeats"
     return "exhausted" if loop.step.exhausted() else "limit"
 
 
-def mark_shortfall(spec: Spec, loop: StepLoop, made: int, why: str, lasts: int) -> None:
+def mark_shortfall(
+    spec: Spec, loop: StepLoop, made_steps: int, end_reason: str, lasts: int
+) -> None:
     """Mark a warning if the phase, of `lasts` ns, ended with fewer steps than were asked for."""
-    wanted = spec.repeats or spec.steps
-    few = f"after {made:,} of {wanted:,} steps"
-    if made >= wanted:
+    wanted_steps = spec.repeats or spec.steps
+    shortfall = f"after {made_steps:,} of {wanted_steps:,} steps"
+    if made_steps >= wanted_steps:
         return
-    if why == "limit":
-        text = f"The time limit of {duration(lasts)} ended the steady phase {few}."
+    if end_reason == "limit":
+        text = f"The time limit of {duration(lasts)} ended the steady phase {shortfall}."
         loop.account.mark("warning", text=f"{text} --time-limit allows more.")
-    elif why == "exhausted" and spec.repeats is not None:
-        loop.account.mark("warning", text=f"The workload had nothing left to do {few}.")
+    elif end_reason == "exhausted" and spec.repeats is not None:
+        loop.account.mark("warning", text=f"The workload had nothing left to do {shortfall}.")
 
 
 def mark_results(account: Account, results: Results) -> None:
     """Mark what the workload measured."""
-    for name, result in measured(results).items():
+    for name, result in normalize_results(results).items():
         account.mark("result", name=name, **vars(result))
 
 
@@ -204,13 +206,13 @@ def calm_down(loop: StepLoop, warmup: int) -> None:
     Mark a warning where they do not.
     """
     deadline = time.monotonic_ns() + _MOST_WARMUP
-    calm, most = 0, max(64, 8 * warmup)
-    for _ in range(most):
+    calm, max_steps = 0, max(64, 8 * warmup)
+    for _ in range(max_steps):
         if calm >= warmup or loop.stop.requested:
             return
-        before = len(loop.known)
+        known_count = len(loop.known_pipelines)
         loop.run("warm-up", 1, NEVER)
-        calm = calm + 1 if len(loop.known) == before else 0
+        calm = calm + 1 if len(loop.known_pipelines) == known_count else 0
         if time.monotonic_ns() >= deadline:
             break
     if calm < warmup:
@@ -238,7 +240,7 @@ def wake_up(spec: Spec, loop: StepLoop) -> None:
     if loop.stop.requested or not spec.warmup:
         return
     loop.account.enter("wake-up", "warming")
-    affordable = _WAKE_UP // max(loop.last, 1)
+    affordable = _WAKE_UP // max(loop.last_step_time, 1)
     loop.run("wake-up", max(1, min(spec.warmup, affordable)), NEVER)
     note(loop.account, "wake-up")
 

@@ -50,10 +50,10 @@ class Spec:
         return max(limit, min(LONGER * limit, round(1.1 * self.steps * step)))
 
     @classmethod
-    def of(cls, plan: Plan, recording: Recording, **more: Any) -> Self:
+    def from_plan(cls, plan: Plan, recording: Recording, **more: Any) -> Self:
         """Return what a plan asks of a worker in a run's folder; `more` are other attributes."""
         assert plan.workload is not None
-        given: dict[str, Any] = {"repeats": plan.repeats, "seconds": plan.time_limit} | more
+        settings: dict[str, Any] = {"repeats": plan.repeats, "seconds": plan.time_limit} | more
         return cls(
             file=plan.workload.file.resolve(),
             name=plan.workload.name,
@@ -61,7 +61,7 @@ class Spec:
             report=recording.workload_file.resolve(),
             parameters=dict(plan.parameters),
             warmup=plan.warmup,
-            **given,
+            **settings,
         )
 
     def save(self, path: Path) -> None:
@@ -94,7 +94,7 @@ class Account:
 
     def anchor(self) -> None:
         """Note one moment on both clocks."""
-        self.mark("anchor", **vars(ClockAnchor.now()))
+        self.mark("anchor", **vars(ClockAnchor.read_clocks()))
 
     def enter(self, phase: str, state: str) -> None:
         """Begin a phase; the report is saved first, so that its time is nobody's."""

@@ -15,7 +15,7 @@ GRACE = 5.0  # seconds for a step to end, the account to be closed, and a record
 _CHUNK = 1 << 16
 
 
-def _nothing(_: bytes | None = None) -> None:
+def _do_nothing(_: bytes | None = None) -> None:
     pass
 
 
@@ -28,20 +28,20 @@ class Stop:
 
     requests: int = 0
     abandoned: bool = False
-    _settled: int = 0
+    _settled_requests: int = 0
 
     @property
     def requested(self) -> bool:
         """Whether anybody asked since the last settlement."""
-        return self.requests > self._settled
+        return self.requests > self._settled_requests
 
     def settle(self) -> bool:
         """Count what was asked so far as done; return whether anything was."""
-        requests, before = self.requests, self._settled
-        self._settled = requests
-        return requests > before
+        requests, settled_before = self.requests, self._settled_requests
+        self._settled_requests = requests
+        return requests > settled_before
 
-    def on_signals(self, also: Callable[[], None] = _nothing) -> None:
+    def on_signals(self, also: Callable[[], None] = _do_nothing) -> None:
         """Count SIGINT and SIGTERM from now on; `also` is called after each."""
 
         def ask(_signal: int, _frame: FrameType | None) -> None:
@@ -54,8 +54,8 @@ class Stop:
     def on_end_of(
         self,
         pipe: int,
-        take: Callable[[bytes], None] = _nothing,
-        also: Callable[[], None] = _nothing,
+        take: Callable[[bytes], None] = _do_nothing,
+        also: Callable[[], None] = _do_nothing,
         grace: float = GRACE,
     ) -> None:
         """Read a pipe in a thread of its own until it ends; then ask to stop, and end soon.

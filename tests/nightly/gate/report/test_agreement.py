@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from lxml import etree
 
-from gate_night import paired
+from gate_night import make_pairs
 from page_words import readable
 from tracekit.analysis.result import Better
 from tracekit.base.errors import TracekitError
@@ -43,7 +43,7 @@ SHAPE = (-1.0, -0.7, -0.4, -0.1, 0.1, 0.4, 0.7, 1.0)
 
 
 def session(middle: float, spread: float) -> list[float]:
-    return [middle + spread * each for each in SHAPE]
+    return [middle + spread * deviation for deviation in SHAPE]
 
 
 def said_in(sentence: str, better: Better) -> Verdict:
@@ -84,18 +84,20 @@ def require_agreement(report: GateReport, verdict: Verdict, better: Better) -> N
     assert said_in(sentence, better) is verdict
     root = etree.fromstring(junit(report))
     tests = root.findall(".//testcase")
-    found = [(each.tag, each.get("message")) for each in tests[0] if each.tag != "system-out"]
+    case_tags = [
+        (element.tag, element.get("message")) for element in tests[0] if element.tag != "system-out"
+    ]
     tags = {1: "failure", 4: "skipped"}
-    told = f"{METRIC}: {sentence}"
-    assert found == ([(tags[code], told)] if code else [])
+    case_message = f"{METRIC}: {sentence}"
+    assert case_tags == ([(tags[code], case_message)] if code else [])
     assert (root.get("failures"), root.get("tests")) == ("1" if code == 1 else "0", "1")
     [run] = json.loads(sarif(report, "0.1.0"))["runs"]
     results = [result["message"]["text"] for result in run["results"]]
     notes = run["invocations"][0]["toolExecutionNotifications"]
     notices = [note["message"]["text"] for note in notes]
-    named = f"{report.suites[0].name}: {told}"
-    assert results == ([named] if code == 1 else [])
-    assert notices == ([named] if code == 4 else [])
+    suite_message = f"{report.suites[0].name}: {case_message}"
+    assert results == ([suite_message] if code == 1 else [])
+    assert notices == ([suite_message] if code == 4 else [])
     page = text.markdown(report)
     assert escape_markdown(sentence) in page
     marks = {0: "✅", 1: "❌", 4: "❔"}
@@ -108,31 +110,33 @@ def require_agreement(report: GateReport, verdict: Verdict, better: Better) -> N
 @given(around, spreads, around, spreads, some.booleans(), some.sampled_from([0.01, 0.03]), kinds)
 @settings(max_examples=80)
 def test_a_night_agrees_with_itself(
-    first: float,
+    first_middle: float,
     spread: float,
     second: float,
-    other: float,
+    second_spread: float,
     again: bool,
     limit: float,
     kind: tuple[str, Better],
 ) -> None:
     unit, better = kind
-    sessions = [session(first, spread), *([session(second, other)] if again else [])]
-    judged = judge.judge(Gated(METRIC, limit), paired(*sessions), unit=unit, better=better.value)
-    entry = Entry("decode", "w1", Described("paged"), None, tuple(paired(*sessions)), (judged,))
+    sessions = [session(first_middle, spread), *([session(second, second_spread)] if again else [])]
+    judged = judge.judge(
+        Gated(METRIC, limit), make_pairs(*sessions), unit=unit, better=better.value
+    )
+    entry = Entry("decode", "w1", Described("paged"), None, tuple(make_pairs(*sessions)), (judged,))
     outcome, reason = judge.outcome_of(entry)
     entry = Entry(
         *("decode", "w1", Described("paged"), None, entry.pairs, (judged,), ()),
         outcome,
         reason,
     )
-    whole, why = judge.night_outcome([entry], partial=False)
+    final_outcome, final_reason = judge.night_outcome([entry], partial=False)
     night = Night("n1", "plan", "mini", "2026-11-01T02:30:00+00:00", entries=(entry,))
     night = Night(
         *("n1", "plan", "mini", "2026-11-01T02:30:00+00:00"),
         entries=(entry,),
-        outcome=whole,
-        reason=why,
+        outcome=final_outcome,
+        reason=final_reason,
     )
     verdict = Verdict(judged.verdict)
     require_agreement(of_night(night), verdict, better)
@@ -142,16 +146,16 @@ def test_a_night_agrees_with_itself(
 @given(around, spreads, around, spreads, some.booleans(), some.sampled_from([0.01, 0.03]), kinds)
 @settings(max_examples=60)
 def test_a_comparison_agrees_with_itself_and_with_a_night_of_the_same_pairs(
-    first: float,
+    first_middle: float,
     spread: float,
     second: float,
-    other: float,
+    second_spread: float,
     again: bool,
     limit: float,
     kind: tuple[str, Better],
 ) -> None:
     unit, better = kind
-    sessions = [session(first, spread), *([session(second, other)] if again else [])]
+    sessions = [session(first_middle, spread), *([session(second, second_spread)] if again else [])]
     compared = comparison(sessions, unit, better, Limits(threshold=limit))
     verdict = compared.verdict
     require_agreement(of_comparison(compared), verdict, better)
@@ -162,7 +166,7 @@ def test_a_comparison_agrees_with_itself_and_with_a_night_of_the_same_pairs(
     assert document["verdict"] == document["changes"][0]["verdict"] == verdict
     page = readable(render_comparison(compared, [], [], redact=str))
     assert f"{verdict.words} {compared.reason}".lower() in page.lower()
-    night = judge.judge(Gated(METRIC, limit), paired(*sessions), unit=unit, better=better.value)
+    night = judge.judge(Gated(METRIC, limit), make_pairs(*sessions), unit=unit, better=better.value)
     assert night.verdict == verdict
 
 
@@ -170,21 +174,24 @@ def comparison(
     sessions: Sequence[Sequence[float]], unit: str, better: Better, limits: Limits
 ) -> Comparison:
     """Judge pairs as `ab` does."""
-    changes = [change for each in sessions for change in each]
-    found = shift(changes)
-    assert found is not None
-    bare = Change(METRIC, unit, better, 100.0, 100.0, deciding=True)
-    verdict, reason = judge_interval(found, bare, limits, sessions)
-    middle, low, high = (
-        plain_change(end, "ratio") for end in (found.middle, found.low, found.high)
+    changes = [change for session_changes in sessions for change in session_changes]
+    interval = shift(changes)
+    assert interval is not None
+    base_change = Change(METRIC, unit, better, 100.0, 100.0, deciding=True)
+    verdict, reason = judge_interval(interval, base_change, limits, sessions)
+    middle, lower_bound, upper_bound = (
+        plain_change(end, "ratio")
+        for end in (interval.middle, interval.lower_bound, interval.upper_bound)
     )
     assert math.isfinite(middle)
     change = Change(
-        *(METRIC, unit, better, 100.0, 100.0, verdict, middle, low, high),
+        *(METRIC, unit, better, 100.0, 100.0, verdict, middle, lower_bound, upper_bound),
         deciding=True,
         paired=True,
         reason=reason,
     )
-    whole, why = overall([change], (), limits)
+    overall_verdict, overall_reason = overall([change], (), limits)
     empty: tuple[Any, ...] = ((), (), (), ())
-    return Comparison(("a",), ("b",), whole, why, (change,), *empty, limits=limits)
+    return Comparison(
+        ("a",), ("b",), overall_verdict, overall_reason, (change,), *empty, limits=limits
+    )

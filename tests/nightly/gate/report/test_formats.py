@@ -58,12 +58,14 @@ WRITERS: dict[str, Callable[[GateReport], str]] = {
     "openmetrics.txt": lambda report: openmetrics(report).decode(),
     "markdown.md": words.markdown,
     "terminal.txt": terminal,
-    "annotations.txt": lambda report: "".join(f"{each}\n" for each in words.annotations(report)),
+    "annotations.txt": lambda report: "".join(
+        f"{annotation}\n" for annotation in words.annotations(report)
+    ),
 }
 REPORT = of_night(NIGHT)
 PLACED = replace(
     REPORT,
-    suites=tuple(replace(each, line=3 + 7 * place) for place, each in enumerate(REPORT.suites)),
+    suites=tuple(replace(suite, line=3 + 7 * place) for place, suite in enumerate(REPORT.suites)),
     file="tracekit.toml",
 )
 BARE = GateReport("", "", Outcome.INCONCLUSIVE, suites=(Suite("", Outcome.INCONCLUSIVE),))
@@ -86,17 +88,17 @@ def test_sarif_is_valid_by_the_schema_of_the_standard() -> None:
     published = json.loads(schema("microsoft-jest-sarif-*.tgz", "sarif-2.1.0-rtm.5.json"))
     draft = jsonschema.Draft4Validator
     validator = draft(published, format_checker=draft.FORMAT_CHECKER)
-    for each in (PLACED, REPORT, BARE, replace(PLACED, started="", file="a b/ü.toml")):
-        document = json.loads(sarif(each, "0.1.0"))
-        assert not [error.message for error in validator.iter_errors(document)], each
+    for report in (PLACED, REPORT, BARE, replace(PLACED, started="", file="a b/ü.toml")):
+        document = json.loads(sarif(report, "0.1.0"))
+        assert not [error.message for error in validator.iter_errors(document)], report
 
 
-def logged(report: GateReport) -> Any:
+def read_sarif_run(report: GateReport) -> Any:
     (run,) = json.loads(sarif(report, "0.1.0"))["runs"]
     return run
 
 
-def of(*judged: Judged, outcome: Outcome = Outcome.OK, **night: Any) -> GateReport:
+def make_report(*judged: Judged, outcome: Outcome = Outcome.OK, **night: Any) -> GateReport:
     entry = replace(FINE, judged=judged, outcome=outcome)
     return of_night(replace(NIGHT, entries=(entry,), outcome=outcome, **night))
 
@@ -105,21 +107,27 @@ def test_an_alert_is_the_same_every_night_and_another_for_each_capture() -> None
     """Code scanning closes what an upload of the same category has no more."""
     twin = replace(REPORT.suites[0], name="twin")
     later = replace(REPORT, subject="other", title="Another", suites=(REPORT.suites[0], twin))
-    first, second, good = logged(REPORT), logged(later), logged(of(SAME))
-    assert [each["ruleIndex"] for each in second["results"]] == [0, 0]
-    [known] = [each["partialFingerprints"] for each in first["results"]]
-    same, other = [each["partialFingerprints"] for each in second["results"]]
-    assert (same == known, other == known) == (True, False)
+    first_log, second, good = (
+        read_sarif_run(REPORT),
+        read_sarif_run(later),
+        read_sarif_run(make_report(SAME)),
+    )
+    assert [result["ruleIndex"] for result in second["results"]] == [0, 0]
+    [fingerprint] = [result["partialFingerprints"] for result in first_log["results"]]
+    same_fingerprint, other_fingerprint = [
+        result["partialFingerprints"] for result in second["results"]
+    ]
+    assert (same_fingerprint == fingerprint, other_fingerprint == fingerprint) == (True, False)
     assert good["results"] == []
-    spaced = logged(replace(REPORT, plan="attention/a b"))
-    ids = [each["automationDetails"]["id"] for each in (first, second, good, spaced)]
+    spaced = read_sarif_run(replace(REPORT, plan="attention/a b"))
+    ids = [log["automationDetails"]["id"] for log in (first_log, second, good, spaced)]
     assert ids == [*["tracekit/attention/"] * 3, "tracekit/attention-a-b/"]
 
 
 def test_an_alert_stands_at_a_line_where_there_is_a_file() -> None:
-    [alert] = logged(REPORT)["results"]
+    [alert] = read_sarif_run(REPORT)["results"]
     assert alert["locations"] == [{"logicalLocations": [{"name": "decode"}]}]
-    [alert] = logged(replace(REPORT, file="perf/a b.toml"))["results"]
+    [alert] = read_sarif_run(replace(REPORT, file="perf/a b.toml"))["results"]
     place = alert["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "perf/a%20b.toml"
     assert place["region"] == {"startLine": 1}, "a line that is not known is the first"
@@ -127,10 +135,10 @@ def test_an_alert_stands_at_a_line_where_there_is_a_file() -> None:
 
 def test_sarif_is_successful_unless_the_night_failed_and_its_times_are_utc() -> None:
     for outcome in Outcome:
-        [invocation] = logged(of(SAME, outcome=outcome))["invocations"]
+        [invocation] = read_sarif_run(make_report(SAME, outcome=outcome))["invocations"]
         assert invocation["executionSuccessful"] is (outcome is not Outcome.FAILED)
-    running = of(SAME, started="2026-11-20T11:30:00+09:00", ended="")
-    [invocation] = logged(running)["invocations"]
+    running = make_report(SAME, started="2026-11-20T11:30:00+09:00", ended="")
+    [invocation] = read_sarif_run(running)["invocations"]
     assert invocation["startTimeUtc"] == "2026-11-20T02:30:00Z"
     assert "endTimeUtc" not in invocation
     assert b"end_time" not in openmetrics(running)
@@ -138,45 +146,52 @@ def test_sarif_is_successful_unless_the_night_failed_and_its_times_are_utc() -> 
 
 def samples(report: GateReport) -> dict[str, list[Any]]:
     """Read the text as the official client does: samples by family."""
-    return {each.name: each.samples for each in openmetrics_of(openmetrics(report).decode())}
+    return {family.name: family.samples for family in openmetrics_of(openmetrics(report).decode())}
 
 
 def test_values_are_in_base_units_and_what_is_not_known_is_no_sample() -> None:
-    for unit, value, family, written in (
+    for unit, value, family, base_value in (
         ("ns", 2_500_000_000.0, "value_seconds", 2.5),
         ("ratio", 0.25, "value_ratio", 0.25),
         ("bytes", 4096.0, "value_bytes", 4096.0),
         ("Hz", 1.4e9, "value_hertz", 1.4e9),
         ("furlongs/fortnight", 2.0, "value", 2.0),
     ):
-        found = samples(of(Judged("m", unit, "lower", candidate=value)))
-        (sample,) = found[f"tracekit_gate_{family}"]
-        assert (sample.value, sample.labels["side"]) == (pytest.approx(written), "candidate"), unit
+        samples_by_family = samples(make_report(Judged("m", unit, "lower", candidate=value)))
+        (sample,) = samples_by_family[f"tracekit_gate_{family}"]
+        assert (sample.value, sample.labels["side"]) == (pytest.approx(base_value), "candidate"), (
+            unit
+        )
         assert sample.labels.get("unit") == (unit if family == "value" else None), unit
     # Prometheus would take a zero for a value.
     judged = Judged("m", "ns", "lower", outcome=Outcome.INCONCLUSIVE, reason="Too few pairs.")
-    names = samples(of(judged, outcome=Outcome.INCONCLUSIVE)).keys()
-    assert not {each for each in names if "_value" in each or "_change" in each}
+    names = samples(make_report(judged, outcome=Outcome.INCONCLUSIVE)).keys()
+    assert not {name for name in names if "_value" in name or "_change" in name}
     assert "tracekit_gate_metric_outcome" in names
 
 
 def test_a_change_by_difference_is_in_the_metrics_unit_and_written_once() -> None:
     judged = replace(SLOWER, scale="difference", change=2e6, low=1e6, high=3e6, threshold=1e6)
-    found = samples(of(judged, judged))
+    samples_by_family = samples(make_report(judged, judged))
     names = ("change", "change_low", "change_high", "threshold")
-    values = [[each.value for each in found[f"tracekit_gate_{name}_seconds"]] for name in names]
-    assert values == [[pytest.approx(each)] for each in (0.002, 0.001, 0.003, 0.001)]
+    values = [
+        [sample.value for sample in samples_by_family[f"tracekit_gate_{name}_seconds"]]
+        for name in names
+    ]
+    assert values == [[pytest.approx(value)] for value in (0.002, 0.001, 0.003, 0.001)]
 
 
 def test_a_terminal_gets_the_verdict_in_a_line_and_a_case_is_a_sentence() -> None:
     assert words.verdict(REPORT) == words.heading(REPORT)
     assert words.verdict(replace(REPORT, reason="Too long. " * 20)) == "Failed: serve"
     assert words.verdict(GateReport("t", "s", Outcome.OK)) == "OK"
-    assert words.titled(Suite("night", Outcome.FAILED)) == "night"
-    told = Case("a", "m", "metric", Outcome.OK, "it is so")
+    assert words.format_title(Suite("night", Outcome.FAILED)) == "night"
+    metric_case = Case("a", "m", "metric", Outcome.OK, "it is so")
     failed = Case("a", CAPTURE, "capture", Outcome.FAILED, "no GPU")
-    found = [words.sentences(each) for each in (told, replace(told, message=""), failed)]
-    assert found == ["m: It is so.", "m: Ok.", "No GPU."]
+    sentences = [
+        words.sentences(case) for case in (metric_case, replace(metric_case, message=""), failed)
+    ]
+    assert sentences == ["m: It is so.", "m: Ok.", "No GPU."]
 
 
 ENDINGS = some.sampled_from([*Outcome, None])
@@ -186,41 +201,52 @@ CAPTURES = some.lists(some.tuples(ENDINGS, some.lists(ENDINGS, max_size=3)), max
 @given(CAPTURES, ENDINGS, some.booleans())
 def test_every_surface_says_how_a_night_ended(
     captures: list[tuple[Outcome | None, list[Outcome | None]]],
-    ended: Outcome | None,
+    night_outcome: Outcome | None,
     partial: bool,
 ) -> None:
     entries = [
         replace(
-            *(FINE,), capture=f"c{at}", outcome=own,
-            judged=tuple(replace(SLOWER, metric=f"m{place}", outcome=each, gated=each is not None)
-                         for place, each in enumerate(metrics)),
+            *(FINE,), capture=f"c{index}", outcome=capture_outcome,
+            judged=tuple(replace(SLOWER, metric=f"m{place}", outcome=metric_outcome,
+                                 gated=metric_outcome is not None)
+                         for place, metric_outcome in enumerate(metrics)),
         )
-        for at, (own, metrics) in enumerate(captures)
+        for index, (capture_outcome, metrics) in enumerate(captures)
     ]  # fmt: skip
-    night = replace(NIGHT, entries=tuple(entries), outcome=ended, partial=partial)
+    night = replace(NIGHT, entries=tuple(entries), outcome=night_outcome, partial=partial)
     report = of_night(night)
     outcome = str(report.outcome)
     assert words.heading(report).startswith(LEADS[report.outcome])
     assert LEADS[report.outcome] in words.markdown(report).splitlines()[0]
     assert msgspec.json.decode(msgspec.json.encode(report))["outcome"] == outcome
-    assert _of_junit(report) == {each.outcome for each in report.cases if each.outcome}
-    [own] = [each for each in samples(report)["tracekit_gate_outcome"] if each.value == 1]
-    assert own.labels["outcome"] == logged(report)["properties"]["outcome"] == outcome
-    worse = [each for each in report.cases if each.outcome is Outcome.REGRESSION]
-    told = [each for each in words.annotations(report) if each.startswith("::error title=Regr")]
-    assert len(told) == len(logged(report)["results"]) == len(worse)
+    assert _of_junit(report) == {case.outcome for case in report.cases if case.outcome}
+    [outcome_sample] = [
+        sample for sample in samples(report)["tracekit_gate_outcome"] if sample.value == 1
+    ]
+    assert (
+        outcome_sample.labels["outcome"]
+        == read_sarif_run(report)["properties"]["outcome"]
+        == outcome
+    )
+    worse = [case for case in report.cases if case.outcome is Outcome.REGRESSION]
+    annotations = [
+        annotation
+        for annotation in words.annotations(report)
+        if annotation.startswith("::error title=Regr")
+    ]
+    assert len(annotations) == len(read_sarif_run(report)["results"]) == len(worse)
     assert outcome in {row[0] for row in words.verdicts(report)}
 
 
 def _of_junit(report: GateReport) -> set[Outcome]:
     """Return the outcomes that a reader of JUnit can tell apart, skipped ones by their type."""
     tags = {"failure": Outcome.REGRESSION, "error": Outcome.FAILED}
-    found: set[Outcome] = set()
+    outcomes: set[Outcome] = set()
     for case in etree.fromstring(junit(report)).iter("testcase"):
-        [tag] = [each for each in case if each.tag in {*tags, "skipped"}] or [None]
-        found.add(Outcome.OK if tag is None else Outcome(tag.get("type")))
-        assert tag is None or tags.get(tag.tag, Outcome(tag.get("type"))) in found
-    return found
+        [tag] = [child for child in case if child.tag in {*tags, "skipped"}] or [None]
+        outcomes.add(Outcome.OK if tag is None else Outcome(tag.get("type")))
+        assert tag is None or tags.get(tag.tag, Outcome(tag.get("type"))) in outcomes
+    return outcomes
 
 
 # Any text comes back out of every format, and breaks none of them.
@@ -234,7 +260,7 @@ MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 _XML = {0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD}
 
 
-def filled(text: str) -> GateReport:
+def fill_report(text: str) -> GateReport:
     metric = Case(text, text, "metric", Outcome.REGRESSION, text, text, candidate=1.0)
     finding = Case(text, text, "finding", None, text, severity=text)
     suite = Suite(text, Outcome.REGRESSION, text, (metric, finding), {"workload": text})
@@ -245,28 +271,28 @@ def filled(text: str) -> GateReport:
     )  # fmt: skip
 
 
-def shown(tokens: list[Token] | None) -> str:
+def join_token_text(tokens: list[Token] | None) -> str:
     """Return what a reader of rendered Markdown sees: text alone."""
     assert tokens is not None
-    assert {each.type for each in tokens} <= {"text", "text_special", "softbreak"}
-    return "".join(each.content for each in tokens)
+    assert {token.type for token in tokens} <= {"text", "text_special", "softbreak"}
+    return "".join(token.content for token in tokens)
 
 
 @settings(deadline=None)
 @given(TEXTS)
 def test_a_machine_reads_back_what_can_be_seen(text: str) -> None:
-    report, said = filled(text), words.said(text)
+    report, plain_text = fill_report(text), words.flatten_text(text)
     root = etree.fromstring(junit(report))
     assert root[0].get("name") == visible(text).translate(_XML)
     (failure,) = root.iter("failure")
-    assert said.translate(_XML) in failure.get("message", "")
-    written = openmetrics(report).decode()
+    assert plain_text.translate(_XML) in failure.get("message", "")
+    metrics_text = openmetrics(report).decode()
     for families in (openmetrics_of, prometheus_of):
-        found = {each.name: each for each in families(written)}
-        (sample,) = found["tracekit_gate_pairs"].samples
-        assert sample.labels["metric"] == sample.labels["chip"] == said, families
-    (result,) = logged(report)["results"]
-    assert result["message"]["text"].startswith(f"{said}: ")
+        families_by_name = {family.name: family for family in families(metrics_text)}
+        (sample,) = families_by_name["tracekit_gate_pairs"].samples
+        assert sample.labels["metric"] == sample.labels["chip"] == plain_text, families
+    (result,) = read_sarif_run(report)["results"]
+    assert result["message"]["text"].startswith(f"{plain_text}: ")
     assert re.fullmatch(r"[^\s/]+", result["ruleId"])
 
 
@@ -276,22 +302,26 @@ def test_a_machine_reads_back_what_can_be_seen(text: str) -> None:
 def test_markdown_shows_it_as_it_is_wherever_it_stands(text: str) -> None:
     line = escape_markdown(text)
     assert "\n" not in line
-    assert shown(MARKDOWN.parseInline(line)[0].children) == words.said(text)
-    kinds = {each.type for each in MARKDOWN.parse(line)}
+    assert join_token_text(MARKDOWN.parseInline(line)[0].children) == words.flatten_text(text)
+    kinds = {token.type for token in MARKDOWN.parse(line)}
     assert kinds <= {"paragraph_open", "inline", "paragraph_close"}
-    rows = [each for each in MARKDOWN.parse(words.markdown(filled(text))) if each.type == "tr_open"]
+    rows = [
+        token
+        for token in MARKDOWN.parse(words.markdown(fill_report(text)))
+        if token.type == "tr_open"
+    ]
     assert len(rows) == 2, "a head and one metric, whatever stands in the cells"
 
 
 @settings(deadline=None)
 @given(TEXTS)
 def test_an_annotation_is_one_line_that_reads_back(text: str) -> None:
-    said, (line,) = words.said(text), words.annotations(filled(text))
+    plain_text, (line,) = words.flatten_text(text), words.annotations(fill_report(text))
     assert line.splitlines() == [line]
     command = re.fullmatch(r"::error ([^:]*)::(.*)", line)
     assert command is not None
     decoded = command[2].replace("%0A", "\n").replace("%0D", "\r").replace("%25", "%")
-    assert decoded.startswith(f"{said}: ")
-    properties = dict(each.split("=", 1) for each in command[1].split(","))
+    assert decoded.startswith(f"{plain_text}: ")
+    properties = dict(pair.split("=", 1) for pair in command[1].split(","))
     title = properties["title"].replace("%3A", ":").replace("%2C", ",").replace("%25", "%")
-    assert title == f"Regression: {said}, {said}"
+    assert title == f"Regression: {plain_text}, {plain_text}"

@@ -42,7 +42,7 @@ def test_what_is_missing_is_inconclusive() -> None:
         report = of_night(night)
         assert (name, report.outcome) == (name, Outcome.INCONCLUSIVE)
         assert report.reason, name
-        assert any(each.outcome is Outcome.INCONCLUSIVE for each in report.cases), name
+        assert any(case.outcome is Outcome.INCONCLUSIVE for case in report.cases), name
 
 
 def test_a_night_is_ok_beside_what_is_followed_and_a_failed_one_says_so_in_a_case() -> None:
@@ -50,7 +50,7 @@ def test_a_night_is_ok_beside_what_is_followed_and_a_failed_one_says_so_in_a_cas
     report = of_night(replace(GOOD, entries=(FINE, followed)))
     assert (report.outcome, report.reason) == (Outcome.OK, "Nothing is worse.")
     assert report.title == "Night 2026-11-20T02-30-00-abcd of attention"
-    assert [(each.name, each.outcome) for each in report.suites[1].cases] == [
+    assert [(suite_case.name, suite_case.outcome) for suite_case in report.suites[1].cases] == [
         ("capture", Outcome.OK),
         ("memory_peak", None),
     ]
@@ -64,11 +64,11 @@ def test_a_finding_decides_where_the_plan_says_so() -> None:
     worse = replace(DECODE, judged=(SAME,), reason="pipeline-churn was found.")
     night = replace(NIGHT, entries=(worse,), outcome=Outcome.REGRESSION)
     with_plan, without = of_night(night, PLAN), of_night(night)
-    assert [(each.name, each.outcome) for each in with_plan.suites[0].cases] == [
+    assert [(suite_case.name, suite_case.outcome) for suite_case in with_plan.suites[0].cases] == [
         ("tokens_per_second", Outcome.OK),
         ("pipeline-churn", Outcome.REGRESSION),
     ]
-    assert [(each.name, each.outcome) for each in without.suites[0].cases] == [
+    assert [(suite_case.name, suite_case.outcome) for suite_case in without.suites[0].cases] == [
         ("capture", Outcome.REGRESSION),
         ("tokens_per_second", Outcome.OK),
         ("pipeline-churn", None),
@@ -78,9 +78,11 @@ def test_a_finding_decides_where_the_plan_says_so() -> None:
         ("pipeline-churn", 0, 0),
         ("gpu-idle", 2, 0),
     ):
-        found = TracedFinding(rule, "", "note", traces, 2, in_reference=reference)
-        night = replace(NIGHT, entries=(replace(DECODE, findings=(found,)),))
-        (case,) = [each for each in of_night(night, PLAN).cases if each.kind == "finding"]
+        finding = TracedFinding(rule, "", "note", traces, 2, in_reference=reference)
+        night = replace(NIGHT, entries=(replace(DECODE, findings=(finding,)),))
+        (case,) = [
+            suite_case for suite_case in of_night(night, PLAN).cases if suite_case.kind == "finding"
+        ]
         assert case.outcome is None, (rule, traces, reference)
     doubtful = of_night(
         replace(NIGHT, entries=(replace(DECODE, outcome=Outcome.INCONCLUSIVE),)), PLAN
@@ -131,9 +133,9 @@ def test_verdicts_are_outcomes() -> None:
         (Verdict.SLIGHTLY_BETTER, Outcome.OK),
         (Verdict.BETTER, Outcome.OK),
     ):
-        whole = verdict or Verdict.UNCLEAR
+        overall_verdict = verdict or Verdict.UNCLEAR
         change = replace(SLOWER, verdict=verdict, change=verdict and 0.1, reason="none has it")
-        report = of_comparison(replace(COMPARED, verdict=whole, changes=(change,)))
+        report = of_comparison(replace(COMPARED, verdict=overall_verdict, changes=(change,)))
         assert report.outcome is report.suites[0].outcome is outcome, verdict
         [case] = [case for case in report.cases if case.kind == "metric"]
         assert case.outcome is outcome, verdict
@@ -143,8 +145,8 @@ def test_verdicts_are_outcomes() -> None:
 def test_what_nights_and_comparisons_become_is_in_files(golden: Callable[[str, str], None]) -> None:
     """Only what decides has an outcome; a count changes by one at least."""
     compared = of_comparison(COMPARED, {"chip": "Apple M1", "mlx": None, "cores": 8}, "paged")
-    none = of_no_night("There is no night yet.", "Run one.")
-    for name, report in (("comparison", compared), ("night", of_night(NIGHT)), ("none", none)):
+    no_night = of_no_night("There is no night yet.", "Run one.")
+    for name, report in (("comparison", compared), ("night", of_night(NIGHT)), ("none", no_night)):
         text = msgspec.json.format(msgspec.json.encode(report)).decode()
         golden(f"goldens/{name}.json", f"{text}\n")
 

@@ -27,12 +27,12 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def store(url: str) -> Iterator[Store]:
-    with Store.open(url, patience=10) as opened:
+    with Store.connect(url, patience=10) as opened:
         yield opened
 
 
 @pytest.fixture
 def sqlite_store(tmp_path: Path) -> Iterator[Store]:
     """One in a file, where the database makes no difference."""
-    with Store.open(str(tmp_path / "history.db")) as opened:
+    with Store.connect(str(tmp_path / "history.db")) as opened:
         yield opened

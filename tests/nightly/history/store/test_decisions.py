@@ -25,28 +25,32 @@ def test_what_is_accepted_are_the_changes_of_pairs_that_count(store: Store) -> N
     (accepted, difference), refused = store.accept(
         *("latest", [], " to be safe "), AT, least=2, who="ada"
     )
-    known = Accepted(night_of(1).id, "decode", "w1", AT, "to be safe", accepted.changes, "ada")
-    assert accepted == known
+    expected_baseline = Accepted(
+        night_of(1).id, "decode", "w1", AT, "to be safe", accepted.changes, "ada"
+    )
+    assert accepted == expected_baseline
     assert accepted.changes == {"step_p50": pytest.approx((log(1.1), log(1.2)))}
     assert (difference.changes, refused) == ({"share": (0.5,)}, [])
-    assert store.accepted("mini", "decode", "w1") == accepted
+    assert store.find_baseline("mini", "decode", "w1") == accepted
     assert store.acceptances() == [accepted, difference]
 
 
 def test_nights_of_the_same_work_are_taken_together(store: Store) -> None:
     for day, value in ((1, 110.0), (2, 120.0), (3, 130.0)):
         store.append(night_of(day, [entry_of(pairs=[pair_of(1, value), pair_of(2, value)])]))
-    first, second, third = (night_of(day).id for day in (1, 2, 3))
-    (accepted,), _ = store.accept(third, [], "fine", AT, others=[first, "latest", second])
+    first_night, second, third = (night_of(day).id for day in (1, 2, 3))
+    (accepted,), _ = store.accept(third, [], "fine", AT, others=[first_night, "latest", second])
     assert accepted.night == third
-    assert accepted.reason == f"fine (together with {first}, {second})", "no night counts twice"
+    assert accepted.reason == f"fine (together with {first_night}, {second})", (
+        "no night counts twice"
+    )
     changes = [log(ratio) for ratio in (1.3, 1.3, 1.1, 1.1, 1.2, 1.2)]
     assert accepted.changes == {"step_p50": pytest.approx(changes)}
 
 
 def test_metrics_that_not_all_nights_have_are_not_accepted(sqlite_store: Store) -> None:
-    known = {"p50": (110.0,), "rate": (9.0,)}
-    pair = replace(pair_of(), candidate=known, reference=known)
+    metric_values = {"p50": (110.0,), "rate": (9.0,)}
+    pair = replace(pair_of(), candidate=metric_values, reference=metric_values)
     for day, names in enumerate((("p50", "rate"), ("p50",), ("rate",)), 1):
         judged = [judged_of(name) for name in names]
         sqlite_store.append(night_of(day, [entry_of(pairs=[pair], judged=judged)]))
@@ -78,11 +82,11 @@ WITH: dict[str, Any] = {"others": ["2026-03-02"]}
 def test_what_cannot_be_accepted_is_refused(
     sqlite_store: Store, second: Night, asked: dict[str, Any], words: str
 ) -> None:
-    first: dict[str, Any] = {"night": "2026-03-01", "captures": [], "reason": "fine"}
+    default_arguments: dict[str, Any] = {"night": "2026-03-01", "captures": [], "reason": "fine"}
     sqlite_store.append(night_of(1))
     sqlite_store.append(second)
     with pytest.raises(UsageError, match=words):
-        sqlite_store.accept(**first | asked)
+        sqlite_store.accept(**default_arguments | asked)
     assert sqlite_store.acceptances() == []
     assert sqlite_store.accept("2026-03-01", [], "fine", least=2)[0]
 
@@ -111,9 +115,13 @@ def test_the_last_one_holds_for_its_machine_capture_and_work_until_revoked(store
     for day in (1, 2):
         store.append(night_of(day))
         store.accept(f"2026-03-0{day}", [], f"reason {day}", AT)
-    assert store.accepted("mini", "decode", "w1") == store.acceptances()[1]
-    for other in (("studio", "decode", "w1"), ("mini", "prefill", "w1"), ("mini", "decode", "w2")):
-        assert store.accepted(*other) is None
+    assert store.find_baseline("mini", "decode", "w1") == store.acceptances()[1]
+    for other_key in (
+        ("studio", "decode", "w1"),
+        ("mini", "prefill", "w1"),
+        ("mini", "decode", "w2"),
+    ):
+        assert store.find_baseline(*other_key) is None
     assert [len(store.acceptances(name)) for name in store.machines()] == [2, 0]
     store.append(night_of(4, [entry_of(work="w2")]))
     store.accept("2026-03-04", [], "other work", AT)
@@ -122,30 +130,38 @@ def test_the_last_one_holds_for_its_machine_capture_and_work_until_revoked(store
             store.revoke("2026-03-02", captures, reason)
     (revoked,) = store.revoke("2026-03-02", ["decode"], "it was hot", AT)
     assert (revoked.reason, revoked.changes) == ("revoked: it was hot", {})
-    assert store.accepted("mini", "decode", "w1") is None
+    assert store.find_baseline("mini", "decode", "w1") is None
     for again in ("2026-03-01", "2026-03-02"):
         with pytest.raises(UsageError, match="Nothing that was accepted of the night"):
             store.revoke(again, [], "again")
     store.accept("2026-03-01", [], "after all", AT)
-    assert store.accepted("mini", "decode", "w1") is not None
+    assert store.find_baseline("mini", "decode", "w1") is not None
     reasons = [baseline.reason for baseline in store.acceptances()]
     assert reasons == ["reason 1", "reason 2", "other work", "revoked: it was hot", "after all"]
 
 
 def test_a_night_that_was_missed_is_known_once(store: Store) -> None:
-    due = "2026-03-02T02:30:00+00:00"
-    assert store.missed("nightly", "mini", due, "asleep")
-    assert not store.missed("nightly", "mini", "2026-03-02T03:30:00+01:00", "off")
-    assert store.missed("nightly", "studio", due, "asleep")
-    assert store.missed("nightly", "mini", "2026-03-01T02:30:00+00:00", "off")
+    due_time = "2026-03-02T02:30:00+00:00"
+    assert store.record_missed("nightly", "mini", due_time, "asleep")
+    assert not store.record_missed("nightly", "mini", "2026-03-02T03:30:00+01:00", "off")
+    assert store.record_missed("nightly", "studio", due_time, "asleep")
+    assert store.record_missed("nightly", "mini", "2026-03-01T02:30:00+00:00", "off")
     assert store.missed_nights() == [
         Missed("nightly", "mini", "2026-03-01T02:30:00.000+00:00", "off"),
         Missed("nightly", "mini", "2026-03-02T02:30:00.000+00:00", "asleep"),
         Missed("nightly", "studio", "2026-03-02T02:30:00.000+00:00", "asleep"),
     ]
-    asked = store.missed_nights(machine="mini", plan="nightly", since=due)
-    found = [asked, store.missed_nights(until=due), store.missed_nights(plan="w")]
-    assert [[each.reason for each in missed] for missed in found] == [["asleep"], ["off"], []]
+    missed_on_mini = store.missed_nights(machine="mini", plan="nightly", since=due_time)
+    missed_lists = [
+        missed_on_mini,
+        store.missed_nights(until=due_time),
+        store.missed_nights(plan="w"),
+    ]
+    assert [[night.reason for night in missed_nights] for missed_nights in missed_lists] == [
+        ["asleep"],
+        ["off"],
+        [],
+    ]
 
 
 def test_pins_come_and_go_and_all_of_it_is_kept(store: Store, url: str, tmp_path: Path) -> None:
@@ -155,10 +171,10 @@ def test_pins_come_and_go_and_all_of_it_is_kept(store: Store, url: str, tmp_path
             store.pin(name, reason)
     night, folder = night_of(1).id, str(tmp_path.resolve())
     assert [store.pin("2026-03-01", "odd"), store.pin(str(tmp_path), "mine")] == [night, folder]
-    assert store.pinned() == {night, folder}
+    assert store.list_pins() == {night, folder}
     store.pin("latest", "", pinned=False)
     with pytest.raises(UsageError, match="is not pinned"):
         store.pin("latest", "", pinned=False)
-    assert store.pinned() == {folder}
-    kept = sql(url, "SELECT pinned, reason FROM pins ORDER BY number")
-    assert kept == [(True, "odd"), (True, "mine"), (False, "")]
+    assert store.list_pins() == {folder}
+    pin_rows = sql(url, "SELECT pinned, reason FROM pins ORDER BY number")
+    assert pin_rows == [(True, "odd"), (True, "mine"), (False, "")]

@@ -32,8 +32,8 @@ def test_a_night_is_kept_once_and_comes_back_as_it_was(store: Store, url: str) -
     assert store.append(night_of(1))
     document = msgspec.to_builtins(night_of(1))
     del document["warnings"]  # what a later tracekit adds has a default
-    for same in (night_of(1), msgspec.convert(document, Night)):
-        assert not store.append(same)
+    for same_night in (night_of(1), msgspec.convert(document, Night)):
+        assert not store.append(same_night)
     with pytest.raises(InputError, match="has another night 2026-03-01T02-30-00-abcd already"):
         store.append(night_of(1, reason="something else"))
     assert store.nights() == [night_of(1)]
@@ -54,7 +54,7 @@ def test_nights_are_asked_for_by_what_they_are(store: Store) -> None:
     store.append(night_of(2, machine="studio"))
     store.append(night_of(3, plan="weekly", outcome=Outcome.FAILED))
     store.append(night_of(1))
-    asked: list[tuple[dict[str, Any], str]] = [
+    queries: list[tuple[dict[str, Any], str]] = [
         ({"plan": "weekly"}, "3"),
         ({"outcome": Outcome.FAILED}, "3"),
         ({"since": "2026-03-02T04:30:00+02:00"}, "234"),
@@ -63,8 +63,8 @@ def test_nights_are_asked_for_by_what_they_are(store: Store) -> None:
         ({"plan": "nightly", "machine": "mini"}, "14"),
         ({"limit": 2}, "34"),
     ]
-    for wanted, days in asked:
-        assert "".join(night.id[9] for night in store.nights(**wanted)) == days, wanted
+    for filters, days in queries:
+        assert "".join(night.id[9] for night in store.nights(**filters)) == days, filters
     with pytest.raises(InputError, match="'yesterday' is no time"):
         store.nights(since="yesterday")
 
@@ -93,8 +93,8 @@ def test_a_night_is_named_by_id_beginning_folder_or_latest(store: Store, tmp_pat
 
 def test_times_are_text_that_sorts_by_time() -> None:
     utc = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)
-    for same in (utc, "2026-02-28T19:30:00-07:00", "2026-03-01T02:30:00"):
-        assert moment(same) == "2026-03-01T02:30:00.000+00:00"
+    for same_time in (utc, "2026-02-28T19:30:00-07:00", "2026-03-01T02:30:00"):
+        assert moment(same_time) == "2026-03-01T02:30:00.000+00:00"
     assert moment("2026-03-01T02:30:00.123456Z") == "2026-03-01T02:30:00.123+00:00"
     assert moment("2026-03-01") == "2026-03-01T00:00:00.000+00:00"
 
@@ -115,16 +115,16 @@ def test_a_judgement_has_what_was_measured_beside_what_was_judged() -> None:
 def test_every_value_is_kept_raw_with_what_it_is_of(store: Store) -> None:
     dirty = pair_of(2, 300.0, contaminated=("the load was 3.1", "on battery"))
     store.append(night_of(1, [entry_of(pairs=[pair_of(1), dirty])]))
-    found = list(store.samples(capture="decode", metric="step_p50"))
+    rows = list(store.samples(capture="decode", metric="step_p50"))
     names = ("pair", "side", "turn", "value", "counted", "reason")
-    why = "the load was 3.1; on battery"
-    assert [tuple(row[name] for name in names) for row in found] == [
+    reason = "the load was 3.1; on battery"
+    assert [tuple(row[name] for name in names) for row in rows] == [
         *((1, "candidate", 0, 109.0, True, ""), (1, "candidate", 1, 111.0, True, "")),
         *((1, "reference", 0, 99.0, True, ""), (1, "reference", 1, 101.0, True, "")),
-        *((2, "candidate", 0, 299.0, False, why), (2, "candidate", 1, 301.0, False, why)),
-        *((2, "reference", 0, 99.0, False, why), (2, "reference", 1, 101.0, False, why)),
+        *((2, "candidate", 0, 299.0, False, reason), (2, "candidate", 1, 301.0, False, reason)),
+        *((2, "reference", 0, 99.0, False, reason), (2, "reference", 1, 101.0, False, reason)),
     ]
-    of_night = [found[0][name] for name in ("machine", "plan", "capture", "work")]
+    of_night = [rows[0][name] for name in ("machine", "plan", "capture", "work")]
     assert of_night == ["mini", "nightly", "decode", "w1"]
     assert list(store.samples(metric="other")) == list(store.samples(capture="other")) == []
     assert list(store.samples(since="2026-03-02")) == []
@@ -160,8 +160,8 @@ def test_a_night_of_a_newer_format_is_a_point_and_is_not_read(store: Store) -> N
     with pytest.raises(InputError, match=r"cannot be read|has format 99"):
         store.nights()
     with store.database.writing() as connection:
-        other = row | {"id": "other", "document": '{"outcome": "later"'}
-        connection.execute(insert(NIGHTS).values(other))
+        other_row = row | {"id": "other", "document": '{"outcome": "later"'}
+        connection.execute(insert(NIGHTS).values(other_row))
     with pytest.raises(InputError, match="The night other cannot be read"):
         store.series()
 
@@ -186,14 +186,14 @@ def test_nothing_is_changed_removed_or_replaced_even_by_hand(store: Store, url: 
     store.append(night_of(1))
     store.accept("latest", [], "for good")
     store.pin("latest", "to look at")
-    store.missed("nightly", "mini", "2026-03-02T02:30:00+00:00", "asleep")
-    before = [sql(url, f"SELECT * FROM {name}") for name in METADATA.tables]  # noqa: S608
+    store.record_missed("nightly", "mini", "2026-03-02T02:30:00+00:00", "asleep")
+    rows_before = [sql(url, f"SELECT * FROM {name}") for name in METADATA.tables]  # noqa: S608
     columns = "missed_nights (plan, machine, due, reason)"
-    known = "SELECT plan, machine, due, 'awake' FROM missed_nights WHERE plan <> ''"
+    selection = "SELECT plan, machine, due, 'awake' FROM missed_nights WHERE plan <> ''"
     again = "ON CONFLICT (plan, machine, due) DO UPDATE SET reason = 'awake'"
-    statements: list[Any] = [text(f"INSERT INTO {columns} {known} {again}")]
+    statements: list[Any] = [text(f"INSERT INTO {columns} {selection} {again}")]
     if store.database.is_sqlite:
-        statements.append(text(f"REPLACE INTO {columns} {known}"))
+        statements.append(text(f"REPLACE INTO {columns} {selection}"))
     for table in METADATA.tables.values():
         column = list(table.columns)[-1].name
         statements += [table.update().values({column: table.c[column]}), table.delete()]
@@ -203,8 +203,8 @@ def test_nothing_is_changed_removed_or_replaced_even_by_hand(store: Store, url: 
             store.database.writing() as connection,
         ):
             connection.execute(statement)
-    assert [sql(url, f"SELECT * FROM {name}") for name in METADATA.tables] == before  # noqa: S608
-    assert all(before)
+    assert [sql(url, f"SELECT * FROM {name}") for name in METADATA.tables] == rows_before  # noqa: S608
+    assert all(rows_before)
 
 
 def test_a_point_says_what_the_night_says(store: Store) -> None:
@@ -217,8 +217,8 @@ def test_a_point_says_what_the_night_says(store: Store) -> None:
     assert replace(series, points=()) == Series(
         "mini", "nightly", "decode", "w1", "step_p50", "ns", "lower"
     )
-    known = replace(point, change=None, low=None, high=None)
-    assert known == Point(
+    point_without_change = replace(point, change=None, low=None, high=None)
+    assert point_without_change == Point(
         "2026-03-01T02-30-00-abcd", "2026-03-01T02:30:00.000+00:00", 110.0, 100.0,
         least=101.0, most=110.0, pairs=2, outcome=Outcome.REGRESSION, reason="It is slower.",
         night_outcome=Outcome.REGRESSION, commit="1a2b3c4", environment=ENVIRONMENT,
@@ -226,7 +226,11 @@ def test_a_point_says_what_the_night_says(store: Store) -> None:
     )  # fmt: skip
     # The middle of all means of two logarithms of ratios, by hand.
     logs = [log(1.0 + number / 100) for number in range(1, 11)]
-    means = sorted((first + other) / 2 for at, first in enumerate(logs) for other in logs[at:])
+    means = sorted(
+        (first_log + second_log) / 2
+        for index, first_log in enumerate(logs)
+        for second_log in logs[index:]
+    )
     assert point.change == pytest.approx(exp(means[27]) - 1)
     assert (point.low or 0) < (point.change or 0) < (point.high or 0)
 
@@ -291,8 +295,9 @@ def test_which_nights_are_points_of_which_series(
     for night in nights:
         sqlite_store.append(night)
     assert [
-        f"{each.capture} {each.work} {each.metric} " + "".join(at.night[9] for at in each.points)
-        for each in sqlite_store.series(**asked)
+        f"{series.capture} {series.work} {series.metric} "
+        + "".join(point.night[9] for point in series.points)
+        for series in sqlite_store.series(**asked)
     ] == found
 
 
@@ -318,12 +323,17 @@ def test_a_night_that_failed_is_a_point_that_says_why(sqlite_store: Store) -> No
 
 
 def test_a_night_whose_process_was_killed_failed_unless_it_had_found_a_regression() -> None:
-    begun = night_of(1, ended="", outcome=None, reason="")
-    cut = cut_short(begun)
-    assert (cut.partial, cut.outcome) == (True, Outcome.REGRESSION)
-    assert "killed, or the machine went down" in cut.reason
-    assert cut_short(replace(begun, outcome=Outcome.OK)).partial, "it was judged, and not ended"
-    assert cut_short(replace(begun, entries=(entry_of(outcome=None),))).outcome is Outcome.FAILED
+    unfinished_night = night_of(1, ended="", outcome=None, reason="")
+    cut_night = cut_short(unfinished_night)
+    assert (cut_night.partial, cut_night.outcome) == (True, Outcome.REGRESSION)
+    assert "killed, or the machine went down" in cut_night.reason
+    assert cut_short(replace(unfinished_night, outcome=Outcome.OK)).partial, (
+        "it was judged, and not ended"
+    )
+    assert (
+        cut_short(replace(unfinished_night, entries=(entry_of(outcome=None),))).outcome
+        is Outcome.FAILED
+    )
     assert cut_short(night_of(1)) == night_of(1), "one that ended is as it was"
 
 
@@ -331,23 +341,23 @@ def test_a_night_whose_process_was_killed_failed_unless_it_had_found_a_regressio
 def test_a_history_that_is_removed_or_a_disk_that_is_full_as_a_night_runs(played: Played) -> None:
     """Nothing measured is lost: what was written last stays whole, and the next night adds it."""
     played.begin('revision = "FIRST"')
-    file, first = played.top / "nights" / "history.db", played.night(1.0)
-    limit, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 10, most))  # less than a document has
+    file, first_night = played.top / "nights" / "history.db", played.night(1.0)
+    limit, hard_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 10, hard_limit))  # less than a document has
     try:
         with pytest.raises(RecordingError, match=r"night\.json cannot be written: File too large"):
             played.night(1.0, keep=False)
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
-    cut = night_in(max(file.parent.glob("*/night.json")).parent)
-    assert cut is not None
-    assert 0 < len(cut.entries[0].pairs) < 10
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard_limit))
+    cut_night = night_in(max(file.parent.glob("*/night.json")).parent)
+    assert cut_night is not None
+    assert 0 < len(cut_night.entries[0].pairs) < 10
     assert not list(file.parent.rglob("*unfinished*"))
-    save(file.parent / cut.id / "night.json", replace(cut, kept=True))
+    save(file.parent / cut_night.id / "night.json", replace(cut_night, kept=True))
     with pytest.raises(TracekitError, match="What the night found: OK"):
         played.night(1.0, progress=lambda _: file.unlink(missing_ok=True))
-    last = played.night(1.0)
-    with Store.open(str(file), make=False) as store:
-        known = {night.id: night for night in store.nights(plan="played", machine="mini")}
-    assert (len(known), {first.id, last.id} - known.keys()) == (4, set())
-    assert known[cut.id] == cut_short(replace(cut, kept=True))
+    last_night = played.night(1.0)
+    with Store.connect(str(file), make=False) as store:
+        nights_by_id = {night.id: night for night in store.nights(plan="played", machine="mini")}
+    assert (len(nights_by_id), {first_night.id, last_night.id} - nights_by_id.keys()) == (4, set())
+    assert nights_by_id[cut_night.id] == cut_short(replace(cut_night, kept=True))

@@ -10,7 +10,13 @@ import pytest
 from bundle_writer import Backtrace, Encoder, Label, Part, Thread, Value, write_bundle
 from small_bundle import PYTHON, SERVER, TICK
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
-from tracekit.tables.bundle.cells.labels import Labels, RunIdentities, Values, signed, worded
+from tracekit.tables.bundle.cells.labels import (
+    Labels,
+    RunIdentities,
+    Values,
+    decode_signed,
+    format_numbers,
+)
 from tracekit.tables.bundle.errors import ArchiveError
 
 MOST = (1 << 64) - 1
@@ -38,12 +44,12 @@ def test_numbers_are_in_the_words_of_instruments_by_their_tags() -> None:
         ("never-heard-of", (0, MOST), ["0", str(MOST)]),
         ("duration", (), []),
     ):
-        assert worded(tag, np.array(values, np.uint64)).to_pylist() == words
+        assert format_numbers(tag, np.array(values, np.uint64)).to_pylist() == words
 
 
 def test_signed_numbers_have_a_bias() -> None:
     stored = np.array([0x98A1BC38704D93FF, BIAS, BIAS - 5, 0], np.uint64)
-    assert signed(stored).tolist() == [1774906678749008896, 0, -5, -BIAS]
+    assert decode_signed(stored).tolist() == [1774906678749008896, 0, -5, -BIAS]
 
 
 @pytest.fixture
@@ -62,8 +68,8 @@ def ids(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 def test_a_process_without_a_pid_is_not_known(encoder: Encoder, saved: Saved) -> None:
-    wanted = ids(encoder.arrays.id((MOST, 0)), encoder.arrays.id((1, MOST)))
-    texts, pids = RunIdentities(saved()).processes(wanted)
+    process_ids = ids(encoder.arrays.id((MOST, 0)), encoder.arrays.id((1, MOST)))
+    texts, pids = RunIdentities(saved()).processes(process_ids)
     assert (texts.to_pylist(), pids.to_pylist()) == ([None, "Unknown (1)"], [None, 1])
 
 
@@ -71,14 +77,14 @@ def test_threads_have_names_tids_and_the_pids_of_their_processes(
     encoder: Encoder, saved: Saved
 ) -> None:
     unowned = encoder.arrays.id((MOST, 0))
-    wanted = ids(
+    thread_ids = ids(
         encoder.thread(Thread(0x10, PYTHON, "worker")),
         encoder.thread(Thread(0x20, SERVER)),
         encoder.thread(Thread(0x30, None)),
         encoder.arrays.id((7, unowned)),
         encoder.arrays.id((MOST, encoder.process(PYTHON))),
     )
-    texts, tids, pids = RunIdentities(saved()).threads(wanted)
+    texts, tids, pids = RunIdentities(saved()).threads(thread_ids)
     assert texts.to_pylist() == [
         "worker 0x10 (python3, pid: 4711)",
         "Unknown 0x20 (WindowServer, pid: 420)",
@@ -89,11 +95,11 @@ def test_threads_have_names_tids_and_the_pids_of_their_processes(
 
 
 def test_a_thread_of_a_process_that_is_not_there_is_damage(encoder: Encoder, saved: Saved) -> None:
-    wanted = ids(encoder.arrays.id((7, 1 << 30)), encoder.arrays.id((7, 1 << 63)))
-    found = RunIdentities(saved())
-    for thread in wanted:
+    thread_ids = ids(encoder.arrays.id((7, 1 << 30)), encoder.arrays.id((7, 1 << 63)))
+    identities = RunIdentities(saved())
+    for thread in thread_ids:
         with pytest.raises(ArchiveError, match="does not hold"):
-            found.threads(ids(thread))
+            identities.threads(ids(thread))
 
 
 def label(encoder: Encoder, *parts: tuple[str, Value]) -> int:
@@ -120,8 +126,8 @@ def test_labels_of_several_shapes_keep_their_places(encoder: Encoder, saved: Sav
         "at n/a": (("PrototypeString", "at"), ("CPUCore", None)),
         "in n/a": (("PrototypeString", "in"), ("Backtrace", Backtrace(((PYTHON, (1,)),)))),
     }
-    wanted = ids(*(label(encoder, *parts) for parts in expected.values()))
-    assert labels(saved()).texts(wanted).to_pylist() == [*expected]
+    label_ids = ids(*(label(encoder, *parts) for parts in expected.values()))
+    assert labels(saved()).texts(label_ids).to_pylist() == [*expected]
 
 
 def test_a_label_in_itself_is_refused(encoder: Encoder, saved: Saved) -> None:
@@ -151,17 +157,17 @@ def test_parts_of_another_form_and_values_that_are_not_there_are_refused(
         encoder.type_number(f"XR{value}TypeID") if isinstance(value, str) else value
         for value in values
     ]
-    wanted = ids(encoder.typed_arrays.id(stored))
+    label_ids = ids(encoder.typed_arrays.id(stored))
     with pytest.raises(ArchiveError, match=words):
-        labels(saved()).texts(wanted)
+        labels(saved()).texts(label_ids)
 
 
 def test_a_label_of_more_text_than_there_can_be_is_refused(encoder: Encoder, saved: Saved) -> None:
     text = encoder.type_number("XRPrototypeStringTypeID")
     long = encoder.strings.id("x" * 1_000_000)
-    wanted = ids(encoder.typed_arrays.id([text, long] * 2000))
+    label_ids = ids(encoder.typed_arrays.id([text, long] * 2000))
     with pytest.raises(ArchiveError, match="more text than"):
-        labels(saved()).texts(wanted)
+        labels(saved()).texts(label_ids)
 
 
 def test_a_value_of_any_type_is_one(encoder: Encoder, saved: Saved) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.tables.bundle.container.files import Files, inflated, most_inflated
+from tracekit.tables.bundle.container.files import Files, inflate, most_inflated
 from tracekit.tables.bundle.container.requirements import Requirements, requirements
 from tracekit.tables.bundle.errors import BundleError, UnknownBundleError
 
@@ -25,7 +25,7 @@ LONG = os.urandom(1 << 17)
 PACKED, PACKED_LONG = zlib.compress(LONG[:1000]), zlib.compress(LONG)
 TOO_MUCH = "holds more than 131,072 bytes"
 CUT, FOLLOWED = (
-    rf"cannot be inflated \({why}\)" for why in ("it ends too early", "bytes follow its end")
+    rf"cannot be inflated \({reason}\)" for reason in ("it ends too early", "bytes follow its end")
 )
 
 
@@ -58,7 +58,7 @@ def test_a_missing_file_is_told_with_the_way_out(bundle: Path) -> None:
     assert not files.exists("corespace/run9")
     for name in ("run10", "run9", "runs"):
         (bundle / "corespace" / name).mkdir()
-    assert files.numbered("corespace", "run") == [1, 9, 10]
+    assert files.list_numbers("corespace", "run") == [1, 9, 10]
 
 
 @pytest.mark.parametrize("name", ["link/data", "link", "file"])
@@ -68,12 +68,12 @@ def test_nothing_within_is_reached_by_a_link(bundle: Path, tmp_path: Path, name:
     (bundle / "link").symlink_to(tmp_path / "elsewhere")
     (bundle / "file").symlink_to(tmp_path / "elsewhere" / "data")
     with pytest.raises(BundleError, match="is reached by a link"):
-        Files(bundle).open(name)
+        Files(bundle).open_file(name)
 
 
 def test_a_stream_comes_in_blocks_that_are_bounded() -> None:
     bomb = zlib.compress(bytes(10_000_000))
-    sizes = [len(block) for block in inflated(io.BytesIO(bomb), 1024)]
+    sizes = [len(block) for block in inflate(io.BytesIO(bomb), 1024)]
     assert (sum(sizes), max(sizes) <= 1024 * 16) == (10_000_000, True)
     assert most_inflated(1000) - most_inflated(0) == 128_000
 
@@ -89,7 +89,7 @@ KNOWN: dict[str, Any] = {
 }
 
 
-def required(folder: Path, **changes: Any) -> Requirements:
+def read_requirements(folder: Path, **changes: Any) -> Requirements:
     listed = {name: entry for name, entry in (KNOWN | changes).items() if entry is not None}
     (folder / "open.creq").write_bytes(plistlib.dumps(listed))
     return requirements(Files(folder))
@@ -99,7 +99,7 @@ def test_types_have_tags_and_some_are_of_a_newer_version(tmp_path: Path) -> None
     tags = {"XRProcess": "process", "XRRoute": "route"}
     with pytest.raises(UnknownBundleError, match=r"no open\.creq"):  # it is older
         requirements(Files(tmp_path))
-    assert required(tmp_path) == Requirements(tags, frozenset({"XRRoute"}))
+    assert read_requirements(tmp_path) == Requirements(tags, frozenset({"XRRoute"}))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_what_is_not_positively_known_is_refused(
     tmp_path: Path, changes: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(UnknownBundleError, match=words) as raised:
-        required(tmp_path, **changes)
+        read_requirements(tmp_path, **changes)
     assert "is not read directly" in raised.value.message
     assert "xcrun xctrace export" in (raised.value.hint or "")
 
@@ -125,4 +125,4 @@ def test_what_is_not_positively_known_is_refused(
 @pytest.mark.parametrize("entry", [5, [], ["5", "text"], [5], "5"])
 def test_a_capability_without_a_version_is_damage(tmp_path: Path, entry: Any) -> None:
     with pytest.raises(BundleError, match=r"has com\.apple\.dt\.trace without a version"):
-        required(tmp_path, **{"com.apple.dt.trace": entry})
+        read_requirements(tmp_path, **{"com.apple.dt.trace": entry})

@@ -28,15 +28,18 @@ UNREADABLE = b'<?xml version="1.0" encoding="UPF-8"?><plist/>'
 
 
 def archive(root: int = 1) -> Archive:
-    plain = {"$objects": OBJECTS, "$top": {"root": UID(root)}}
-    return Archive(plistlib.dumps(plain, fmt=plistlib.FMT_BINARY))
+    contents = {"$objects": OBJECTS, "$top": {"root": UID(root)}}
+    return Archive(plistlib.dumps(contents, fmt=plistlib.FMT_BINARY))
 
 
 def test_a_dictionary_by_numbers_counts_its_members() -> None:
-    whole, few = archive(root=6), archive(root=9)
-    assert list(whole.by_number(whole.root)) == [(10, "name"), (20, {"NS.string": "value"})]
+    whole_archive, short_archive = archive(root=6), archive(root=9)
+    assert list(whole_archive.by_number(whole_archive.root)) == [
+        (10, "name"),
+        (20, {"NS.string": "value"}),
+    ]
     with pytest.raises(ArchiveError, match="more members than it counts"):
-        list(few.by_number(few.root))
+        list(short_archive.by_number(short_archive.root))
 
 
 @pytest.mark.parametrize("content", [b"", b"bplist00", b"<plist", b"\x00" * 100, UNREADABLE])
@@ -52,9 +55,12 @@ def test_what_is_no_archive_is_told(value: Any) -> None:
 
 
 def test_references_beyond_the_archive_are_told() -> None:
-    for reference, why in ((99, "refers to what it does not hold"), (8, "refers to a reference")):
-        with pytest.raises(ArchiveError, match=why):
-            archive().at(UID(reference))
+    for reference, reason in (
+        (99, "refers to what it does not hold"),
+        (8, "refers to a reference"),
+    ):
+        with pytest.raises(ArchiveError, match=reason):
+            archive().resolve(UID(reference))
     with pytest.raises(ArchiveError, match="holds no document"):
         archive().top("document")
 

@@ -26,17 +26,17 @@ def header(version: int = 3, record: int = RECORD, rows: int = 1 << 16) -> bytes
 WHOLE = header()
 
 
-def stored(
-    folder: Path, *rows: tuple[int, int, int], head: bytes = WHOLE, cut: int = 0
+def store_rows(
+    folder: Path, *rows: tuple[int, int, int], head: bytes = WHOLE, cut_bytes: int = 0
 ) -> TableStore:
     """Write rows of time, a narrow and a wide field; return the store that they are of."""
     store = TableStore(1, 3, "made", {}, (), len(rows), RECORD)
-    records = b"".join(struct.pack("<QIIIQ", time, 0, 0, one, two) for time, one, two in rows)
+    records = b"".join(struct.pack("<QIIIQ", time, 0, 0, narrow, two) for time, narrow, two in rows)
     chunks = -(-len(rows) // 65536) * 65536 * RECORD
     content = head.ljust(0x1000, b"\0") + records.ljust(chunks, b"\0")
     path = folder / store.bulkstore
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(zlib.compress(content[: len(content) - cut], 1))
+    path.write_bytes(zlib.compress(content[: len(content) - cut_bytes], 1))
     return store
 
 
@@ -45,16 +45,16 @@ def read(folder: Path, store: TableStore, *fields: Field) -> list[list[int]]:
 
 
 def test_rows_are_in_the_order_of_time_and_else_as_stored(tmp_path: Path) -> None:
-    store = stored(tmp_path, (5, 1, 0), (2, 2, 0), (5, 3, 0), (2, 4, 0), (9, 5, 0))
+    store = store_rows(tmp_path, (5, 1, 0), (2, 2, 0), (5, 3, 0), (2, 4, 0), (9, 5, 0))
     assert read(tmp_path, store, STATE, TIME) == [[2, 4, 1, 3, 5], [2, 2, 5, 5, 9]]
 
 
 def test_rows_that_the_store_does_not_count_are_damage(tmp_path: Path) -> None:
-    whole = stored(tmp_path, (1, 1, 1), (2, 2, 2), (3, 3, 3))
+    whole_store = store_rows(tmp_path, (1, 1, 1), (2, 2, 2), (3, 3, 3))
     with pytest.raises(BundleError, match="has records behind its last row"):
-        read(tmp_path, replace(whole, rows=2), LABEL)
+        read(tmp_path, replace(whole_store, rows=2), LABEL)
     with pytest.raises(BundleError, match="goes on behind its last chunk"):
-        read(tmp_path, replace(stored(tmp_path, (0, 0, 0)), rows=0), LABEL)
+        read(tmp_path, replace(store_rows(tmp_path, (0, 0, 0)), rows=0), LABEL)
 
 
 def test_another_header_is_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
@@ -65,19 +65,19 @@ def test_another_header_is_refused(tmp_path: Path, subtests: pytest.Subtests) ->
         (header(rows=1 << 15), "another size"),
     ):
         with subtests.test(words):
-            store = stored(tmp_path, (1, 2, 3), head=head)
+            store = store_rows(tmp_path, (1, 2, 3), head=head)
             with pytest.raises(BundleError, match=words):
                 read(tmp_path, store, STATE)
 
 
 def test_records_that_end_too_early_are_damage(tmp_path: Path) -> None:
-    store = stored(tmp_path, (1, 2, 3), cut=65536 * RECORD - 10)
+    store = store_rows(tmp_path, (1, 2, 3), cut_bytes=65536 * RECORD - 10)
     with pytest.raises(BundleError, match="it ends too early"):
         read(tmp_path, store, STATE)
 
 
 def test_more_rows_than_a_file_can_hold_take_no_memory(tmp_path: Path) -> None:
-    store = stored(tmp_path, (1, 2, 3))
+    store = store_rows(tmp_path, (1, 2, 3))
     with pytest.raises(BundleError, match="is too small for its 1,099,511,627,776 rows"):
         read(tmp_path, replace(store, rows=1 << 40), STATE)
     assert read(tmp_path, store, STATE) == [[2]]
@@ -110,8 +110,10 @@ def array(*values: int) -> bytes:
 
 def test_a_block_begins_at_its_size(tmp_path: Path) -> None:
     content = array(1, 2).ljust(64 - 32, b"\xff") + array(7)
-    found = arrays(tmp_path, content, [(32, 0), (0, 1)], index_head(64)).take(np.array([1, 0]))
-    assert (found.values.tolist(), found.offsets.tolist()) == ([7, 1, 2], [0, 1, 3])
+    chosen_arrays = arrays(tmp_path, content, [(32, 0), (0, 1)], index_head(64)).take(
+        np.array([1, 0])
+    )
+    assert (chosen_arrays.values.tolist(), chosen_arrays.offsets.tolist()) == ([7, 1, 2], [0, 1, 3])
 
 
 def test_an_array_lies_within_its_block(tmp_path: Path, subtests: pytest.Subtests) -> None:

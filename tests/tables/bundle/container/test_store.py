@@ -32,7 +32,7 @@ TABLE = Table(
 )
 
 
-def changed(folder: Path, name: str, content: bytes) -> Files:
+def change_file(folder: Path, name: str, content: bytes) -> Files:
     """Return the files of a bundle of one table, of which one file is different."""
     store = folder / store_folder(1, 4)
     if not store.parent.exists():
@@ -62,24 +62,24 @@ def test_a_schema_of_another_form_is_refused(tmp_path: Path, subtests: pytest.Su
         (b"<schema>" + b"<column/>" * 1001 + b"</schema>", "more than 1000 columns"),
     ):
         with subtests.test(words):
-            files = changed(tmp_path, "schema.xml", content)
+            files = change_file(tmp_path, "schema.xml", content)
             with pytest.raises(BundleError, match=words):
                 read_store(files, 1, 4)
 
 
 def descriptor(changes: dict[str, Any]) -> bytes:
-    wanted: dict[str, Any] = {
+    members: dict[str, Any] = {
         "_fields": [(6, 0), (1, 1), (2, 2)], "_maxEventSize": 36, "_minEventSize": 36,
         "_variableSize": False, "_props": {"next_event_id": 2},
     } | changes  # fmt: skip
-    fields = ({"_index": index, "_type": kind, "_multi": 1} for kind, index in wanted["_fields"])
-    wanted["_fields"] = [Archived("F", {"$0": field}) for field in fields]
-    return archive(root=Archived("XREventDescriptor", {"$0": wanted}))
+    fields = ({"_index": index, "_type": kind, "_multi": 1} for kind, index in members["_fields"])
+    members["_fields"] = [Archived("F", {"$0": field}) for field in fields]
+    return archive(root=Archived("XREventDescriptor", {"$0": members}))
 
 
 def test_a_layout_says_where_fields_lie(tmp_path: Path) -> None:
     layout = descriptor({"_props": {"next_event_id": 5}})
-    store = read_store(changed(tmp_path, "bulkstore_descriptor", layout), 1, 4)
+    store = read_store(change_file(tmp_path, "bulkstore_descriptor", layout), 1, 4)
     fields = [column.field for column in store.columns]
     assert fields == [Field(0, 8), Field(8, 8), Field(24, 4), Field(28, 8)]
     assert (store.rows, store.record) == (5, 36)
@@ -98,7 +98,7 @@ def test_a_layout_that_is_not_known_is_refused(tmp_path: Path, subtests: pytest.
         {"_fields": [(6, 0), (1, 2), (2, 1)]},
     ):
         with subtests.test(changes):
-            files = changed(tmp_path, "bulkstore_descriptor", descriptor(changes))
+            files = change_file(tmp_path, "bulkstore_descriptor", descriptor(changes))
             with pytest.raises(BundleError, match=r"has (records of a layout|no number)"):
                 read_store(files, 1, 4)
 
@@ -106,7 +106,7 @@ def test_a_layout_that_is_not_known_is_refused(tmp_path: Path, subtests: pytest.
 @pytest.mark.parametrize("root", [{}, {"schemaName": ""}, {"schemaName": 5}])
 def test_a_table_without_a_name_is_refused(tmp_path: Path, root: dict[str, Any]) -> None:
     spec = archive(root=Archived("XRAnalysisCoreTableSpec", root))
-    files = changed(tmp_path, "spec.plist", spec)
+    files = change_file(tmp_path, "spec.plist", spec)
     with pytest.raises(BundleError, match="names no schema"):
         read_spec(files, 1, 4)
 
@@ -116,7 +116,7 @@ def entry(path: str, side: int, schema: str, **attributes: Any) -> dict[str, Any
     return {"side": side, "spec": Archived("Spec", spec), "storeSubpath": path}
 
 
-def listed(folder: Path, details: Any) -> dict[int, Spec]:
+def list_stores(folder: Path, details: Any) -> dict[int, Spec]:
     place = folder / table_list(2)
     place.parent.mkdir(parents=True)
     place.write_bytes(zlib.compress(archive(root={"lastStoreIdx": 9, "tableDetails": details})))
@@ -124,14 +124,14 @@ def listed(folder: Path, details: Any) -> dict[int, Spec]:
 
 
 def test_each_store_is_listed_once_as_it_is_read(tmp_path: Path) -> None:
-    one, two = (f"run2/core/stores/indexed-store-{number}" for number in (0, 11))
+    first_path, two = (f"run2/core/stores/indexed-store-{number}" for number in (0, 11))
     details = {
-        3: entry(one, 0, "tick", frequency=1),
+        3: entry(first_path, 0, "tick", frequency=1),
         7: entry(two, 1, "kdebug"),
-        8: entry(one, 1, "tick", frequency=10),
-        9: entry(one, 0, "tick", frequency=2),
+        8: entry(first_path, 1, "tick", frequency=10),
+        9: entry(first_path, 0, "tick", frequency=2),
     }
-    stores = listed(tmp_path, by_number(details))
+    stores = list_stores(tmp_path, by_number(details))
     assert stores == {11: ("kdebug", {}), 0: ("tick", {"frequency": 10})}
 
 
@@ -140,4 +140,4 @@ def test_each_store_is_listed_once_as_it_is_read(tmp_path: Path) -> None:
 )
 def test_a_store_of_elsewhere_is_damage(tmp_path: Path, path: str) -> None:
     with pytest.raises(BundleError, match=r"tables\.plist names a store that is none of its run"):
-        listed(tmp_path, by_number({1: entry(path, 1, "tick")}))
+        list_stores(tmp_path, by_number({1: entry(path, 1, "tick")}))

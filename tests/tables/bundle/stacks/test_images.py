@@ -12,7 +12,7 @@ import pytest
 from bundle_writer import Image, RunInfo, Symbol, write_bundle
 from bundle_writer.document import DEVICE
 from bundle_writer.symbols import signature
-from small_bundle import SYMBOL_STORES, TICK, documented
+from small_bundle import SYMBOL_STORES, TICK, write_documented_bundle
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.errors import ArchiveError
 from tracekit.tables.bundle.stacks.images import (
@@ -39,14 +39,14 @@ def image_map(*images: Image) -> ImageMap:
     return ImageMap(read_signature(signature(4711, images)).images)
 
 
-def found(images: ImageMap, *addresses: int, tick: int = 50) -> list[int]:
+def find_images(images: ImageMap, *addresses: int, tick: int = 50) -> list[int]:
     ticks = np.full(len(addresses), tick, np.uint64)
     return images.find(np.array(addresses, np.uint64), ticks).tolist()
 
 
 def test_a_binary_of_a_signature() -> None:
     data = ("__DATA", 0x9000, 0x100)
-    loaded = replace(SMALL, begin=7, end=9, others=(data,))
+    loaded = replace(SMALL, begin=7, end=9, other_segments=(data,))
     read = read_signature(signature(4711, [loaded], CACHE, 0x180000000))
     assert (read.cache, read.base) == (CACHE, 0x180000000)
     (image,) = read.images
@@ -58,24 +58,33 @@ def test_a_binary_of_a_signature() -> None:
 
 def test_addresses_of_binaries_and_the_link_edit_of_a_shared_cache_that_is_of_none() -> None:
     images = image_map(replace(SMALL, address=0x3000, size=0x10), SMALL)
-    assert found(images, 0xFFF, 0x1000, 0x17FF, 0x1800, 0x3000, 0x3010) == [-1, 1, 1, -1, 0, -1]
-    of_cache = replace(SMALL, address=0x90000000, others=(("__LINKEDIT", 0x1000, 0x10000000),))
-    assert found(image_map(of_cache, SMALL), 0x1000, 0x2000) == [1, -1]
+    assert find_images(images, 0xFFF, 0x1000, 0x17FF, 0x1800, 0x3000, 0x3010) == [
+        -1,
+        1,
+        1,
+        -1,
+        0,
+        -1,
+    ]
+    of_cache = replace(
+        SMALL, address=0x90000000, other_segments=(("__LINKEDIT", 0x1000, 0x10000000),)
+    )
+    assert find_images(image_map(of_cache, SMALL), 0x1000, 0x2000) == [1, -1]
 
 
 def test_a_binary_that_was_loaded_twice_is_found_by_time() -> None:
-    first, second = replace(SMALL, end=50), replace(SMALL, begin=50)
-    images = image_map(second, first)
-    assert found(images, 0x1000, tick=49) == [1]
-    assert found(images, 0x1000, tick=50) == [0]
-    assert found(image_map(first), 0x1000, tick=50) == [-1]
+    first_image, second = replace(SMALL, end=50), replace(SMALL, begin=50)
+    images = image_map(second, first_image)
+    assert find_images(images, 0x1000, tick=49) == [1]
+    assert find_images(images, 0x1000, tick=50) == [0]
+    assert find_images(image_map(first_image), 0x1000, tick=50) == [-1]
 
 
 SIGNED = signature(4711, [DYLD])
 
 
 def test_damaged_signatures(subtests: pytest.Subtests) -> None:
-    for content, why in (
+    for content, reason in (
         (b"", "cut"),
         (SIGNED[:-1], "cut"),
         (SIGNED[:100], "cut"),
@@ -86,7 +95,7 @@ def test_damaged_signatures(subtests: pytest.Subtests) -> None:
         (struct.pack("<6I", 0xFF01FF02, 1, 0, 0, 0, 0xFFFF), "cut"),
         (SIGNED.replace(struct.pack("<I", 16), b"\xff\xff\xff\xff", 1), "cut"),
     ):
-        with subtests.test(why), pytest.raises(ArchiveError, match=why):
+        with subtests.test(reason), pytest.raises(ArchiveError, match=reason):
             read_signature(content)
 
 
@@ -102,22 +111,24 @@ def places_of(folder: Path, pid: str, content: bytes, **more: Any) -> RunPlaces:
     top = more.pop("top", {})
     stores = {1: {f"{DEVICE}.{pid}": {SIGNATURE: content, **more}}}
     run = {"mach_time_info": {DEVICE: TIMES}}
-    return RunPlaces(documented(folder, run, **{SYMBOL_STORES: stores}, **top).runs[0])
+    return RunPlaces(write_documented_bundle(folder, run, **{SYMBOL_STORES: stores}, **top).runs[0])
 
 
-def named(places: RunPlaces, *at: tuple[int, int]) -> list[tuple[str, str | None]]:
-    pids = np.array([pid for pid, _ in at], np.int64)
-    addresses = np.array([address for _, address in at], np.uint64)
-    numbers = places.find(pids, addresses, np.zeros(len(at), np.int64))
-    known = places.binaries
-    names = ["" if number == NO_BINARY else known[number].name for number in numbers.tolist()]
+def name_addresses(
+    places: RunPlaces, *pid_addresses: tuple[int, int]
+) -> list[tuple[str, str | None]]:
+    pids = np.array([pid for pid, _ in pid_addresses], np.int64)
+    addresses = np.array([address for _, address in pid_addresses], np.uint64)
+    numbers = places.find(pids, addresses, np.zeros(len(pid_addresses), np.int64))
+    binaries = places.binaries
+    names = ["" if number == NO_BINARY else binaries[number].name for number in numbers.tolist()]
     return [*zip(names, places.names(numbers, addresses), strict=True)]
 
 
 @pytest.mark.parametrize("pid", ["0", "4294967295", "-1"])
 def test_the_kernel_is_process_0_or_one_of_all_ones(tmp_path: Path, pid: str) -> None:
     places = places_of(tmp_path, pid, signature(0, [OF_KERNEL]))
-    assert named(places, (4711, OF_KERNEL.address)) == [("kernel", None)]
+    assert name_addresses(places, (4711, OF_KERNEL.address)) == [("kernel", None)]
 
 
 @pytest.mark.parametrize("key", [str(CACHE).upper(), CACHE])
@@ -126,16 +137,16 @@ def test_binaries_of_the_shared_cache_lie_where_the_cache_does(tmp_path: Path, k
     signed = signature(4711, [DYLD], CACHE, 0x180000000)
     top = {CACHES: {key: {0x4000: signature(0, [library]), 0x8000: b""}}}
     places = places_of(tmp_path, "4711", signed, dsc_load_addresses=[0x4000, 0x9000], top=top)
-    found = named(places, (4711, DYLD.address), (4711, 0x180004000))
-    assert found == [("dyld", None), ("libobjc.A.dylib", None)]
+    names = name_addresses(places, (4711, DYLD.address), (4711, 0x180004000))
+    assert names == [("dyld", None), ("libobjc.A.dylib", None)]
     assert [binary.load_address for binary in places.binaries] == [DYLD.address, 0x180004000]
 
 
 def test_times_are_mach_times_of_the_device(tmp_path: Path) -> None:
     places = places_of(tmp_path, "4711", signature(4711, [replace(DYLD, begin=1_000_024)]))
     addresses = np.full(2, DYLD.address, np.uint64)
-    found = places.find(np.array([4711, 4711]), addresses, np.array([999, 1000]))
-    assert found.tolist() == [NO_BINARY, 0]
+    binary_numbers = places.find(np.array([4711, 4711]), addresses, np.array([999, 1000]))
+    assert binary_numbers.tolist() == [NO_BINARY, 0]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +156,7 @@ def test_times_are_mach_times_of_the_device(tmp_path: Path) -> None:
 def test_a_damaged_list_is_told_of(tmp_path: Path, content: bytes, why: str) -> None:
     places = places_of(tmp_path, "4711", content)
     for _ in range(2):
-        assert named(places, (4711, DYLD.address)) == [("", None)]
+        assert name_addresses(places, (4711, DYLD.address)) == [("", None)]
     assert [*map(str, places.losses)] == [
         f"The list of the binaries of process 4711 {why}: some of its addresses have no names.",
     ]
@@ -164,7 +175,7 @@ def bundle(tmp_path: Path) -> Path:
 
 def test_each_process_has_its_own_binaries_and_all_have_the_kernel(bundle: Path) -> None:
     places = RunPlaces(Bundle(bundle).runs[0])
-    wanted = {
+    expected_names = {
         (4711, 0x195431100): ("dyld", "start"),
         (4711, 0x195431200): ("dyld", "load"),
         (4711, 0x19543123F): ("dyld", "load"),
@@ -176,7 +187,7 @@ def test_each_process_has_its_own_binaries_and_all_have_the_kernel(bundle: Path)
         (9, 0xFFFFFE000700401F): ("kernel", None),
         (9, 0xFFFFFE0007004020): ("", None),
     }
-    assert named(places, *wanted) == [*wanted.values()]
+    assert name_addresses(places, *expected_names) == [*expected_names.values()]
     loaded = [binary.load_address for binary in places.binaries]
     assert loaded == [OF_KERNEL.address, 0x500000, 0x195431000]
     assert places.losses == ()
@@ -185,7 +196,7 @@ def test_each_process_has_its_own_binaries_and_all_have_the_kernel(bundle: Path)
 def test_a_binary_whose_symbols_are_not_kept(bundle: Path) -> None:
     (bundle / FILE).unlink()
     places = RunPlaces(Bundle(bundle).runs[0])
-    assert named(places, (4711, 0x195431100)) == [("dyld", None)]
+    assert name_addresses(places, (4711, 0x195431100)) == [("dyld", None)]
     [loss] = places.losses
     assert loss.text.startswith("symbols/stores has nothing on dyld: ")
 
@@ -194,6 +205,6 @@ def test_a_binary_whose_symbols_are_not_kept(bundle: Path) -> None:
 def test_damaged_symbols_are_told_of(bundle: Path, kept: int) -> None:
     (bundle / FILE).write_bytes((bundle / FILE).read_bytes()[:kept])
     places = RunPlaces(Bundle(bundle).runs[0])
-    assert named(places, (4711, 0x195431100)) == [("dyld", None)]
+    assert name_addresses(places, (4711, 0x195431100)) == [("dyld", None)]
     [loss] = places.losses
     assert str(loss) == f"made.trace: {FILE} is cut: its functions have no names."

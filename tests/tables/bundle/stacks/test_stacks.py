@@ -83,12 +83,12 @@ class Read:
 
 def test_a_backtrace_is_worded_as_an_export_words_it(stored: Stored) -> None:
     deep, alone = stored.backtrace(0x195480311, 0x1954390FC), stored.backtrace(0x101)
-    found = Read(stored, column(BACKTRACE, deep, NULL, alone, deep))
+    cells = Read(stored, column(BACKTRACE, deep, NULL, alone, deep))
     words = "0x195480311 ← (1 other frames)"
-    assert found.texts == [[words, None, "0x101 ← (0 other frames)", words]]
-    assert found.numbers == [[0, None, 1, 0]]
-    assert found.frames == [[0, 1], [2]]
-    assert found.addresses == [0x195480311, 0x1954390FC, 0x101]
+    assert cells.texts == [[words, None, "0x101 ← (0 other frames)", words]]
+    assert cells.numbers == [[0, None, 1, 0]]
+    assert cells.frames == [[0, 1], [2]]
+    assert cells.addresses == [0x195480311, 0x1954390FC, 0x101]
 
 
 START = (Symbol(0, 0x800, "start"),)
@@ -98,31 +98,31 @@ DYLD = Image(UUID(int=1), "/usr/lib/dyld", 0x1000, 0x1000, symbols=START, end=UN
 
 def test_frames_are_looked_up_one_before_their_addresses_and_carry_binaries(stored: Stored) -> None:
     traces = [stored.backtrace(0x1000, 0x1001, 0x1800, 0x1801), stored.backtrace(0x1801, 0x1001)]
-    gone = stored.backtrace(0x1001)
-    found = Read(stored, column(BACKTRACE, *traces, gone), image=DYLD)
-    frames = found.stacks.symbols().frames
+    unloaded_trace = stored.backtrace(0x1001)
+    cells = Read(stored, column(BACKTRACE, *traces, unloaded_trace), image=DYLD)
+    frames = cells.stacks.symbols().frames
     assert frames["name"].to_pylist() == [
         *("0x1000", "start", "start", "0x1800"),
         *("0x1801", "0x1001"),  # a leaf without a symbol, and one whose binary has gone
     ]
     assert frames["binary"].to_pylist() == [None, *["dyld"] * 4, None]
     assert frames["load_address"].to_pylist() == [None, *[0x1000] * 4, None]
-    assert found.frames == [[0, 1, 2, 3], [4, 1], [5]]
+    assert cells.frames == [[0, 1, 2, 3], [4, 1], [5]]
 
 
 def test_a_chunk_of_all_ones_ends_a_backtrace_and_one_may_have_no_process(stored: Stored) -> None:
-    ended = stored.id(stored.chunk(1), stored.chunk(2), NULL, stored.chunk(3))
+    ended_trace = stored.id(stored.chunk(1), stored.chunk(2), NULL, stored.chunk(3))
     unowned = stored.id(NULL << 32 | stored.id(0x1002), stored.id(NULL, 0) << 32 | stored.id(5))
-    found = Read(stored, column(BACKTRACE, ended, stored.id(NULL), unowned), image=DYLD)
-    assert found.texts == [["0x1 ← (1 other frames)", "", "0x1002 ← (1 other frames)"]]
-    assert found.numbers == [[0, None, 1]]
+    cells = Read(stored, column(BACKTRACE, ended_trace, stored.id(NULL), unowned), image=DYLD)
+    assert cells.texts == [["0x1 ← (1 other frames)", "", "0x1002 ← (1 other frames)"]]
+    assert cells.numbers == [[0, None, 1]]
 
 
 def test_addresses_of_user_space_lose_the_bits_that_authenticate_them(stored: Stored) -> None:
     kernel = 0xFFFF_FE00_1234_5678
-    found = Read(stored, column(BACKTRACE, stored.backtrace(0x0034_8001_9543_A35C, kernel, 0)))
-    assert found.addresses == [0x1_9543_A35C, kernel, 0]
-    names = found.stacks.symbols().frames["name"].to_pylist()
+    cells = Read(stored, column(BACKTRACE, stored.backtrace(0x0034_8001_9543_A35C, kernel, 0)))
+    assert cells.addresses == [0x1_9543_A35C, kernel, 0]
+    names = cells.stacks.symbols().frames["name"].to_pylist()
     assert names == ["0x19543a35c", hex(kernel - 1), "0x0"]
 
 
@@ -153,38 +153,41 @@ def test_a_stack_deeper_than_any_is_refused(stored: Stored, encoding: Encoding) 
         else stored.callstack(1, *range(1, depth + 1))
         for depth in (1 << 14, (1 << 14) + 1)
     )
-    found = Read(stored, column(encoding, deepest))
+    cells = Read(stored, column(encoding, deepest))
     with pytest.raises(ArchiveError, match="more than 16,384 frames"):
-        found.more(column(encoding, deeper))
+        cells.more(column(encoding, deeper))
 
 
 def test_zeros_before_the_last_address_are_frames(stored: Stored) -> None:
-    one, none = stored.callstack(5, 0, 7, 0, 0), stored.callstack(0, 0)
-    found = Read(stored, column(CALLSTACK, one, none))
-    assert (found.numbers, found.frames) == ([[0, 1]], [[0, 1, 2], []])
+    padded_stack, empty_stack = stored.callstack(5, 0, 7, 0, 0), stored.callstack(0, 0)
+    cells = Read(stored, column(CALLSTACK, padded_stack, empty_stack))
+    assert (cells.numbers, cells.frames) == ([[0, 1]], [[0, 1, 2], []])
 
 
 def test_what_a_callstack_lacks_is_not_said(stored: Stored) -> None:
     ones = (1 << 64) - 1
-    bare, narrow = stored.id(ones, ones, ones), stored.id(NULL, 0x100, NULL)
-    found = Read(stored, column(CALLSTACK, bare, narrow))
-    assert found.texts == [["0 frames, 0 regs", "PC:0x100, 0 frames, 0 regs"]]
-    assert found.numbers == [[None, 0]]
+    bare_stack, narrow = stored.id(ones, ones, ones), stored.id(NULL, 0x100, NULL)
+    cells = Read(stored, column(CALLSTACK, bare_stack, narrow))
+    assert cells.texts == [["0 frames, 0 regs", "PC:0x100, 0 frames, 0 regs"]]
+    assert cells.numbers == [[None, 0]]
 
 
 def test_stacks_are_numbered_row_by_row_over_all_columns(stored: Stored) -> None:
-    kernel, user, other = (stored.callstack(pc) for pc in (0x30, 0x20, 0x10))
-    columns = column(CALLSTACK, NULL, kernel, other), column(CALLSTACK, user, other, kernel)
-    found = Read(stored, *columns)
-    assert found.numbers == [[None, 1, 2], [0, 2, 1]]
-    assert found.addresses == [0x20, 0x30, 0x10]
+    kernel, user, other_stack = (stored.callstack(pc) for pc in (0x30, 0x20, 0x10))
+    columns = (
+        column(CALLSTACK, NULL, kernel, other_stack),
+        column(CALLSTACK, user, other_stack, kernel),
+    )
+    cells = Read(stored, *columns)
+    assert cells.numbers == [[None, 1, 2], [0, 2, 1]]
+    assert cells.addresses == [0x20, 0x30, 0x10]
 
 
 def test_bare_addresses_are_numbered_behind_all_frames(stored: Stored) -> None:
     callstack, trace = stored.callstack(0x10), stored.backtrace(0x21, 0x10)
-    found = Read(stored, column(CALLSTACK, callstack), column(BACKTRACE, trace))
-    symbols = found.stacks.symbols()
-    assert found.frames == [[2], [0, 1]]
+    cells = Read(stored, column(CALLSTACK, callstack), column(BACKTRACE, trace))
+    symbols = cells.stacks.symbols()
+    assert cells.frames == [[2], [0, 1]]
     assert symbols.frames["name"].to_pylist() == ["0x21", "0xf", None]
     assert (symbols.frames.schema, symbols.stacks.schema) == (FRAMES, STACKS)
 
@@ -195,10 +198,10 @@ def test_a_tagged_backtrace_is_the_stack_that_it_wraps_and_a_text_symbol_has_non
     trace = stored.backtrace(0x11, 0x20)
     tagged = column(TAGGED, stored.id(trace, 3), NULL, stored.id(trace))  # the last has no tag
     symbol = stored.id(stored.process(), 0x1007C6CA8)
-    found = Read(stored, tagged, column(SYMBOL, symbol, NULL, NULL))
+    cells = Read(stored, tagged, column(SYMBOL, symbol, NULL, NULL))
     words = "0x11 ← (1 other frames)"
-    assert found.texts == [[words, None, words], ["0x1007c6ca7  ", None, None]]
-    assert (found.numbers, found.frames) == ([[0, None, 1], [None] * 3], [[0, 1], [0, 1]])
+    assert cells.texts == [[words, None, words], ["0x1007c6ca7  ", None, None]]
+    assert (cells.numbers, cells.frames) == ([[0, None, 1], [None] * 3], [[0, 1], [0, 1]])
 
 
 def test_the_same_array_repeated_beyond_all_memory_is_refused(
@@ -207,9 +210,9 @@ def test_the_same_array_repeated_beyond_all_memory_is_refused(
     monkeypatch.setattr("tracekit.tables.bundle.stacks.stacks._MOST", 10_009)
     chunk = stored.chunk(*range(1000))
     ids = [stored.id(chunk, stored.chunk(number)) for number in range(10)]
-    found = Read(stored, column(BACKTRACE, *ids[:9]))
+    cells = Read(stored, column(BACKTRACE, *ids[:9]))
     with pytest.raises(ArchiveError, match="more frames than are read"):
-        found.more(column(BACKTRACE, *ids))
+        cells.more(column(BACKTRACE, *ids))
 
 
 @given(st.data())
@@ -221,7 +224,7 @@ def test_numbering_equals_a_plain_loop(
     ids = [stored.callstack(*one) for one in data.draw(st.lists(deep, min_size=1, max_size=5))]
     rows = data.draw(st.lists(st.tuples(*[st.sampled_from([NULL, *ids])] * 2), max_size=8))
     columns = [column(CALLSTACK, *(row[place] for row in rows)) for place in (0, 1)]
-    found = Read(stored, *columns).numbers
+    cell_numbers = Read(stored, *columns).numbers
     order = [*dict.fromkeys(one for row in rows for one in row if one != NULL)]
     numbers = {one: number for number, one in enumerate(order)} | {NULL: None}
-    assert found == [[numbers[row[place]] for row in rows] for place in (0, 1)]
+    assert cell_numbers == [[numbers[row[place]] for row in rows] for place in (0, 1)]

@@ -29,8 +29,8 @@ def archive(*symbols: tuple[int, int, int, int], pool: bytes = POOL, sections: i
 
 def names(content: bytes, *offsets: int) -> list[str | None]:
     read = SymbolsArchive(content, DYLD)
-    found = read.find(np.array(offsets, np.int64)).tolist()
-    return [None if symbol < 0 else read.name(symbol) for symbol in found]
+    symbols = read.find(np.array(offsets, np.int64)).tolist()
+    return [None if symbol < 0 else read.name(symbol) for symbol in symbols]
 
 
 def test_symbols_by_offset() -> None:
@@ -49,7 +49,7 @@ WHOLE = archive((0x100, 0x20, MAIN, MAIN_LINKED))
 
 
 def test_damaged_archives(subtests: pytest.Subtests) -> None:
-    for content, why in (
+    for content, reason in (
         (b"", "cut"),
         (WHOLE[:0x60], "cut"),
         (WHOLE[:-1], "cut"),
@@ -59,7 +59,7 @@ def test_damaged_archives(subtests: pytest.Subtests) -> None:
         (WHOLE[:16] + b"\xff\xff\xff\xff" + WHOLE[20:], "cut"),
         (WHOLE[:0x54] + b"\xff\xff\xff\xff" + WHOLE[0x58:], "cut"),
     ):
-        with subtests.test(why), pytest.raises(ArchiveError, match=why):
+        with subtests.test(reason), pytest.raises(ArchiveError, match=reason):
             SymbolsArchive(content, DYLD)
 
 

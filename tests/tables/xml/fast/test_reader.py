@@ -25,14 +25,14 @@ ONE = '<row><uint32 id="1" fmt="1">1</uint32></row>'
 TWO = '<row><uint32 ref="1"/></row>'
 
 
-def whole(path: Path) -> list[Node]:
+def read_nodes(path: Path) -> list[Node]:
     return list(FastReader(path).pieces())
 
 
 def cells(path: Path) -> list[list[object]]:
     return [
         [cell for column in parts for cell in column.cells.to_pylist()]
-        for parts in zip(*(piece.columns for piece in whole(path)), strict=True)
+        for parts in zip(*(piece.columns for piece in read_nodes(path)), strict=True)
     ]
 
 
@@ -45,7 +45,7 @@ def test_numbers_texts_and_repeats(export: Export) -> None:
         '<row><start-time id="4" fmt="00:00.000.020">20</start-time><duration ref="2"/>'
         '<metal-object-label ref="3"/></row>',
     )
-    (piece,) = whole(path)
+    (piece,) = read_nodes(path)
     assert (piece.schema, piece.rows, piece.number, piece.damage) == ("table", 2, 1, "")
     assert piece.xpath == "//trace-toc[1]/run[1]/data[1]/table[1]"
     assert cells(path) == [[10, 20], [5, 5], ["matmul", "matmul"]]
@@ -107,7 +107,7 @@ def test_cells_are_values_repeats_and_nothing(
 ) -> None:
     path = export(columns, rows)
     assert cells(path) == expected
-    assert whole(path)[0].columns[2].pids.to_pylist() == pids
+    assert read_nodes(path)[0].columns[2].pids.to_pylist() == pids
 
 
 def test_threads_have_their_own_id_and_that_of_their_process(export: Export) -> None:
@@ -119,7 +119,7 @@ def test_threads_have_their_own_id_and_that_of_their_process(export: Export) -> 
         '<process ref="3"/></thread><process ref="3"/></row>',
         '<row><thread ref="1"/><process ref="3"/></row>',
     )
-    threads = whole(path)[0].columns[0]
+    threads = read_nodes(path)[0].columns[0]
     assert threads.tids.to_pylist() == [42, 43, 42]
     assert threads.pids.to_pylist() == [77, 77, 77]
 
@@ -131,7 +131,7 @@ def test_a_table_of_many_blocks_and_pieces(export: Export, monkeypatch: pytest.M
     rows.append('<row><uint32 ref="3"/></row>')
     path = export("n:uint32", *rows)
     assert cells(path) == [[*(k * k for k in range(1, 120)), 9]]
-    pieces = whole(path)
+    pieces = read_nodes(path)
     assert len(pieces) > 5
     assert sum(piece.rows for piece in pieces) == 120
     assert {piece.number for piece in pieces} == {1}
@@ -155,13 +155,13 @@ def test_stacks_have_frames_with_binaries_and_sources(export: Export, kind: str)
         f'<row><sample-time ref="8"/><{kind} ref="2"/></row>',
         '<row><sample-time ref="8"/><sentinel/></row>',
     )
-    made = FastReader(path)
-    (piece,) = made.pieces()
-    first, second = "eval<float> ← (2 other frames)", "main ← (1 other frames)"
-    assert piece.columns[1].cells.to_pylist() == [first, second, first, None]
+    fast_reader = FastReader(path)
+    (piece,) = fast_reader.pieces()
+    first_text, second = "eval<float> ← (2 other frames)", "main ← (1 other frames)"
+    assert piece.columns[1].cells.to_pylist() == [first_text, second, first_text, None]
     assert piece.columns[1].stacks.to_pylist() == [0, 1, 0, None]
-    assert made.symbols().stacks["frames"].to_pylist() == [[0, 1, 2], [1, 2]]
-    assert made.symbols().frames.to_pydict() == {
+    assert fast_reader.symbols().stacks["frames"].to_pylist() == [[0, 1, 2], [1, 2]]
+    assert fast_reader.symbols().frames.to_pydict() == {
         "frame": [0, 1, 2],
         "name": ["eval<float>", "main", "start"],
         "address": [0x1040, 0x1F00, 2**64 - 1],
@@ -190,10 +190,10 @@ def test_a_stack_that_wraps_another_is_that_stack_and_has_its_own_words(export: 
     }
     path = export(f"stack:{tag}", *(f"<row>{row}</row>" for row in rows))
     fast, exact = FastReader(path), ExactReader(path)
-    for made in (fast, exact):
-        (stacks,) = next(iter(made.pieces())).columns
-        found = zip(stacks.cells.to_pylist(), stacks.stacks.to_pylist(), strict=True)
-        assert [*found] == [*rows.values()], made
+    for stack_reader in (fast, exact):
+        (stacks,) = next(iter(stack_reader.pieces())).columns
+        cell_pairs = zip(stacks.cells.to_pylist(), stacks.stacks.to_pylist(), strict=True)
+        assert [*cell_pairs] == [*rows.values()], stack_reader
     assert fast.symbols().stacks.equals(exact.symbols().stacks)
     assert fast.symbols().frames.equals(exact.symbols().frames)
 
@@ -217,7 +217,7 @@ def test_the_reader_gives_up(export: Export, subtests: pytest.Subtests) -> None:
     assert cases
     for name, columns, rows in cases:
         with subtests.test(name), pytest.raises(IrregularError, match=" "):
-            whole(export(columns, rows))
+            read_nodes(export(columns, rows))
 
 
 def test_the_reader_gives_up_around_the_rows(export: Export, subtests: pytest.Subtests) -> None:
@@ -246,7 +246,7 @@ def test_the_reader_gives_up_around_the_rows(export: Export, subtests: pytest.Su
         assert old in content, (old, new)
         path.write_bytes(content.replace(old, new, 1))
         with subtests.test(old=old, new=new), pytest.raises(IrregularError, match=" "):
-            whole(path)
+            read_nodes(path)
 
 
 def test_every_cut_is_noticed(export: Export) -> None:
@@ -255,4 +255,4 @@ def test_every_cut_is_noticed(export: Export) -> None:
     for length in range(len(content)):
         path.write_bytes(content[:length])
         with pytest.raises(IrregularError, match=" "):
-            whole(path)
+            read_nodes(path)

@@ -16,7 +16,7 @@ from tracekit.lab.bench.inputs import (
     Prepared,
     Subject,
     SubjectUnavailable,
-    prepared,
+    prepare_call,
 )
 from tracekit.ops import (
     CallTraffic,
@@ -29,7 +29,7 @@ from tracekit.ops import (
     check_head_dim,
     dense_traffic,
     draw_dense,
-    gathered,
+    gather_pages,
     largest_dense_error,
     largest_error,
     naive_attention,
@@ -48,7 +48,9 @@ _GROUPED = Launch("grouped")
 NO_METAL = "it is a Metal kernel, and MLX finds no Metal on this machine"
 
 
-def paged(inputs: Inputs, choice: Launch = _GROUPED, *, device: str | None = None) -> Prepared:
+def prepare_paged(
+    inputs: Inputs, choice: Launch = _GROUPED, *, device: str | None = None
+) -> Prepared:
     """Attend through the table of pages, as `tracekit.ops.attention.attend` does it here.
 
     Where there is no Metal that is MLX's own operations, and only for the default choice;
@@ -58,20 +60,20 @@ def paged(inputs: Inputs, choice: Launch = _GROUPED, *, device: str | None = Non
     on_metal = (device or backend()) == "metal"
     if not on_metal and choice != _GROUPED:
         raise SubjectUnavailable(NO_METAL)
-    how = planned(problems[0], choice, inputs.longest) if on_metal else None
+    how = plan_launch(problems[0], choice, inputs.longest) if on_metal else None
 
     def call(q: mx.array, number: int) -> mx.array:
-        asked = problems[number]
-        asked = asked if q is asked.q else replace(asked, q=q)
-        return attend(asked, scale=shape.scale, longest=inputs.longest, how=how)
+        problem = problems[number]
+        problem = problem if q is problem.q else replace(problem, q=q)
+        return attend(problem, scale=shape.scale, longest=inputs.longest, how=how)
 
-    made = _prepared(inputs, call, how=how, copies=how is None)
+    preparation = _prepare_decode(inputs, call, how=how, copies=how is None)
     if how is None:
-        return made
-    return replace(made, launch=lambda number: call(problems[number].q, number))
+        return preparation
+    return replace(preparation, launch=lambda number: call(problems[number].q, number))
 
 
-def planned(problem: DecodeProblem, choice: Launch, longest: int) -> DecodePlan:
+def plan_launch(problem: DecodeProblem, choice: Launch, longest: int) -> DecodePlan:
     """Return how a kernel is launched; raise Unavailable where it is not made for the shape."""
     sizes = {name: size for name, size in vars(choice).items() if name != "kernel"}
     try:
@@ -95,13 +97,13 @@ def _dense(
     def call(q: mx.array, number: int) -> mx.array:
         keys, values = arrays(number)
         q = mx.expand_dims(q, axis)
-        out = attention(q, keys, values, scale=inputs.shape.scale, mask=inputs.mask, **how)
-        return out.squeeze(axis)
+        output = attention(q, keys, values, scale=inputs.shape.scale, mask=inputs.mask, **how)
+        return output.squeeze(axis)
 
-    return _prepared(inputs, call, padded=True, copies=copies)
+    return _prepare_decode(inputs, call, padded=True, copies=copies)
 
 
-def _prepared(
+def _prepare_decode(
     inputs: Inputs,
     call: Call,
     *,
@@ -118,11 +120,11 @@ def _prepared(
         moved = 2 * sum(lens) * shape.kv_heads * shape.head_dim * shape.itemsize
         cost = replace(cost, read=cost.read + moved, written=cost.written + moved)
 
-    def turn(number: int, before: mx.array | None) -> mx.array:
+    def turn(number: int, previous_result: mx.array | None) -> mx.array:
         number %= len(problems)
-        return call(problems[number].q if before is None else before, number)
+        return call(problems[number].q if previous_result is None else previous_result, number)
 
-    return prepared(
+    return prepare_call(
         turn,
         cost.work(shape.batch, how.dispatches if how else None),
         working_set=len(problems) * cost.unique,
@@ -142,17 +144,17 @@ def _decode(
 
 
 DECODE = (
-    _decode("paged", "keys and values in pages: what a user gets", paged, paged=True),
+    _decode("paged", "keys and values in pages: what a user gets", prepare_paged, paged=True),
     _decode(
         "paged-per-head",
         "a threadgroup for each q head: rows are read again for each head of a group",
-        lambda inputs: paged(inputs, Launch("per-head")),
+        lambda inputs: prepare_paged(inputs, Launch("per-head")),
         paged=True,
     ),
     _decode(
         "paged-barriers",
         "three barriers a token: the kernel before it was tuned",
-        lambda inputs: paged(inputs, Launch("barriers")),
+        lambda inputs: prepare_paged(inputs, Launch("barriers")),
         paged=True,
     ),
     _decode(
@@ -171,7 +173,9 @@ DECODE = (
         "gather-sdpa",
         "pages copied, then dense",
         lambda inputs: _dense(
-            inputs, lambda number: gathered(inputs.problems[number], inputs.longest), copies=True
+            inputs,
+            lambda number: gather_pages(inputs.problems[number], inputs.longest),
+            copies=True,
         ),
         paged=True,
     ),
@@ -221,9 +225,9 @@ def _prompt(inputs: Inputs) -> DenseShape:
 
 def _require_room(shape: DenseShape) -> None:
     """Raise Unavailable unless scores and weights fit in memory: MLX would end the process."""
-    needed, free = _COPIES * shape.scores, psutil.virtual_memory().available
-    if needed > free:
-        raise SubjectUnavailable(f"its scores take {size(needed)}, and {size(free)} are free")
+    needed, free_bytes = _COPIES * shape.scores, psutil.virtual_memory().available
+    if needed > free_bytes:
+        raise SubjectUnavailable(f"its scores take {size(needed)}, and {size(free_bytes)} are free")
 
 
 def _prepared_prompt(inputs: Inputs, call: PrefillCall, cost: CallTraffic) -> Prepared:
@@ -234,11 +238,13 @@ def _prepared_prompt(inputs: Inputs, call: PrefillCall, cost: CallTraffic) -> Pr
         for number in range(inputs.sets_of(arrays, 2))
     ]
 
-    def turn(number: int, before: mx.array | None) -> mx.array:
+    def turn(number: int, previous_result: mx.array | None) -> mx.array:
         problem = problems[number % len(problems)]
-        return call(problem.q if before is None else before, problem.keys, problem.values)
+        return call(
+            problem.q if previous_result is None else previous_result, problem.keys, problem.values
+        )
 
-    return prepared(
+    return prepare_call(
         turn,
         cost.work(shape.queries),
         working_set=len(problems) * (arrays + cost.written),

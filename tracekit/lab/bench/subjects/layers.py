@@ -11,7 +11,7 @@ from tracekit.lab.bench.inputs import (
     Prepared,
     Subject,
     SubjectUnavailable,
-    prepared,
+    prepare_call,
 )
 from tracekit.lab.bench.subjects.attention import NO_METAL
 from tracekit.ops import (
@@ -19,7 +19,7 @@ from tracekit.ops import (
     NormProblem,
     append,
     append_run,
-    compiled,
+    apply_compiled,
     draw_norm_problem,
     error_of,
     fused_kernel,
@@ -62,7 +62,7 @@ def _into_pages(
         return list(pools)
 
     work = Work(count, 2 * size, 2 * size, 2 * size)
-    return prepared(turn, work, working_set=len(places) * 2 * size, sets=1, sequence=count)
+    return prepare_call(turn, work, working_set=len(places) * 2 * size, sets=1, sequence=count)
 
 
 def _append_concat(inputs: Inputs) -> Prepared:
@@ -81,9 +81,11 @@ def _append_concat(inputs: Inputs) -> Prepared:
         ]
         return list(ends)
 
-    whole = 2 * size * inputs.longest
-    work = Work(batch, *[whole + 2 * size] * 3)
-    return prepared(turn, work, working_set=len(inputs.dense) * whole, sets=1, sequence=batch)
+    context_bytes = 2 * size * inputs.longest
+    work = Work(batch, *[context_bytes + 2 * size] * 3)
+    return prepare_call(
+        turn, work, working_set=len(inputs.dense) * context_bytes, sets=1, sequence=batch
+    )
 
 
 def _rows(inputs: Inputs, count: int) -> tuple[mx.array, int]:
@@ -112,14 +114,14 @@ CACHE = (
 )
 
 
-def fused(inputs: Inputs, *, device: str | None = None) -> Prepared:
+def prepare_fused(inputs: Inputs, *, device: str | None = None) -> Prepared:
     """Do both in one kernel; `device` is where MLX runs if it is not to be asked."""
     if (device or backend()) != "metal":
         raise SubjectUnavailable(NO_METAL)
     problems = _problems(inputs)
-    made = _prepared_layers(problems, fused_kernel, kernel_traffic(problems[0]))
+    preparation = _prepared_layers(problems, fused_kernel, kernel_traffic(problems[0]))
     return replace(
-        made,
+        preparation,
         launched=Launch("rmsnorm_linear"),
         launch=lambda number: fused_kernel(problems[number]),
     )
@@ -149,28 +151,28 @@ def _problems(inputs: Inputs) -> tuple[NormProblem, ...]:
 def _prepared_layers(
     problems: tuple[NormProblem, ...], op: Callable[[NormProblem], mx.array], cost: CallTraffic
 ) -> Prepared:
-    first = problems[0]
+    first_problem = problems[0]
 
-    def turn(number: int, before: mx.array | None) -> mx.array:
+    def turn(number: int, previous_result: mx.array | None) -> mx.array:
         problem = problems[number % len(problems)]
-        return op(problem if before is None else replace(problem, x=before))
+        return op(problem if previous_result is None else replace(problem, x=previous_result))
 
-    return prepared(
+    return prepare_call(
         turn,
-        cost.work(first.rows),
+        cost.work(first_problem.rows),
         working_set=len(problems) * cost.unique,
         sets=len(problems),
-        sequence=first.rows,
-        error=error_of(first, op(first)),
-        chained=first.dims == first.outputs,
+        sequence=first_problem.rows,
+        error=error_of(first_problem, op(first_problem)),
+        chained=first_problem.dims == first_problem.outputs,
     )
 
 
 NORM = (
-    Subject("norm-fused", "norm", "norm", "RMSNorm and Linear in one kernel", fused),
+    Subject("norm-fused", "norm", "norm", "RMSNorm and Linear in one kernel", prepare_fused),
     Subject(
         *("norm-compiled", "norm", "norm", "both in one function of mx.compile"),
-        lambda inputs: _by_ops(inputs, compiled),
+        lambda inputs: _by_ops(inputs, apply_compiled),
     ),
     Subject(
         *("norm-separate", "norm", "norm", "one after the other, as layers of mlx.nn are"),

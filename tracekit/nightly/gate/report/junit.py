@@ -68,8 +68,10 @@ def _case(case: Case) -> Any:
 
 def _numbers(case: Case) -> list[str]:
     more = {"pairs": case.pairs or None, "baseline": case.baseline or None}
-    known: dict[str, object] = {**numbers(case), **more, "reproduced": case.reproduced}
-    return [f"{name}: {value}" for name, value in known.items() if value not in {None, NOTHING}]
+    case_facts: dict[str, object] = {**numbers(case), **more, "reproduced": case.reproduced}
+    return [
+        f"{name}: {value}" for name, value in case_facts.items() if value not in {None, NOTHING}
+    ]
 
 
 def _properties(suite: Suite, report: GateReport) -> dict[str, str]:
@@ -80,8 +82,10 @@ def _properties(suite: Suite, report: GateReport) -> dict[str, str]:
         for case in suite.cases
         if case.outcome is None
     }
-    known = {"night": report.subject, "commit": report.commit, **report.environment}
-    return {name: value for name, value in {**known, **suite.labels, **followed}.items() if value}
+    report_facts = {"night": report.subject, "commit": report.commit, **report.environment}
+    return {
+        name: value for name, value in {**report_facts, **suite.labels, **followed}.items() if value
+    }
 
 
 def _counts(suites: tuple[Suite, ...]) -> dict[str, str]:

@@ -136,15 +136,15 @@ class GateReport:
         return (case for suite in self.suites for case in suite.cases)
 
 
-def explained(suite: Suite) -> Suite:
+def add_outcome_case(suite: Suite) -> Suite:
     """Return the suite with a case for its own outcome, where none of its cases has it.
 
     A capture that failed has no metric that says so; a reader of reports looks at cases.
     """
     if any(case.outcome is suite.outcome for case in suite.cases):
         return suite
-    own = Case(suite.name, CAPTURE, "capture", suite.outcome, suite.reason)
-    return replace(suite, cases=(own, *suite.cases))
+    outcome_case = Case(suite.name, CAPTURE, "capture", suite.outcome, suite.reason)
+    return replace(suite, cases=(outcome_case, *suite.cases))
 
 
 SUITE = "runs"
@@ -157,20 +157,22 @@ def of_comparison(
 
     `environment` are facts of the machine that made the runs after, `workload` is what they did.
     """
-    before, after = side(compared.before), side(compared.after)
+    reference_words, candidate_words = side(compared.before), side(compared.after)
     outcome = OUTCOMES[compared.verdict]
     cases = (
         *(_metric(change, compared) for change in compared.changes),
         *(_finding(finding) for finding in compared.findings),
     )
-    labels = {"workload": workload, "reference": before, "candidate": after}
+    labels = {"workload": workload, "reference": reference_words, "candidate": candidate_words}
     return GateReport(
-        title=f"{before} → {after}",
+        title=f"{reference_words} → {candidate_words}",
         subject=", ".join(compared.after),
         outcome=outcome,
         reason=compared.reason,
-        suites=(explained(Suite(SUITE, outcome, compared.reason, cases, _known(labels))),),
-        environment=_known(environment or {}),
+        suites=(
+            add_outcome_case(Suite(SUITE, outcome, compared.reason, cases, _drop_unknown(labels))),
+        ),
+        environment=_drop_unknown(environment or {}),
         warnings=tuple(
             f"{condition.side}: {condition.words}." for condition in compared.conditions
         ),
@@ -244,7 +246,7 @@ def of_night(night: Night, plan: NightPlan | None = None) -> GateReport:
     elif outcome is Outcome.OK and not _is_whole(night):
         outcome, reason = Outcome.INCONCLUSIVE, _MISSING
     if not any(suite.outcome is outcome for suite in suites):
-        suites = (*suites, explained(Suite(night.plan or "night", outcome, reason)))
+        suites = (*suites, add_outcome_case(Suite(night.plan or "night", outcome, reason)))
     stopped = (_STOPPED,) if night.partial else ()
     return GateReport(
         title=f"Night {night.id} of {night.plan}" if night.plan else f"Night {night.id}",
@@ -252,7 +254,7 @@ def of_night(night: Night, plan: NightPlan | None = None) -> GateReport:
         outcome=outcome,
         reason=reason,
         suites=suites,
-        environment=_known(night.environment),
+        environment=_drop_unknown(night.environment),
         plan=night.plan,
         machine=night.machine,
         started=night.started,
@@ -265,7 +267,7 @@ def of_night(night: Night, plan: NightPlan | None = None) -> GateReport:
 
 def of_no_night(reason: str, hint: str) -> GateReport:
     """Return the report of a gate that found no night to judge: what is missing is no good news."""
-    suite = explained(Suite("night", Outcome.INCONCLUSIVE, reason))
+    suite = add_outcome_case(Suite("night", Outcome.INCONCLUSIVE, reason))
     return GateReport(
         "No night", "", Outcome.INCONCLUSIVE, reason, suites=(suite,), warnings=(hint,)
     )
@@ -274,8 +276,8 @@ def of_no_night(reason: str, hint: str) -> GateReport:
 def _is_whole(night: Night) -> bool:
     judged = [metric for entry in night.entries for metric in entry.judged]
     decided = all(metric.outcome for metric in judged if metric.gated)
-    whole = not night.partial and all(entry.outcome for entry in night.entries)
-    return whole and decided and any(metric.outcome for metric in judged)
+    is_complete = not night.partial and all(entry.outcome for entry in night.entries)
+    return is_complete and decided and any(metric.outcome for metric in judged)
 
 
 def _suite(entry: Entry, rules: tuple[str, ...]) -> Suite:
@@ -290,13 +292,13 @@ def _suite(entry: Entry, rules: tuple[str, ...]) -> Suite:
     labels |= {"mlx": entry.candidate.mlx, "parity": entry.parity, "backend": entry.backend}
     labels["search"] = entry.search
     labels["machine state"] = window_words(entry.states)
-    return explained(
+    return add_outcome_case(
         Suite(
             name=entry.capture,
             outcome=entry.outcome or Outcome.INCONCLUSIVE,
             reason=entry.reason if entry.outcome else _UNFINISHED,
             cases=(*metrics, *findings),
-            labels=_known(labels),
+            labels=_drop_unknown(labels),
             seconds=_seconds(entry),
         )
     )
@@ -314,7 +316,7 @@ def _night_metric(entry: Entry, judged: Judged) -> Case:
         scale=judged.scale,
         candidate=judged.candidate,
         reference=judged.reference,
-        measured=judged.measured,
+        measured=judged.measured_change,
         change=judged.change,
         low=judged.low,
         high=judged.high,
@@ -330,13 +332,15 @@ def _night_metric(entry: Entry, judged: Judged) -> Case:
 def _night_finding(entry: Entry, finding: TracedFinding, rules: tuple[str, ...]) -> Case:
     worse = finding.rule in rules and finding.traces > 0 and finding.in_reference == 0
     decided = worse and entry.outcome is Outcome.REGRESSION
-    where = f"in {finding.traces} of {finding.of} traces, {finding.in_reference} of the reference"
+    occurrence = (
+        f"in {finding.traces} of {finding.of} traces, {finding.in_reference} of the reference"
+    )
     return Case(
         suite=entry.capture,
         name=finding.rule,
         kind="finding",
         outcome=Outcome.REGRESSION if decided else None,
-        message=f"{finding.message} ({where})",
+        message=f"{finding.message} ({occurrence})",
         pairs=finding.traces,
         severity=finding.severity,
     )
@@ -349,14 +353,14 @@ def _seconds(entry: Entry) -> float:
     return (max(moments) - min(moments)).total_seconds() if moments else 0.0
 
 
-def _known(facts: Mapping[str, Any]) -> dict[str, str]:
+def _drop_unknown(facts: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in facts.items() if value not in {"", None}}
 
 
 def _links(night: Night) -> Iterator[Link]:
     # A whole path would name a person's folders to all who read the report.
-    whole = PurePath(night.folder)
-    folder = whole.name if whole.is_absolute() else night.folder
+    night_path = PurePath(night.folder)
+    folder = night_path.name if night_path.is_absolute() else night.folder
     for entry in night.entries:
         for pair in entry.pairs:
             sides = ("candidate", "reference") if pair.traced else ()

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.openmetrics.exposition import generate_latest
 
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
-from tracekit.nightly.gate.report.text import said
+from tracekit.nightly.gate.report.text import flatten_text
 from tracekit.nightly.history.night import Outcome, moment_in
 
 _PREFIX = "tracekit_gate"
@@ -43,9 +43,9 @@ def openmetrics(report: GateReport) -> bytes:
     ids = {"night": report.subject, "commit": report.commit}
     gauges.set("report", "Which night, or which runs, this is.", ids, 1.0)
     gauges.outcome("outcome", report.outcome, {})
-    if ended := moment_in(report.ended):
+    if end_time := moment_in(report.ended):
         words = "When the night ended, since 1970."
-        gauges.set("end_time", words, {}, ended.timestamp(), "seconds")
+        gauges.set("end_time", words, {}, end_time.timestamp(), "seconds")
     for suite in report.suites:
         _suite(gauges, suite)
     return generate_latest(gauges.registry)
@@ -63,11 +63,13 @@ class _Gauges:
         self, name: str, words: str, labels: Mapping[str, str], value: float, unit: str = ""
     ) -> None:
         """Set the gauge of that name and unit."""
-        known = {name: said(value) for name, value in {**self._labels, **labels}.items()}
+        label_values = {
+            name: flatten_text(value) for name, value in {**self._labels, **labels}.items()
+        }
         full = f"{_PREFIX}_{name}_{unit}".rstrip("_")
         if full not in self._gauges:
-            self._gauges[full] = Gauge(full, words, known, unit=unit, registry=self.registry)
-        self._gauges[full].labels(**known).set(value)
+            self._gauges[full] = Gauge(full, words, label_values, unit=unit, registry=self.registry)
+        self._gauges[full].labels(**label_values).set(value)
 
     def outcome(self, name: str, outcome: Outcome, labels: Mapping[str, str]) -> None:
         """Set a gauge for each outcome that there is: to 1 for the one that came about."""
@@ -80,15 +82,15 @@ def _suite(gauges: _Gauges, suite: Suite) -> None:
     labels = {"capture": suite.name, "workload": suite.labels.get("workload", "")}
     gauges.outcome("capture_outcome", suite.outcome, labels)
     for case in suite.cases:
-        own = {**labels, "metric": case.name}
+        metric_labels = {**labels, "metric": case.name}
         if case.outcome is not None and case.kind != "capture":
-            gauges.outcome("metric_outcome", case.outcome, own)
+            gauges.outcome("metric_outcome", case.outcome, metric_labels)
         if case.kind == "finding":
             words = "In how many of the candidate's traces a rule found something."
             rule = {**labels, "rule": case.name, "severity": case.severity}
             gauges.set("finding_traces", words, rule, case.pairs)
         if case.kind == "metric":
-            _metric(gauges, case, own)
+            _metric(gauges, case, metric_labels)
 
 
 def _metric(gauges: _Gauges, case: Case, labels: Mapping[str, str]) -> None:
@@ -106,12 +108,21 @@ def _metric(gauges: _Gauges, case: Case, labels: Mapping[str, str]) -> None:
         if value is not None:
             suffix, factor = _UNITS.get(unit, ("", 1.0))
             # A unit without a suffix of its own is a label, so that no two units share a series.
-            own = {**labels, **more} if suffix else {**labels, **more, "unit": unit}
-            gauges.set(name, _NUMBERS[name], own, value * factor, suffix)
+            value_labels = {**labels, **more} if suffix else {**labels, **more, "unit": unit}
+            gauges.set(name, _NUMBERS[name], value_labels, value * factor, suffix)
 
 
 def _environment(report: GateReport) -> dict[str, str]:
-    known = report.environment
-    system = known.get("os_build", known.get("os", ""))
-    facts = {"chip": known.get("chip", ""), "os": system, "xcode": known.get("xcode_build", "")}
-    return {"plan": report.plan, "machine": report.machine, **facts, "mlx": known.get("mlx", "")}
+    environment = report.environment
+    system = environment.get("os_build", environment.get("os", ""))
+    facts = {
+        "chip": environment.get("chip", ""),
+        "os": system,
+        "xcode": environment.get("xcode_build", ""),
+    }
+    return {
+        "plan": report.plan,
+        "machine": report.machine,
+        **facts,
+        "mlx": environment.get("mlx", ""),
+    }

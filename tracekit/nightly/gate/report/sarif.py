@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from tracekit.base import as_json
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
-from tracekit.nightly.gate.report.text import said, sentences
+from tracekit.nightly.gate.report.text import flatten_text, sentences
 from tracekit.nightly.history.night import Outcome, moment_in
 from tracekit.report import visible
 
@@ -48,10 +48,10 @@ def sarif(report: GateReport, version: str) -> bytes:
 
 
 def _rule(name: str, case: Case) -> dict[str, Any]:
-    what = "A finding" if case.kind == "finding" else "A regression"
+    subject = "A finding" if case.kind == "finding" else "A regression"
     return {
         "id": name,
-        "shortDescription": {"text": f"{what}: {said(case.name)}"},
+        "shortDescription": {"text": f"{subject}: {flatten_text(case.name)}"},
         "defaultConfiguration": {"level": "error"},
     }
 
@@ -61,22 +61,24 @@ def _result(suite: Suite, case: Case, report: GateReport, rules: list[str]) -> d
     change = {"change": case.change, "low": case.low, "high": case.high}
     judged = {"threshold": case.threshold, "pairs": case.pairs, "reproduced": case.reproduced}
     search = {"search": visible(suite.labels.get("search", ""))}
-    known = {**values, **change, **judged, **search}
+    properties = {**values, **change, **judged, **search}
     return {
         "ruleId": _word(case.name),
         "ruleIndex": rules.index(_word(case.name)),
         "kind": "fail",
         "level": "error",
-        "message": {"text": f"{said(suite.name)}: {sentences(case)}"},
+        "message": {"text": f"{flatten_text(suite.name)}: {sentences(case)}"},
         "locations": [_location(suite, report)],
         # The same regression of the next night is the same alert.
         "partialFingerprints": {"tracekit/v1": _fingerprint(suite, case)},
-        "properties": {name: value for name, value in known.items() if value not in (None, [], "")},
+        "properties": {
+            name: value for name, value in properties.items() if value not in (None, [], "")
+        },
     }
 
 
 def _location(suite: Suite, report: GateReport) -> dict[str, Any]:
-    logical = {"logicalLocations": [{"name": said(suite.name)}]}
+    logical = {"logicalLocations": [{"name": flatten_text(suite.name)}]}
     if not report.file:
         return logical
     file = {"uri": quote(visible(report.file)), "uriBaseId": "%SRCROOT%"}
@@ -86,7 +88,7 @@ def _location(suite: Suite, report: GateReport) -> dict[str, Any]:
 
 def _invocation(report: GateReport) -> dict[str, Any]:
     notifications = [
-        {"level": level, "message": {"text": f"{said(case.suite)}: {sentences(case)}"}}
+        {"level": level, "message": {"text": f"{flatten_text(case.suite)}: {sentences(case)}"}}
         for case in report.cases
         if case.outcome and (level := _LEVELS.get(case.outcome))
     ]
@@ -94,14 +96,16 @@ def _invocation(report: GateReport) -> dict[str, Any]:
     return {
         "executionSuccessful": report.outcome is not Outcome.FAILED,
         "toolExecutionNotifications": notifications,
-        **{name: f"{at:%Y-%m-%dT%H:%M:%SZ}" for name, at in times.items() if at},
+        **{name: f"{moment:%Y-%m-%dT%H:%M:%SZ}" for name, moment in times.items() if moment},
     }
 
 
 def _word(text: str) -> str:
     """Return a text as an identifier: no spaces, nothing that a path would take apart."""
-    kept = "".join(char if char.isalnum() or char in "-._" else "-" for char in said(text))
-    return kept.strip("-") or "unnamed"
+    identifier = "".join(
+        char if char.isalnum() or char in "-._" else "-" for char in flatten_text(text)
+    )
+    return identifier.strip("-") or "unnamed"
 
 
 def _fingerprint(suite: Suite, case: Case) -> str:

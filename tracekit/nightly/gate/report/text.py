@@ -21,19 +21,19 @@ _FINDINGS = ("finding", "severity", "outcome", "what it says")
 
 def heading(report: GateReport) -> str:
     """Return the verdict in a line, with all that led to it."""
-    reason = said(report.reason)
+    reason = flatten_text(report.reason)
     return f"{LEADS[report.outcome]}: {reason}" if reason else LEADS[report.outcome]
 
 
 def verdict(report: GateReport) -> str:
     """Return the verdict in a line of a terminal; where that is too short, `verdicts` says why."""
-    whole = heading(report)
-    if len(whole) <= _LINE:
-        return whole
-    named = ", ".join(
-        said(suite.name) for suite in report.suites if suite.outcome is report.outcome
+    full_heading = heading(report)
+    if len(full_heading) <= _LINE:
+        return full_heading
+    suite_names = ", ".join(
+        flatten_text(suite.name) for suite in report.suites if suite.outcome is report.outcome
     )
-    return f"{LEADS[report.outcome]}: {named}" if named else whole
+    return f"{LEADS[report.outcome]}: {suite_names}" if suite_names else full_heading
 
 
 def verdicts(report: GateReport) -> list[Sequence[str]]:
@@ -41,8 +41,8 @@ def verdicts(report: GateReport) -> list[Sequence[str]]:
     return [
         (
             str(case.outcome),
-            said(case.suite if case.kind == "capture" else f"{case.suite} {case.name}"),
-            said(case.message),
+            flatten_text(case.suite if case.kind == "capture" else f"{case.suite} {case.name}"),
+            flatten_text(case.message),
         )
         for case in report.cases
         if case.outcome is not None
@@ -51,7 +51,9 @@ def verdicts(report: GateReport) -> list[Sequence[str]]:
 
 def searches(report: GateReport) -> Iterator[str]:
     """Yield the command lines that find the commits of regressions."""
-    return (said(search) for suite in report.suites if (search := suite.labels.get("search")))
+    return (
+        flatten_text(search) for suite in report.suites if (search := suite.labels.get("search"))
+    )
 
 
 def tables(report: GateReport) -> Iterator[Table]:
@@ -64,17 +66,22 @@ def tables(report: GateReport) -> Iterator[Table]:
             if metric.candidate is not None or metric.reference is not None
         ]
         if rows:
-            yield titled(suite), _SHOWN, rows
-        found: list[Sequence[str]] = [
-            (said(case.name), case.severity, str(case.outcome or "followed"), said(case.message))
+            yield format_title(suite), _SHOWN, rows
+        finding_rows: list[Sequence[str]] = [
+            (
+                flatten_text(case.name),
+                case.severity,
+                str(case.outcome or "followed"),
+                flatten_text(case.message),
+            )
             for case in suite.cases
             if case.kind == "finding"
         ]
-        if found:
-            yield f"{said(suite.name)}: findings", _FINDINGS, found
+        if finding_rows:
+            yield f"{flatten_text(suite.name)}: findings", _FINDINGS, finding_rows
 
 
-def titled(suite: Suite) -> str:
+def format_title(suite: Suite) -> str:
     """Return what was measured against what, and what its changes come on top of."""
     candidate, reference = (suite.labels.get(role, "") for role in ("candidate", "reference"))
     against = f": {candidate} against {reference}" if candidate and reference else ""
@@ -82,44 +89,44 @@ def titled(suite: Suite) -> str:
         against = f": {candidate}, followed without a reference"
     beyond = next((case.baseline for case in suite.cases if case.baseline), "")
     expected = f"; changes beyond the baseline {beyond}" if beyond else ""
-    return said(suite.name + against + expected)
+    return flatten_text(suite.name + against + expected)
 
 
 def row(case: Case) -> Sequence[str]:
     """Return the cells of a metric, in the order of `COLUMNS`."""
-    return said(case.name), *numbers(case).values(), ruling(case)
+    return flatten_text(case.name), *numbers(case).values(), ruling(case)
 
 
 def numbers(case: Case) -> dict[str, str]:
     """Return what is known of a metric in numbers, in words, by the names of `COLUMNS`."""
-    shown = Shown(case.scale, case.unit)
+    formatter = Shown(case.scale, case.unit)
     interval = case.low is not None and case.high is not None
-    found = (
+    texts = (
         None if case.reference is None else quantity(case.reference, case.unit),
         None if case.candidate is None else quantity(case.candidate, case.unit),
-        None if case.measured is None else shown.change(case.measured),
-        None if case.change is None else shown.change(case.change),
-        shown.between(case.low or 0.0, case.high or 0.0) if interval else None,
-        None if case.threshold is None else shown.amount(case.threshold),
+        None if case.measured is None else formatter.change(case.measured),
+        None if case.change is None else formatter.change(case.change),
+        formatter.format_interval(case.low or 0.0, case.high or 0.0) if interval else None,
+        None if case.threshold is None else formatter.amount(case.threshold),
     )
-    cells = (NOTHING if words is None else said(words) for words in found)
+    cells = (NOTHING if words is None else flatten_text(words) for words in texts)
     return dict(zip(COLUMNS[1:-1], cells, strict=True))
 
 
-def said(text: str) -> str:
+def flatten_text(text: str) -> str:
     """Return a text on one line: what somebody else wrote breaks no table and no log."""
     return line(text, longest=1000)
 
 
 def sentences(case: Case) -> str:
     """Return what became of a case, in words that stand alone: its name, then why."""
-    message = sentence(said(case.message or str(case.outcome or "")))
-    return message if case.kind == "capture" else f"{said(case.name)}: {message}"
+    message = sentence(flatten_text(case.message or str(case.outcome or "")))
+    return message if case.kind == "capture" else f"{flatten_text(case.name)}: {message}"
 
 
 def ruling(case: Case) -> str:
     """Return how a case ended, and why."""
-    lead, message = str(case.outcome or "followed"), said(case.message)
+    lead, message = str(case.outcome or "followed"), flatten_text(case.message)
     return f"{lead}: {message}" if message and message != lead else lead
 
 
@@ -144,9 +151,9 @@ def _lines(report: GateReport) -> Iterator[str]:
     yield f"{escape_markdown(report.title)}{_when(report)}"
     for suite in report.suites:
         yield from _suite(suite)
-    known = [f"{fact}: {report.environment[fact]}" for fact in _FACTS if fact in report.environment]
-    if known:
-        yield from ("", escape_markdown(", ".join(known)))
+    facts = [f"{fact}: {report.environment[fact]}" for fact in _FACTS if fact in report.environment]
+    if facts:
+        yield from ("", escape_markdown(", ".join(facts)))
     for warning in report.warnings:
         yield from ("", f"> {escape_markdown(warning)}")
     if report.links:
@@ -166,11 +173,11 @@ def _when(report: GateReport) -> str:
 
 
 def _suite(suite: Suite) -> Iterator[str]:
-    yield from ("", f"### {_MARKS[suite.outcome]} {escape_markdown(titled(suite))}", "")
+    yield from ("", f"### {_MARKS[suite.outcome]} {escape_markdown(format_title(suite))}", "")
     if suite.reason:
         yield from (escape_markdown(suite.reason), "")
     if search := suite.labels.get("search"):
-        yield from ("To find the commit:", "", f"    {said(search)}", "")
+        yield from ("To find the commit:", "", f"    {flatten_text(search)}", "")
     if kind := suite.labels.get("reference kind"):
         yield from (escape_markdown(f"The reference is {kind}."), "")
     if state := suite.labels.get("machine state"):
@@ -178,10 +185,10 @@ def _suite(suite: Suite) -> Iterator[str]:
     rows = [row(case) for case in suite.cases if case.kind != "finding"]
     if rows:
         yield from markdown_table(COLUMNS, rows)
-    found = [case for case in suite.cases if case.kind == "finding"]
-    if found:
+    findings = [case for case in suite.cases if case.kind == "finding"]
+    if findings:
         yield ""
-    for finding in found:
+    for finding in findings:
         mark = f"{_MARKS[finding.outcome]} " if finding.outcome else ""
         yield f"- {mark}**{escape_markdown(finding.name)}** {escape_markdown(finding.message)}"
 
@@ -195,9 +202,11 @@ def annotations(report: GateReport) -> Iterator[str]:
             if (outcome := case.outcome) is None or outcome is Outcome.OK:
                 continue
             command = "error" if outcome in {Outcome.REGRESSION, Outcome.FAILED} else "warning"
-            title = f"{LEADS[outcome]}: {said(suite.name)}, {said(case.name)}"
-            known = [(name, value) for name, value in (*place.items(), ("title", title)) if value]
-            properties = ",".join(f"{name}={_property(value)}" for name, value in known)
+            title = f"{LEADS[outcome]}: {flatten_text(suite.name)}, {flatten_text(case.name)}"
+            attributes = [
+                (name, value) for name, value in (*place.items(), ("title", title)) if value
+            ]
+            properties = ",".join(f"{name}={_property(value)}" for name, value in attributes)
             yield f"::{command} {properties}::{_message(sentences(case))}"
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, 
 from sqlalchemy.exc import DBAPIError
 
 from tracekit.base import InputError, RecordingError, ToolError, TracekitError
-from tracekit.nightly.history.store.place import place, shown
+from tracekit.nightly.history.store.place import describe_url, place
 from tracekit.nightly.history.store.schema import (
     METADATA,
     VERSION_TABLE,
@@ -30,12 +30,12 @@ def as_error(error: DBAPIError, url: URL) -> TracekitError:
     cause = lines[0].strip().rstrip(".")
     if password := str(url.password or ""):
         cause = cause.replace(password, "…")
-    said = f"{shown(url)} cannot be used as a history: {cause}."
+    message = f"{describe_url(url)} cannot be used as a history: {cause}."
     name = str(getattr(error.orig, "sqlite_errorname", ""))
     if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
         hint = "Name another file, or recover what is in a copy: sqlite3 COPY .recover"
-        return InputError(said, hint=hint)
-    return RecordingError(said, hint=_NOTHING_LOST)
+        return InputError(message, hint=hint)
+    return RecordingError(message, hint=_NOTHING_LOST)
 
 
 class NoHistoryError(RecordingError):
@@ -58,9 +58,9 @@ class Database:
     patience: float = PATIENCE
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """What it is called in sentences."""
-        return shown(self.url)
+        return describe_url(self.url)
 
     @property
     def is_sqlite(self) -> bool:
@@ -98,12 +98,12 @@ class Database:
 
 def database(url: str, *, create: bool, patience: float = PATIENCE) -> Database:
     """Return the database at a URL; of SQLite, `create` makes its folder and file."""
-    where = place(url)
-    if where.get_backend_name() == "sqlite":
-        return Database(_sqlite(where, create=create, patience=patience), where, patience)
+    location = place(url)
+    if location.get_backend_name() == "sqlite":
+        return Database(_sqlite(location, create=create, patience=patience), location, patience)
     try:
         engine = create_engine(
-            where,
+            location,
             poolclass=NullPool,
             connect_args={"connect_timeout": _CONNECT_TIMEOUT, "application_name": "tracekit"},
         )
@@ -112,7 +112,7 @@ def database(url: str, *, create: bool, patience: float = PATIENCE) -> Database:
             "A history in PostgreSQL needs psycopg, which is not installed.",
             hint="Run `uv sync --extra postgresql` in the clone of tracekit.",
         ) from error
-    return Database(engine, where, patience)
+    return Database(engine, location, patience)
 
 
 def _sqlite(url: URL, *, create: bool, patience: float) -> Engine:
@@ -174,37 +174,40 @@ def require_tables(database: Database, *, make: bool) -> None:
     Where there are none they are made if `make` is true.
     """
     with database.reading() as connection:
-        if _is_current(connection, database.shown):
+        if _is_current(connection, database.display_name):
             return
         if not make and version_of(connection) is None:
             raise NoHistoryError(
-                f"{database.shown} holds no history yet.",
+                f"{database.display_name} holds no history yet.",
                 hint="The next `tracekit nightly` makes it.",
             )
     with database.writing() as connection:
-        if not _is_current(connection, database.shown):  # else another process was first
+        if not _is_current(connection, database.display_name):  # else another process was first
             make_or_change(connection)
 
 
-def _is_current(connection: Connection, shown: str) -> bool:
+def _is_current(connection: Connection, display_name: str) -> bool:
     """Tell whether all is as it must be; raise InputError where nothing can make it so."""
-    there, wanted = set(inspect(connection).get_table_names()), set(METADATA.tables)
+    there, wanted_tables = set(inspect(connection).get_table_names()), set(METADATA.tables)
     version = version_of(connection)
-    others = there - {VERSION_TABLE} if connection.dialect.name == "sqlite" else there & wanted
-    if version is None and others:
+    existing_tables = (
+        there - {VERSION_TABLE} if connection.dialect.name == "sqlite" else there & wanted_tables
+    )
+    if version is None and existing_tables:
         raise InputError(
-            f"{shown} is no history, or not whole: it has a table {min(others)}, and no version.",
+            f"{display_name} is no history, or not whole: it has a table {min(existing_tables)}, "
+            "and no version.",
             hint="Name another file, where a history is made; or take this one back from a copy.",
         )
     if version is not None and version not in VERSIONS:
         raise InputError(
-            f"{shown} was written by a newer tracekit: its tables have version {version}, "
+            f"{display_name} was written by a newer tracekit: its tables have version {version}, "
             f"and this one knows up to {VERSIONS[-1]}.",
             hint="Update tracekit on this machine.",
         )
-    if version == VERSIONS[-1] and (missing := sorted(wanted - there)):
+    if version == VERSIONS[-1] and (missing := sorted(wanted_tables - there)):
         raise InputError(
-            f"{shown} is not whole: it has no table {', '.join(missing)}.",
+            f"{display_name} is not whole: it has no table {', '.join(missing)}.",
             hint="Take it back from a copy; `tracekit nightly` makes one where there is none.",
         )
     return version == VERSIONS[-1]

@@ -32,7 +32,7 @@ def as_document(night: Night) -> str:
     return text
 
 
-def decoded(text: str | bytes, name: str) -> Night:
+def decode_night(text: str | bytes, name: str) -> Night:
     """Return the night that a text holds."""
     try:
         night = msgspec.json.decode(text, type=Night)
@@ -54,7 +54,7 @@ def night_in(folder: Path) -> Night | None:
         return None
     except OSError as error:
         raise InputError(f"{folder / DOCUMENT} cannot be read: {error.strerror}.") from error
-    return decoded(text, str(folder / DOCUMENT))
+    return decode_night(text, str(folder / DOCUMENT))
 
 
 def cut_short(night: Night) -> Night:
@@ -73,12 +73,12 @@ def cut_short(night: Night) -> Night:
     )
 
 
-def moment(at: str | datetime) -> str:
+def moment(timestamp: str | datetime) -> str:
     """Return a time as the history has it: ISO 8601 in UTC, so that text sorts by time."""
-    return moment_of(at).isoformat(timespec="milliseconds")
+    return moment_of(timestamp).isoformat(timespec="milliseconds")
 
 
-def plain(text: str) -> str:
+def replace_nul(text: str) -> str:
     """Return text that both databases take: PostgreSQL takes no NUL."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
@@ -88,13 +88,13 @@ def append(connection: Connection, night: Night) -> bool:
     document = as_document(night)
     stored = connection.scalar(select(NIGHTS.c.document).where(NIGHTS.c.id == night.id))
     if stored is not None:
-        if decoded(stored, night.id) != decoded(document, night.id):
+        if decode_night(stored, night.id) != decode_night(document, night.id):
             raise InputError(
                 f"The history has another night {night.id} already.",
                 hint="A history is append-only; the one that was there first stays as it is.",
             )
         return False
-    row = {name: plain(getattr(night, name)) for name in ("id", "plan", "machine")}
+    row = {name: replace_nul(getattr(night, name)) for name in ("id", "plan", "machine")}
     row |= {"started": moment(night.started), "outcome": night.outcome, "document": document}
     number = connection.scalar(insert(NIGHTS).values(row).returning(NIGHTS.c.number))
     if judged := [{"night": number, **row} for row in judgement_rows(night)]:
@@ -107,12 +107,14 @@ def judgement_rows(night: Night) -> Iterator[dict[str, Any]]:
     for place, entry in enumerate(night.entries):
         for position, judged in enumerate(entry.judged):
             row = {name: getattr(judged, name) for name in Judged.__dataclass_fields__}
-            words = {name: plain(value) for name, value in row.items() if isinstance(value, str)}
+            words = {
+                name: replace_nul(value) for name, value in row.items() if isinstance(value, str)
+            }
             yield {
                 "entry": place,
                 "position": position,
-                "capture": plain(entry.capture),
-                "work": plain(entry.work),
+                "capture": replace_nul(entry.capture),
+                "work": replace_nul(entry.work),
                 **(row | words),
                 **measured_of(entry.pairs, judged),
             }
@@ -120,13 +122,13 @@ def judgement_rows(night: Night) -> Iterator[dict[str, Any]]:
 
 def measured_of(pairs: tuple[Pair, ...], judged: Judged) -> dict[str, float | None]:
     """Return the change before anything was expected, on the metric's scale, and extreme pairs."""
-    found = changes(pairs, judged.metric, judged.scale)
-    interval = shift(found)
+    pair_changes = changes(pairs, judged.metric, judged.scale)
+    interval = shift(pair_changes)
     candidate = values(pairs, judged.metric, "candidate")
     return {
-        "measured": plain_change(middle(found), judged.scale) if found else None,
-        "measured_low": plain_change(interval.low, judged.scale) if interval else None,
-        "measured_high": plain_change(interval.high, judged.scale) if interval else None,
+        "measured": plain_change(middle(pair_changes), judged.scale) if pair_changes else None,
+        "measured_low": plain_change(interval.lower_bound, judged.scale) if interval else None,
+        "measured_high": plain_change(interval.upper_bound, judged.scale) if interval else None,
         "least": min(candidate, default=None),
         "most": max(candidate, default=None),
     }

@@ -28,10 +28,10 @@ def place(text: str) -> URL:
         raise UsageError("The history's URL is empty.", hint=_HINT)
     if "://" not in text:
         return URL.create("sqlite", database=str(Path(text).expanduser()))
-    scheme, _, rest = text.partition("://")
+    scheme, _, url_path = text.partition("://")
     if scheme in _SQLITE:
         # All of it is the path: make_url would take options from the first question mark.
-        file = rest.removeprefix("/")
+        file = url_path.removeprefix("/")
         if not file or file == ":memory:" or file.startswith("file:"):
             raise UsageError("A history in SQLite is a file, and the URL names none.", hint=_HINT)
         return URL.create("sqlite", database=file)
@@ -46,7 +46,7 @@ def place(text: str) -> URL:
     )
 
 
-def shown(url: URL) -> str:
+def describe_url(url: URL) -> str:
     """Return how a history is called in sentences: without a password, and without options."""
     if url.get_backend_name() == "sqlite":
         return str(url.database)
@@ -78,16 +78,18 @@ def night_id(connection: Connection, name: str) -> str | None:
     if connection.scalar(select(NIGHTS.c.number).where(NIGHTS.c.id == name)) is not None:
         return name
     folder = Path(name).parent if Path(name).name == DOCUMENT else Path(name)
-    held = night_in(folder)
-    if held is not None:
-        found = connection.scalar(select(NIGHTS.c.id).where(NIGHTS.c.id == held.id))
-        if found is not None:
-            return found
-    like = NIGHTS.c.id.startswith(name, autoescape=True)
-    ids = connection.scalars(select(NIGHTS.c.id).where(like).order_by(NIGHTS.c.started)).all()
+    folder_night = night_in(folder)
+    if folder_night is not None:
+        stored_id = connection.scalar(select(NIGHTS.c.id).where(NIGHTS.c.id == folder_night.id))
+        if stored_id is not None:
+            return stored_id
+    prefix_condition = NIGHTS.c.id.startswith(name, autoescape=True)
+    ids = connection.scalars(
+        select(NIGHTS.c.id).where(prefix_condition).order_by(NIGHTS.c.started)
+    ).all()
     if len(ids) > 1:
         raise UsageError(
-            f"Several nights begin with {name!r}: {_listed(ids)}.", hint="Write more of the id."
+            f"Several nights begin with {name!r}: {_join_names(ids)}.", hint="Write more of the id."
         )
     return ids[0] if ids else None
 
@@ -96,13 +98,16 @@ def require_clear_latest(connection: Connection) -> None:
     """Raise UsageError where nights are of several plans or machines, so that each has a latest."""
     newest = select(NIGHTS.c.id, NIGHTS.c.plan, NIGHTS.c.machine)
     newest = newest.order_by(NIGHTS.c.started.desc(), NIGHTS.c.number.desc())
-    last: dict[tuple[str, str], str] = {}
+    latest_nights: dict[tuple[str, str], str] = {}
     for row in connection.execute(newest):
-        last.setdefault((row.plan, row.machine), row.id)
-    if len(last) > 1:
-        named = [f"{night} ({plan} on {machine})" for (plan, machine), night in last.items()]
+        latest_nights.setdefault((row.plan, row.machine), row.id)
+    if len(latest_nights) > 1:
+        night_names = [
+            f"{night} ({plan} on {machine})" for (plan, machine), night in latest_nights.items()
+        ]
         raise UsageError(
-            f"Nights of several plans or machines have a latest one each: {_listed(named)}.",
+            "Nights of several plans or machines have a latest one each: "
+            f"{_join_names(night_names)}.",
             hint="Name one by its id.",
         )
 
@@ -110,6 +115,6 @@ def require_clear_latest(connection: Connection) -> None:
 _SHOWN = 5  # names in a sentence
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     more = ", …" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more

@@ -175,6 +175,6 @@ def _to_documents(connection: sql.Connection) -> None:
         rows = f"SELECT {names} FROM kept_{table.name}"  # noqa: S608
         run(f"INSERT INTO {table.name} ({names}) {overriding} {rows}")
         if counts_apart:
-            last = f"SELECT max(number) FROM {table.name}"  # noqa: S608
-            run(f"SELECT setval(pg_get_serial_sequence('{table.name}', 'number'), ({last}))")
+            last_number = f"SELECT max(number) FROM {table.name}"  # noqa: S608
+            run(f"SELECT setval(pg_get_serial_sequence('{table.name}', 'number'), ({last_number}))")
         run(f"DROP TABLE kept_{table.name}")

@@ -10,7 +10,7 @@ from typing import Any, Self, TypedDict, Unpack
 import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, Table, insert, select
 
-from tracekit.base import InputError, UsageError, now
+from tracekit.base import InputError, UsageError, make_timestamp
 from tracekit.nightly.history.night import Accepted, Described, Night, Outcome, Pair
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.database import PATIENCE, Database, database, require_tables
@@ -21,10 +21,10 @@ from tracekit.nightly.history.store.decisions import (
     add_accepted,
     all_accepted,
     all_pinned,
+    require_reason,
     revocations_of,
-    stated,
 )
-from tracekit.nightly.history.store.documents import append, decoded, moment, plain
+from tracekit.nightly.history.store.documents import append, decode_night, moment, replace_nul
 from tracekit.nightly.history.store.place import night_id
 from tracekit.nightly.history.store.schema import JUDGEMENTS, MISSED, NIGHTS, PINS
 
@@ -59,12 +59,12 @@ class _StoredNight:
 
 def series_of(nights: Mapping[int, _StoredNight], judged: Iterable[RowMapping]) -> list[Series]:
     """Return the series of nights by number, oldest first, and of what was judged in them."""
-    found: dict[tuple[str, ...], dict[int, RowMapping]] = {}
+    rows_by_series: dict[tuple[str, ...], dict[int, RowMapping]] = {}
     for row in judged:
         night = nights[row["night"]]
         key = (night.machine, night.plan, row["capture"], row["work"], row["metric"])
-        found.setdefault(key, {})[row["night"]] = row
-    return [_series(rows, nights) for rows in found.values()]
+        rows_by_series.setdefault(key, {})[row["night"]] = row
+    return [_series(rows, nights) for rows in rows_by_series.values()]
 
 
 def _series(rows: dict[int, RowMapping], nights: Mapping[int, _StoredNight]) -> Series:
@@ -73,19 +73,26 @@ def _series(rows: dict[int, RowMapping], nights: Mapping[int, _StoredNight]) -> 
     A night that has no value because it failed, or because the capture did, is a point without one
     that says why. Where the capture is missing, it would have done the work that it did last.
     """
-    number, last = next(reversed(rows.items()))
+    number, last_row = next(reversed(rows.items()))
     machine, plan = nights[number].machine, nights[number].plan
     points: list[Point] = []
     work = None
     for number, night in nights.items():
         if (night.machine, night.plan) != (machine, plan):
             continue
-        entry = next((found for found in night.entries if found.capture == last["capture"]), None)
+        entry = next(
+            (
+                stored_entry
+                for stored_entry in night.entries
+                if stored_entry.capture == last_row["capture"]
+            ),
+            None,
+        )
         work = entry.work if entry else work
-        if (row := rows.get(number)) is not None or work == last["work"]:
+        if (row := rows.get(number)) is not None or work == last_row["work"]:
             points += _points(night, entry, row)
     names = ("capture", "work", "metric", "unit", "better", "scale", "threshold", "gated")
-    return Series(machine, plan, *(last[name] for name in names), points=tuple(points))
+    return Series(machine, plan, *(last_row[name] for name in names), points=tuple(points))
 
 
 def _points(
@@ -138,35 +145,39 @@ class Wanted(WantedNights, total=False):
     metric: str | None
 
 
-def _equal(wanted: Mapping[str, Any], **columns: ColumnElement[Any]) -> list[ColumnElement[bool]]:
+def _equal(
+    selection: Mapping[str, Any], **columns: ColumnElement[Any]
+) -> list[ColumnElement[bool]]:
     return [
-        column == wanted[name] for name, column in columns.items() if wanted.get(name) is not None
+        column == selection[name]
+        for name, column in columns.items()
+        if selection.get(name) is not None
     ]
 
 
 def _nights(
-    wanted: WantedNights, table: Table = NIGHTS, time: str = "started"
+    selection: WantedNights, table: Table = NIGHTS, time: str = "started"
 ) -> list[ColumnElement[bool]]:
     """Return the conditions on nights, or on others that have a plan, a machine and a time."""
     names = [name for name in ("plan", "machine", "outcome") if name in table.c]
-    found = _equal(wanted, **{name: table.c[name] for name in names})
-    if (since := wanted.get("since")) is not None:
-        found.append(table.c[time] >= moment(since))
-    if (until := wanted.get("until")) is not None:
-        found.append(table.c[time] < moment(until))
-    return found
+    conditions = _equal(selection, **{name: table.c[name] for name in names})
+    if (since := selection.get("since")) is not None:
+        conditions.append(table.c[time] >= moment(since))
+    if (until := selection.get("until")) is not None:
+        conditions.append(table.c[time] < moment(until))
+    return conditions
 
 
-def _rows(connection: Connection, wanted: Wanted) -> Iterator[Any]:
-    query = select(NIGHTS).where(*_nights(wanted)).order_by(NIGHTS.c.started, NIGHTS.c.number)
+def _rows(connection: Connection, selection: Wanted) -> Iterator[Any]:
+    query = select(NIGHTS).where(*_nights(selection)).order_by(NIGHTS.c.started, NIGHTS.c.number)
     with connection.execute(query, execution_options={"yield_per": _AT_ONCE}) as rows:
         yield from rows
 
 
-def ended_nights(connection: Connection, wanted: Wanted) -> dict[int, _StoredNight]:
+def ended_nights(connection: Connection, selection: Wanted) -> dict[int, _StoredNight]:
     """Return the nights that are wanted by number, without what they measured, oldest first."""
-    decoder, found = msgspec.json.Decoder(_StoredNight), dict[int, _StoredNight]()
-    for row in _rows(connection, wanted):
+    decoder, nights = msgspec.json.Decoder(_StoredNight), dict[int, _StoredNight]()
+    for row in _rows(connection, selection):
         try:
             night = decoder.decode(row.document)
         except msgspec.MsgspecError as error:
@@ -174,36 +185,38 @@ def ended_nights(connection: Connection, wanted: Wanted) -> dict[int, _StoredNig
                 f"The night {row.id} cannot be read: {error}.",
                 hint="Update tracekit on this machine.",
             ) from error
-        found[row.number] = replace(night, started=row.started)
-    return found
+        nights[row.number] = replace(night, started=row.started)
+    return nights
 
 
-def judgements(connection: Connection, wanted: Wanted) -> Sequence[RowMapping]:
+def judgements(connection: Connection, selection: Wanted) -> Sequence[RowMapping]:
     """Return what was judged in the nights that are wanted, oldest first, in the plan's order."""
     columns = {name: JUDGEMENTS.c[name] for name in ("capture", "metric")}
-    query = select(JUDGEMENTS).join(NIGHTS).where(*_nights(wanted), *_equal(wanted, **columns))
+    query = (
+        select(JUDGEMENTS).join(NIGHTS).where(*_nights(selection), *_equal(selection, **columns))
+    )
     order = (NIGHTS.c.started, NIGHTS.c.number, JUDGEMENTS.c.entry, JUDGEMENTS.c.position)
     return connection.execute(query.order_by(*order)).mappings().all()
 
 
-def values(connection: Connection, wanted: Wanted) -> Iterator[dict[str, Any]]:
+def values(connection: Connection, selection: Wanted) -> Iterator[dict[str, Any]]:
     """Yield a row for every value that is wanted, oldest night first, in the order of measuring."""
-    for row in _rows(connection, wanted):
+    for row in _rows(connection, selection):
         of_night = {"night": row.id, "at": row.started, "machine": row.machine, "plan": row.plan}
-        for entry in decoded(row.document, row.id).entries:
-            if wanted.get("capture") in {None, entry.capture}:
+        for entry in decode_night(row.document, row.id).entries:
+            if selection.get("capture") in {None, entry.capture}:
                 of_entry = of_night | {"capture": entry.capture, "work": entry.work}
                 for pair in entry.pairs:
-                    for found in _values_of(pair, wanted.get("metric")):
-                        yield of_entry | found
+                    for turn_row in _values_of(pair, selection.get("metric")):
+                        yield of_entry | turn_row
 
 
-def _values_of(pair: Pair, wanted: str | None) -> Iterator[dict[str, Any]]:
+def _values_of(pair: Pair, wanted_metric: str | None) -> Iterator[dict[str, Any]]:
     """Yield the values of a pair: by metric, then by side, then by turn."""
     of_pair = {"sitting": pair.sitting, "pair": pair.number, "traced": pair.traced}
     of_pair |= {"counted": not pair.contaminated, "reason": "; ".join(pair.contaminated)}
     for metric in sorted({*pair.candidate, *pair.reference}):
-        if wanted in {None, metric}:
+        if wanted_metric in {None, metric}:
             for side, measured in (("candidate", pair.candidate), ("reference", pair.reference)):
                 for turn, value in enumerate(measured.get(metric, ())):
                     yield of_pair | {"metric": metric, "side": side, "turn": turn, "value": value}
@@ -217,7 +230,7 @@ class Store:
 
     @classmethod
     @contextmanager
-    def open(cls, url: str, *, make: bool = True, patience: float = PATIENCE) -> Generator[Self]:
+    def connect(cls, url: str, *, make: bool = True, patience: float = PATIENCE) -> Generator[Self]:
         """Open the history at a URL, or in a file of SQLite.
 
         It is made where there is none if `make` is true; tables of an older version are changed in
@@ -235,77 +248,81 @@ class Store:
         with self.database.writing() as connection:
             return append(connection, night)
 
-    def nights(self, *, limit: int | None = None, **wanted: Unpack[WantedNights]) -> list[Night]:
+    def nights(self, *, limit: int | None = None, **selection: Unpack[WantedNights]) -> list[Night]:
         """Return nights, oldest first; of more than `limit`, the last ones."""
-        query = select(NIGHTS.c.id, NIGHTS.c.document).where(*_nights(wanted))
+        query = select(NIGHTS.c.id, NIGHTS.c.document).where(*_nights(selection))
         query = query.order_by(NIGHTS.c.started.desc(), NIGHTS.c.number.desc()).limit(limit)
         with self.database.reading() as connection:
-            found = connection.execute(query).all()
-        return [decoded(row.document, row.id) for row in reversed(found)]
+            rows = connection.execute(query).all()
+        return [decode_night(row.document, row.id) for row in reversed(rows)]
 
     def night(self, name: str) -> Night:
         """Return the night of an id, of the beginning of one, of a folder, or the `latest`."""
         with self.database.reading() as connection:
             return _night(connection, name)
 
-    def series(self, **wanted: Unpack[Wanted]) -> list[Series]:
+    def series(self, **selection: Unpack[Wanted]) -> list[Series]:
         """Return the series of what was judged, each oldest night first."""
         with self.database.reading() as connection:
-            return series_of(ended_nights(connection, wanted), judgements(connection, wanted))
+            return series_of(ended_nights(connection, selection), judgements(connection, selection))
 
-    def samples(self, **wanted: Unpack[Wanted]) -> Iterator[dict[str, Any]]:
+    def samples(self, **selection: Unpack[Wanted]) -> Iterator[dict[str, Any]]:
         """Yield a row for every value of every turn, as `write_values` writes them."""
         with self.database.reading() as connection:
-            yield from values(connection, wanted)
+            yield from values(connection, selection)
 
     def accept(
         self,
         night: str,
         captures: Sequence[str],
         reason: str,
-        at: str | None = None,
+        decision_time: str | None = None,
         *,
         others: Sequence[str] = (),
         least: int = 1,
         who: str = "",
     ) -> tuple[list[Accepted], list[Refused]]:
         """Expect from now on what a night found, and others with it, as `acceptances_of` does."""
-        at = moment(at or now())
+        decision_time = moment(decision_time or make_timestamp())
         with self.database.writing() as connection:
             nights = [_night(connection, name) for name in (night, *others)]
-            accepted, refused = acceptances_of(nights, captures, reason, at, least=least, who=who)
+            accepted, refused = acceptances_of(
+                nights, captures, reason, decision_time, min_pairs=least, who=who
+            )
             add_accepted(connection, nights[0].machine, accepted)
         return accepted, refused
 
-    def accepted(self, machine: str, capture: str, work: str) -> Accepted | None:
+    def find_baseline(self, machine: str, capture: str, work: str) -> Accepted | None:
         """Return what is expected of a capture; None where nothing was accepted."""
         with self.database.reading() as connection:
-            found = all_accepted(connection, machine=machine, capture=capture, work=work)
-        return found[-1] if found and found[-1].changes else None
+            baselines = all_accepted(connection, machine=machine, capture=capture, work=work)
+        return baselines[-1] if baselines and baselines[-1].changes else None
 
     def revoke(
         self,
         night: str,
         captures: Sequence[str],
         reason: str,
-        at: str | None = None,
+        decision_time: str | None = None,
         *,
         who: str = "",
     ) -> list[Accepted]:
         """Expect nothing any more of what was accepted of a night; return what was revoked."""
-        at = moment(at or now())
+        decision_time = moment(decision_time or make_timestamp())
         with self.database.writing() as connection:
-            found = _night(connection, night)
-            held = all_accepted(connection, machine=found.machine)
-            revoked = revocations_of(held, found.id, captures, reason, at=at, who=who)
-            add_accepted(connection, found.machine, revoked)
+            stored_night = _night(connection, night)
+            baselines = all_accepted(connection, machine=stored_night.machine)
+            revoked = revocations_of(
+                baselines, stored_night.id, captures, reason, decision_time=decision_time, who=who
+            )
+            add_accepted(connection, stored_night.machine, revoked)
         return revoked
 
     def acceptances(self, machine: str | None = None) -> list[Accepted]:
         """Return all that was ever accepted, oldest first; a machine's last of a capture holds."""
-        of = {} if machine is None else {"machine": machine}
+        filters = {} if machine is None else {"machine": machine}
         with self.database.reading() as connection:
-            return all_accepted(connection, **of)
+            return all_accepted(connection, **filters)
 
     def machines(self) -> list[str]:
         """Return what the machines are called that nights ran on."""
@@ -317,25 +334,29 @@ class Store:
         with self.database.reading() as connection:
             return frozenset(connection.scalars(select(NIGHTS.c.id)))
 
-    def pinned(self) -> frozenset[str]:
+    def list_pins(self) -> frozenset[str]:
         """Return what is pinned: ids of nights, and whole paths of folders."""
         with self.database.reading() as connection:
             return all_pinned(connection)
 
-    def missed(self, plan: str, machine: str, due: str, reason: str) -> bool:
+    def record_missed(self, plan: str, machine: str, due_time: str, reason: str) -> bool:
         """Record a night that was due and did not run; False where that is known already."""
-        night = {"plan": plain(plan), "machine": plain(machine), "due": moment(due)}
+        night = {
+            "plan": replace_nul(plan),
+            "machine": replace_nul(machine),
+            "due": moment(due_time),
+        }
         with self.database.writing() as connection:
-            same = [MISSED.c[name] == value for name, value in night.items()]
-            if connection.scalar(select(MISSED.c.number).where(*same)) is not None:
+            conditions = [MISSED.c[name] == value for name, value in night.items()]
+            if connection.scalar(select(MISSED.c.number).where(*conditions)) is not None:
                 return False
-            connection.execute(insert(MISSED), night | {"reason": plain(reason)})
+            connection.execute(insert(MISSED), night | {"reason": replace_nul(reason)})
             return True
 
-    def missed_nights(self, **wanted: Unpack[WantedNights]) -> list[Missed]:
+    def missed_nights(self, **selection: Unpack[WantedNights]) -> list[Missed]:
         """Return the nights that did not run, oldest first."""
         columns = [MISSED.c[column.name] for column in fields(Missed)]
-        query = select(*columns).where(*_nights(wanted, MISSED, "due"))
+        query = select(*columns).where(*_nights(selection, MISSED, "due"))
         with self.database.reading() as connection:
             rows = connection.execute(query.order_by(MISSED.c.due, MISSED.c.number)).mappings()
             return [Missed(**row) for row in rows]
@@ -343,27 +364,27 @@ class Store:
     def pin(self, name: str, reason: str, *, pinned: bool = True) -> str:
         """Keep a night or a folder of runs from being pruned, or no longer; return which it is."""
         if pinned:
-            stated("A pin", reason)
+            require_reason("A pin", reason)
         with self.database.writing() as connection:
-            found = night_id(connection, name)
-            if found is None:
+            pin_name = night_id(connection, name)
+            if pin_name is None:
                 folder = Path(name).expanduser().resolve()
                 if not folder.is_dir():
                     raise _unknown(name)
-                found = str(folder)
-            if not pinned and found not in all_pinned(connection):
-                raise UsageError(f"{found} is not pinned.", hint="Nothing is different now.")
-            row = {"name": found, "pinned": pinned, "at": moment(now())}
-            connection.execute(insert(PINS), {**row, "reason": plain(reason.strip())})
-        return found
+                pin_name = str(folder)
+            if not pinned and pin_name not in all_pinned(connection):
+                raise UsageError(f"{pin_name} is not pinned.", hint="Nothing is different now.")
+            row = {"name": pin_name, "pinned": pinned, "at": moment(make_timestamp())}
+            connection.execute(insert(PINS), {**row, "reason": replace_nul(reason.strip())})
+        return pin_name
 
 
 def _night(connection: Connection, name: str) -> Night:
-    found = night_id(connection, name)
-    if found is None:
+    stored_id = night_id(connection, name)
+    if stored_id is None:
         raise _unknown(name)
-    document = connection.scalar(select(NIGHTS.c.document).where(NIGHTS.c.id == found))
-    return decoded(str(document), found)
+    document = connection.scalar(select(NIGHTS.c.document).where(NIGHTS.c.id == stored_id))
+    return decode_night(str(document), stored_id)
 
 
 def _unknown(name: str) -> UsageError:

@@ -91,7 +91,7 @@ FMT: Mapping[str, Callable[[int], str]] = {
 """How a number is worded, by tag; a number of any other type is worded as its plain digits."""
 
 
-def worded(tag: str, numbers: Stored) -> pa.Array:
+def format_numbers(tag: str, numbers: Stored) -> pa.Array:
     """Return numbers as texts; those of a tag that is not known as plain digits."""
     words = FMT.get(tag)
     if words is None:
@@ -101,17 +101,17 @@ def worded(tag: str, numbers: Stored) -> pa.Array:
 
 def decimal(scaled: int) -> str:
     """Return a number in units of 10^-9 with all its nine places."""
-    whole, rest = divmod(abs(scaled), UNITS)
-    return f"{'-' if scaled < 0 else ''}{whole}.{rest:09d}"
+    integer_part, fraction = divmod(abs(scaled), UNITS)
+    return f"{'-' if scaled < 0 else ''}{integer_part}.{fraction:09d}"
 
 
-def joined(parts: Sequence[pa.Array | str], between: str) -> pa.Array:
+def join_texts(parts: Sequence[pa.Array | str], separator: str) -> pa.Array:
     """Join texts, cell by cell; a `str` stands in each cell."""
     scalars = [pa.scalar(part) if isinstance(part, str) else part for part in parts]
-    return pc.call_function("binary_join_element_wise", [*scalars, pa.scalar(between)])
+    return pc.call_function("binary_join_element_wise", [*scalars, pa.scalar(separator)])
 
 
-def reordered(parts: Sequence[tuple[NDArray[np.int64], pa.Array]]) -> pa.Array:
+def restore_order(parts: Sequence[tuple[NDArray[np.int64], pa.Array]]) -> pa.Array:
     """Put texts back to the places that they were taken from, which are given beside them."""
     if len(parts) == 1:
         return parts[0][1]
@@ -124,7 +124,7 @@ def reordered(parts: Sequence[tuple[NDArray[np.int64], pa.Array]]) -> pa.Array:
 _BLOCK = 1 << 17
 
 
-def signed(raw: Stored) -> NDArray[np.int64]:
+def decode_signed(raw: Stored) -> NDArray[np.int64]:
     """Return numbers that are stored as themselves and 2^63 - 1; `raw` is void."""
     raw -= np.uint64(BIAS)
     return raw.view(np.int64)
@@ -132,8 +132,8 @@ def signed(raw: Stored) -> NDArray[np.int64]:
 
 def blocks(size: int) -> Iterator[slice]:
     """Yield the slices of a column that are handled at once."""
-    for first in range(0, size, _BLOCK):
-        yield slice(first, min(first + _BLOCK, size))
+    for start in range(0, size, _BLOCK):
+        yield slice(start, min(start + _BLOCK, size))
 
 
 _HALF = np.uint64(32)
@@ -178,12 +178,13 @@ class RunIdentities:
         unnamed = (
             Loss(
                 Flaw.UNSURE,
-                f"{len(found):,} {what} that rows name have no name in the bundle, and are called "
+                f"{len(unnamed_ids):,} {kind} that rows name have no name in the bundle, and are "
+                "called "
                 f"{UNKNOWN}.",
                 run=self._run.number,
             )
-            for what, found in self._unnamed.items()
-            if found
+            for kind, unnamed_ids in self._unnamed.items()
+            if unnamed_ids
         )
         return (*unnamed, *(self._run.names.losses if self._asked else ()))
 
@@ -202,7 +203,7 @@ class Values:
         self._run = run
         self.identities = RunIdentities(run)
 
-    def worded(self, kind: EngineeringType, stored: Stored) -> pa.Array:
+    def format_values(self, kind: EngineeringType, stored: Stored) -> pa.Array:
         """Return texts for people; null where nothing is known of a value."""
         if kind.tag == "private":
             return pa.repeat(PRIVATE, stored.size)
@@ -210,42 +211,49 @@ class Values:
             case Encoding.INTEGER if kind.tag == "core":
                 return pa.array(map(self._run.names.core, stored.tolist()), pa.string())
             case Encoding.INTEGER:
-                return worded(kind.tag, stored)
+                return format_numbers(kind.tag, stored)
             case Encoding.RATIO:
-                return joined([worded("", stored >> _HALF), worded("", stored & _LOW)], "/")
+                return join_texts(
+                    [format_numbers("", stored >> _HALF), format_numbers("", stored & _LOW)], "/"
+                )
             case Encoding.DECIMAL:
-                return pa.array(map(decimal, signed(stored.copy()).tolist()), pa.string())
+                return pa.array(map(decimal, decode_signed(stored.copy()).tolist()), pa.string())
             case _:
                 coded = pa.array(stored).dictionary_encode()
-                found = self.named(kind.encoding, coded.dictionary.to_numpy())
-                return found.take(coded.indices)
+                texts = self.look_up_texts(kind.encoding, coded.dictionary.to_numpy())
+                return texts.take(coded.indices)
 
-    def named(self, encoding: Encoding, stored: Stored) -> pa.Array:
-        """Return the texts of values that name others; raise what `worded` raises."""
+    def look_up_texts(self, encoding: Encoding, stored: Stored) -> pa.Array:
+        """Return the texts of values that name others; raise what `format_values` raises."""
         match encoding:
             case Encoding.STRING:
-                found = self._strings(stored)
+                texts = self._strings(stored)
             case Encoding.PROCESS:
-                found = self.identities.processes(_ids(stored))[0]
+                texts = self.identities.processes(_ids(stored))[0]
             case Encoding.THREAD:
-                found = self.identities.threads(_ids(stored))[0]
+                texts = self.identities.threads(_ids(stored))[0]
             case Encoding.UUID:
                 halves = self._run.arrays.take(_ids(stored)).pairs("UUID").tolist()
-                uuids = [str(UUID(int=high << 64 | low)).upper() for high, low in halves]
-                found = pa.array(uuids, pa.string())
+                uuids = [
+                    str(UUID(int=upper_half << 64 | lower_half)).upper()
+                    for upper_half, lower_half in halves
+                ]
+                texts = pa.array(uuids, pa.string())
             case Encoding.LOCATION:
-                images = self.named(Encoding.UUID, stored >> _HALF)
-                found = joined([images, worded("mach-o-vm-offset", stored & _LOW)], " + ")
+                images = self.look_up_texts(Encoding.UUID, stored >> _HALF)
+                texts = join_texts(
+                    [images, format_numbers("mach-o-vm-offset", stored & _LOW)], " + "
+                )
             case Encoding.THREAD_NAME:
-                found = self._thread_names(stored >> _HALF, stored & _LOW)
+                texts = self._thread_names(stored >> _HALF, stored & _LOW)
             case Encoding.NUMBERS:
                 arrays = self._run.arrays.take(_ids(stored))
                 offsets = pa.array(arrays.offsets, pa.int32())
-                lists = pa.ListArray.from_arrays(offsets, worded("", arrays.values))
-                found = pc.call_function("binary_join", [lists, pa.scalar(" ")])
+                lists = pa.ListArray.from_arrays(offsets, format_numbers("", arrays.values))
+                texts = pc.call_function("binary_join", [lists, pa.scalar(" ")])
             case _:
-                found = pa.nulls(stored.size, pa.string())
-        return found
+                texts = pa.nulls(stored.size, pa.string())
+        return texts
 
     @cached_property
     def texts(self) -> pa.Array:
@@ -260,8 +268,8 @@ class Values:
     def _thread_names(self, names: Stored, threads: Stored) -> pa.Array:
         """Return names of threads with their tids; where both are missing, the text is empty."""
         texts = iter(self._strings(names[names != _LOW]).to_pylist())
-        _, known, _ = self.identities.threads(_ids(threads[threads != _LOW]))
-        tids = iter(known.to_pylist())
+        _, tid_array, _ = self.identities.threads(_ids(threads[threads != _LOW]))
+        tids = iter(tid_array.to_pylist())
         words: list[str] = []
         for name, thread in zip((names != _LOW).tolist(), (threads != _LOW).tolist(), strict=True):
             text, tid = next(texts) if name else "", hex(next(tids) or 0) if thread else ""
@@ -321,16 +329,16 @@ class Labels:
                 if kind.encoding is Encoding.INTEGER
                 else kind
             )
-            parts.append((places, self._worded(plainly, values, 0)))
-        return reordered(parts) if parts else pa.array([], pa.string()), frozenset(tags)
+            parts.append((places, self._format_parts(plainly, values, 0)))
+        return restore_order(parts) if parts else pa.array([], pa.string()), frozenset(tags)
 
     def _parts(self, ids: Numbers) -> Ragged:
         """Return types and values of labels, one after the other."""
-        found = self._run.typed_arrays.take(ids)
-        lengths = found.lengths
+        parts = self._run.typed_arrays.take(ids)
+        lengths = parts.lengths
         if lengths.size and ((lengths % _PAIR).any() or int(lengths.max()) > _PAIR * _LONGEST):
             raise ArchiveError("names a label whose parts are not whole, or too many")
-        return found
+        return parts
 
     def _type_of(self, number: int) -> EngineeringType:
         if number >= len(self._run.types):
@@ -338,7 +346,7 @@ class Labels:
         return engineering_type(self._run.types[number], self._run.required)
 
     def _block(self, ids: Numbers, depth: int) -> pa.Array:
-        return reordered(
+        return restore_order(
             [(places, self._group(members, depth)) for places, members in _groups(self._parts(ids))]
         )
 
@@ -348,40 +356,40 @@ class Labels:
         rows, size = len(members), 0
         for column in range(0, members.shape[1], _PAIR):
             kind, values = self._type_of(int(members[0, column])), members[:, column + 1]
-            same = bool((values == values[0]).all())
-            texts = self._worded(kind, values[:1] if same else values, depth)
+            is_constant = bool((values == values[0]).all())
+            texts = self._format_parts(kind, values[:1] if is_constant else values, depth)
             texts = texts.fill_null(NOTHING)
-            columns.append(texts[0].as_py() if same else texts)
-            size += len(columns[-1]) * rows if same else texts.nbytes
+            columns.append(texts[0].as_py() if is_constant else texts)
+            size += len(columns[-1]) * rows if is_constant else texts.nbytes
             if size > _MOST_TEXT:
                 raise ArchiveError("holds labels of more text than a recording can have")
         words = [part for part in columns if isinstance(part, str)]
         if len(words) == len(columns):
             return pa.repeat(" ".join(words), rows)
-        return joined(columns, " ")
+        return join_texts(columns, " ")
 
-    def _worded(self, kind: EngineeringType, values: Stored, depth: int) -> pa.Array:
+    def _format_parts(self, kind: EngineeringType, values: Stored, depth: int) -> pa.Array:
         """Return the texts of parts, null where they are, or where nothing is known of them."""
         there = (values != _ALL_ONES) | kind.wide_ones
-        known = values[there]
+        present_values = values[there]
         if kind.encoding in {Encoding.LABEL, Encoding.ANY}:
-            found = self.texts(_ids(known), depth + 1)
+            texts = self.texts(_ids(present_values), depth + 1)
         else:
-            found = self._values.worded(kind, known)
-        if known.size == values.size:
-            return found
-        return found.take(pa.array(np.cumsum(there) - 1, mask=~there))
+            texts = self._values.format_values(kind, present_values)
+        if present_values.size == values.size:
+            return texts
+        return texts.take(pa.array(np.cumsum(there) - 1, mask=~there))
 
 
-def _groups(found: Ragged) -> Iterator[tuple[Numbers, Stored]]:
+def _groups(parts: Ragged) -> Iterator[tuple[Numbers, Stored]]:
     """Yield places and members of the labels that have the same sequence of types, as rows."""
-    lengths = found.lengths
+    lengths = parts.lengths
     for length in np.unique(lengths).tolist():
-        alike = np.flatnonzero(lengths == length)
-        members = found.values.take(found.offsets[alike][:, None] + np.arange(length))
+        places = np.flatnonzero(lengths == length)
+        members = parts.values.take(parts.offsets[places][:, None] + np.arange(length))
         types = pa.py_buffer(np.ascontiguousarray(members[:, ::_PAIR]))
-        keys = pa.Array.from_buffers(pa.binary(length // _PAIR * 8), alike.size, [None, types])
+        keys = pa.Array.from_buffers(pa.binary(length // _PAIR * 8), places.size, [None, types])
         codes = keys.dictionary_encode().indices.to_numpy()
         order = np.argsort(codes, kind="stable")
         for group in np.split(order, np.cumsum(np.bincount(codes))[:-1]):
-            yield alike[group], members[group]
+            yield places[group], members[group]

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from tracekit.base import InputError, open_input
-from tracekit.tables.bundle.errors import WAY_OUT, ArchiveError, BundleError, called
+from tracekit.tables.bundle.errors import WAY_OUT, ArchiveError, BundleError, name_bundle
 
 _ZLIB = b"\x78"
 _BLOCK = 1 << 16
@@ -29,25 +29,27 @@ class Files:
     def __init__(self, bundle: Path) -> None:
         self.bundle = bundle
 
-    def read(self, name: str, most: int) -> bytes:
-        """Return the content of a file, inflated to `most` bytes at most."""
+    def read(self, name: str, max_bytes: int) -> bytes:
+        """Return the content of a file, inflated to `max_bytes` bytes at most."""
         blocks: list[bytes] = []
-        with self.open(name) as file, self.reading(name):
-            most = left = min(most, most_inflated(os.fstat(file.fileno()).st_size))
-            for block in inflated(file):
-                left -= len(block)
-                if left < 0:
-                    raise ArchiveError(f"holds more than {most:,} bytes")
+        with self.open_file(name) as file, self.reading(name):
+            max_bytes = remaining_bytes = min(
+                max_bytes, most_inflated(os.fstat(file.fileno()).st_size)
+            )
+            for block in inflate(file):
+                remaining_bytes -= len(block)
+                if remaining_bytes < 0:
+                    raise ArchiveError(f"holds more than {max_bytes:,} bytes")
                 blocks.append(block)
         return b"".join(blocks)
 
-    def open(self, name: str) -> BinaryIO:
+    def open_file(self, name: str) -> BinaryIO:
         """Open a file as it is; raise BundleError if it is not there, or no plain file."""
         self._refuse_links(name)
         try:
             return open_input(self.bundle / name)
         except InputError as error:
-            raise self.damaged(name, "cannot be read") from error
+            raise self.make_damage_error(name, "cannot be read") from error
 
     def exists(self, name: str) -> bool:
         """Tell whether there is such a file or folder."""
@@ -59,21 +61,21 @@ class Files:
         try:
             return (self.bundle / name).stat().st_size
         except OSError as error:
-            raise self.damaged(name, "is missing") from error
+            raise self.make_damage_error(name, "is missing") from error
 
-    def numbered(self, folder: str, prefix: str) -> list[int]:
+    def list_numbers(self, folder: str, prefix: str) -> list[int]:
         """Return the numbers behind a prefix of the names in a folder, in order."""
         self._refuse_links(folder)
         try:
             names = [path.name for path in (self.bundle / folder).iterdir()]
         except OSError as error:
-            raise self.damaged(folder, "is missing") from error
+            raise self.make_damage_error(folder, "is missing") from error
         tails = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
         return sorted(int(tail) for tail in tails if _NUMBERED.fullmatch(tail))
 
-    def damaged(self, name: str, why: str) -> BundleError:
+    def make_damage_error(self, name: str, fault: str) -> BundleError:
         """Say how a file is damaged."""
-        return BundleError(f"{called(self.bundle)}: {name} {why}.", hint=WAY_OUT)
+        return BundleError(f"{name_bundle(self.bundle)}: {name} {fault}.", hint=WAY_OUT)
 
     @contextmanager
     def reading(self, name: str) -> Generator[None]:
@@ -81,11 +83,11 @@ class Files:
         try:
             yield
         except ArchiveError as error:
-            raise self.damaged(name, str(error)) from error
+            raise self.make_damage_error(name, str(error)) from error
         except (zlib.error, EOFError) as error:
-            raise self.damaged(name, f"cannot be inflated ({error})") from error
+            raise self.make_damage_error(name, f"cannot be inflated ({error})") from error
         except OSError as error:
-            raise self.damaged(name, f"cannot be read ({error.strerror})") from error
+            raise self.make_damage_error(name, f"cannot be read ({error.strerror})") from error
 
     def _refuse_links(self, name: str) -> None:
         place = self.bundle
@@ -94,9 +96,9 @@ class Files:
             try:
                 mode = os.lstat(place).st_mode
             except OSError as error:
-                raise self.damaged(name, "is missing") from error
+                raise self.make_damage_error(name, "is missing") from error
             if stat.S_ISLNK(mode):
-                raise self.damaged(name, "is reached by a link, which no bundle has")
+                raise self.make_damage_error(name, "is reached by a link, which no bundle has")
 
 
 def most_inflated(size: int) -> int:
@@ -104,7 +106,7 @@ def most_inflated(size: int) -> int:
     return _FREE + _RATIO * size
 
 
-def inflated(file: BinaryIO, block: int = _BLOCK) -> Iterator[bytes]:
+def inflate(file: BinaryIO, block: int = _BLOCK) -> Iterator[bytes]:
     """Yield the content of a file in blocks of no more than some 1,000 times `block` bytes.
 
     Every turn of the loop takes something of the file or gives something of its content, so that no
@@ -119,11 +121,11 @@ def inflated(file: BinaryIO, block: int = _BLOCK) -> Iterator[bytes]:
     stream = zlib.decompressobj()
     while data and not stream.eof:
         content = stream.decompress(data, block * 16)
-        left = stream.unconsumed_tail
-        if not content and len(left) == len(data):
+        pending_bytes = stream.unconsumed_tail
+        if not content and len(pending_bytes) == len(data):
             raise zlib.error("it does not go on")
         yield content
-        data = left or file.read(block)
+        data = pending_bytes or file.read(block)
     if not stream.eof:
         raise EOFError("it ends too early")
     if data or stream.unused_data:

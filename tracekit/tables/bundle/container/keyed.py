@@ -39,12 +39,14 @@ def has_room(content: bytes) -> bool:
         return content.count(b"<") <= 2 * MOST_OBJECTS
     if len(content) < len(_MAGIC) + _TRAILER.size:
         return True
-    width, reference, count, _, first = _TRAILER.unpack_from(content, len(content) - _TRAILER.size)
-    if not 0 < width <= _BYTES or first + count * width > len(content):
+    width, reference, count, _, table_start = _TRAILER.unpack_from(
+        content, len(content) - _TRAILER.size
+    )
+    if not 0 < width <= _BYTES or table_start + count * width > len(content):
         return True
     if count > MOST_OBJECTS:
         return False
-    table = np.frombuffer(content, np.uint8, count * width, first).reshape(count, width)
+    table = np.frombuffer(content, np.uint8, count * width, table_start).reshape(count, width)
     places = _big_endian(table)
     places = places[(places >= 0) & (places < len(content) - _TRAILER.size)]
     return int(_sizes(np.frombuffer(content, np.uint8), places, reference).sum()) <= len(content)
@@ -57,10 +59,12 @@ def _sizes(content: NDArray[np.uint8], places: Numbers, reference: int) -> Numbe
     powers = np.where(lengths == _LONG, content[places + 1] & 3, -1)
     for power in range(4):
         width = 1 << power
-        which = np.flatnonzero(powers == power)
-        digits = places[which, None] + 2 + np.arange(width)
-        found = _big_endian(content[np.minimum(digits, content.size - 1)])
-        lengths[which] = np.where(found < 0, content.size, np.minimum(found, content.size))
+        long_parts = np.flatnonzero(powers == power)
+        digits = places[long_parts, None] + 2 + np.arange(width)
+        long_lengths = _big_endian(content[np.minimum(digits, content.size - 1)])
+        lengths[long_parts] = np.where(
+            long_lengths < 0, content.size, np.minimum(long_lengths, content.size)
+        )
     units = np.zeros(16, np.int64)
     units[[_DATA, _ASCII, _UTF_16]] = 1, 1, 2
     units[[_ARRAY, _SET, _DICTIONARY]] = reference, reference, 2 * reference
@@ -68,10 +72,10 @@ def _sizes(content: NDArray[np.uint8], places: Numbers, reference: int) -> Numbe
 
 
 def _big_endian(digits: NDArray[np.uint8]) -> Numbers:
-    found = np.zeros(len(digits), np.int64)
+    values = np.zeros(len(digits), np.int64)
     for column in digits.T:
-        found = (found << 8) | column
-    return found
+        values = (values << 8) | column
+    return values
 
 
 Value = Any
@@ -105,8 +109,8 @@ class Archive:
     """One keyed archive."""
 
     def __init__(self, content: bytes) -> None:
-        found = plist(content)
-        parts = found if isinstance(found, dict) else {}
+        document = plist(content)
+        parts = document if isinstance(document, dict) else {}
         objects, top = parts.get("$objects"), parts.get("$top")
         if not isinstance(objects, list) or not isinstance(top, dict):
             raise ArchiveError("is no keyed archive")
@@ -122,56 +126,68 @@ class Archive:
         """Return one of the archived objects; raise ArchiveError if it is not there."""
         if name not in self._top:
             raise ArchiveError(f"holds no {name}")
-        return self.at(self._top[name])
+        return self.resolve(self._top[name])
 
-    def at(self, value: Value) -> Value:
+    def resolve(self, value: Value) -> Value:
         """Follow a reference; a value that is none is returned as it is, null as None."""
         if not isinstance(value, plistlib.UID):
             return value
         if not 0 <= value.data < len(self._objects):
             raise ArchiveError("refers to what it does not hold")
-        found = self._objects[value.data] if value.data else None
-        if isinstance(found, plistlib.UID):
+        resolved_value = self._objects[value.data] if value.data else None
+        if isinstance(resolved_value, plistlib.UID):
             raise ArchiveError("refers to a reference")
-        return found
+        return resolved_value
 
     def part(self, node: Value, key: str) -> Value:
         """Return a part of an archived object or dictionary by its key; None if there is none.
 
         Builds of Instruments archive the same thing as an object or as a dictionary.
         """
-        found = self.at(node)
-        if not isinstance(found, Mapping):
+        resolved_node = self.resolve(node)
+        if not isinstance(resolved_node, Mapping):
             return None
-        if key not in found and "NS.keys" in found and "NS.objects" in found:
-            return self.at(self.mapping(found).get(key))
-        return self.at(found.get(key))
+        if (
+            key not in resolved_node
+            and "NS.keys" in resolved_node
+            and "NS.objects" in resolved_node
+        ):
+            return self.resolve(self.mapping(resolved_node).get(key))
+        return self.resolve(resolved_node.get(key))
 
     def integer(self, node: Value) -> int | None:
         """Return an integer, archived as a number or as its decimal text; None if it is neither."""
-        found = self.plain(node)
-        if isinstance(found, str) and _INTEGER.fullmatch(found):
-            return int(found)
-        return found if isinstance(found, int) and not isinstance(found, bool) else None
+        plain_value = self.unwrap(node)
+        if isinstance(plain_value, str) and _INTEGER.fullmatch(plain_value):
+            return int(plain_value)
+        return (
+            plain_value
+            if isinstance(plain_value, int) and not isinstance(plain_value, bool)
+            else None
+        )
 
     def text(self, node: Value) -> str:
         """Return a text; empty where there is none."""
-        found = self.plain(node)
-        return found if isinstance(found, str) else ""
+        plain_value = self.unwrap(node)
+        return plain_value if isinstance(plain_value, str) else ""
 
     def mapping(self, node: Value) -> dict[Any, Value]:
         """Return an archived dictionary of either kind, its values as they stand."""
-        found = self.at(node)
-        if isinstance(found, Mapping) and "NS.keys" not in found and "$0" in found:
-            return dict(self.by_number(found))
-        keys, values = self._listed(node, "NS.keys"), self._listed(node, "NS.objects")
+        resolved_node = self.resolve(node)
+        if (
+            isinstance(resolved_node, Mapping)
+            and "NS.keys" not in resolved_node
+            and "$0" in resolved_node
+        ):
+            return dict(self.by_number(resolved_node))
+        keys, values = self._get_members(node, "NS.keys"), self._get_members(node, "NS.objects")
         if len(keys) != len(values):
             raise ArchiveError("has a dictionary without its values")
-        plain = (self.plain(key) for key in keys)
-        pairs = zip(plain, values, strict=True)
+        plain_keys = (self.unwrap(key) for key in keys)
+        pairs = zip(plain_keys, values, strict=True)
         return {key: value for key, value in pairs if isinstance(key, str | int | float | bytes)}
 
-    def numbered(self, node: Value) -> dict[int, Value]:
+    def get_numbered(self, node: Value) -> dict[int, Value]:
         """Return those of an archived dictionary whose keys are numbers, or say one."""
         return {
             int(key): value
@@ -181,33 +197,33 @@ class Archive:
 
     def sequence(self, node: Value) -> list[Value]:
         """Return the members of an archived array or set; raise ArchiveError if it is none."""
-        return [self.at(member) for member in self._listed(node, "NS.objects")]
+        return [self.resolve(member) for member in self._get_members(node, "NS.objects")]
 
-    def plain(self, node: Value) -> Value:
+    def unwrap(self, node: Value) -> Value:
         """Return a text, number, date or bytes, however it is archived; else as it stands."""
-        found = self.at(node)
-        if isinstance(found, Mapping):
+        resolved_node = self.resolve(node)
+        if isinstance(resolved_node, Mapping):
             for key in ("NS.string", "NS.data", "NS.uuidbytes", "NS.time"):
-                if key in found:
-                    return self.at(found[key])
-        return found
+                if key in resolved_node:
+                    return self.resolve(resolved_node[key])
+        return resolved_node
 
     def by_number(self, node: Value) -> Iterator[tuple[int, Value]]:
         """Yield keys and values of an `XRIntKeyedDictionary`; raise ArchiveError if it is none."""
-        found = self.at(node)
-        count = found.get("$0") if isinstance(found, Mapping) else None
-        if not isinstance(count, int) or not 0 <= count <= len(found) // 2:
+        resolved_node = self.resolve(node)
+        count = resolved_node.get("$0") if isinstance(resolved_node, Mapping) else None
+        if not isinstance(count, int) or not 0 <= count <= len(resolved_node) // 2:
             raise ArchiveError("has no dictionary by numbers where one belongs")
-        if f"${2 * count + 1}" in found:
+        if f"${2 * count + 1}" in resolved_node:
             raise ArchiveError("has a dictionary by numbers of more members than it counts")
         for number in range(count):
-            key = self.at(found.get(f"${2 * number + 1}"))
+            key = self.resolve(resolved_node.get(f"${2 * number + 1}"))
             if isinstance(key, int):
-                yield key, self.at(found.get(f"${2 * number + 2}"))
+                yield key, self.resolve(resolved_node.get(f"${2 * number + 2}"))
 
-    def _listed(self, node: Value, key: str) -> Sequence[Value]:
-        found = self.at(node)
-        members = found.get(key) if isinstance(found, Mapping) else None
+    def _get_members(self, node: Value, key: str) -> Sequence[Value]:
+        resolved_node = self.resolve(node)
+        members = resolved_node.get(key) if isinstance(resolved_node, Mapping) else None
         if not isinstance(members, list):
             raise ArchiveError(f"has no {key} where one belongs")
         if len(members) > _MOST_MEMBERS:
@@ -236,8 +252,8 @@ class ArchivedPart:
 
     def mapping(self, key: str) -> dict[Any, Value]:
         """Return a part that is a dictionary; an empty one where there is none."""
-        found = self.get(key)
-        return {} if found is None else self.archive.mapping(found)
+        node = self.get(key)
+        return {} if node is None else self.archive.mapping(node)
 
     def members(self, key: str) -> list["ArchivedPart"]:
         """Return the members of a part that is an array; raise ArchiveError if it is none."""

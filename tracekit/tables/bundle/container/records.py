@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.tables.bundle.container.files import Files, inflated, most_inflated
+from tracekit.tables.bundle.container.files import Files, inflate, most_inflated
 from tracekit.tables.bundle.container.requirements import Field
 from tracekit.tables.bundle.container.store import TableStore
 from tracekit.tables.bundle.errors import ArchiveError
-from tracekit.tables.values import ahead
+from tracekit.tables.values import prefetch
 
 Column = NDArray[np.unsignedinteger[Any]]
 Order = NDArray[np.int64]
@@ -51,7 +51,7 @@ def read_records(files: Files, store: TableStore, fields: Sequence[Field]) -> li
         }
     )
     done = 0
-    for records in ahead(_records(files, store, dtype)):
+    for records in prefetch(_records(files, store, dtype)):
         for number, column in enumerate(columns):
             column[done : done + records.size] = records[str(number)]
         done += records.size
@@ -86,24 +86,26 @@ def _require_room(files: Files, store: TableStore) -> None:
     """Refuse more rows than the file can hold, before memory is taken for them."""
     need = _FIRST_RECORD + store.rows * store.record
     if need > most_inflated(files.size(store.bulkstore)):
-        raise files.damaged(store.bulkstore, f"is too small for its {store.rows:,} rows")
+        raise files.make_damage_error(store.bulkstore, f"is too small for its {store.rows:,} rows")
 
 
 def _records(
     files: Files, store: TableStore, dtype: np.dtype[np.void]
 ) -> Iterator[NDArray[np.void]]:
     """Yield all records, some megabytes at a time."""
-    with files.open(store.bulkstore) as file, files.reading(store.bulkstore):
-        stream = _Exactly(inflated(file, _BLOCK))
-        *about, record, chunk, rows = _HEADER.unpack_from(stream.take(_FIRST_RECORD))
-        if about != [_MAGIC, _VERSION, _HEADER_SIZE, _FIRST_RECORD]:
+    with files.open_file(store.bulkstore) as file, files.reading(store.bulkstore):
+        stream = _Exactly(inflate(file, _BLOCK))
+        *header_fields, record, chunk, rows = _HEADER.unpack_from(stream.take(_FIRST_RECORD))
+        if header_fields != [_MAGIC, _VERSION, _HEADER_SIZE, _FIRST_RECORD]:
             raise ArchiveError("has a header that is not known")
         if (record, chunk, rows) != (store.record, store.record * _CHUNK_ROWS, _CHUNK_ROWS):
             raise ArchiveError("has records of another size than its table")
-        most = max(1, _LARGE // store.record)
-        for first in range(0, store.rows, most):
-            yield np.frombuffer(stream.take(min(most, store.rows - first) * record), dtype)
-        stream.end(most=-store.rows % _CHUNK_ROWS * store.record)
+        batch_rows = max(1, _LARGE // store.record)
+        for start_row in range(0, store.rows, batch_rows):
+            yield np.frombuffer(
+                stream.take(min(batch_rows, store.rows - start_row) * record), dtype
+            )
+        stream.end(max_zeroes=-store.rows % _CHUNK_ROWS * store.record)
 
 
 class _Exactly:
@@ -128,12 +130,12 @@ class _Exactly:
             parts.append(part)
         return b"".join(parts)
 
-    def end(self, most: int) -> None:
+    def end(self, max_zeroes: int) -> None:
         """Go to the end, past no more than so many zeroes; raise EOFError if there is more."""
-        left = most
+        remaining_bytes = max_zeroes
         for block in chain((self._rest,), self._blocks):
-            left -= len(block)
-            if left < 0:
+            remaining_bytes -= len(block)
+            if remaining_bytes < 0:
                 raise EOFError("it goes on behind its last chunk")
             if np.frombuffer(block, np.uint8).any():
                 raise EOFError("it has records behind its last row")

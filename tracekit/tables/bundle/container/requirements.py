@@ -90,8 +90,8 @@ def requirements(files: Files) -> Requirements:
     for name, (version, message) in versions.items():
         if name.startswith(_TYPE):
             type_id = name.removeprefix(_TYPE).removesuffix(TYPE_SUFFIX)
-            if found := _TAG.search(message):
-                tags[type_id] = found[1]
+            if tag_match := _TAG.search(message):
+                tags[type_id] = tag_match[1]
             if version > 1:
                 newer.add(type_id)
         elif name not in _AT_MOST_ONE or not 0 <= version <= 1:
@@ -101,11 +101,11 @@ def requirements(files: Files) -> Requirements:
     return Requirements(tags, frozenset(newer))
 
 
-def _versions(found: object) -> dict[str, tuple[int, str]]:
-    if not isinstance(found, dict):
+def _versions(capabilities: object) -> dict[str, tuple[int, str]]:
+    if not isinstance(capabilities, dict):
         raise ArchiveError("holds no capabilities")
     versions: dict[str, tuple[int, str]] = {}
-    for name, entry in found.items():
+    for name, entry in capabilities.items():
         match entry:
             case [int() as version, str() as message]:
                 versions[str(name)] = (version, message)

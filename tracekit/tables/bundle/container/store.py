@@ -73,11 +73,11 @@ class TableStore:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A table whose description is damaged or of an unknown form; `why` is a sentence."""
+    """A table whose description is damaged or of an unknown form; `reason` is a sentence."""
 
     run: int
     number: int
-    why: str
+    reason: str
     schema: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
@@ -85,7 +85,7 @@ class Unreadable:
     def loss(self) -> Loss:
         """The table that is not read, and why."""
         name = f"{self.schema} (store {self.number})" if self.schema else f"Store {self.number}"
-        text = f"{name} of run {self.run} is left out: {self.why}"
+        text = f"{name} of run {self.run} is left out: {self.reason}"
         return Loss(Flaw.DAMAGED, text, schema=self.schema, run=self.run)
 
 
@@ -103,18 +103,18 @@ def read_store(files: Files, run: int, number: int) -> TableStore:
     """Read what a table is, and check that its records are laid out as that says."""
     folder = store_folder(run, number)
     if not files.exists(folder):
-        raise files.damaged(folder, "is missing")
+        raise files.make_damage_error(folder, "is missing")
     schema, attributes = read_spec(files, run, number)
     root = _schema(files, f"{folder}/schema.xml")
     topology = TOPOLOGIES.get(root.get("topology", ""))
     if root.get("name") != schema or topology is None:
-        raise files.damaged(f"{folder}/schema.xml", f"is not the one of {schema}")
+        raise files.make_damage_error(f"{folder}/schema.xml", f"is not the one of {schema}")
     name = f"{folder}/bulkstore_descriptor"
     with files.reading(name):
         archive = Archive(files.read(name, _LARGEST))
-        own, size, rows = _layout(archive, archive.part(archive.root, "$0"), topology)
+        record_fields, size, rows = _layout(archive, archive.part(archive.root, "$0"), topology)
     with files.reading(f"{folder}/schema.xml"):
-        columns = tuple(_columns(root, topology, own))
+        columns = tuple(_columns(root, topology, record_fields))
     files.size(f"{folder}/{RECORDS}")
     return TableStore(run, number, schema, attributes, columns, rows, size)
 
@@ -124,24 +124,24 @@ def read_spec(files: Files, run: int, number: int) -> Spec:
     name = f"{store_folder(run, number)}/spec.plist"
     with files.reading(name):
         archive = Archive(files.read(name, _LARGEST))
-        return _specified(archive, archive.root)
+        return _decode_spec(archive, archive.root)
 
 
-def _specified(archive: Archive, node: Value) -> Spec:
+def _decode_spec(archive: Archive, node: Value) -> Spec:
     """Return schema and attributes as an archived specification of a table has them."""
-    schema = archive.plain(archive.part(node, "schemaName"))
+    schema = archive.unwrap(archive.part(node, "schemaName"))
     if not isinstance(schema, str) or not schema:
         raise ArchiveError("names no schema")
     attributes = archive.part(node, "attributes")
-    found = {} if attributes is None else archive.mapping(attributes)
-    return schema, {str(key): _attribute(archive, value) for key, value in found.items()}
+    attribute_nodes = {} if attributes is None else archive.mapping(attributes)
+    return schema, {str(key): _attribute(archive, value) for key, value in attribute_nodes.items()}
 
 
 def _attribute(archive: Archive, value: Value) -> Any:
-    found = archive.plain(value)
-    if isinstance(found, Mapping):
-        return [archive.plain(member) for member in archive.sequence(value)]
-    return found
+    plain_value = archive.unwrap(value)
+    if isinstance(plain_value, Mapping):
+        return [archive.unwrap(member) for member in archive.sequence(value)]
+    return plain_value
 
 
 def _schema(files: Files, name: str) -> Element:
@@ -149,43 +149,43 @@ def _schema(files: Files, name: str) -> Element:
     try:
         root = etree.fromstring(files.read(name, _LARGEST), parser)
     except etree.XMLSyntaxError as error:
-        raise files.damaged(name, "is no XML") from error
+        raise files.make_damage_error(name, "is no XML") from error
     if root.getroottree().docinfo.internalDTD or root.tag != "schema":
-        raise files.damaged(name, "is no schema")
+        raise files.make_damage_error(name, "is no schema")
     if len(root) > _MOST_COLUMNS:
-        raise files.damaged(name, f"has more than {_MOST_COLUMNS} columns")
+        raise files.make_damage_error(name, f"has more than {_MOST_COLUMNS} columns")
     return root
 
 
 def _columns(root: Element, topology: Topology, fields: list[Field]) -> Iterator[StoreColumn]:
-    own = iter(fields)
+    remaining_fields = iter(fields)
     for column in root.iterfind("column"):
         name = column.get("topologyField")
-        place = topology.fields.get(name) if name else next(own, None)
+        place = topology.fields.get(name) if name else next(remaining_fields, None)
         mnemonic, type_id = column.get("mnemonic"), column.get("engineeringType", "")
         if place is None or not mnemonic or not type_id.endswith(TYPE_SUFFIX):
             raise ArchiveError("has columns that its records do not")
         title = column.get("engineeringName", "")
         yield StoreColumn(mnemonic, title, type_id.removesuffix(TYPE_SUFFIX), place)
-    if next(own, None) is not None:
+    if next(remaining_fields, None) is not None:
         raise ArchiveError("lacks columns that its records have")
 
 
-def _layout(archive: Archive, found: Value, topology: Topology) -> tuple[list[Field], int, int]:
+def _layout(archive: Archive, node: Value, topology: Topology) -> tuple[list[Field], int, int]:
     """Return the fields behind the topology, the size of a record, and how many rows there are."""
     fields = [
         tuple(_number(archive, archive.part(entry, "$0"), name) for name in _OF_FIELD)
-        for entry in archive.sequence(archive.part(found, "_fields"))
+        for entry in archive.sequence(archive.part(node, "_fields"))
     ]
     widths = [_WIDTHS.get(kind, 0) for _, _, kind in fields[1:]]
     *offsets, size = accumulate(widths, initial=topology.size)
-    sizes = {_number(archive, found, name) for name in ("_maxEventSize", "_minEventSize")}
-    rows = _number(archive, archive.part(found, "_props"), "next_event_id")
+    sizes = {_number(archive, node, name) for name in ("_maxEventSize", "_minEventSize")}
+    rows = _number(archive, archive.part(node, "_props"), "next_event_id")
     if (
         fields[:1] not in ([], [(0, 1, topology.number)])
         or [place[:2] for place in fields] != [(place, 1) for place in range(len(fields))]
         or 0 in widths
-        or archive.plain(archive.part(found, "_variableSize"))
+        or archive.unwrap(archive.part(node, "_variableSize"))
         or sizes != {size}
         or not 0 <= rows <= _MOST_ROWS
     ):
@@ -193,8 +193,8 @@ def _layout(archive: Archive, found: Value, topology: Topology) -> tuple[list[Fi
     return [*map(Field, offsets, widths)], size, rows
 
 
-def _number(archive: Archive, of: Value, key: str) -> int:
-    value = archive.plain(archive.part(of, key))
+def _number(archive: Archive, node: Value, key: str) -> int:
+    value = archive.unwrap(archive.part(node, key))
     if not isinstance(value, int):
         raise ArchiveError(f"has no number {key}")
     return int(value)
@@ -205,15 +205,15 @@ _READ = 1
 _STORE = re.compile(r"run([0-9]{1,9})/core/stores/indexed-store-([0-9]{1,9})", re.ASCII)
 
 
-def same_table(spec: Spec, other: Spec) -> bool:
+def same_table(spec: Spec, other_spec: Spec) -> bool:
     """Tell whether two specifications are of one table.
 
     The members of an attribute may be archived as a set, which has no order.
     """
-    return _unordered(spec) == _unordered(other)
+    return _sort_members(spec) == _sort_members(other_spec)
 
 
-def _unordered(spec: Spec) -> tuple[str, dict[str, Any]]:
+def _sort_members(spec: Spec) -> tuple[str, dict[str, Any]]:
     schema, attributes = spec
     lists = {
         key: sorted(map(str, value)) for key, value in attributes.items() if isinstance(value, list)
@@ -231,14 +231,14 @@ def listed_stores(files: Files, run: int) -> dict[int, Spec]:
     name = table_list(run)
     with files.reading(name):
         archive = Archive(files.read(name, _LARGEST_TABLE_LIST))
-        return dict(_listed(archive, archive.mapping(archive.root).get("tableDetails"), run))
+        return dict(_iter_specs(archive, archive.mapping(archive.root).get("tableDetails"), run))
 
 
-def _listed(archive: Archive, details: Value, run: int) -> Iterator[tuple[int, Spec]]:
+def _iter_specs(archive: Archive, details: Value, run: int) -> Iterator[tuple[int, Spec]]:
     for _, node in archive.by_number(details):
         entry = archive.mapping(node)
-        found = _STORE.fullmatch(str(archive.plain(entry.get("storeSubpath"))))
-        if found is None or int(found[1]) != run:
+        match = _STORE.fullmatch(str(archive.unwrap(entry.get("storeSubpath"))))
+        if match is None or int(match[1]) != run:
             raise ArchiveError("names a store that is none of its run")
-        if archive.plain(entry.get("side")) == _READ:
-            yield int(found[2]), _specified(archive, entry.get("spec"))
+        if archive.unwrap(entry.get("side")) == _READ:
+            yield int(match[2]), _decode_spec(archive, entry.get("spec"))

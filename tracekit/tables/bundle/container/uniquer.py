@@ -45,12 +45,12 @@ class Ragged:
     def lists(self) -> Iterator[list[int]]:
         """Yield the arrays."""
         values = self.values.tolist()
-        return (values[first:end] for first, end in pairwise(self.offsets.tolist()))
+        return (values[start:end] for start, end in pairwise(self.offsets.tolist()))
 
-    def pairs(self, what: str) -> NDArray[np.uint64]:
-        """Return arrays of two numbers as rows; raise ArchiveError if one is no such `what`."""
+    def pairs(self, noun: str) -> NDArray[np.uint64]:
+        """Return arrays of two numbers as rows; raise ArchiveError if one is no such `noun`."""
         if not (self.lengths == 2).all():  # noqa: PLR2004
-            raise ArchiveError(f"names an array that is no {what}")
+            raise ArchiveError(f"names an array that is no {noun}")
         return self.values.reshape(-1, 2)
 
 
@@ -79,10 +79,12 @@ class Arrays:
         if (begins + 1 + lengths * _WORDS > limits).any():
             raise ArchiveError("names an array that does not fit into its block")
         offsets = np.concatenate(([0], np.cumsum(lengths)))
-        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-        places = np.repeat(begins + 1, lengths) + within * _WORDS
-        low, high = words.take(places), words.take(places + 1)
-        return Ragged(offsets, low.astype(np.uint64) | (high.astype(np.uint64) << np.uint64(32)))
+        word_offsets = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+        places = np.repeat(begins + 1, lengths) + word_offsets * _WORDS
+        low_words, high_words = words.take(places), words.take(places + 1)
+        return Ragged(
+            offsets, low_words.astype(np.uint64) | (high_words.astype(np.uint64) << np.uint64(32))
+        )
 
     @ReadOnce
     def _parts(self) -> tuple[NDArray[np.uint32], Numbers, Numbers]:
@@ -91,7 +93,9 @@ class Arrays:
         content = self._read(index, _FIRST_PAIR)
         block = int.from_bytes(content[_BLOCK_SIZE : _BLOCK_SIZE + 4], "little")
         if not block or block % 4 or (len(content) - _FIRST_PAIR) % 8:
-            raise self._files.damaged(index, "has blocks or entries of a size that cannot be")
+            raise self._files.make_damage_error(
+                index, "has blocks or entries of a size that cannot be"
+            )
         pairs = np.frombuffer(content, "<u4", offset=_FIRST_PAIR).reshape(-1, _WORDS)
         offset, number = pairs.astype(np.int64).T
         stored = self._read(f"{self._folder}/{_DATA}", _FIRST)
@@ -100,12 +104,12 @@ class Arrays:
         counts = words.take(starts // 4, mode="clip")
         possible = not (starts % 4).any() and (offset < block).all() and (starts >= _FIRST).all()
         if not possible or int(counts.sum(dtype=np.int64)) * _WORDS + counts.size > words.size:
-            raise self._files.damaged(index, "has an entry that cannot be")
+            raise self._files.make_damage_error(index, "has an entry that cannot be")
         ends = np.minimum((number + 1) * block, len(stored))
         return words, starts // 4, ends // 4
 
-    def _read(self, name: str, least: int) -> bytes:
+    def _read(self, name: str, min_size: int) -> bytes:
         content = self._files.read(name, _LARGEST)
-        if len(content) < least or not content.startswith(_MAGIC):
-            raise self._files.damaged(name, "does not begin as an index of arrays does")
+        if len(content) < min_size or not content.startswith(_MAGIC):
+            raise self._files.make_damage_error(name, "does not begin as an index of arrays does")
         return content

@@ -76,31 +76,33 @@ def read_signature(content: bytes, base: int = 0) -> Signature:
         for _ in range(count):
             image, offset = _image(content, offset, base)
             images.append(image)
-        magic, version, cache, above = _TRAILER.unpack_from(content, offset)
+        magic, version, cache, cache_base = _TRAILER.unpack_from(content, offset)
     except struct.error as error:
         raise ArchiveError("is cut") from error
     if (magic, version) != (_TRAILER_MAGIC, _TRAILER_VERSION):
         raise ArchiveError("does not end as it must")
-    return Signature(tuple(images), UUID(bytes=cache), above)
+    return Signature(tuple(images), UUID(bytes=cache), cache_base)
 
 
 def _image(content: bytes, offset: int, base: int) -> tuple[Image, int]:
-    uuid, _, _, begin, gone, cpu, subtype, segments, length = _IMAGE.unpack_from(content, offset)
+    uuid, _, _, begin, unload_tick, cpu, subtype, segments, length = _IMAGE.unpack_from(
+        content, offset
+    )
     offset += _IMAGE.size
     if offset + length + segments * _SEGMENT.size > len(content):
         raise ArchiveError("is cut")
     path = content[offset : offset + length].rstrip(b"\0").decode(errors="replace")
     offset += length
     end = offset + segments * _SEGMENT.size
-    found = tuple(
+    image_segments = tuple(
         Segment(name.rstrip(b"\0").decode(errors="replace"), base + address, size)
         for name, address, size in _SEGMENT.iter_unpack(content[offset:end])
     )
-    load = next((segment.address for segment in found if segment.name == _TEXT), None)
+    load = next((segment.address for segment in image_segments if segment.name == _TEXT), None)
     arch = _ARCHS.get(subtype & _SUBTYPE) if cpu == _ARM64 else None
     name = path.rpartition("/")[2]
     binary = Binary(name, str(UUID(bytes=uuid)).upper(), arch, load, path)
-    return Image(binary, begin, gone, found), end
+    return Image(binary, begin, unload_tick, image_segments), end
 
 
 class ImageMap:
@@ -121,20 +123,20 @@ class ImageMap:
 
     def find(self, addresses: Addresses, ticks: Addresses) -> Numbers:
         """Return the number of the binary at each address at each mach time, or `NO_BINARY`."""
-        found = np.full(addresses.size, NO_BINARY, np.int64)
+        numbers = np.full(addresses.size, NO_BINARY, np.int64)
         place = np.searchsorted(self._starts, addresses, side="right") - 1
         for _ in range(_MOST_VARIANTS):
-            left = np.flatnonzero((found == NO_BINARY) & (place >= 0))
-            if not left.size:
+            pending_rows = np.flatnonzero((numbers == NO_BINARY) & (place >= 0))
+            if not pending_rows.size:
                 break
-            at, tick = place[left], ticks[left]
-            there = addresses[left] - self._starts[at] < self._sizes[at]
-            there &= (self._begins[at] <= tick) & (
-                (tick < self._ends[at]) | (self._ends[at] == _OPEN_END)
+            entries, tick = place[pending_rows], ticks[pending_rows]
+            there = addresses[pending_rows] - self._starts[entries] < self._sizes[entries]
+            there &= (self._begins[entries] <= tick) & (
+                (tick < self._ends[entries]) | (self._ends[entries] == _OPEN_END)
             )
-            found[left[there]] = self._numbers[at[there]]
-            place[left] -= 1
-        return found
+            numbers[pending_rows[there]] = self._numbers[entries[there]]
+            place[pending_rows] -= 1
+        return numbers
 
 
 KERNEL = -1
@@ -177,34 +179,39 @@ class RunPlaces:
         """Why names were not found; nothing where none was looked for."""
         if not self._asked:
             return ()
-        why = self._run.document.why_not(self._run.number)
+        reason = self._run.document.why_not(self._run.number)
         run = self._run.number
-        if why:
-            text = f"Names of functions and binaries are not available, because {why}."
+        if reason:
+            text = f"Names of functions and binaries are not available, because {reason}."
             return (Loss(self._run.document.flaw(), text, run=run),)
         damage = (Loss(Flaw.UNNAMED, text, run=run) for text in self._damage)
-        return (*damage, *(Loss(Flaw.UNSURE, text, run=run) for text in self._absent()))
+        return (
+            *damage,
+            *(Loss(Flaw.UNSURE, text, run=run) for text in self._describe_missing_symbols()),
+        )
 
     def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:
         """Return the numbers of the binaries there at those times (ns), or `NO_BINARY`."""
         self._asked |= bool(pids.size)
-        found = np.full(pids.size, NO_BINARY, np.int64)
+        binary_numbers = np.full(pids.size, NO_BINARY, np.int64)
         owners = np.where(in_kernel(addresses), KERNEL, pids)
         for pid in np.unique(owners).tolist():
             images, numbers = self._process(pid)
             if not numbers.size:
                 continue
             here = np.flatnonzero(owners == pid)
-            of = images.find(addresses[here], self._ticks(pid, times[here]))
-            found[here] = np.where(of == NO_BINARY, NO_BINARY, numbers[of])
-        return found
+            image_numbers = images.find(addresses[here], self._ticks(pid, times[here]))
+            binary_numbers[here] = np.where(
+                image_numbers == NO_BINARY, NO_BINARY, numbers[image_numbers]
+            )
+        return binary_numbers
 
     def names(self, binaries: Numbers, addresses: Addresses) -> list[str | None]:
         """Return the names of symbols at addresses in binaries, None where none is known."""
-        found: list[str | None] = [None] * binaries.size
-        known = self.binaries
+        symbol_names: list[str | None] = [None] * binaries.size
+        all_binaries = self.binaries
         for number in np.unique(binaries).tolist():
-            binary = known[number] if number != NO_BINARY else None
+            binary = all_binaries[number] if number != NO_BINARY else None
             archive = self._archive(binary.uuid) if binary is not None else None
             if binary is None or archive is None or binary.load_address is None:
                 continue
@@ -212,21 +219,21 @@ class RunPlaces:
             offsets = (addresses[here] - np.uint64(binary.load_address)).view(np.int64)
             symbols = archive.find(offsets).tolist()
             for place, symbol in zip(here.tolist(), symbols, strict=True):
-                found[place] = archive.name(symbol)
-        return found
+                symbol_names[place] = archive.name(symbol)
+        return symbol_names
 
     def _tell(self, damage: str) -> None:
         self._damage[damage] = None
 
-    def _absent(self) -> Iterator[str]:
+    def _describe_missing_symbols(self) -> Iterator[str]:
         """Say which binaries occur and have no symbols, as none does in a bundle that is whole."""
         uuids = [uuid for uuid, archive in self._archives.items() if archive is None]
-        absent = [uuid for uuid in uuids if not self._files.exists(symbols_file(uuid))]
-        if absent:
+        missing_uuids = [uuid for uuid in uuids if not self._files.exists(symbols_file(uuid))]
+        if missing_uuids:
             names = {number.uuid: number.name for number in self._numbers}
-            more = f" and {len(absent) - 1:,} more" if absent[1:] else ""
-            which = f"{names[absent[0]]}{more}"
-            yield f"symbols/stores has nothing on {which}: their functions have no names."
+            more = f" and {len(missing_uuids) - 1:,} more" if missing_uuids[1:] else ""
+            binary_words = f"{names[missing_uuids[0]]}{more}"
+            yield f"symbols/stores has nothing on {binary_words}: their functions have no names."
 
     def _archive(self, uuid: str) -> SymbolsArchive | None:
         if uuid not in self._archives:
@@ -251,23 +258,23 @@ class RunPlaces:
 
     def _images(self, pid: int) -> Sequence[Image]:
         """Return the binaries of a process, of the kernel if `pid` is `KERNEL`; none if unknown."""
-        found: list[Image] = []
-        for _, node in self._listed.get(pid, ()):
+        images: list[Image] = []
+        for _, node in self._process_nodes.get(pid, ()):
             try:
-                found += self._of(node)
+                images += self._read_images(node)
             except ArchiveError as error:
                 who = "the kernel" if pid == KERNEL else f"process {pid}"
-                named = "some of its addresses have no names"
-                self._tell(f"The list of the binaries of {who} {error}: {named}.")
-        self._left -= len(found)
+                consequence = "some of its addresses have no names"
+                self._tell(f"The list of the binaries of {who} {error}: {consequence}.")
+        self._left -= len(images)
         if self._left < 0:
             self._tell("There are more binaries than a recording can have: some are left out.")
             return ()
-        return found
+        return images
 
     def _ticks(self, pid: int, times: Numbers) -> Addresses:
         """Return times (ns of the run) as mach time; late ones where that is not known."""
-        device = next((device for device, _ in self._listed.get(pid, ())), "")
+        device = next((device for device, _ in self._process_nodes.get(pid, ())), "")
         timebase = self._timebases.get(device)
         if timebase is None:
             return np.full(times.size, _ANY_TIME, np.uint64)
@@ -281,9 +288,9 @@ class RunPlaces:
         assert archive is not None
         return archive
 
-    def _of(self, node: Value) -> Iterator[Image]:
+    def _read_images(self, node: Value) -> Iterator[Image]:
         archive = self._document
-        content = archive.plain(archive.part(node, _SIGNATURE))
+        content = archive.unwrap(archive.part(node, _SIGNATURE))
         if not isinstance(content, bytes):
             return
         signature = read_signature(content)
@@ -294,60 +301,62 @@ class RunPlaces:
             if address is not None:
                 yield from self._in_cache(signature.cache, address, signature.base)
 
-    def _read_cached(self, of: UUID, address: int, base: int) -> tuple[Image, ...]:
-        content = self._document.plain(self._caches.get(of, {}).get(address))
+    def _read_cached(self, cache_uuid: UUID, address: int, base: int) -> tuple[Image, ...]:
+        content = self._document.unwrap(self._caches.get(cache_uuid, {}).get(address))
         return read_signature(content, base).images if isinstance(content, bytes) else ()
 
     @cached_property
-    def _listed(self) -> dict[int, list[tuple[str, Value]]]:
+    def _process_nodes(self) -> dict[int, list[tuple[str, Value]]]:
         """Devices and nodes of processes, by pid."""
-        archive, found = self._run.document.archive, dict[int, list[tuple[str, Value]]]()
+        archive, nodes = self._run.document.archive, dict[int, list[tuple[str, Value]]]()
         if archive is None:
-            return found
+            return nodes
         try:
-            stores = archive.mapping(archive.numbered(archive.top(_STORES)).get(self._run.number))
+            stores = archive.mapping(
+                archive.get_numbered(archive.top(_STORES)).get(self._run.number)
+            )
         except ArchiveError as error:
             self._tell(f"The list of binaries {error}: addresses have no names.")
-            return found
+            return nodes
         for key, node in stores.items():
             device, _, tail = str(key).rpartition(".")
             pid = archive.integer(tail)
             if pid is not None:
-                of = KERNEL if pid in _KERNEL_PIDS else pid
-                found.setdefault(of, []).append((device, node))
-        return found
+                owner = KERNEL if pid in _KERNEL_PIDS else pid
+                nodes.setdefault(owner, []).append((device, node))
+        return nodes
 
     @cached_property
     def _caches(self) -> dict[UUID, dict[int, Value]]:
         """Signatures of the binaries of shared caches, by load address."""
-        archive, found = self._document, dict[UUID, dict[int, Value]]()
+        archive, caches = self._document, dict[UUID, dict[int, Value]]()
         for key, node in archive.mapping(archive.top(_CACHES)).items():
-            of = _uuid(key)
-            if of is not None:
+            cache_uuid = _uuid(key)
+            if cache_uuid is not None:
                 listed = archive.mapping(node).items()
-                found[of] = {
-                    at: signature
+                caches[cache_uuid] = {
+                    load_address: signature
                     for key, signature in listed
-                    if (at := archive.integer(key)) is not None
+                    if (load_address := archive.integer(key)) is not None
                 }
-        return found
+        return caches
 
     @cached_property
     def _timebases(self) -> dict[str, tuple[int, int, int]]:
         document = self._run.document.run(self._run.number)
-        found = dict[str, tuple[int, int, int]]()
+        timebases = dict[str, tuple[int, int, int]]()
         if document is None:
-            return found
+            return timebases
         archive = document.archive
         try:
             for device, node in archive.mapping(document.get(_TIMES)).items():
-                known = [archive.plain(value) for value in archive.sequence(node)]
-                numerator, denominator, start = (int(value) for value in known[_TIMEBASE])
+                values = [archive.unwrap(value) for value in archive.sequence(node)]
+                numerator, denominator, start = (int(value) for value in values[_TIMEBASE])
                 if 0 < numerator < _MOST_32 and 0 < denominator < _MOST_32:
-                    found[str(device)] = (numerator, denominator, start & _ANY_TIME)
+                    timebases[str(device)] = (numerator, denominator, start & _ANY_TIME)
         except (ArchiveError, TypeError, ValueError):
             self._tell("The mach times of the run cannot be read: the last binaries are taken.")
-        return found
+        return timebases
 
 
 def _uuid(value: Value) -> UUID | None:

@@ -68,23 +68,23 @@ def _backtraces(arrays: Arrays, ids: Numbers) -> tuple[Ragged, Numbers]:
     """
     chunks = _chunks(arrays.take(ids))
     parts = arrays.take((chunks.values & _LOW).astype(np.int64))
-    addresses = Ragged(parts.offsets.take(chunks.offsets), _plain(parts.values))
+    addresses = Ragged(parts.offsets.take(chunks.offsets), _strip_authentication(parts.values))
     _require_depth(addresses)
     owners = _pids(arrays, (chunks.values >> _HALF).astype(np.int64))
     return addresses, np.repeat(owners, parts.lengths)
 
 
-def _chunks(found: Ragged) -> Ragged:
-    ends = (found.values & _LOW) == _LOW
+def _chunks(arrays: Ragged) -> Ragged:
+    ends = (arrays.values & _LOW) == _LOW
     if not ends.any():
-        return found
-    before = np.concatenate(([0], np.cumsum(ends)))
-    kept = before[1:] == np.repeat(before.take(found.offsets[:-1]), found.lengths)
-    counted = np.concatenate(([0], np.cumsum(kept)))
-    return Ragged(counted.take(found.offsets), found.values[kept])
+        return arrays
+    ends_before = np.concatenate(([0], np.cumsum(ends)))
+    is_kept = ends_before[1:] == np.repeat(ends_before.take(arrays.offsets[:-1]), arrays.lengths)
+    kept_before = np.concatenate(([0], np.cumsum(is_kept)))
+    return Ragged(kept_before.take(arrays.offsets), arrays.values[is_kept])
 
 
-def _untagged(arrays: Arrays, ids: Numbers) -> Numbers:
+def _unwrap_tagged(arrays: Arrays, ids: Numbers) -> Numbers:
     """Return the backtraces that tagged ones wrap."""
     inner = _parts(arrays.take(ids), 1, "tagged backtrace")[0]
     if inner.size and int(inner.max()) > int(_LOW):
@@ -92,27 +92,27 @@ def _untagged(arrays: Arrays, ids: Numbers) -> Numbers:
     return inner.astype(np.int64)
 
 
-def _parts(found: Ragged, count: int, what: str) -> list[Addresses]:
-    if bool((found.lengths < count).any()):
-        raise ArchiveError(f"names an array that is no {what}")
-    return [found.values[found.offsets[:-1] + part] for part in range(count)]
+def _parts(arrays: Ragged, count: int, noun: str) -> list[Addresses]:
+    if bool((arrays.lengths < count).any()):
+        raise ArchiveError(f"names an array that is no {noun}")
+    return [arrays.values[arrays.offsets[:-1] + part] for part in range(count)]
 
 
-def _plain(addresses: Addresses) -> Addresses:
+def _strip_authentication(addresses: Addresses) -> Addresses:
     """Return addresses without the bits that authenticate pointers of user space."""
     return np.where(in_kernel(addresses), addresses, addresses & _USER)
 
 
-def _taken(arrays: Arrays, fragments: Addresses) -> Ragged:
+def _take_arrays(arrays: Arrays, fragments: Addresses) -> Ragged:
     """Return arrays; those whose number is all ones of either width are empty."""
     there = np.flatnonzero((fragments != _ALL_ONES) & (fragments != _LOW))
-    wanted = fragments[there]
-    if wanted.size and int(wanted.max()) > int(_LOW):
+    array_ids = fragments[there]
+    if array_ids.size and int(array_ids.max()) > int(_LOW):
         raise ArchiveError("names an array that the bundle does not hold")
-    taken = arrays.take(wanted.astype(np.int64))
+    taken_arrays = arrays.take(array_ids.astype(np.int64))
     lengths = np.zeros(fragments.size, np.int64)
-    lengths[there] = taken.lengths
-    return Ragged(np.concatenate(([0], np.cumsum(lengths))), taken.values)
+    lengths[there] = taken_arrays.lengths
+    return Ragged(np.concatenate(([0], np.cumsum(lengths))), taken_arrays.values)
 
 
 def _pids(arrays: Arrays, owners: Numbers) -> Numbers:
@@ -169,17 +169,17 @@ class BundleStacks:
         keys = (ids | kinds << 32).ravel()[there]
         codes, firsts = in_order(keys)
         distinct = keys[firsts]
-        known = self._values
-        new = np.flatnonzero([key not in known for key in distinct.tolist()])
+        value_numbers = self._values
+        new = np.flatnonzero([key not in value_numbers for key in distinct.tolist()])
         when = times[there[firsts[new]] // len(columns)]
-        for first in range(0, new.size, _AT_ONCE):
-            some = slice(first, first + _AT_ONCE)
+        for start in range(0, new.size, _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
             chosen = distinct[new[some]]
             self._define(chosen >> 32, chosen & ALL_32, when[some])
         for key in distinct[new].tolist():
-            known[key] = len(known)
+            value_numbers[key] = len(value_numbers)
         values = np.full(ids.size, _NOTHING, np.int64)
-        values[there] = np.array([known[key] for key in distinct.tolist()], np.int64)[codes]
+        values[there] = np.array([value_numbers[key] for key in distinct.tolist()], np.int64)[codes]
         return [self._cells(column) for column in values.reshape(ids.shape).T]
 
     def symbols(self) -> Symbols:
@@ -189,7 +189,7 @@ class BundleStacks:
     def _define(self, kinds: Numbers, ids: Numbers, times: Numbers) -> None:
         """Add new values: their kinds, their arrays, and when they occur first, in ns."""
         ids = ids.copy()
-        ids[kinds == _TAGGED] = _untagged(self._arrays, ids[kinds == _TAGGED])
+        ids[kinds == _TAGGED] = _unwrap_tagged(self._arrays, ids[kinds == _TAGGED])
         worded: list[_Worded] = [("", None)] * ids.size
         ways: tuple[tuple[tuple[int, ...], Callable[..., Iterator[_Worded]]], ...] = (
             ((_BACKTRACE, _TAGGED), self._of_backtraces),
@@ -197,8 +197,10 @@ class BundleStacks:
             ((_SYMBOL,), self._of_symbols),
         )
         for of_kinds, way in ways:
-            of = np.flatnonzero(np.isin(kinds, of_kinds))
-            for place, value in zip(of.tolist(), way(ids[of], times[of]), strict=True):
+            positions = np.flatnonzero(np.isin(kinds, of_kinds))
+            for place, value in zip(
+                positions.tolist(), way(ids[positions], times[positions]), strict=True
+            ):
                 worded[place] = value
         for text, frames in worded:
             self._count += len(frames or ())
@@ -211,36 +213,36 @@ class BundleStacks:
         stacks, pids = _backtraces(self._arrays, ids)
         leaves = np.zeros(stacks.values.size, np.bool_)
         leaves[stacks.offsets[:-1][stacks.lengths > 0]] = True
-        numbers = self._numbered(stacks.values, pids, np.repeat(times, stacks.lengths), leaves)
+        numbers = self._number_frames(stacks.values, pids, np.repeat(times, stacks.lengths), leaves)
         for frames in Ragged(stacks.offsets, numbers.view(np.uint64)).lists():
             name = self._names[frames[0]] if frames else ""
             yield f"{name} ← ({len(frames) - 1} other frames)" if frames else "", frames or None
 
     def _of_callstacks(self, ids: Numbers, _: Numbers) -> Iterator[_Worded]:
         """Add stacks that the kernel's profiler took: the program counter stands first."""
-        found = self._arrays.take(ids)
-        fragments, pcs, owners = _parts(found, _CALLSTACK_PARTS, "callstack")
-        taken = _taken(self._arrays, fragments)
-        _require_depth(taken)
+        callstacks = self._arrays.take(ids)
+        fragments, pcs, owners = _parts(callstacks, _CALLSTACK_PARTS, "callstack")
+        fragment_arrays = _take_arrays(self._arrays, fragments)
+        _require_depth(fragment_arrays)
         pids = _pids(self._arrays, np.minimum(owners, _LOW).astype(np.int64))
-        registers = (found.lengths - _CALLSTACK_PARTS).tolist()
-        rows = zip(pcs.tolist(), taken.lists(), registers, pids.tolist(), strict=True)
+        registers = (callstacks.lengths - _CALLSTACK_PARTS).tolist()
+        rows = zip(pcs.tolist(), fragment_arrays.lists(), registers, pids.tolist(), strict=True)
         for pc, addresses, count, pid in rows:
             counters = [] if pc == ALL_64 else [pc]
             text = "".join(f"PC:{counter:#x}, " for counter in counters)
             text += f"{len(addresses)} frames, {count} regs"
             text += "" if pid == _NO_PROCESS else f", pid: {pid}"
-            both = [*counters, *addresses]
-            yield text, self._table.bare(both) if both else None
+            all_addresses = [*counters, *addresses]
+            yield text, self._table.number_addresses(all_addresses) if all_addresses else None
 
     def _of_symbols(self, ids: Numbers, times: Numbers) -> Iterator[_Worded]:
         pairs = self._arrays.take(ids).pairs("text symbol")
         pids = _pids(self._arrays, np.minimum(pairs[:, 0], _LOW).astype(np.int64))
-        looked = _looked_up(_plain(pairs[:, 1]))
+        looked = _looked_up(_strip_authentication(pairs[:, 1]))
         names = self._places.names(self._places.find(pids, looked, times), looked)
         return ((f"{name}  ", None) for name in _words(names, looked))
 
-    def _numbered(
+    def _number_frames(
         self, addresses: Addresses, pids: Numbers, times: Numbers, leaves: NDArray[np.bool_]
     ) -> Numbers:
         """Return the number of the frame of each address; new ones are added."""
@@ -258,8 +260,18 @@ class BundleStacks:
         for address, number, name in keys:
             if (address, number, name) in self._frames:
                 continue
-            of = loaded[number] if number != NO_BINARY else None
-            binary = (of.name, of.uuid, of.arch, of.load_address, of.path) if of else (None,) * 5
+            loaded_binary = loaded[number] if number != NO_BINARY else None
+            binary = (
+                (
+                    loaded_binary.name,
+                    loaded_binary.uuid,
+                    loaded_binary.arch,
+                    loaded_binary.load_address,
+                    loaded_binary.path,
+                )
+                if loaded_binary
+                else (None,) * 5
+            )
             frame = self._table.add_frame(name, address, *binary, None, None)
             self._frames[address, number, name] = frame
             self._names.append(name)
@@ -271,8 +283,10 @@ class BundleStacks:
         of_value = np.array(self._of_value or [(0, 0)], np.int64)
         numbers, stacks = of_value.take(np.maximum(values, 0), axis=0).T
         coded = pa.array(numbers, mask=nulls).dictionary_encode()
-        known = [*self._texts]
-        words = pa.array([known[number] for number in coded.dictionary.to_pylist()], pa.string())
+        all_texts = [*self._texts]
+        words = pa.array(
+            [all_texts[number] for number in coded.dictionary.to_pylist()], pa.string()
+        )
         texts = pa.DictionaryArray.from_arrays(coded.indices, words)
         return texts, pa.array(stacks, mask=nulls | (stacks == _NOTHING))
 

@@ -45,16 +45,18 @@ def _size(name: str) -> int:
     A part holds all that stands before it at most, and those references only that are to earlier
     parts than itself; a pack repeats what it holds for each of its members.
     """
-    plain = total = _WORDIEST * len(name)
-    before: list[tuple[int, int]] = []
-    for found in _REFERENCE.finditer(name):
-        place = found[1]
+    base_size = total = _WORDIEST * len(name)
+    references: list[tuple[int, int]] = []
+    for reference in _REFERENCE.finditer(name):
+        place = reference[1]
         if place is None:
-            number, size = -1, plain + sum(length for _, length in before)
+            number, size = -1, base_size + sum(length for _, length in references)
         else:
             number = int(place, 36) + 1 if place else 0
-            size = plain + sum(length for other, length in before if other < number)
-        before.append((number, size))
+            size = base_size + sum(
+                length for earlier_number, length in references if earlier_number < number
+            )
+        references.append((number, size))
         total += size
         if total > _LARGEST:
             return total
@@ -96,11 +98,11 @@ class SymbolsArchive:
         if str(UUID(bytes=content[_UUID])).upper() != uuid:
             raise ArchiveError("is of another binary")
         pool, index = _POOL.unpack_from(content, _POOL_AT)
-        first = _HEAD + segments * _SEGMENT + sections * _SECTION
-        start = first + symbols * (_SYMBOL.itemsize + _INDEX) + index
+        symbols_start = _HEAD + segments * _SEGMENT + sections * _SECTION
+        start = symbols_start + symbols * (_SYMBOL.itemsize + _INDEX) + index
         if size != len(content) or start + pool != size:
             raise ArchiveError("is cut")
-        table = np.frombuffer(content, _SYMBOL, symbols, first)
+        table = np.frombuffer(content, _SYMBOL, symbols, symbols_start)
         self._table = table[np.argsort(table["offset"], kind="stable")]
         self._starts = self._table["offset"].astype(np.int64)
         self._ends = self._starts + self._table["size"]
@@ -109,10 +111,10 @@ class SymbolsArchive:
 
     def find(self, offsets: Numbers) -> Numbers:
         """Return the number of the symbol at each offset, or `NO_SYMBOL`."""
-        found = np.searchsorted(self._starts, offsets, side="right") - 1
+        numbers = np.searchsorted(self._starts, offsets, side="right") - 1
         if self._starts.size:
-            found[offsets >= self._ends[found]] = NO_SYMBOL
-        return found
+            numbers[offsets >= self._ends[numbers]] = NO_SYMBOL
+        return numbers
 
     def _name(self, symbol: int) -> str | None:
         """Return the name of a symbol; None for `NO_SYMBOL`, and where none can be read."""

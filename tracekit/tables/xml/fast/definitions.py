@@ -52,12 +52,12 @@ class TextHeap:
     def extend(self, texts: pa.Array) -> None:
         """Add texts (a string array without nulls) at the end."""
         offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
-        first, last = int(offsets[0]), int(offsets[-1])
+        start, end = int(offsets[0]), int(offsets[-1])
         content = texts.buffers()[2]
         beginning = self._bytes.size
-        if content is not None and last > first:
-            self._bytes.extend(np.frombuffer(content, np.uint8)[first:last])
-        self._offsets.extend(offsets[1:].astype(np.int64) + (beginning - first))
+        if content is not None and end > start:
+            self._bytes.extend(np.frombuffer(content, np.uint8)[start:end])
+        self._offsets.extend(offsets[1:].astype(np.int64) + (beginning - start))
         self._longest = max(self._longest, int(np.diff(offsets).max(initial=0)))
 
     def take(self, numbers: pa.Array) -> pa.Array:
@@ -72,8 +72,8 @@ class TextHeap:
         """Count the bytes of the long texts among those with these numbers."""
         if self._longest <= LONG:
             return 0
-        offsets, known = self._offsets.array, numbers.drop_null().to_numpy()
-        sizes = offsets.take(known + 1) - offsets.take(known)
+        offsets, present_numbers = self._offsets.array, numbers.drop_null().to_numpy()
+        sizes = offsets.take(present_numbers + 1) - offsets.take(present_numbers)
         return int(sizes[sizes > LONG].sum())
 
 
@@ -125,12 +125,12 @@ class FastDefinitions:
         ends, leaf = tokens.ends.take(places), tokens.leaf.take(places)
         behind = elements.attributes
         readable = (block.words[behind + 1] & _FMT_MASK) == _FMT
-        bare = ends == behind + 1
+        is_bare = ends == behind + 1
         framed, numeric = self._framed.take(codes), self._numeric.take(codes)
-        stack = self._stacks.take(codes) & bare & ~leaf
+        stack = self._stacks.take(codes) & is_bare & ~leaf
         valued = self._wanted.take(codes) & ~(framed | stack)
         closed = (block.octets.take(ends - 1) == _QUOTE) & (ends > behind + _FMT_LENGTH + 1)
-        demand((framed | bare | (readable & closed)).all(), "a definition with other attributes")
+        demand((framed | is_bare | (readable & closed)).all(), "a definition with other attributes")
         demand((framed | tokens.opening.take(places)).all(), "a definition without content")
         demand((leaf | ~valued | (readable & ~numeric)).all(), "a compound without a text")
         demand(not (self._unreadable.take(codes) & readable).any(), "a stack with a text")
@@ -142,12 +142,12 @@ class FastDefinitions:
         demand((~empty | (readable & (ends == behind + _FMT_LENGTH + 2))).all(), "an empty value")
         spans = Spans(block, starts.take(chosen), stops.take(chosen))
         values = np.zeros(places.size, np.int64)
-        values[chosen] = self._converted(spans, codes.take(chosen))
+        values[chosen] = self._convert_values(spans, codes.take(chosen))
         self.values.extend(values)
         self.codes.extend(codes)
         return 2 * places.size + 2 * int(np.count_nonzero(readable & ~framed))
 
-    def _converted(self, spans: Spans, codes: NDArray[np.int16]) -> NDArray[np.int64]:
+    def _convert_values(self, spans: Spans, codes: NDArray[np.int16]) -> NDArray[np.int64]:
         """Return the bits of the numbers, and for texts their places in the heap."""
         values = np.zeros(codes.size, np.int64)
         for kind, members in self._forms:
@@ -207,17 +207,17 @@ class FastIdentities:
     @staticmethod
     def _parts(elements: Elements, parents: Positions, places: Positions, code: int) -> Ids:
         places = np.minimum(places, elements.codes.size - 1)
-        inside = elements.tokens.levels.take(places) == elements.tokens.levels.take(parents) + 1
+        is_child = elements.tokens.levels.take(places) == elements.tokens.levels.take(parents) + 1
         right = (elements.codes.take(places) == code) & ~elements.tokens.closing.take(places)
         ids = elements.ids.take(places)
-        demand((inside & right & (ids > 0)).all(), "a process or a thread of other parts")
+        demand((is_child & right & (ids > 0)).all(), "a process or a thread of other parts")
         return ids
 
 
-def _looked_up(keys: Ids, numbers: Ids, wanted: Ids) -> Ids:
+def _looked_up(keys: Ids, numbers: Ids, ids: Ids) -> Ids:
     if not keys.size:
-        return np.zeros(wanted.size, np.int64)
-    places = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-    found = keys.take(places) == wanted
-    demand((found | (wanted == 0)).all(), "a process or a thread without its parts")
-    return np.where(found, numbers.take(places), 0)
+        return np.zeros(ids.size, np.int64)
+    places = np.minimum(np.searchsorted(keys, ids), keys.size - 1)
+    is_found = keys.take(places) == ids
+    demand((is_found | (ids == 0)).all(), "a process or a thread without its parts")
+    return np.where(is_found, numbers.take(places), 0)

@@ -49,16 +49,16 @@ def ids(block: RowBlock, ends: Positions, digits: Counts) -> NDArray[np.int64]:
 def naturals(block: RowBlock, ends: Positions, digits: Counts) -> tuple[NDArray[np.int64], Flags]:
     """Return the numbers of 1 to 16 digits that end before `ends`, and which are digits all."""
     long = np.flatnonzero(digits > _WORD) if digits.max() > _WORD else _NONE
-    numbers, bad = _folded(block.words[ends - _WORD], np.minimum(digits, _WORD))
+    numbers, bad = _fold_digits(block.words[ends - _WORD], np.minimum(digits, _WORD))
     if long.size:
         words = block.words[ends.take(long) - 2 * _WORD]
-        high, more_bad = _folded(words, digits.take(long) - _WORD)
-        numbers[long] += high * np.uint64(10**_WORD)
+        high_part, more_bad = _fold_digits(words, digits.take(long) - _WORD)
+        numbers[long] += high_part * np.uint64(10**_WORD)
         bad[long] |= more_bad
     return numbers.view(np.int64), bad == 0
 
 
-def _folded(words: Words, digits: Counts) -> tuple[Words, Words]:
+def _fold_digits(words: Words, digits: Counts) -> tuple[Words, Words]:
     """Return the numbers, and 0 where all digits were digits."""
     foreign = ((_WORD - digits) << 3).view(np.uint64)
     words ^= _ZEROS
@@ -88,18 +88,18 @@ Numbers = NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.float64]
 def numbers(spans: Spans, chosen: Positions, kind: pa.DataType) -> Numbers:
     """Return the chosen pieces as numbers of a kind: int64, uint64 or float64."""
     if pa.types.is_floating(kind):
-        return _checked(spans.texts(chosen), kind)
+        return _parse_numbers(spans.texts(chosen), kind)
     starts, ends = spans.bounds(chosen)
     digits = ends - starts
     short = (digits >= 1) & (digits <= MOST_DIGITS)
     if not short.all():
         digits = np.clip(digits, 1, MOST_DIGITS)
-    found, valid = naturals(spans.block, ends, digits)
-    others = np.flatnonzero(~(valid & short))
-    if others.size:
-        texts = spans.texts(chosen.take(others))
-        found[others] = _checked(texts, kind).view(np.int64)
-    return found.view(np.uint64) if pa.types.is_uint64(kind) else found
+    values, valid = naturals(spans.block, ends, digits)
+    odd_places = np.flatnonzero(~(valid & short))
+    if odd_places.size:
+        texts = spans.texts(chosen.take(odd_places))
+        values[odd_places] = _parse_numbers(texts, kind).view(np.int64)
+    return values.view(np.uint64) if pa.types.is_uint64(kind) else values
 
 
 def octets_of(texts: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
@@ -122,7 +122,7 @@ def cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
         raise IrregularError(str(error)) from error
 
 
-def _checked(texts: pa.Array, kind: pa.DataType) -> Numbers:
+def _parse_numbers(texts: pa.Array, kind: pa.DataType) -> Numbers:
     floating = pa.types.is_floating(kind)
     demand(consists_of(texts, _FLOATING if floating else _SIGNED), "a number in other words")
     if floating:
@@ -134,9 +134,9 @@ def _check_first_digits(texts: pa.Array) -> None:
     """Arrow reads ".5" too, which is no number of an export."""
     offsets, octets = octets_of(texts)
     demand((offsets[1:] > offsets[:-1]).all(), "a number without digits")
-    first = offsets[:-1] + (octets.take(offsets[:-1]) == ord("-"))
-    demand((first < offsets[1:]).all(), "a number without digits")
-    demand(DIGITS.take(octets.take(first)).all(), "a number without digits")
+    first_digits = offsets[:-1] + (octets.take(offsets[:-1]) == ord("-"))
+    demand((first_digits < offsets[1:]).all(), "a number without digits")
+    demand(DIGITS.take(octets.take(first_digits)).all(), "a number without digits")
 
 
 ROW = "row"
@@ -230,20 +230,20 @@ class Elements:
         demand((table[:, 0] > rows).all(), "a row of another length")
         demand((table[:-1, -1] < rows[1:]).all(), "a row of another length")
         names = starts.take(table) + 1
-        other = ~vocabulary.match(self.block, names, columns)
+        is_sentinel = ~vocabulary.match(self.block, names, columns)
         self.codes[table] = columns
-        sentinels = np.full(np.count_nonzero(other), vocabulary.code(SENTINEL), np.int16)
-        self.codes[table[other]] = sentinels
-        found = vocabulary.match(self.block, names[other], sentinels)
-        demand(found.all(), "a cell of another type")
+        sentinels = np.full(np.count_nonzero(is_sentinel), vocabulary.code(SENTINEL), np.int16)
+        self.codes[table[is_sentinel]] = sentinels
+        is_match = vocabulary.match(self.block, names[is_sentinel], sentinels)
+        demand(is_match.all(), "a cell of another type")
         return table
 
     def _check_without_id(self, places: Positions) -> None:
         """Only rows, sentinels and sources have no id; the latter are checked with their frames."""
         codes, tokens = self.codes.take(places), self.tokens
         sentinel = codes == self.vocabulary.code(SENTINEL)
-        others = self.vocabulary.codes((ROW, SOURCE)).take(codes)
-        demand((sentinel | others).all(), "an element without an id")
+        is_allowed = self.vocabulary.codes((ROW, SOURCE)).take(codes)
+        demand((sentinel | is_allowed).all(), "an element without an id")
         nulls = places[sentinel]
         lengths = tokens.ends.take(nulls) - tokens.starts.take(nulls)
         demand((lengths == len(SENTINEL) + 2).all(), "a sentinel with attributes")

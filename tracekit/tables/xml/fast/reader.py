@@ -18,7 +18,7 @@ from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage
 from numpy.typing import NDArray
 
 from tracekit.base import open_input, unreadable
-from tracekit.tables.values import FORMS, Form, ahead
+from tracekit.tables.values import FORMS, Form, prefetch
 from tracekit.tables.xml.fast.definitions import NUMERIC, FastDefinitions, FastIdentities
 from tracekit.tables.xml.fast.elements import ROW, SENTINEL, SOURCE, Elements
 from tracekit.tables.xml.fast.stacks import ExportStacks
@@ -58,8 +58,8 @@ def check_repeats(elements: Elements, definitions: FastDefinitions) -> None:
     open_types = np.zeros((DEEPEST + 2, definitions.width), np.bool_)
     open_types[tokens.levels.take(compounds) + 1, elements.codes.take(compounds)] = True
     np.logical_or.accumulate(open_types, axis=0, out=open_types)
-    at = tokens.levels.take(places).astype(np.intp) * definitions.width + codes
-    suspicious = places[open_types.ravel().take(at)]
+    type_indices = tokens.levels.take(places).astype(np.intp) * definitions.width + codes
+    suspicious = places[open_types.ravel().take(type_indices)]
     if suspicious.size:
         _check_ancestors(elements, suspicious)
 
@@ -71,8 +71,8 @@ def _check_ancestors(elements: Elements, places: Positions) -> None:
         opening = np.flatnonzero(tokens.opening & (tokens.levels == level))
         deeper = places[levels > level]
         ancestors = opening.take(np.searchsorted(opening, deeper) - 1)
-        same = elements.ids.take(ancestors) == elements.ids.take(deeper)
-        demand(not same.any(), "a repeat of what is not defined yet")
+        is_ancestor = elements.ids.take(ancestors) == elements.ids.take(deeper)
+        demand(not is_ancestor.any(), "a repeat of what is not defined yet")
 
 
 _DTYPES = {pa.int64(): np.int64, pa.uint64(): np.uint64, pa.float64(): np.float64}
@@ -88,11 +88,11 @@ def cells_of(
     stacks: ExportStacks,
 ) -> ColumnCells:
     """Return cells by the ids of their values, 0 for null."""
-    known = ids == 0
-    nulls = known if known.any() else None
+    is_null = ids == 0
+    nulls = is_null if is_null.any() else None
 
-    def integers(found: NDArray[Any]) -> pa.ChunkedArray:
-        return pa.chunked_array([pa.array(found, mask=nulls)])
+    def integers(cell_numbers: NDArray[Any]) -> pa.ChunkedArray:
+        return pa.chunked_array([pa.array(cell_numbers, mask=nulls)])
 
     values = definitions.values.array.take(ids)
     kind = column.engineering_type
@@ -179,7 +179,7 @@ class FastReader:
 
     def _pieces(self, file: BinaryIO) -> Iterator[Node]:
         self._table = table = _FastTable(*read_opening(file))
-        for elements in ahead(map(table.prepare, blocks(file)), _AHEAD):
+        for elements in prefetch(map(table.prepare, blocks(file)), _AHEAD):
             table.add(elements)
             if table.rows >= _ROWS_IN_A_PIECE:
                 yield table.piece()
@@ -217,12 +217,12 @@ class _FastTable:
         self.rows += self._ids[-1].shape[1]
 
     def piece(self) -> Node:
-        known = self._definitions, self._identities, self._stacks
-        none = np.zeros((len(self._header.columns), 0), np.int64)
-        ids = np.concatenate([none, *self._ids], axis=1)
+        lookups = self._definitions, self._identities, self._stacks
+        no_ids = np.zeros((len(self._header.columns), 0), np.int64)
+        ids = np.concatenate([no_ids, *self._ids], axis=1)
         columns = tuple(
-            cells_of(column, own, *known)
-            for column, own in zip(self._header.columns, ids, strict=True)
+            cells_of(column, column_ids, *lookups)
+            for column, column_ids in zip(self._header.columns, ids, strict=True)
         )
         piece = Node(self._header.schema, self._xpath, columns, self.rows)
         self._ids, self.rows, self.begun = [], 0, True
@@ -239,5 +239,5 @@ def _check_quotes(elements: Elements, expected: int) -> None:
         return
     quotes = np.flatnonzero(octets == _QUOTE)
     places = np.searchsorted(tokens.starts, quotes) - 1
-    inside = np.count_nonzero(quotes < tokens.ends.take(places))
-    demand(inside == expected, "a tag with other attributes")
+    tag_quotes = np.count_nonzero(quotes < tokens.ends.take(places))
+    demand(tag_quotes == expected, "a tag with other attributes")

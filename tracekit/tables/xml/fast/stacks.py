@@ -178,23 +178,23 @@ def _attributes(
     demand(
         ((words[name_end + 1] & _ATTRIBUTE_MASK) == _ADDRESS).all(), "a frame without an address"
     )
-    every = np.arange(places.size)
-    names = Spans(block, name, name_end).texts(every)
-    return names, _addresses(Spans(block, address, address_end).texts(every))
+    indices = np.arange(places.size)
+    names = Spans(block, name, name_end).texts(indices)
+    return names, _addresses(Spans(block, address, address_end).texts(indices))
 
 
 def _opening_quotes(block: RowBlock, ends: Positions) -> Positions:
     """Return where the quotes stand that open the short values that end at `ends`."""
     quotes = np.zeros(ends.size, np.int64)
-    left = np.arange(ends.size)
+    pending_rows = np.arange(ends.size)
     for length in range(_SHORTEST_ADDRESS, _LONGEST_ADDRESS + 1):
-        places = ends.take(left) - length - 1
-        found = block.octets.take(places) == _QUOTE
-        quotes[left[found]] = places[found]
-        left = left[~found]
-        if not left.size:
+        places = ends.take(pending_rows) - length - 1
+        has_quote = block.octets.take(places) == _QUOTE
+        quotes[pending_rows[has_quote]] = places[has_quote]
+        pending_rows = pending_rows[~has_quote]
+        if not pending_rows.size:
             break
-    demand(not left.size, "an address in other words")
+    demand(not pending_rows.size, "an address in other words")
     return quotes
 
 
@@ -259,13 +259,13 @@ class ExportStacks:
         levels = self._unwrapped_levels(elements, stacks[wrapping])
         top = (levels == _STACK_LEVEL) & tokens.opening.take(places)
         owners = np.cumsum(top) - 1
-        within = self._stacks.take(names[top])
-        demand(np.count_nonzero(within) == stacks.size - np.count_nonzero(wrapping), _ASTRAY)
-        in_stack = np.append(within, np.False_).take(owners) & (levels > _STACK_LEVEL)
+        is_top_stack = self._stacks.take(names[top])
+        demand(np.count_nonzero(is_top_stack) == stacks.size - np.count_nonzero(wrapping), _ASTRAY)
+        in_stack = np.append(is_top_stack, np.False_).take(owners) & (levels > _STACK_LEVEL)
         allowed = self._allowed.take(levels * np.int64(self._width) + names)
         demand((np.where(in_stack, allowed, ~parts)).all(), "a stack of other parts")
         frames = np.flatnonzero(names == self._frame)
-        counts = np.bincount(owners.take(frames), minlength=within.size)[within]
+        counts = np.bincount(owners.take(frames), minlength=is_top_stack.size)[is_top_stack]
         demand((counts > 0).all(), "a stack without frames")
         quotes = self.frames.add(elements, places[parts], definitions)
         ids = elements.ids.take(places.take(frames))
@@ -280,27 +280,27 @@ class ExportStacks:
         self,
         elements: Elements,
         stacks: Positions,
-        known: tuple[Flags, Flags, NDArray[np.int64]],
+        stack_traits: tuple[Flags, Flags, NDArray[np.int64]],
         definitions: FastDefinitions,
     ) -> None:
         """Give stacks their numbers; the value of one that has words of its own stays its text.
 
         A stack that wraps another has the number of that one, which has no words of its own.
         """
-        worded, wrapping, own = known
+        worded, wrapping, own_numbers = stack_traits
         ids, values = elements.ids, definitions.values.array
         numbers = np.zeros(stacks.size, np.int64)
-        numbers[~wrapping] = own
-        bare = ~worded & ~wrapping
-        values[ids.take(stacks[bare])] = numbers[bare]
+        numbers[~wrapping] = own_numbers
+        is_plain = ~worded & ~wrapping
+        values[ids.take(stacks[is_plain])] = numbers[is_plain]
         wrapped = ids.take(stacks[wrapping] + 1)
         self._worded.extend(ids.take(stacks[worded]))
         demand(not np.isin(wrapped, self._worded.array).any(), "a stack that wraps a wrapper")
         wrappers = ids.take(stacks[wrapping])
         demand(not np.isin(wrapped, wrappers).any(), "a stack that wraps a wrapper")
         numbers[wrapping] = values.take(wrapped)
-        others = wrapping & ~worded
-        values[ids.take(stacks[others])] = numbers[others]
+        is_silent_wrapper = wrapping & ~worded
+        values[ids.take(stacks[is_silent_wrapper])] = numbers[is_silent_wrapper]
         self._numbers.extend(numbers[worded])
 
     def _unwrapped_levels(self, elements: Elements, wrappers: Positions) -> NDArray[np.int8]:
@@ -314,11 +314,11 @@ class ExportStacks:
         tops = places[top]
         wraps = np.zeros(tops.size, np.bool_)
         wraps[np.searchsorted(tops, wrappers)] = True
-        inside = wraps.take(np.cumsum(top) - 1) & (levels > _STACK_LEVEL)
-        children = places[inside & (levels == _STACK_LEVEL + 1)]
+        is_inside = wraps.take(np.cumsum(top) - 1) & (levels > _STACK_LEVEL)
+        children = places[is_inside & (levels == _STACK_LEVEL + 1)]
         demand(np.array_equal(children, wrappers + 1), "a stack of other parts")
         demand((elements.ids.take(children) > 0).all(), "a stack of other parts")
-        levels[inside] -= 1
+        levels[is_inside] -= 1
         levels[np.searchsorted(places, wrappers)] = 0
         return levels
 
@@ -335,8 +335,8 @@ class ExportStacks:
         numbers = np.where(worded, self._numbers.array.take(places), numbers)
         without = worded if nulls is None else worded | nulls
         words = self._words(numbers, without, definitions)
-        together = pc.call_function("coalesce", [texts, words])
-        return together, pa.array(numbers, mask=nulls)
+        all_words = pc.call_function("coalesce", [texts, words])
+        return all_words, pa.array(numbers, mask=nulls)
 
     def _words(
         self, numbers: NDArray[np.int64], nulls: Flags | None, definitions: FastDefinitions
@@ -344,11 +344,13 @@ class ExportStacks:
         """Word stacks as Instruments does."""
         if self._offsets.size == 1:
             return pa.nulls(numbers.size, pa.string())
-        first = self._offsets.array.take(numbers)
-        depth = self._offsets.array.take(numbers + 1) - first
-        leaves = self.frames.names.array.take(self._members.array.take(first))
+        starts = self._offsets.array.take(numbers)
+        depth = self._offsets.array.take(numbers + 1) - starts
+        leaves = self.frames.names.array.take(self._members.array.take(starts))
         names = definitions.texts.take(pa.array(leaves, mask=nulls))
-        counts = [f" ← ({others} other frames)" for others in range(int(depth.max(initial=1)))]
+        counts = [
+            f" ← ({other_count} other frames)" for other_count in range(int(depth.max(initial=1)))
+        ]
         parts = [names, pa.array(counts).take(pa.array(depth - 1)), _NOTHING]
         return pc.call_function("binary_join_element_wise", parts)
 

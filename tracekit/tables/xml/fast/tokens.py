@@ -56,21 +56,21 @@ class RowBlock:
 
 def blocks(file: BinaryIO) -> Iterator[RowBlock]:
     """Yield the rows of a table, two megabytes at a time, of a file that was read up to these."""
-    rest, more = b"", True
+    remainder, more = b"", True
     while more:
-        content = bytearray(len(rest) + _BLOCK + _BEYOND)
-        content[: len(rest)] = rest
+        content = bytearray(len(remainder) + _BLOCK + _BEYOND)
+        content[: len(remainder)] = remainder
         with memoryview(content) as view:
-            count = file.readinto(view[len(rest) : -_BEYOND])  # pyright: ignore[reportAttributeAccessIssue]
-        more, length = count > 0, len(rest) + count
+            count = file.readinto(view[len(remainder) : -_BEYOND])  # pyright: ignore[reportAttributeAccessIssue]
+        more, length = count > 0, len(remainder) + count
         size = content.rfind(_ROW_END, 0, length) + len(_ROW_END)
         if size < len(_ROW_END):
             size = 0
-        rest = bytes(content[size:length])
-        demand(len(rest) < _LONGEST_BLOCK, "a row is longer than a block")
+        remainder = bytes(content[size:length])
+        demand(len(remainder) < _LONGEST_BLOCK, "a row is longer than a block")
         if size:
             yield block(content, size)
-    demand(rest in _ENDS, "the table does not end as xctrace ends it")
+    demand(remainder in _ENDS, "the table does not end as xctrace ends it")
 
 
 def block(content: bytearray, size: int) -> RowBlock:
@@ -210,37 +210,48 @@ class Vocabulary:
             if not longer.size:
                 break
             some = codes.take(longer)
-            found = block.words[places[..., longer] + _WORD * word] & self._masks[word].take(some)
-            matches[..., longer] &= found == self._words[word].take(some)
+            masked_words = block.words[places[..., longer] + _WORD * word] & self._masks[word].take(
+                some
+            )
+            matches[..., longer] &= masked_words == self._words[word].take(some)
         return matches
 
     def identify(self, block: RowBlock, places: Positions) -> Codes:
         """Return the codes of the names at some places."""
         codes = np.full(places.size, _UNKNOWN, np.int16)
         beginnings = block.words[places]
-        left = np.arange(places.size)
-        while left.size:
-            code = self._code_at(block, int(places[left[0]]))
-            alike = (beginnings.take(left) & self._masks[0][code]) == self._words[0][code]
-            found = left[alike]
-            found = found[self._is(block, places.take(found), code)]
-            codes[found] = code
-            left = left[codes.take(left) == _UNKNOWN]
+        pending_rows = np.arange(places.size)
+        while pending_rows.size:
+            code = self._code_at(block, int(places[pending_rows[0]]))
+            is_alike = (beginnings.take(pending_rows) & self._masks[0][code]) == self._words[0][
+                code
+            ]
+            matching_rows = pending_rows[is_alike]
+            matching_rows = matching_rows[self._is(block, places.take(matching_rows), code)]
+            codes[matching_rows] = code
+            pending_rows = pending_rows[codes.take(pending_rows) == _UNKNOWN]
         return codes
 
     def _is(self, block: RowBlock, places: Positions, code: int) -> Flags:
         """Tell where a name ends as it should, and goes on as it should behind its first word."""
         length = int(self.lengths[code])
-        after = block.octets.take(places + length)
-        matches = (after == _NAME_END[0]) | (after == _NAME_END[1]) | (after == _NAME_END[2])
+        next_bytes = block.octets.take(places + length)
+        matches = (
+            (next_bytes == _NAME_END[0])
+            | (next_bytes == _NAME_END[1])
+            | (next_bytes == _NAME_END[2])
+        )
         for word in range(1, -(-length // _WORD)):
-            found = block.words[places + _WORD * word] & self._masks[word][code]
-            matches &= found == self._words[word][code]
+            masked_words = block.words[places + _WORD * word] & self._masks[word][code]
+            matches &= masked_words == self._words[word][code]
         return matches
 
     def _code_at(self, block: RowBlock, place: int) -> int:
         text = block.octets[place : place + _LONGEST].tobytes()
-        length = min((at for at in map(text.find, (b" ", b"/", b">")) if at >= 0), default=0)
+        length = min(
+            (position for position in map(text.find, (b" ", b"/", b">")) if position >= 0),
+            default=0,
+        )
         code = self._codes.get(text[:length])
         if code is None:
             raise IrregularError(f"<{text[:length].decode(errors='replace')}> in a row")
@@ -272,15 +283,15 @@ class Spans:
     def texts(self, chosen: Positions) -> pa.Array:
         """Return the chosen pieces, with their entities replaced."""
         texts = self._pieces.take(pa.array(2 * chosen))
-        escaped = self._escaped().take(chosen) if self._escapes.size else np.zeros(0, np.bool_)
-        return _unescaped(texts, escaped) if escaped.any() else texts
+        escaped = self._find_escaped().take(chosen) if self._escapes.size else np.zeros(0, np.bool_)
+        return _unescape_texts(texts, escaped) if escaped.any() else texts
 
-    def _escaped(self) -> NDArray[np.bool_]:
-        first = np.searchsorted(self._escapes, self._starts)
-        return np.searchsorted(self._escapes, self._ends) > first
+    def _find_escaped(self) -> NDArray[np.bool_]:
+        first_escapes = np.searchsorted(self._escapes, self._starts)
+        return np.searchsorted(self._escapes, self._ends) > first_escapes
 
 
-def _unescaped(texts: pa.Array, escaped: NDArray[np.bool_]) -> pa.Array:
+def _unescape_texts(texts: pa.Array, escaped: NDArray[np.bool_]) -> pa.Array:
     changed = texts.take(pa.array(np.flatnonzero(escaped)))
     for entity, character in _ENTITIES:
         changed = pc.call_function(
@@ -292,8 +303,8 @@ def _unescaped(texts: pa.Array, escaped: NDArray[np.bool_]) -> pa.Array:
 def check_entities(block: RowBlock) -> None:
     """Raise IrregularError where an ampersand begins something else than a known entity."""
     words = block.words[block.ampersands]
-    known = np.zeros(words.size, np.bool_)
+    is_known = np.zeros(words.size, np.bool_)
     for entity, _ in _ENTITIES:
         mask = np.uint64((1 << 8 * len(entity)) - 1)
-        known |= (words & mask) == np.uint64(int.from_bytes(entity.encode(), "little"))
-    demand(known.all(), "an entity that xctrace does not write")
+        is_known |= (words & mask) == np.uint64(int.from_bytes(entity.encode(), "little"))
+    demand(is_known.all(), "an entity that xctrace does not write")
