@@ -4,6 +4,7 @@
     uv run python tests/exam/take.py staged-writes        # this one of them
     uv run python tests/exam/take.py second               # the second: all eleven
     uv run python tests/exam/take.py second split-layers  # this one of them
+    uv run python tests/exam/take.py third                # the third: all twelve
 
 Each is meant to be taken once, when the rules are done; see docs/explanation/the-sealed-exam.md.
 """
@@ -16,9 +17,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from scorer import LABELS, SECOND_LABELS, Label, Score, read_labels, score, table
+from scorer import (
+    LABELS,
+    SECOND_LABELS,
+    THIRD_LABELS,
+    Label,
+    Score,
+    read_labels,
+    score,
+    table,
+)
 from sealed.problems import PROBLEMS
 from second.problems import PROBLEMS as SECOND_PROBLEMS
+from third.problems import PROBLEMS as THIRD_PROBLEMS
 
 
 class Exam(NamedTuple):
@@ -28,7 +39,11 @@ class Exam(NamedTuple):
     labels: Path
 
 
-EXAMS = {"first": Exam(PROBLEMS, LABELS), "second": Exam(SECOND_PROBLEMS, SECOND_LABELS)}
+EXAMS = {
+    "first": Exam(PROBLEMS, LABELS),
+    "second": Exam(SECOND_PROBLEMS, SECOND_LABELS),
+    "third": Exam(THIRD_PROBLEMS, THIRD_LABELS),
+}
 
 
 def run_tracekit(*arguments: str | Path) -> str:
@@ -46,7 +61,7 @@ def take(write: Callable[[Path], object], label: Label, folder: Path) -> Score:
 
 def choose(words: list[str]) -> tuple[Exam, list[str]]:
     """Return the exam that is named, or else the first, and the problems to take of it."""
-    exam = EXAMS["second" if "second" in words else "first"]
+    exam = EXAMS[next((word for word in words if word in EXAMS), "first")]
     names = [word for word in words if word not in EXAMS]
     return exam, names or list(exam.problems)
 

@@ -1,4 +1,4 @@
-"""The exam is taken through the command line; here with a recording that neither exam has."""
+"""The exam is taken through the command line; here with a recording that no exam has."""
 
 from pathlib import Path
 
@@ -37,6 +37,8 @@ def test_words_choose_an_exam_and_problems_of_it(subtests: pytest.Subtests) -> N
         (["staged-writes"], "first", ["staged-writes"]),
         (["second"], "second", list(EXAMS["second"].problems)),
         (["second", "split-layers"], "second", ["split-layers"]),
+        (["third"], "third", list(EXAMS["third"].problems)),
+        (["third", "sizes-kept"], "third", ["sizes-kept"]),
     ):
         with subtests.test(" ".join(words) or "no word"):
             assert choose(words) == (EXAMS[exam], names)

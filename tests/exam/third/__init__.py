@@ -1,0 +1,1 @@
+"""Twelve more problems from public threads, played on the small Mac of the first exam."""
