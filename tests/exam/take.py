@@ -5,6 +5,7 @@
     uv run python tests/exam/take.py second               # the second: all eleven
     uv run python tests/exam/take.py second split-layers  # this one of them
     uv run python tests/exam/take.py third                # the third: all twelve
+    uv run python tests/exam/take.py fourth               # the fourth: all twelve
 
 Each is meant to be taken once, when the rules are done; see docs/explanation/the-sealed-exam.md.
 """
@@ -17,7 +18,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from fourth.problems import PROBLEMS as FOURTH_PROBLEMS
 from scorer import (
+    FOURTH_LABELS,
     LABELS,
     SECOND_LABELS,
     THIRD_LABELS,
@@ -43,6 +46,7 @@ EXAMS = {
     "first": Exam(PROBLEMS, LABELS),
     "second": Exam(SECOND_PROBLEMS, SECOND_LABELS),
     "third": Exam(THIRD_PROBLEMS, THIRD_LABELS),
+    "fourth": Exam(FOURTH_PROBLEMS, FOURTH_LABELS),
 }
 
 

@@ -14,8 +14,13 @@ from tracekit.pipeline import tables_of
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "explanation" / "how-good-are-the-rules.md"
-FOLDERS = {"first": HERE / "sealed", "second": HERE / "second", "third": HERE / "third"}
-WORDED = ("second", "third")  # the exams whose labels were tried on other wordings
+FOLDERS = {
+    "first": HERE / "sealed",
+    "second": HERE / "second",
+    "third": HERE / "third",
+    "fourth": HERE / "fourth",
+}
+WORDED = ("second", "third", "fourth")  # the exams whose labels were tried on other wordings
 DIGESTS = {
     "first": {
         "__init__.py": "1807788e2d96dfcaf0038d9a01fdfd0771e0fbcc5eb4ff9c712b622922114000",
@@ -36,6 +41,12 @@ DIGESTS = {
         "labels.toml": "7fb801d21dcf26ede5c874af6c9e6cf5b19f778b0d01e4564af934f32b2d6c2e",
         "problems.py": "e3ad4a7b8fa24a3cfaee2b4c76572b7b2fbe13a9e54153fecc937d7eacb32894",
         "wordings.toml": "1a53fc1f154fe36e8e93dc3deac472d0a62890719fdf999ce1075cf85f37e66f",
+    },
+    "fourth": {
+        "__init__.py": "05ba36c0b719eaa8bfa4b01d2d990ce839989fd26aca1d313665f8fbe3734033",
+        "labels.toml": "c2e98a2b371de64985b3e05f7b34f729a99f08dbecb666f9cb0dd82ce306e699",
+        "problems.py": "21e15cab79236cf1a5bd9620e03c587a8d9dc7e75b0a73fd90ac56e95139a1c4",
+        "wordings.toml": "e9f2506b1705a2a65f6db2737643c2753698fdb7c4dae86b6ec4eb4c5a8201aa",
     },
 }
 TABLES = {
@@ -92,6 +103,18 @@ SUBMITTED = {  # command buffers of the target, errors, and spans of the compile
     "one-thread-groups": (1952, 0, 0),
     "failed-compiles": (640, 0, 640),
     "attention-ceiling": (120, 0, 0),
+    "dispatch-by-dispatch": (20960, 0, 0),
+    "biased-tokens": (2730, 0, 0),
+    "animated-page": (560, 0, 0),
+    "converted-frames": (160, 0, 0),
+    "encoded-on-a-phone": (800, 0, 0),
+    "wide-layout": (200, 0, 0),
+    "two-at-once": (1185, 0, 0),
+    "large-chunks": (4112, 0, 0),
+    "swollen-batches": (256, 0, 0),
+    "model-for-each-piece": (10422, 0, 0),
+    "cached-prompts": (8220, 0, 0),
+    "small-chunks": (1072, 0, 0),
 }
 PROBLEMS = {name: write for exam in EXAMS.values() for name, write in exam.problems.items()}
 
@@ -170,7 +193,9 @@ def test_no_thread_is_one_that_the_rules_were_made_with() -> None:
     assert len(set(threads)) == len(threads)
 
 
-@pytest.mark.parametrize("name", ["pipelines-each-frame", "drawable-waits", "one-thread-groups"])
+@pytest.mark.parametrize(
+    "name", ["pipelines-each-frame", "drawable-waits", "one-thread-groups", "animated-page"]
+)
 def test_a_recording_is_the_same_each_time(name: str, tmp_path: Path) -> None:
     counts = [PROBLEMS[name](tmp_path / copy) for copy in ("first", "second")]
     assert counts[0] == counts[1]

@@ -39,6 +39,8 @@ def test_words_choose_an_exam_and_problems_of_it(subtests: pytest.Subtests) -> N
         (["second", "split-layers"], "second", ["split-layers"]),
         (["third"], "third", list(EXAMS["third"].problems)),
         (["third", "sizes-kept"], "third", ["sizes-kept"]),
+        (["fourth"], "fourth", list(EXAMS["fourth"].problems)),
+        (["fourth", "two-at-once"], "fourth", ["two-at-once"]),
     ):
         with subtests.test(" ".join(words) or "no word"):
             assert choose(words) == (EXAMS[exam], names)
