@@ -1,0 +1,62 @@
+"""Names, density and English may become better, never worse: `python tests/harness/style.py`."""
+
+import pytest
+
+import style
+
+_ENGLISH = "Write as CONTRIBUTING.md asks; `style.py --places english` lists the phrases."
+
+# The most that each figure may be, and what to do when it rises.
+LIMITS: dict[str, tuple[float, str]] = {
+    "shared class names": (0, "Give one of the two classes a name of its own."),
+    "vague functions, %": (0.5, "Name a function by a verb: `find_gaps`, not `found`."),
+    "vague stored names, %": (1.0, "Name a value by a noun: `gaps`, not `found`."),
+    "nodes a statement": (13.6, "Part long statements: one idea a line."),
+    "tuple assignments": (13.6, "Assign unrelated values in lines of their own."),
+    "comprehensions": (60.9, "Write a loop, or give the comprehension's parts names."),
+    "ternaries": (46.2, "Write `if` and `else` as statements."),
+    "nested ternaries": (20, "Write `if`, `elif` and `else` as statements."),
+    "functions of 15 branches": (36, "Part the function by what its parts decide."),
+    "odd English: help": (9.5, _ENGLISH),
+    "odd English: errors": (15, _ENGLISH),
+    "odd English: docs": (13.6, _ENGLISH),
+    "odd English: changelog": (17.6, _ENGLISH),
+    "odd English: docstrings": (28.7, _ENGLISH),
+    "odd English: test names": (35.6, "Name a test `test_<subject>_<behaviour>`."),
+    "public names": (729, "Give a face only the names that other rooms use."),
+}
+
+
+def test_no_figure_of_style_rises(subtests: pytest.Subtests) -> None:
+    figures = style.all_figures()
+    assert figures.keys() == LIMITS.keys()
+    for name, figure in figures.items():
+        limit, remedy = LIMITS[name]
+        with subtests.test(name):
+            assert figure <= limit, f"{name}: {figure:.2f}, at most {limit}. {remedy}"
+
+
+def test_vague_names_are_found() -> None:
+    vague = ["found", "_held", "at", "one", "left_out", "merged"]
+    clear = ["find_gaps", "gaps", "kept_rows", "speed", "is_kept"]
+    assert [name for name in vague + clear if style.is_vague(name)] == vague
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("Return what a file holds.", ["a clause headed by what"]),
+        ("What does a file hold?", []),
+        ("'3' is no age.", ["is no"]),
+        ("There is no age, and it is no longer asked.", []),
+        ("It stands beside the page.", ["stands", "beside"]),
+        (
+            "A folder where nothing is kept, for it is empty.",
+            ["a clause headed by where", "for, as because"],
+        ),
+        ("Somebody who used it.", []),
+        ("It says who used it.", ["a clause headed by who"]),
+    ],
+)
+def test_odd_phrases_are_counted(text: str, kinds: list[str]) -> None:
+    assert [*style.odd_phrases(text)] == kinds
