@@ -169,7 +169,6 @@ def test_every_name_of_a_face_is_there() -> None:
 
 def test_the_way_through_the_house_exists() -> None:
     page = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
-    assert len(page.splitlines()) <= 120
     steps = re.findall(r"`((?:\w+/)*\w+\.py)` `(\w+)`", page)
     assert len(steps) > 15
     for file, name in steps:
