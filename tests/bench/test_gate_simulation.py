@@ -45,13 +45,14 @@ def test_a_side_varies_by_what_it_is_said_to() -> None:
     assert np.std(nights) == pytest.approx(0.04, rel=0.05)
 
 
-def test_the_goals_are_met_at_two_percent_within_a_sitting() -> None:
+def test_goals_are_met_at_two_percent_within_a_session() -> None:
     equal = judged_nights(Design("ours"), USUAL, 0.0, 300, seed=1)
     slower = judged_nights(Design("ours"), USUAL, 0.05, 300, seed=2)
     assert equal.outcomes[Outcome.REGRESSION] <= 1
     assert equal.outcomes[Outcome.INCONCLUSIVE] <= 3
     assert slower.outcomes[Outcome.REGRESSION] >= 0.95 * 300
-    assert equal.second < 0.2 * 300 < slower.second
+    # What may lie beyond the limit is measured again: three equal nights of ten.
+    assert equal.second < 300 / 3 < slower.second
 
 
 @pytest.mark.parametrize("name", GATES)
