@@ -182,9 +182,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_reference_says_what_the_code_says(
-    name: str, golden: Callable[[Path, str], None]
-) -> None:
+def test_the_reference_agrees_with_the_code(name: str, golden: Callable[[Path, str], None]) -> None:
     golden(REFERENCE / name, PAGES[name]())
 
 

@@ -81,6 +81,6 @@ def test_a_user_names_tables_of_ours_or_schemas_of_apple_s(words: str, expected:
     ("words", "name"),
     [("gpu_interval", "gpu_interval"), ("needed,gpu_jbs", "gpu_jbs"), ("", ""), (" , ", " , ")],
 )
-def test_what_can_be_no_table_is_refused_before_anything_is_exported(words: str, name: str) -> None:
+def test_impossible_tables_are_refused_before_any_export(words: str, name: str) -> None:
     with pytest.raises(UsageError, match=f"There is no table '{name}' to export"):
         wanted_tables(words)

@@ -88,7 +88,7 @@ def test_a_history_is_read_and_exported(kept: Path, capsys: pytest.CaptureFixtur
     assert 271985.0 in values
 
 
-def test_a_month_is_judged_again_and_what_ends_otherwise_is_listed(tmp_path: Path) -> None:
+def test_a_month_is_judged_again_and_differences_are_listed(tmp_path: Path) -> None:
     """Thirty nights against a pinned commit, written before commits were told from each other."""
     with sqlite3.connect(tmp_path / "history.db") as connection:
         connection.executescript(lzma.decompress((KEPT / "month.sql.xz").read_bytes()).decode())

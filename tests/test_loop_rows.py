@@ -67,7 +67,7 @@ UNNAMED = (
 
 
 @pytest.mark.parametrize(("loops", "number"), [(NAMED, 0), (UNNAMED, 1)], ids=["named", "unnamed"])
-def test_a_loop_is_judged_by_what_pytest_shows(loops: tuple[str, ...], number: int) -> None:
+def test_a_loop_is_judged_by_the_message_of_pytest(loops: tuple[str, ...], number: int) -> None:
     for loop in loops:
         module = ast.parse(f"def test_it():\n{indent(loop, '    ')}")
         assert len([*unnamed_rows(module)]) == number, loop

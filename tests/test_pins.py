@@ -61,7 +61,7 @@ def test_hashed_requirements_are_the_pins_of_pyproject() -> None:
     assert "index" not in HASHED.replace("importlib", "")
 
 
-def test_pins_cover_what_pyproject_asks_for_and_lie_within_its_bounds() -> None:
+def test_pins_cover_pyproject_and_are_within_its_bounds() -> None:
     versions = {(pin.name, str(pin.specifier).removeprefix("==")) for pin in PINS}
     outside = [
         str(requirement)
@@ -74,7 +74,7 @@ def test_pins_cover_what_pyproject_asks_for_and_lie_within_its_bounds() -> None:
     assert outside == [], "run `just pin`"
 
 
-def test_pins_cover_what_the_dependencies_need() -> None:
+def test_pins_cover_the_needs_of_the_dependencies() -> None:
     unpinned = names_needed(asked_for()) - {canonicalize_name(pin.name) for pin in PINS}
     assert unpinned == set(), "run `just pin`"
 

@@ -123,7 +123,7 @@ def test_any_program_can_be_recorded(tmp_path: Path) -> None:
 
 
 @pytest.mark.processes
-def test_a_program_that_fails_is_said_and_what_was_measured_kept(tmp_path: Path) -> None:
+def test_a_failing_program_is_reported_and_its_measurements_kept(tmp_path: Path) -> None:
     command = (sys.executable, "-c", "import sys; sys.exit('out of luck')")
     plan = Plan(command=command, recorder="host", output=tmp_path / "run")
     with pytest.raises(ToolError, match="out of luck"):
@@ -169,7 +169,7 @@ def test_a_workload_that_dies_keeps_the_steps_before(tmp_path: Path) -> None:
 @pytest.mark.processes
 # It may come between the opening of a file of /proc and the `with` that closes it.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_interrupt_keeps_what_was_recorded_and_says_how_to_go_on(tmp_path: Path) -> None:
+def test_an_interrupt_keeps_the_recording_and_names_the_next_command(tmp_path: Path) -> None:
     recording = Recording(tmp_path / "run")
 
     def interrupt() -> None:

@@ -71,12 +71,12 @@ def test_every_table_asked_for_is_one_that_we_have() -> None:
     assert not unknown, f"declare these tables in tracekit/tables/schemas.toml: {unknown}"
 
 
-def test_every_metric_says_what_it_is() -> None:
+def test_every_metric_has_a_description() -> None:
     assert [name for name, metric in METRICS.items() if not metric.meaning] == []
     assert [name for name, metric in METRICS.items() if metric.name != name] == []
 
 
-def test_every_table_and_column_says_what_it_is() -> None:
+def test_every_table_and_column_has_a_description() -> None:
     schemas = SCHEMAS.items()
     assert [name for name, schema in schemas if not schema.meaning.endswith(".")] == []
     columns = [(name, column) for name, schema in schemas for column in schema.columns]
@@ -135,7 +135,7 @@ def _imports(file: Path) -> set[str]:
     return modules
 
 
-def test_there_are_fourteen_rooms_and_little_beside_them() -> None:
+def test_there_are_fourteen_rooms_and_little_else() -> None:
     assert len(ROOMS) == 14
     other_names = {path.name for path in PACKAGE.iterdir()} - set(ROOMS) - {"__pycache__"}
     other_names -= {"kernels", "workloads", "templates"}  # which wheels have inside

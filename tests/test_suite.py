@@ -50,7 +50,7 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
 
 
 @pytest.mark.processes
-def test_what_needs_more_is_left_out_and_what_hides_it_fails(suite: pytest.Pytester) -> None:
+def test_tests_with_further_needs_are_left_out_and_hidden_ones_fail(suite: pytest.Pytester) -> None:
     result = suite.runpytest_subprocess("--numprocesses=0")
     result.assert_outcomes(passed=1, failed=1, deselected=4)
     result.stdout.fnmatch_lines([
@@ -73,7 +73,7 @@ def test_a_tier_that_is_asked_for_runs(
     assert "failed" not in result.parseoutcomes()
 
 
-def test_settings_of_a_machine_are_cleared_and_what_programs_need_stays() -> None:
+def test_settings_of_a_machine_are_cleared_and_needs_of_programs_stay() -> None:
     needed = {
         "PATH": "/bin",
         "HOME": "/home/ada",

@@ -126,7 +126,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home / "bin" / "tracekit"
 
 
-def test_the_wheel_runs_where_there_is_no_checkout(installed: Path, tmp_path: Path) -> None:
+def test_the_wheel_runs_without_a_checkout(installed: Path, tmp_path: Path) -> None:
     result = subprocess.run(
         [installed, "workloads"], cwd=tmp_path, capture_output=True, text=True, check=False
     )

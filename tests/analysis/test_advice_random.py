@@ -108,7 +108,7 @@ def test_rows_in_another_order_are_judged_alike(program: Program, seed: int) -> 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(program=programs)
-def test_advice_needs_what_it_speaks_of(program: Program) -> None:
+def test_advice_is_given_only_with_its_evidence(program: Program) -> None:
     tables = program.run().tables()
     findings = list(analyze(tables, KNOWN).findings)
     levers, given_tables = levers_of(findings), Given(tables, KNOWN)

@@ -41,7 +41,7 @@ def test_every_metric_and_every_rule_is_in_the_result_and_without_tables_claims_
     assert not result.findings
 
 
-def test_findings_stand_worst_first_then_by_saving_and_thresholds_reach_their_rule() -> None:
+def test_findings_are_sorted_by_severity_and_saving_and_thresholds_reach_their_rule() -> None:
     work = intervals([(0, 5 * MS), (15 * MS, 5 * MS)], other_times=[(0, 5 * MS)])
     result = analyze({"gpu_intervals": work}, OURS)
     assert [finding.rule for finding in result.findings] == ["bubbles", "gpu-contended"]
@@ -86,7 +86,7 @@ def test_a_broken_rule_or_metric_costs_only_itself(broken_checks_raise: Callable
     assert "ZeroDivisionError" in measured.reason
 
 
-def test_what_the_workload_measured_is_in_the_result() -> None:
+def test_measurements_of_the_workload_are_in_the_result() -> None:
     columns = ["name", "value", "unit", "better", "reason"]
     speedup = ("speedup", None, None, "higher", "no step of sdpa was made")
     frame = pd.DataFrame([("ttft_p50", 2.5e6, "ns", "lower", None), speedup], columns=columns)
@@ -109,7 +109,7 @@ def make_finding(rule: str, saving: int | None, outer_rule: str = "") -> Finding
     return Finding(rule, Severity.WARNING, "m", "a", saving=saving, within=outer_rule)
 
 
-def test_time_that_another_rule_counts_is_said_only_where_that_rule_found_it() -> None:
+def test_shared_time_is_mentioned_only_if_both_rules_fired() -> None:
     late, shallow = (
         make_finding("late-start", 3, "bubbles"),
         make_finding("shallow-queue", 4, "bubbles"),
@@ -127,7 +127,7 @@ VALUES = ("gpu-counter-value", "value")
 INTERVALS = "metal-gpu-counter-intervals"
 
 
-def test_what_was_never_compared_with_an_export_casts_doubt_on_what_rests_on_it(
+def test_uncompared_columns_cast_doubt_on_their_findings(
     subtests: pytest.Subtests,
 ) -> None:
     for rule, table, uncompared, doubt in (

@@ -25,12 +25,12 @@ OTHERS = (
 
 
 @pytest.mark.parametrize("name", SORTS)
-def test_sorts_are_told_by_a_word_that_ends_in_sort(name: str) -> None:
+def test_sorts_are_recognized_by_a_word_ending_in_sort(name: str) -> None:
     assert avoidable(name) is Avoidable.SORT
 
 
 @pytest.mark.parametrize("name", COPIES)
-def test_copies_are_told_by_a_word_that_begins_with_copy(name: str) -> None:
+def test_copies_are_recognized_by_a_word_beginning_with_copy(name: str) -> None:
     assert avoidable(name) is Avoidable.COPY
 
 

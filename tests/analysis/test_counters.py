@@ -138,7 +138,7 @@ SHORT = intervals([(number * MS, 20_000) for number in range(20)])
 SHARED = intervals([(0, 20 * MS)], other_times=[(0, 12 * MS)])
 
 
-def test_what_is_missing_is_said_with_how_to_get_it() -> None:
+def test_missing_counters_are_named_with_their_remedy() -> None:
     for counters, work, reason in (
         (None, WORK, "no counter samples.*--counters on"),
         (samples({}), WORK, "no counter samples.*--counters on"),
@@ -196,13 +196,13 @@ def test_each_part_is_reported_by_its_highest_counter() -> None:
     )
 
 
-def test_a_unit_stands_out_by_a_margin() -> None:
+def test_a_limiting_unit_exceeds_others_by_a_margin() -> None:
     loads = made({"ALU Limiter": 70.0, "MMU Limiter": 79.0})["loads"]
     assert not loads.has_other_bottleneck(0.10)
     assert loads.has_other_bottleneck(0.05)
 
 
-def test_bandwidth_is_a_share_of_what_the_chip_has() -> None:
+def test_bandwidth_is_a_share_of_the_chips() -> None:
     percent = made({"GPU Read Bandwidth": 60.0, "GPU Write Bandwidth": 8.0})["counter_means"]
     load = bandwidth(percent, {})
     assert load is not None

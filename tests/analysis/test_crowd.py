@@ -28,7 +28,7 @@ def samples(machine: float | None, target_cpu: float | None) -> dict[str, pd.Dat
     ("machine", "own", "words"),
     [(2.0, 0.5, WORDS), (2.0, 1.9, ""), (1.0, 0.5, ""), (None, 0.5, ""), (2.0, None, "")],
 )
-def test_others_are_named_where_they_left_no_room(
+def test_others_are_named_after_they_left_too_little(
     machine: float | None, own: float | None, words: str
 ) -> None:
     tables = samples(machine, own)

@@ -188,7 +188,7 @@ def words_of(findings: Iterable[dict[str, Any]]) -> str:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_said_of_a_programs_exports(name: str, tmp_path: Path, tracekit: Any) -> None:
+def test_verdicts_on_a_programs_exports(name: str, tmp_path: Path, tracekit: Any) -> None:
     case = CASES[name]
     exports = case.program().write(tmp_path / "exports")
     assert tracekit("import", exports, "--output", tmp_path / "run").code == 0

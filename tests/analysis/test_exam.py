@@ -443,7 +443,7 @@ def test_signposts_that_repeat_are_the_iterations() -> None:
     assert set(iterations["source"]) == {"signposts"}
 
 
-def test_samples_say_what_the_host_did_in_the_gaps() -> None:
+def test_samples_show_the_hosts_work_in_the_gaps() -> None:
     stock = alternating(60, 8, 2_000, 4_500)
     ends = [row["time"] / 1e3 for row in stock.rows["completions"]][7::8]
     for place, end in enumerate(ends):

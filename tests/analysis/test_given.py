@@ -29,7 +29,7 @@ def yield_inputs(
     yield limit
 
 
-def test_tables_come_by_name_and_what_may_be_missing_is_none() -> None:
+def test_tables_are_given_by_name_and_optional_ones_may_be_none() -> None:
     first_table, second, limit = inject(yield_inputs, {"a": A, "b": B}, {"limit": 0.1})
     assert (first_table is A, second is B, limit) == (True, True, 0.1)
     _, second, limit = inject(yield_inputs, {"a": A})
@@ -37,7 +37,7 @@ def test_tables_come_by_name_and_what_may_be_missing_is_none() -> None:
     assert thresholds(yield_inputs) == {"limit": 0.5}
 
 
-def test_a_missing_table_is_said_in_words_of_who_would_have_made_it() -> None:
+def test_a_missing_table_is_reported_with_its_maker() -> None:
     assert "program tells nothing of the kind" in absence("steps", {})
     assert absence("gpu_intervals", {}).endswith("which comes from metal-gpu-intervals.")
     # What only a GPU has is not missed in a recording of a CPU.
@@ -87,7 +87,7 @@ def derived(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(given, "DERIVED", {"doubled": doubled, "quadrupled": quadrupled})
 
 
-def test_what_the_provenance_tells_is_asked_for_like_a_table() -> None:
+def test_provenance_is_requested_like_a_table() -> None:
     tables = Given({}, OURS)
     assert {"targets", "machine"} <= set(tables)
     assert len(tables) == len(list(tables))
@@ -105,13 +105,13 @@ def test_a_derived_table_is_made_of_others_once_or_says_why_not_each_time() -> N
             tables["quadrupled"]
 
 
-def test_what_is_used_is_exported() -> None:
+def test_used_tables_are_exported() -> None:
     assert "gpu_intervals" in used_tables()
     assert not used_tables() & GIVEN
 
 
 @pytest.mark.usefixtures("derived")
-def test_what_a_derived_table_needs_is_exported() -> None:
+def test_sources_of_derived_tables_are_exported() -> None:
     def judge(quadrupled: pd.DataFrame, phases: pd.DataFrame | None, machine: pd.DataFrame) -> None:
         """Ask for tables of all three kinds."""
 

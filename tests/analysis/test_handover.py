@@ -61,14 +61,14 @@ def test_steps_that_leave_work_to_wait_for_are_divided(
         ("read on a GPU", steps(500, (100, 400, 500)), None, device("metal, seen")),
     ],
 )
-def test_what_is_done_or_waited_for_inside_submit_is_not_divided(
+def test_time_inside_submit_is_not_divided(
     kind: str, frame: pd.DataFrame, spans: pd.DataFrame | None, where: Device
 ) -> None:
     with pytest.raises(Unavailable, match="inside `submit`"):
         pytest.fail(f"{kind}: {handover_of(where, frame, spans)}")
 
 
-def test_what_no_thread_of_the_process_does_is_no_work_of_it() -> None:
+def test_work_of_no_thread_is_not_the_process_work() -> None:
     with pytest.raises(Unavailable, match=r"computed for 1\.1 % of the time"):
         handover_of(device(), steps(100, (100, 0, 10)), None)
 

@@ -56,7 +56,7 @@ def test_a_row_at_the_start_of_a_window_is_in_it_and_one_at_its_end_is_not() -> 
     assert pairs_of(clip(*arrays([(0, 10), (20, 30), (12, 12)]), 10, 20)) == []
 
 
-def test_union_joins_what_overlaps_or_touches() -> None:
+def test_union_joins_overlapping_and_touching_intervals() -> None:
     for given_pairs, expected in (
         ([], []),  # none
         ([(1, 4)], [(1, 4)]),  # one
@@ -91,7 +91,7 @@ def test_gaps_and_intervals_together_fill_the_window(
 
 
 @given(pairs, windows, pairs)
-def test_clip_keeps_what_lies_inside_and_overlap_what_both_cover(
+def test_clip_keeps_the_inside_and_overlap_the_intersection(
     intervals: Pairs, window: tuple[int, int], other_intervals: Pairs
 ) -> None:
     begin, end = window

@@ -297,7 +297,7 @@ def test_a_table_that_is_missing_changes_no_number_without_a_reason(good: Whole,
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", OF_TABLES)
-def test_no_rule_passes_what_it_found_because_a_table_is_missing(name: str, tmp_path: Path) -> None:
+def test_no_rule_passes_because_a_table_is_missing(name: str, tmp_path: Path) -> None:
     recording = faulty(name, FOUND[name])(tmp_path / "run")
     provenance, rule = recording.provenance(), RULES[name]
     read = pipeline.tables_of(recording)
@@ -387,7 +387,7 @@ CUT = (
         ("performance-cliff", "shader_runs", "metal-shader-profiler-intervals"),
     ],
 )
-def test_a_rule_abstains_where_a_table_that_it_mentions_is_damaged(
+def test_a_rule_abstains_if_a_table_it_reads_is_damaged(
     name: str, table: str, schema: str, tmp_path: Path
 ) -> None:
     recording = faulty(name, FOUND[name])(tmp_path / "run")

@@ -27,7 +27,7 @@ def test_each_lower_state_has_its_own_time() -> None:
     assert (lower_states.starts.tolist(), lower_states.best) == ([0, 10, 60, 63], (40, 40))
 
 
-def test_what_lies_outside_of_the_window_is_cut_off() -> None:
+def test_values_outside_of_the_window_are_cut_off() -> None:
     lower_states = below_best(states((-50, 60, "low"), (90, 60, "high"), (500, 5, "Turbo")), WINDOW)
     assert (lower_states.awake, lower_states.states, lower_states.ends.tolist()) == (
         20,
@@ -49,7 +49,7 @@ def test_a_state_was_held_only_if_settings_say_so() -> None:
         assert held_state(None, switches) is is_held, setting
 
 
-def test_what_cannot_be_ranked_is_not() -> None:
+def test_unrankable_values_are_not_ranked() -> None:
     for performance_states, message in (
         (None, "no performance states were recorded"),
         (states((200, 10, "Minimum")), "is noted in the steady window"),
@@ -79,7 +79,7 @@ def test_a_reading_counts_by_the_activity_of_its_own_moment_and_monitor() -> Non
     assert clock(pd.concat([clocks, idle]), WINDOW, active=0.05).times.size == 5
 
 
-def test_too_few_readings_and_other_gauges_are_no_clock() -> None:
+def test_too_few_readings_and_other_gauges_are_not_a_clock() -> None:
     with pytest.raises(Unavailable, match=r"3 readings .* it takes 4"):
         clock(readings("gpu_clock", (1, 1.0), (2, 1.0), (3, 1.0)), WINDOW, active=0.25)
     with pytest.raises(Unavailable, match="macmon, which was read, does not tell gpu_clock"):

@@ -16,7 +16,7 @@ FRAME = 1e6 / 60
 Random = np.random.Generator
 
 
-def test_a_rest_falls_with_the_work_where_the_slope_is_near_enough_and_known_well_enough() -> None:
+def test_a_rest_falls_with_the_work_if_the_slope_is_near_and_certain() -> None:
     work = np.array([1.0, -1.0] * 5)
     deviation = np.array([1.0] * 4 + [-1.0] * 4 + [0.0] * 2)
     # By ten iterations, less two, the standard error of the slope is the noise / √10.
@@ -27,7 +27,7 @@ def test_a_rest_falls_with_the_work_where_the_slope_is_near_enough_and_known_wel
     assert not _falls(np.ones(10), work)
 
 
-def test_what_two_tables_tell_of_a_display_was_shown_once() -> None:
+def test_presents_in_two_tables_count_once() -> None:
     rows = (1, True), (2, True), (3, None), (4, True)
     commits = table("time presents", *rows, unit=1, target=True)
     presents = table("time target", (0, True), (1, True), (2, True), (3, False), unit=1)
@@ -111,6 +111,6 @@ def never_rests(random: Random) -> Stock:
 
 
 @pytest.mark.parametrize("program", [naps, waits_twice, some_more, never_rests])
-def test_what_lacks_one_condition_is_not_paced(program: Callable[[Random], Stock]) -> None:
+def test_a_missing_condition_prevents_pacing(program: Callable[[Random], Stock]) -> None:
     for seed in range(6):
         assert not find_pace(program(np.random.default_rng(seed))), seed

@@ -74,7 +74,7 @@ def test_frames_without_a_name_are_called_by_binary_and_address() -> None:
     ]
 
 
-def test_encoders_of_a_replay_are_ranked_by_cost_with_what_held_them_back() -> None:
+def test_encoders_of_a_replay_are_ranked_by_cost_with_their_limiters() -> None:
     rows = [
         (0, "Execution Cost", 0.2),
         (0, "Kernel Occupancy", 0.5),

@@ -41,7 +41,7 @@ def test_a_comparison_names_the_faster_one_with_its_interval() -> None:
         assert give_answer(**steps, **dict(zip(names, bounds, strict=True))) == words, bounds
 
 
-def test_a_server_gives_its_latencies_and_what_of_them_is_known() -> None:
+def test_a_server_gives_its_known_latencies() -> None:
     metric_values = {
         "ttft_p50": 12.0 * MS,
         "ttft_p99": 30.0 * MS,

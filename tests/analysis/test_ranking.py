@@ -88,7 +88,7 @@ def _nearly_all_by_one_lever() -> tuple[Fact, ...]:
         (Severity.WARNING, Severity.WARNING, ["a", "b"]),
     ],
 )
-def test_errors_stand_before_warnings_and_equal_ones_by_saving(
+def test_errors_come_before_warnings_and_equal_ones_by_saving(
     first: Severity, second: Severity, order: list[str]
 ) -> None:
     first_finding = Finding("a", first, "A.", "x", saving=5)

@@ -86,7 +86,7 @@ def test_a_result_comes_back_from_the_fields_that_are_documented(tmp_path: Path)
     assert document["checks"][1] == abstained
 
 
-def test_rules_with_one_reason_stand_together_the_most_first() -> None:
+def test_rules_with_one_reason_are_grouped_and_the_largest_group_is_first() -> None:
     checks = (
         RuleCheck("bubbles", Status.PASSED),
         RuleCheck("late-start", Status.ABSTAINED, "no steps."),

@@ -9,7 +9,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rhythm import Explanation, beats, explain, happenings, modes, period, spikes
 
 
-def test_a_beat_ends_where_the_next_step_or_reference_work_before_it_starts() -> None:
+def test_a_beat_ends_at_the_next_step_or_its_reference_work() -> None:
     steps = row_of_steps([10 * MS] * 20).assign(duration=7 * MS)
     [row] = beats(steps, None)
     assert row.times.tolist() == [10 * MS] * 19
@@ -38,7 +38,7 @@ def test_variants_are_apart_in_any_order_of_rows() -> None:
         assert [set(row.times.tolist()) for row in beat_rows] == [{10 * MS}, {30 * MS}], rows
 
 
-def test_where_there_is_no_rhythm_the_reason_is_said() -> None:
+def test_a_missing_rhythm_gives_its_reason() -> None:
     steps, requests = row_of_steps([10 * MS] * 20), pd.DataFrame({"request": [0]})
     assert beats(steps[:17], requests[:0])
     for rows, served, reason in (
@@ -63,7 +63,7 @@ def test_variation_is_that_of_normal_noise_without_drift_and_outliers() -> None:
     assert row.variation < 0.002
 
 
-def test_spikes_stand_out_of_their_neighbours_not_of_all() -> None:
+def test_spikes_exceed_their_neighbours_not_the_whole() -> None:
     times = [10 * MS] * 100 + [40 * MS] * 100
     times[30], times[150] = 30 * MS, 44 * MS
     [row] = beats(row_of_steps(times), None)
@@ -124,7 +124,7 @@ STATES = pd.concat([rows((0, 100), (130, 700), state="Maximum"), rows((100, 30),
 WHOLE = rows((0, 900), state="Minimum", name="decode")
 
 
-def test_the_most_telling_of_what_lies_in_slow_steps_alone_explains_them() -> None:
+def test_the_most_specific_event_of_slow_steps_explains_them() -> None:
     for tables, cause in (
         ({"compiler_activity": rows(SLOW)}, COMPILED),
         ({"compiler_activity": rows(SLOW, target=False)}, ""),

@@ -69,7 +69,7 @@ def test_a_drift_has_no_rows(number: int, seed: int) -> None:
     assert find_round(groups(sizes)) is None
 
 
-def test_a_round_begins_behind_the_pause_that_stands_out() -> None:
+def test_a_round_begins_after_the_longest_pause() -> None:
     sizes = np.tile([1, 1, 1, 4], 20) * 1_000_000
     assert find_round(groups(sizes)) == find_round(groups(sizes, pieces=7))
     group_row = groups(sizes)
@@ -86,7 +86,7 @@ def test_groups_of_two_requests_do_not_make_a_row() -> None:
     assert find_round(groups(sizes, request=request)) is None
 
 
-def test_the_first_iterations_of_a_request_open_it_where_they_are_far_longer() -> None:
+def test_far_longer_first_iterations_open_a_request() -> None:
     work = np.array([50, 60, 10, 10, 11, 10, 55, 10, 9, 10, 10, 10])
     quiet = np.array([False] * 5 + [True] + [False] * 5)
     request = number_requests(quiet)

@@ -53,7 +53,7 @@ label_texts = st.lists(pieces, max_size=7).map("".join)
 
 
 @given(st.lists(label_texts, max_size=6))
-def test_families_are_what_one_label_after_the_other_says(labels: list[str]) -> None:
+def test_families_follow_from_consecutive_labels(labels: list[str]) -> None:
     codes, texts = families(pd.Series(labels, dtype="string"))
     expected_names = [
         _ASKER.sub("", _INSTANCE.sub("", label)).strip() or "unlabelled" for label in labels
@@ -90,7 +90,7 @@ MORE = ["ScaledDotProductAttention", "paged_gather_attention", "RMSNorm, Copy, M
 MORE += ["steel_gemm_fused", "mistake"]
 
 
-def test_chores_are_known_by_their_names_and_what_does_more_is_none() -> None:
+def test_chores_are_known_by_name_and_must_do_nothing_else() -> None:
     for chore, labels in [*CHORES.items(), (None, MORE)]:
         work = name_work(labels)
         for kind in Chore:
@@ -114,7 +114,7 @@ def test_a_launch_is_the_idle_time_before_if_it_is_short() -> None:
     assert (work.costs(work.are(Chore.METADATA)) // US).tolist() == [10, 20, 40, 5, 10, 10]
 
 
-def test_what_took_most_is_named_first() -> None:
+def test_the_longest_work_is_named_first() -> None:
     work = name_work(["Copy", "Arange", "Slice", "Arange", "AsType", "Copy", "Copy"])
     assert work.name_longest(work.are(Chore.METADATA)) == "“Copy”, “Arange”, “Slice” and 1 more"
     assert work.name_longest(work.are(Chore.METADATA), number=1) == "“Copy” and 3 more"
@@ -129,7 +129,7 @@ def test_a_window_without_work_has_no_names() -> None:
 OLD = "custom_kernel_paged_decode__float16_t_128_16_4_float16_t_float16_t_int32_t_floats_float16_t"
 
 
-def test_what_a_new_name_has_that_the_nearest_one_has_not() -> None:
+def test_a_new_name_differs_from_the_nearest_one_by_its_words() -> None:
     for old, new, expected_reasons in (
         ("_128_16_", "_128_32_", ["template value 16 → 32"]),
         ("_128_16_4_", "_64_32_4_", ["template value 128 → 64", "template value 16 → 32"]),

@@ -126,7 +126,7 @@ WAITING = REQUESTS.assign(state="unfinished", produced=0).assign(
 FEW = levels(limit_active_sequences=[(0, 4.0), (1, 9.0)], active_sequences=[(1 * MS, 3.0)])
 
 
-def test_what_is_missing_is_said(subtests: pytest.Subtests) -> None:
+def test_missing_latencies_are_named(subtests: pytest.Subtests) -> None:
     for name, changes, reason in (
         ("goodput", {}, "neither --slo-ttft nor --slo-tpot was given"),
         ("tick_spikes", {}, "does not tell which ticks are too long"),

@@ -28,7 +28,7 @@ from tracekit.base.files import (
 )
 
 
-def test_notes_lie_where_it_is_said_or_where_a_system_has_its_caches_and_templates_beside_us(
+def test_notes_are_kept_in_the_named_folder_or_the_systems_cache(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert (find_shipped_folder("templates") / "report").is_dir()
@@ -53,18 +53,18 @@ DECLARED = (
 UNDECLARED = (b"<a><!DOCTYPE a>", b"", b"<?a b?>" * 10_000 + b"<row>")
 
 
-def test_a_document_type_is_seen_where_it_may_stand() -> None:
+def test_a_document_type_is_recognized_only_in_the_prolog() -> None:
     assert [*map(declares_document_type, (*DECLARED, *UNDECLARED))] == [True] * 3 + [False] * 3
     assert hostile(Path("a.xml")).message.startswith("a.xml declares a document type")
 
 
-def test_a_name_that_is_no_text_is_written_out() -> None:
+def test_a_name_in_no_encoding_is_written_out() -> None:
     assert legible("run ü ☃") == "run ü ☃"
     assert legible("run \udcff\ud800") == r"run \udcff\ud800"
     assert [is_text(Path(name)) for name in ("run ü ☃", "run \udcff")] == [True, False]
 
 
-def test_a_file_is_read_and_what_is_none_is_refused(
+def test_a_file_is_read_and_other_things_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -131,7 +131,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     assert names(path.parent) == ["file"]
 
 
-def test_what_a_killed_writer_left_is_removed_after_a_day(tmp_path: Path) -> None:
+def test_files_of_a_killed_writer_are_removed_after_a_day(tmp_path: Path) -> None:
     leftovers = {age: tmp_path / f".[file].unfinished-{age:08d}" for age in (86_300, 86_500)}
     for age, file in leftovers.items():
         file.touch()
@@ -140,7 +140,7 @@ def test_what_a_killed_writer_left_is_removed_after_a_day(tmp_path: Path) -> Non
     assert [file.exists() for file in leftovers.values()] == [True, False]
 
 
-def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+def test_a_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
     far = tmp_path / "far"
     far.mkdir()
     (far / "file").write_bytes(b"before")
@@ -202,7 +202,7 @@ print("third")
 
 @pytest.mark.processes
 @pytest.mark.parametrize("name", ["link", "/dev/fd/1", "log"])
-def test_what_standard_output_goes_to_is_written_to(
+def test_the_target_of_standard_output_is_written(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
@@ -220,7 +220,7 @@ def test_what_standard_output_goes_to_is_written_to(
         assert piped.stdout == b"first\nsecond\nthird\n"
 
 
-def test_a_device_stays_and_trouble_is_told_in_words(tmp_path: Path) -> None:
+def test_a_device_stays_and_trouble_is_reported(tmp_path: Path) -> None:
     null = device(tmp_path, "null")
     old_status = null.stat()
     require_writable(null)

@@ -68,7 +68,9 @@ def test_hooks_and_settings_of_a_person_change_nothing(
         assert not hook_marker.exists(), settings
 
 
-def test_without_git_it_is_said_what_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_git_is_reported_with_its_purpose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError, match="git cannot be started: no folder of PATH") as caught:
         git(tmp_path, "status")

@@ -102,7 +102,7 @@ def test_a_holder_lives_while_its_process_does_and_not_its_number() -> None:
     assert not died.lives
 
 
-def test_a_file_system_without_locks_is_no_obstacle(
+def test_a_file_system_without_locks_is_usable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refusing(*_: object) -> None:

@@ -17,7 +17,7 @@ def write(path: Path, text: str, **options: Any) -> None:
         path.write_text(text)
 
 
-def test_what_was_written_is_replaced_until_someone_changes_it(
+def test_an_output_is_replaced_until_someone_changes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / os.fsdecode(b"an out-\xff.csv")
@@ -66,7 +66,7 @@ def test_outputs_that_are_inputs_are_refused_under_any_name(tmp_path: Path) -> N
     require_apart([tmp_path / "pipe"], [tmp_path / "other"])  # what is read of it is gone
 
 
-def test_nothing_is_added_to_what_is_whole(tmp_path: Path, subtests: pytest.Subtests) -> None:
+def test_a_whole_file_gets_no_addition(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for folder, file_name, kind in (
         ("run", "run/recording.json", "a run"),
         ("mine.trace", "mine.trace/form.template", "a bundle"),
@@ -82,7 +82,7 @@ def test_nothing_is_added_to_what_is_whole(tmp_path: Path, subtests: pytest.Subt
         require_apart([tmp_path / f"{folder}.csv"])
 
 
-def test_what_is_not_written_is_refused_at_once_and_does_not_become_ours(tmp_path: Path) -> None:
+def test_foreign_folders_are_refused_and_stay_foreign(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Two outputs"), writing([tmp_path / "a", tmp_path / "a"]):
         pass
     with pytest.raises(RecordingError, match="is a folder"), writing([tmp_path]):

@@ -71,7 +71,7 @@ def test_fewer_than_six_pairs_have_a_median_and_no_interval() -> None:
         assert paired_ratio(ratios, [1.0] * len(ratios)) == expected
 
 
-def test_what_is_no_pair_of_times_is_refused() -> None:
+def test_invalid_pairs_of_times_are_refused() -> None:
     with pytest.raises(InputError, match="not 2 and 1"):
         paired_ratio([1, 2], [1])
     for wrong in (0.0, -1.0, math.inf, math.nan):

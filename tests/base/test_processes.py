@@ -108,7 +108,7 @@ def test_a_program_is_run_to_its_end(tmp_path: Path) -> None:
         ), name
 
 
-def test_what_a_process_starts_is_noted_while_it_runs_and_ended_later() -> None:
+def test_children_are_noted_while_a_process_runs_and_ended_later() -> None:
     starter = child("sleep 60 & sh -c 'sleep 60 & echo ready; wait'; sleep 60", StopPolicy())
     starter.note_descendants()
     descendants = set(starter.descendants)
@@ -169,7 +169,7 @@ def test_how_a_process_ended() -> None:
     assert {status: exit_words(status) for status in words} == words
 
 
-def test_last_words_are_the_end_of_what_was_written_since(tmp_path: Path) -> None:
+def test_last_words_are_the_end_of_the_new_output(tmp_path: Path) -> None:
     file = tmp_path / "said"
     assert last_words(file) == ""
     file.write_bytes(b"before\n" + b"x" * 3000 + b" end\xff\n")
@@ -177,7 +177,7 @@ def test_last_words_are_the_end_of_what_was_written_since(tmp_path: Path) -> Non
     assert last_words(file, 3007) == "end\ufffd"
 
 
-def test_what_a_process_left_behind_is_killed() -> None:
+def test_remaining_processes_are_killed() -> None:
     argv = ["sh", "-c", "sleep 60 & echo $!"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
@@ -247,7 +247,7 @@ def handler_within() -> object:
         return signal.getsignal(signal.SIGINT)
 
 
-def test_where_no_signal_comes_nothing_is_put_off() -> None:
+def test_signals_are_deferred_only_if_they_can_come() -> None:
     with ThreadPoolExecutor() as executor:
         assert executor.submit(handler_within).result() is signal.default_int_handler
     assert handler_within() is not signal.default_int_handler

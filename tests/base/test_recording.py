@@ -32,12 +32,12 @@ FULL = Provenance(
 )
 
 
-def test_a_path_is_quoted_for_a_shell_where_it_must_be() -> None:
+def test_a_path_is_quoted_for_a_shell_if_needed() -> None:
     names = [quote_path(Path(name)) for name in ("bench/traces/a", "my traces/a")]
     assert names == ["bench/traces/a", "'my traces/a'"]
 
 
-def test_provenance_that_is_not_there_cut_or_newer_is_told(tmp_path: Path) -> None:
+def test_missing_cut_and_newer_provenance_is_reported(tmp_path: Path) -> None:
     recording = Recording(tmp_path)
     with pytest.raises(RecordingError, match=r"no recording\.json") as error:
         recording.provenance()
@@ -64,7 +64,7 @@ def state(recording: Recording, name: str) -> str:
     return recording.provenance().stages[name].state
 
 
-def test_a_stage_is_running_and_then_done_or_failed_and_what_others_wrote_is_kept(
+def test_a_stage_runs_then_ends_and_foreign_keys_are_kept(
     recording: Recording,
 ) -> None:
     assert list(FULL.unfinished_stages) == ["record", "export"]

@@ -32,7 +32,7 @@ def test_names_are_left_out_and_the_rest_is_kept() -> None:
     assert {text: redact(text) for text in SHOWN} == SHOWN
 
 
-def test_a_home_is_left_out_and_an_account_without_one_is_no_obstacle(
+def test_a_home_is_left_out_and_an_account_may_have_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HOME", "/data/of ada")
@@ -42,7 +42,7 @@ def test_a_home_is_left_out_and_an_account_without_one_is_no_obstacle(
     assert own_redaction()("plain words") == "plain words"
 
 
-def test_a_name_that_is_a_word_is_left_out_only_where_it_is_a_name(
+def test_a_common_word_is_redacted_only_as_a_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("done", "auto", "import", "paged", "gpu", "Metal", "mlx", "run", "host"):
@@ -58,7 +58,7 @@ def test_a_name_that_is_a_word_is_left_out_only_where_it_is_a_name(
         assert name not in redaction(f"{name}\u2019s Mac")
 
 
-def test_names_are_told_from_what_looks_like_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_differ_from_similar_words(monkeypatch: pytest.MonkeyPatch) -> None:
     ada, mini = ("ada", "<user>"), ("ada-mini", "<host>")
     for names in ([mini, ada], [ada, mini]):
         assert own_redaction(names)("ada-mini of ada") == "<host> of <user>", names
@@ -93,7 +93,7 @@ def provenance(text: str) -> Provenance:
     )
 
 
-def test_all_that_may_name_somebody_is_redacted_and_what_a_program_acts_on_stays() -> None:
+def test_every_private_field_is_redacted_and_commands_stay_usable() -> None:
     redacted_provenance = redact_provenance(provenance("/Users/ada/x by ada on ada-mac"), redact)
     assert redacted_provenance == replace(provenance("~/x by <user> on <host>"), redacted=True)
 

@@ -122,7 +122,7 @@ def link_to_nothing(path: Path, victim: Path) -> None:
 
 
 @pytest.mark.parametrize("plant", [link, second_name, folder, pipe, link_to_nothing])
-def test_what_is_planted_is_refused_and_left_alone(
+def test_planted_files_are_refused_and_left_alone(
     plant: Callable[[Path, Path], None], place: Path
 ) -> None:
     victim = place / "victim"

@@ -30,7 +30,7 @@ SEEN = {
 }
 
 
-def test_what_cannot_be_seen_is_written_out() -> None:
+def test_invisible_characters_are_written_out() -> None:
     assert {raw: visible(raw) for raw in SEEN} == SEEN
     for raw, visible_text in SEEN.items():
         assert on_one_line(raw) == visible_text.replace("\n", r"\n").replace("\t", r"\t")
@@ -162,7 +162,7 @@ class Failing(io.StringIO):
         return -1
 
 
-def test_what_cannot_be_written_is_an_error_of_standard_output_alone(
+def test_unwritable_characters_are_an_error_of_standard_output_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("sys.stdout", Failing())

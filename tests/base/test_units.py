@@ -56,7 +56,7 @@ WORDS: dict[Callable[[Any], Any], dict[Any, Any]] = {
 
 
 @pytest.mark.parametrize(("function", "words"), WORDS.items())
-def test_what_is_read_and_written(function: Callable[[Any], Any], words: dict[Any, Any]) -> None:
+def test_units_are_read_and_written(function: Callable[[Any], Any], words: dict[Any, Any]) -> None:
     assert {value: function(value) for value in words} == words
 
 

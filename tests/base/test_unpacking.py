@@ -30,7 +30,7 @@ def pack(folder: Path, members: dict[str, bytes]) -> Path:
 
 
 @pytest.mark.parametrize("above", ["", "x.trace/", "some/where/x.trace/"])
-def test_the_bundle_is_unpacked_wherever_it_stands(tmp_path: Path, above: str) -> None:
+def test_the_bundle_is_unpacked_from_any_folder(tmp_path: Path, above: str) -> None:
     members = {name.replace("x.trace/", above): content for name, content in WHOLE.items()}
     stray_members = {"__MACOSX/x.trace/open.creq": b"mac", "README": b"no"} if above else {}
     bundle_path = tmp_path / "recording.trace"
@@ -86,7 +86,7 @@ def test_damage_within_is_found_while_unpacking(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limit", "enough"), [("_MOST_BYTES", SIZE), ("_MOST_MEMBERS", 3), ("_ANY_RATIO", SIZE)]
 )
-def test_no_more_is_taken_than_a_bundle_has_nor_what_is_packed_too_well(
+def test_only_files_of_a_bundle_are_unpacked_and_bombs_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, enough: int
 ) -> None:
     archive = pack(tmp_path, WHOLE)

@@ -22,7 +22,7 @@ USUAL = Noise("4 / 2 %", night=0.04, within=0.02)
 STILL = Noise("still", night=0.0, within=0.0, drift=0.0)
 
 
-def test_nothing_varies_where_there_is_no_noise() -> None:
+def test_nothing_varies_without_noise() -> None:
     simulated_pairs = pairs(STILL, 0.05, 4, 1, np.random.default_rng(1))
     assert changes(simulated_pairs, METRIC, "ratio") == pytest.approx([math.log(1.05)] * 4)
     assert [pair.order for pair in simulated_pairs] == ["abba", "baab", "abba", "baab"]
@@ -31,7 +31,7 @@ def test_nothing_varies_where_there_is_no_noise() -> None:
     )
 
 
-def test_a_side_varies_by_what_it_is_said_to() -> None:
+def test_a_side_varies_by_the_given_noise() -> None:
     simulated_pairs = pairs(USUAL, 0.0, 4000, 1, np.random.default_rng(1))
     log_changes = changes(simulated_pairs, METRIC, "ratio")
     assert np.std(log_changes) == pytest.approx(0.02 * math.sqrt(2), rel=0.05)
@@ -56,7 +56,7 @@ def test_goals_are_met_at_two_percent_within_a_session() -> None:
 
 
 @pytest.mark.parametrize("name", GATES)
-def test_other_gates_see_what_is_plain_and_nothing_in_stillness(name: str) -> None:
+def test_other_gates_find_the_obvious_and_nothing_in_stillness(name: str) -> None:
     still_histories = histories(STILL, 3, 30, 10, np.random.default_rng(1))
     still_histories += np.random.default_rng(2).normal(0, 1e-4, still_histories.shape)
     assert not GATES[name](still_histories).any()

@@ -47,7 +47,7 @@ def test_a_page_without_a_place_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.processes
-def test_what_gives_up_is_told_and_not_timed(tmp_path: Path) -> None:
+def test_a_reader_that_gives_up_is_named_and_not_timed(tmp_path: Path) -> None:
     path = tmp_path / "odd.xml"
     path.write_text("<no-export/>")
     messages: list[str] = []

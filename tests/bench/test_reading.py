@@ -29,7 +29,7 @@ def test_a_decoder_reads_the_truth(exports: dict[str, Path], name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_convert_writes_is_the_truth(exports: dict[str, Path], kind: str) -> None:
+def test_convert_writes_the_truth(exports: dict[str, Path], kind: str) -> None:
     converted_path = named("tracekit convert").load()(exports[kind])
     expected = without_stacks(truth(exports[kind]), exports[kind])
     assert difference(written(converted_path), expected) == ""

@@ -18,7 +18,7 @@ SCRIPTS = {
 
 
 @pytest.mark.parametrize(("main", "options", "printed"), SCRIPTS.values(), ids=SCRIPTS)
-def test_it_prints_what_it_measured(
+def test_a_bench_prints_its_measurements(
     main: Callable[[list[str]], object],
     options: str,
     printed: str,

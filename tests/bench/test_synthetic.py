@@ -24,7 +24,7 @@ def write_export(folder: Path, kind: str, megabytes: float = 0.3, seed: int = 1)
     return path
 
 
-def test_ids_count_in_document_order_and_a_repeat_stands_behind_a_definition_of_its_tag(
+def test_ids_count_in_document_order_and_a_repeat_follows_its_definition(
     tmp_path: Path, kind: str
 ) -> None:
     root = ET.parse(write_export(tmp_path, kind)).getroot()
@@ -40,7 +40,7 @@ def test_ids_count_in_document_order_and_a_repeat_stands_behind_a_definition_of_
     assert [*map(int, defined)] == list(range(1, len(defined) + 1))
 
 
-def test_bytes_stand_as_xctrace_writes_them(tmp_path: Path, kind: str) -> None:
+def test_bytes_are_written_as_by_xctrace(tmp_path: Path, kind: str) -> None:
     data = write_export(tmp_path, kind).read_bytes()
     assert data.startswith(BEGINNING)
     assert data.endswith(b"</row>\n</node></trace-query-result>\n")
@@ -56,7 +56,7 @@ def test_a_seed_makes_the_same_bytes_again(tmp_path: Path, kind: str) -> None:
     assert write_export(tmp_path, kind, seed=2).read_bytes() != first_bytes
 
 
-def test_intervals_hold_what_readers_stumble_over(tmp_path: Path) -> None:
+def test_intervals_contain_every_difficulty(tmp_path: Path) -> None:
     text = write_export(tmp_path, "intervals", megabytes=1.5).read_text()
     largest_value, queue = ">18446744073709551615<", "µKernels\u00a0Queue"
     for hard in (

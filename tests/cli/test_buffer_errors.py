@@ -203,7 +203,7 @@ WAITS, LESS = "commit it only when that is done", "less work into one"
         ),
     ],
 )  # fmt: skip
-def test_the_first_error_is_named_and_what_its_buffer_did(
+def test_the_first_error_is_named_with_its_buffers_work(
     make: Any, told: list[str], advised: str, unsaid: list[str], tmp_path: Path, tracekit: Any
 ) -> None:
     exports = make().write(tmp_path / "exports")

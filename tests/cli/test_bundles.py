@@ -54,7 +54,7 @@ def test_a_process_without_a_path_has_its_whole_name(tracekit: Any, tmp_path: Pa
     ],
     ids=["too many texts", "no texts", "no types", "no arrays", "no index"],
 )
-def test_what_all_tables_share_is_refused_once(
+def test_an_error_of_all_tables_is_reported_once(
     tracekit: Any, tmp_path: Path, name: str, content: bytes
 ) -> None:
     bundle = small_bundle(tmp_path / "b.trace")

@@ -37,7 +37,7 @@ def test_an_unknown_chip_is_answered_with_known_ones(tracekit: Any) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has figures")
-def test_a_machine_that_is_no_mac_says_so(tracekit: Any) -> None:
+def test_a_machine_that_is_not_a_mac_is_reported(tracekit: Any) -> None:
     figures = rows(tracekit("chip").out)
     assert figures["gpu cores"][0].startswith("not available, because neither `ioreg`")
     assert figures["bandwidth"][0].startswith("not available, because")
@@ -94,7 +94,7 @@ def test_the_bandwidth_of_this_cpu_is_measured_and_labelled(
     assert figures["median"][1] == "of 7 passes"
 
 
-def test_what_makes_no_sense_is_refused(tracekit: Any) -> None:
+def test_senseless_shapes_are_refused(tracekit: Any) -> None:
     for arguments, words in (
         ("--gpu-cores 3", "--gpu-cores is of a chip that --name names"),
         ("--name M4 --measure", "--measure is of this machine"),

@@ -52,7 +52,7 @@ def on_terminal(*arguments: str | Path) -> tuple[int, str]:
     return code, b"".join(received).removesuffix(_END).decode()
 
 
-def test_what_a_workload_could_not_measure_is_not_left_out(
+def test_values_that_a_workload_could_not_measure_are_shown(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     rate = Measurement("step_rate", 45.0, "steps/s", Better.HIGHER)
@@ -79,7 +79,7 @@ def test_idle_time_is_that_of_the_window_that_findings_speak_of(
     assert "gpu_idle_ratio" in capsys.readouterr().out
 
 
-def test_rules_that_are_effects_are_named_beside_the_finding(
+def test_effects_are_named_next_to_their_finding(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     effects = ("shallow-queue", "late-start")
@@ -107,12 +107,12 @@ def test_a_recording_that_is_known_to_lack_its_targets_work_is_inconclusive(tmp_
         require_target_rows(recording)
 
 
-def test_git_bisect_is_told_what_it_takes_codes_for() -> None:
+def test_git_bisect_gets_the_codes_it_understands() -> None:
     bisect_codes = {0: 0, 1: 1, 2: 130, 3: 125, 4: 125, 70: 198, 125: 125, 127: 255, 128: 128}
     assert {code: bisect_code(code) for code in bisect_codes} == bisect_codes
 
 
-def test_what_words_quote_has_no_style() -> None:
+def test_quoted_words_have_no_style() -> None:
     words = style_text(("a\x1b[31mb", "bold"), "[red]c:smile:\u202e")
     assert words.plain == r"a\u001b[31mb[red]c:smile:\u202e"
     assert [(span.start, span.end, span.style) for span in words.spans] == [(0, 12, "bold")]
@@ -198,7 +198,7 @@ def test_a_document_on_a_terminal_has_the_same_values(folder: Path) -> None:
     assert not HARM.search(document.replace("\n", ""))
 
 
-def test_what_a_run_was_made_for_is_said_before_what_was_found(
+def test_the_purpose_of_a_run_comes_before_its_findings(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     names = {"step_time_paged": 5e6, "step_time_sdpa": 2e6, "speedup": 0.4}

@@ -8,7 +8,7 @@ import pytest
 from command_line import assert_error
 
 
-def test_a_command_says_what_an_empty_folder_lacks(
+def test_a_command_names_the_contents_that_an_empty_folder_lacks(
     tmp_path: Path, tracekit: Any, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -98,7 +98,7 @@ def test_every_command_is_here() -> None:
 
 
 @pytest.mark.parametrize("name", cases(*LINES))
-def test_a_command_does_what_it_is_for_whatever_the_user_is_called(
+def test_a_command_works_for_any_user_name(
     name: str, world: World, tracekit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     word = WORDS[[*LINES].index(name) % len(WORDS)]
@@ -269,7 +269,7 @@ KEPT = re.compile(
 
 
 @pytest.mark.parametrize("line", REFUSED.values(), ids=REFUSED)
-def test_no_command_writes_over_what_is_not_its_own(line: str, made: World, tracekit: Any) -> None:
+def test_no_command_overwrites_foreign_files(line: str, made: World, tracekit: Any) -> None:
     contents_before = made.contents()
     result = tracekit(*made.words(line))
     assert (result.code, result.out) == (2, ""), result.err
@@ -288,7 +288,7 @@ def test_no_command_writes_over_what_is_not_its_own(line: str, made: World, trac
         "index MINE",
     ],
 )
-def test_force_replaces_what_a_user_made_and_the_next_one_needs_none(
+def test_force_replaces_a_users_file_and_is_not_needed_again(
     line: str, world: World, tracekit: Any
 ) -> None:
     words, places = world.words(line), world.places()

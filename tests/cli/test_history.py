@@ -84,7 +84,7 @@ def test_every_value_is_exported(history: Any) -> None:
     assert {row["value"] for row in rows} == {"109.0", "111.0", "99.0", "101.0"}
 
 
-def test_options_and_places_that_make_no_sense_are_told(history: Any, tmp_path: Path) -> None:
+def test_senseless_options_and_places_are_reported(history: Any, tmp_path: Path) -> None:
     assert history("history", "--samples").code == 2
     assert history("history", "--export", "-", "--format", "otava").code == 2
     assert_error(history("history", "--export", tmp_path), 3, "is a folder")

@@ -110,7 +110,7 @@ def copies(
         for name, line in COMMANDS.items()
     ],
 )
-def test_what_a_damaged_part_changes_is_reported(
+def test_changes_by_a_damaged_part_are_reported(
     original: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -203,7 +203,7 @@ def test_a_batch_keeps_losses_and_fails_for_them_each_time(
     assert DOCUMENT in query_result.out, query_result.err
 
 
-def test_a_document_that_was_left_out_is_told_and_no_failure(
+def test_a_skipped_document_is_reported_and_not_a_failure(
     tracekit: Any, original: Path, tmp_path: Path
 ) -> None:
     (original / DOCUMENT).unlink()
@@ -212,7 +212,7 @@ def test_a_document_that_was_left_out_is_told_and_no_failure(
     assert f"b.trace has no {DOCUMENT}" in result.err
 
 
-def test_damage_beside_what_is_asked_for_is_told_and_no_failure(
+def test_damage_outside_the_request_is_reported_and_not_a_failure(
     tracekit: Any, original: Path, tmp_path: Path
 ) -> None:
     truncate_file(original / "corespace/run1/core/stores/indexed-store-2/spec.plist")

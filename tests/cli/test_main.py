@@ -32,7 +32,7 @@ CODES |= {"rules": 0, "rules bubbles": 0}
     [({f"{command} --help": 0 for command in HELP.split(";")}, HEAVY), (CODES, LIBRARIES)],
     ids=["help", "no-tables"],
 )
-def test_what_needs_no_tables_imports_nothing_heavy(
+def test_commands_without_tables_import_nothing_heavy(
     codes: dict[str, int], heavy: tuple[str, ...]
 ) -> None:
     """Pandas alone takes longer than help may take."""
@@ -77,7 +77,7 @@ def test_a_bad_parameter_is_a_usage_error_that_names_it(
     assert not (tmp_path / "run").exists()
 
 
-def test_xctrace_asked_for_where_it_is_not_fails(
+def test_asking_for_a_missing_xctrace_fails(
     tracekit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -86,7 +86,7 @@ def test_xctrace_asked_for_where_it_is_not_fails(
 
 
 @pytest.mark.processes
-def test_capture_says_in_words_what_it_found_and_where_it_is(tracekit: Any, tmp_path: Path) -> None:
+def test_capture_reports_its_findings_and_its_folder(tracekit: Any, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     options = ["--recorder", "host", "--output", folder, *small(30)]
     result = tracekit("capture", "--workload", "paged", *options)
@@ -140,7 +140,7 @@ def test_a_workload_with_an_option_of_ours_is_refused(tracekit: Any, tmp_path: P
     assert_error(result, 3, "'output', which is an option of tracekit itself")
 
 
-def test_a_place_that_cannot_be_a_run_is_told_in_a_sentence(tracekit: Any, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_a_run_is_reported(tracekit: Any, tmp_path: Path) -> None:
     for command in ("export", "analyze", "report", "tables"):
         assert_error(tracekit(command, tmp_path), 3, "no recording.json")
     for command in ("import", "tables", "capture --workload"):
@@ -168,7 +168,7 @@ def test_the_workload_command_is_the_program_after_the_dashes() -> None:
 
 
 @pytest.mark.parametrize("command", ["capture", "record"])
-def test_a_workload_says_itself_what_it_does(tracekit: Any, tmp_path: Path, command: str) -> None:
+def test_a_workload_describes_itself(tracekit: Any, tmp_path: Path, command: str) -> None:
     (tmp_path / "gemm.py").write_text(
         "from tracekit.workload import Step, workload\n\n"
         "@workload\n"

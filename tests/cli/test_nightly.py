@@ -40,7 +40,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_dry_run_says_what_would_run_and_how_long(here: Path, tracekit: Any) -> None:
+def test_a_dry_run_shows_its_captures_and_their_duration(here: Path, tracekit: Any) -> None:
     files_before = sorted(os.walk(here))
     result = tracekit("nightly", "--dry-run")
     assert result.code == 0, result.err
@@ -105,7 +105,7 @@ def test_a_plan_to_begin_with_is_written_once(
     assert (tmp_path / "more.toml").is_file()
 
 
-def test_what_judges_no_commit_stops_a_bisection(here: Path, tracekit: Any) -> None:
+def test_commits_that_cannot_be_judged_stop_a_bisection(here: Path, tracekit: Any) -> None:
     for words in ("gone.toml", "--no-such-option", "a.toml b.toml", "--capture gone"):
         assert tracekit("nightly", *words.split()).code == 2
         assert tracekit("nightly", "--bisect", *words.split()).code == 130
@@ -136,7 +136,7 @@ CODES |= {Outcome.INCONCLUSIVE: 4, Outcome.UNJUDGED: 4}
 
 
 @pytest.mark.parametrize(("outcome", "code"), CODES.items())
-def test_a_night_is_told_in_words_and_by_its_exit_code(
+def test_a_night_is_reported_in_words_and_by_its_exit_code(
     outcome: Outcome, code: int, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = read_plan()

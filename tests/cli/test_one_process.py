@@ -191,9 +191,7 @@ def _alone(world: World, line: str) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.processes
-def test_a_command_prints_what_it_prints_in_a_process_of_its_own(
-    world: World, capsys: Capture
-) -> None:
+def test_a_command_prints_the_same_in_any_process(world: World, capsys: Capture) -> None:
     """Among others that were before it, so that the first and the later ones are compared too."""
     lines = {
         name: line for name, (way, line) in QUICK.items() if way in {_run_directly, _in_a_thread}
@@ -273,7 +271,7 @@ def judged(size: Annotated[int, typer.Option(help=MEANING)] = 1) -> Check:
 """
 
 
-def test_modules_beside_a_file_are_its_own_and_as_they_are_now(
+def test_neighbouring_modules_of_a_file_are_private_and_current(
     tmp_path: Path, capsys: Capture
 ) -> None:
     state_before = process_state()

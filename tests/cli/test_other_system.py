@@ -37,7 +37,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> World:
     return make_world(tmp_path_factory.mktemp("world"))
 
 
-def test_every_command_reads_there_what_it_reads_here(
+def test_every_reading_command_works_on_another_system(
     made: World, tmp_path: Path, tracekit: Any, subtests: pytest.Subtests
 ) -> None:
     mine, theirs = copy_world(made, tmp_path / "mine"), copy_world(made, tmp_path / "theirs")
@@ -61,7 +61,7 @@ def test_every_command_reads_there_what_it_reads_here(
     assert file_contents[0] == file_contents[1]
 
 
-def test_what_measures_is_refused_in_a_sentence(
+def test_measuring_is_refused_on_another_system(
     made: World, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     world = copy_world(made, tmp_path / "world")
@@ -83,7 +83,7 @@ def test_what_measures_is_refused_in_a_sentence(
     assert list(world.output_folder.iterdir()) == [], "nothing is left of it"
 
 
-def test_the_version_is_told(tmp_path: Path) -> None:
+def test_the_version_is_printed(tmp_path: Path) -> None:
     version, help_ = there(tmp_path, ["--version"], ["--help"])
     assert (version.code, version.out.split()[0], help_.code) == (0, "tracekit", 0)
 

@@ -178,7 +178,7 @@ def test_ab_takes_programs_as_sides(name: str, builds: Any, tracekit: Any) -> No
     assert back.code == 1, back.err
 
 
-def test_a_user_names_what_a_program_prints(tmp_path: Path, captured: Any, tracekit: Any) -> None:
+def test_a_user_names_printed_numbers(tmp_path: Path, captured: Any, tracekit: Any) -> None:
     read = "--read", "frame:ms:lower:frame took ([0-9.]+) ms"
     texts = ["".join(f"frame took {ms + part} ms\n" for part in (0, 0.1, 0.2)) for ms in (16, 20)]
     old, new = (build(tmp_path, f"game-{number}", text) for number, text in enumerate(texts))
@@ -237,7 +237,7 @@ def test_data_that_a_program_prints_are_not_searched_for_numbers(
     assert [*deciding(json.loads(result.out))] == ["wall_time"]
 
 
-def test_what_is_no_pair_of_programs_is_refused(
+def test_invalid_pairs_of_programs_are_refused(
     tmp_path: Path, tracekit: Any, subtests: pytest.Subtests
 ) -> None:
     good = str(build(tmp_path, "good", ""))

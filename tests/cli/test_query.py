@@ -50,7 +50,7 @@ def test_tables_are_listed(tracekit: Any, imported: Path) -> None:
     assert all(runs == "1" for _, runs in listed[3:])
 
 
-def test_what_is_wrong_is_a_sentence_and_a_code(tracekit: Any, imported: Path) -> None:
+def test_errors_are_a_sentence_and_a_code(tracekit: Any, imported: Path) -> None:
     for words, code, message in (
         ((), 2, "No query was given."),
         (("select 1; select 2",), 2, "2 statements"),

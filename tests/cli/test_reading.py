@@ -31,7 +31,7 @@ def test_a_recording_that_was_cut_short_is_said_after_analysis(
     assert "The stage record was not completed." in (imported / "report.html").read_text()
 
 
-def test_a_recording_without_rows_of_its_target_is_no_success(
+def test_a_recording_without_rows_of_its_target_fails(
     tracekit: Any, tmp_path: Path, toc_xml: Xml, intervals_xml: Xml
 ) -> None:
     (tmp_path / "toc.xml").write_text(toc_xml())
@@ -53,7 +53,7 @@ def test_tables_are_listed_shown_and_written(tracekit: Any, imported: Path, tmp_
     assert pd.read_csv(tmp_path / "t.csv")["target"].tolist() == [True, True, False]
 
 
-def test_convert_names_the_files_of_stacks_and_what_drifted(
+def test_convert_names_the_files_of_stacks_and_drifted_schemas(
     tracekit: Any, tmp_path: Path, intervals_xml: Xml
 ) -> None:
     text = intervals_xml([(0, 10, 1, "a")])
@@ -178,7 +178,7 @@ def test_a_conversion_that_makes_no_sense_is_refused(
         assert_error(tracekit("convert", bundle, *arguments), code, reason)
 
 
-def test_a_bundle_is_exported_beside_where_one_stands_and_imported_like_any_export(
+def test_a_bundle_is_exported_next_to_another_and_imported_like_any_export(
     tracekit: Any, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -237,7 +237,7 @@ def prune_run(run: Path, bundle: Path, tracekit: Any) -> str:
     return " ".join(tracekit("prune", run.parent, "--keep", "0d", "--newest", 0).out.split())
 
 
-def test_kept_tables_stand_for_a_pruned_bundle(run: Path, bundle: Path, tracekit: Any) -> None:
+def test_kept_tables_replace_a_pruned_bundle(run: Path, bundle: Path, tracekit: Any) -> None:
     tables_before = Tables(run / "exports", frozenset({4711}))
     intervals, ticks = tables_before["gpu_intervals"], tables_before.raw("tick", table=3)
     prune_run(run, bundle, tracekit)
@@ -311,7 +311,7 @@ def exported(two_runs: Path, tmp_path: Path, tracekit: Any) -> Path:
         ("query select+start+from+gpu_intervals+where+target BUNDLE", "start 5", "start 0 20"),
     ],
 )
-def test_what_is_read_is_of_the_last_run_unless_another_is_named(
+def test_the_last_run_is_read_unless_another_is_named(
     two_runs: Path, tmp_path: Path, tracekit: Any, line: str, last: str, first: str
 ) -> None:
     output_file = tmp_path / "out.csv"
@@ -374,7 +374,7 @@ def test_an_import_is_of_one_run_and_is_judged_as_such(
             assert table.loc[table["target"], "duration"].sum() == busy
 
 
-def test_an_analysis_can_be_of_another_run_and_what_follows_is_too(
+def test_an_analysis_and_its_report_can_be_of_another_run(
     two_runs: Path, tmp_path: Path, tracekit: Any
 ) -> None:
     run = tmp_path / "run"

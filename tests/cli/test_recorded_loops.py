@@ -131,7 +131,7 @@ def test_48_layers_are_not_iterations_where_every_48th_is_longer(
     assert waits == pytest.approx(48, abs=1)
 
 
-def test_the_programs_own_marks_win_over_what_is_found(played: Callable[..., Any]) -> None:
+def test_the_programs_own_marks_take_precedence(played: Callable[..., Any]) -> None:
     stock = Stock()
     begin = stock.host_time
     for _ in range(5):
@@ -281,7 +281,7 @@ def jumping(*, falls: bool = False) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("middle", [40, 60, 80])
-def test_a_rise_over_some_steps_is_found_where_it_is_neither_a_jump_nor_a_line(
+def test_a_gradual_rise_is_neither_a_jump_nor_a_line(
     middle: int, played: Callable[..., Any]
 ) -> None:
     stock = Stock()

@@ -89,7 +89,7 @@ def test_a_slow_host_is_not_repaired_by_fewer_round_trips(tmp_path: Path) -> Non
     assert analysis.finding.get("effects") == []
 
 
-def test_a_slow_wait_is_no_loss_of_a_long_kernel(tmp_path: Path) -> None:
+def test_a_slow_wait_costs_a_long_kernel_nothing(tmp_path: Path) -> None:
     exports = write_turns(tmp_path / "exports", turns(300, 200, 83, 13_900, 65), "julia")
     run("import", exports, "--output", tmp_path / "run")
     run("analyze", tmp_path / "run")
@@ -97,7 +97,7 @@ def test_a_slow_wait_is_no_loss_of_a_long_kernel(tmp_path: Path) -> None:
     assert [finding["rule"] for finding in findings if finding["rule"] != "schema-drift"] == []
 
 
-def test_a_way_back_is_the_hosts_or_not_where_nothing_shows_a_wait(tmp_path: Path) -> None:
+def test_a_way_back_is_the_hosts_or_unknown_without_a_visible_wait(tmp_path: Path) -> None:
     """All iterations are alike to the nanosecond: no commit moves with a report."""
     analysis = First(tmp_path, (40, 100, 80, 900, 90, 0.0), "render")
     causes = [cause.rsplit(" ", 2)[0] for cause in analysis.facts["causes"].split(", ")]

@@ -37,7 +37,7 @@ def test_templates_are_listed_by_section(tracekit: Any, monkeypatch: pytest.Monk
     assert "--counters on adds the instrument Metal GPU Counters" in result.err
 
 
-def test_a_machine_without_xctrace_is_told_in_a_sentence(tracekit: Any) -> None:
+def test_a_machine_without_xctrace_is_reported(tracekit: Any) -> None:
     result = tracekit("templates")
     assert_error(result, 3, "There is no xctrace on this machine.")
     assert result.out == ""
@@ -66,7 +66,7 @@ def test_a_template_is_made_and_its_path_shown(tracekit: Any, stock: Path, tmp_p
     assert_error(again, 2, "never written over")
 
 
-def test_what_cannot_be_made_is_said(tracekit: Any, tmp_path: Path) -> None:
+def test_templates_that_cannot_be_made_are_reported(tracekit: Any, tmp_path: Path) -> None:
     for arguments, code, message in (
         ("--counter-profile 3", 2, "--from"),
         ("--from ./none.tracetemplate", 2, "Nothing is to be"),

@@ -119,7 +119,7 @@ def test_a_run_that_was_changed_is_not_whole(
     assert words in text
 
 
-def test_a_later_stage_does_not_make_good_what_somebody_changed(folder: Path, capsys: Any) -> None:
+def test_a_later_stage_does_not_repair_a_changed_file(folder: Path, capsys: Any) -> None:
     file = folder / "exports" / "metal-gpu-intervals.xml"
     file.write_text(file.read_text().replace("python3", "python4"))
     assert run("analyze", folder) in {0, 4}
@@ -298,7 +298,7 @@ def test_the_outcome_as_a_document(bundle: Path, capsys: Any) -> None:
     assert "form.template" in outcome["faults"][0]
 
 
-def test_what_is_nothing_of_the_kind_is_refused(tmp_path: Path, capsys: Any) -> None:
+def test_other_kinds_of_files_are_refused(tmp_path: Path, capsys: Any) -> None:
     assert run("verify", tmp_path / "nowhere") == 2
     assert "does not exist" in join_stderr(capsys.readouterr())
     assert run("verify", tmp_path) == 3

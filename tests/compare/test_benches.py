@@ -56,7 +56,7 @@ def test_two_benches_are_compared_subject_by_subject(
     assert (document["before"], document["after"]) == (["before.json"], ["after.json"])
 
 
-def test_a_gate_ends_with_1_where_a_subject_became_slower(
+def test_a_gate_ends_with_1_after_a_slower_subject(
     both: tuple[Path, Path], tracekit: Run, tmp_path: Path
 ) -> None:
     markdown = tmp_path / "gate.md"
@@ -67,7 +67,7 @@ def test_a_gate_ends_with_1_where_a_subject_became_slower(
     assert tracekit("gate", *arguments).code == 0
 
 
-def test_times_of_the_gpu_and_of_steps_are_compared_beside_calls(
+def test_times_of_the_gpu_and_of_steps_are_compared_along_with_calls(
     tracekit: Run, tmp_path: Path
 ) -> None:
     kernels = [Dispatch("scores", (6e3, 7e3), 6e3, 6.5e3, 32, 1024, 0)]
@@ -79,7 +79,7 @@ def test_times_of_the_gpu_and_of_steps_are_compared_beside_calls(
     assert changes == {"paged": 10_000_000, "paged_step": 12_000_000, "paged_gpu": 8_000}
 
 
-def test_a_bench_beside_busy_processes_decides_nothing(
+def test_a_bench_on_a_busy_machine_decides_nothing(
     both: tuple[Path, Path], tracekit: Run, tmp_path: Path
 ) -> None:
     busy = subject("paged", SLOW, disturbed="other processes used 1.5 of 2 cores")

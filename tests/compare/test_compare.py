@@ -174,7 +174,7 @@ def test_a_reference_makes_clearer_and_the_more_is_corrected_the_less_is_sure() 
     )
 
 
-def test_what_only_the_correction_makes_is_no_change() -> None:
+def test_a_change_by_correction_alone_is_not_a_change() -> None:
     sides = [make_paced_sample(MS, 50_000, 1)], [make_paced_sample(MS, 44_000, 1)]
     step = change_of(compare(*sides, Limits(paced=0.0, doubt=0.0)))
     assert ends(step)[0] > 0.1
@@ -226,7 +226,7 @@ def test_shares_change_by_points_and_counts_by_whole_ones() -> None:
     assert verdict([0], [1]) is Verdict.UNCLEAR
 
 
-def test_what_has_no_ratio_or_no_value_says_why() -> None:
+def test_changes_without_a_ratio_or_value_give_a_reason() -> None:
     def became(name: str, *sides: list[Sample]) -> Change:
         return change_of(compare(*sides), name)
 
@@ -272,7 +272,7 @@ def test_who_names_metrics_decides_by_them_and_a_side_needs_a_run() -> None:
     assert (unclear.verdict, unclear.reason) == (Verdict.UNCLEAR, "No run has a metric of speed.")
 
 
-def test_what_one_side_alone_measured_is_listed_and_what_both_have_is_named() -> None:
+def test_metrics_of_one_side_are_listed_and_those_of_both_named() -> None:
     run, later = (
         sample_of([MS] * 40, f"run {minute}", started=format_start(minute)) for minute in (1, 2)
     )
@@ -304,7 +304,7 @@ def test_worse_and_better_together_are_worse() -> None:
     ]
 
 
-def test_the_median_step_decides_and_a_rate_far_off_is_said_first_where_it_is_unclear() -> None:
+def test_the_median_step_decides_and_a_rate_far_off_is_mentioned_first() -> None:
     def sides(steps: tuple[float, ...], rates: tuple[float, ...]) -> list[Sample]:
         tableless_sample = replace(sample_of([1000]), tables=None)
         return [
@@ -377,7 +377,7 @@ def test_neighbours_in_time_are_paired_only_where_runs_alternate() -> None:
     assert "drift would look like a change" in how_sure(apart)
 
 
-def test_what_may_lie_beyond_the_limit_is_confirmed_by_a_second_session_or_not() -> None:
+def test_a_change_beyond_the_limit_needs_a_second_session() -> None:
     def sides(*changes: float) -> tuple[list[Sample], list[Sample]]:
         runs: tuple[list[Sample], list[Sample]] = ([], [])
         for place, change in enumerate(changes):
@@ -411,7 +411,7 @@ def test_what_may_lie_beyond_the_limit_is_confirmed_by_a_second_session_or_not()
 
 
 @pytest.mark.parametrize("words", ["a", "a b c", "a vs", "vs b", "a vs b vs c", "a vs vs b"])
-def test_what_is_no_comparison_is_refused(words: str) -> None:
+def test_invalid_comparisons_are_refused(words: str) -> None:
     a, b, c, vs = Path("a"), Path("b"), Path("c"), Path("vs")
     assert parse_sides([a, b]) == parse_sides([a, vs, b]) == ([a], [b])
     assert parse_sides([a, c, vs, b]) == ([a, c], [b])
@@ -480,7 +480,7 @@ def test_unlike_work_is_refused_unless_forced(runs: tuple[Path, Path]) -> None:
     assert compare_runs(samples_before, samples_after, Limits(), force=True).void
 
 
-def test_the_command_says_what_became_of_metrics(runs: tuple[Path, Path], tracekit: Any) -> None:
+def test_the_command_reports_each_metric(runs: tuple[Path, Path], tracekit: Any) -> None:
     change_provenance(runs[1], machine={"model": "MacBook Pro"})
     result = tracekit("compare", *runs)
     assert result.code == 0

@@ -37,7 +37,7 @@ def test_other_work_and_another_recorder_make_a_comparison_void() -> None:
     assert [difference.what for difference in compared.void] == ["workload", "recorder"]
 
 
-def test_what_else_differs_is_marked() -> None:
+def test_other_differences_are_marked() -> None:
     names = "chip model gpu_cores cores memory architecture rosetta os release python mlx".split()
     provenance_fields: dict[str, Any] = {
         "method": "attach",
@@ -64,13 +64,13 @@ def test_what_else_differs_is_marked() -> None:
     assert {difference.weight for difference in found_differences} == {Weight.MARKED}
 
 
-def test_values_of_a_side_stand_together_and_missing_ones_are_not_stated() -> None:
+def test_values_of_a_side_are_grouped_and_missing_ones_left_out() -> None:
     samples = [sample_of(TIMES, parameters={"batch": batch}) for batch in (8, 16, 8)]
     (difference,) = differences(samples, [sample_of(TIMES)])
     assert (difference.before, difference.after) == ("8, 16", "not stated")
 
 
-def test_programs_are_told_by_their_command_and_exports_do_not_tell() -> None:
+def test_programs_are_identified_by_their_command_and_exports_have_none() -> None:
     def make_sample(recorder: str = "host", **parts: Any) -> Any:
         run = sample_of(TIMES)
         return replace(run, result=Result(Provenance(recorder=recorder, **parts)))
@@ -96,7 +96,7 @@ CONTENDED = Finding("gpu-contended", Severity.WARNING, "Another process ran.", "
 IDLE = Finding("bubbles", Severity.WARNING, "The GPU was idle.", "Submit ahead.", saving=1000)
 
 
-def test_what_the_machine_did_to_most_runs_of_one_side_is_a_condition() -> None:
+def test_a_state_of_most_runs_of_one_side_is_a_condition() -> None:
     quiet, contended = sample_of(TIMES, "a"), sample_of(TIMES, "b", findings=[CONTENDED])
     words = "gpu-contended was found in b"
     assert conditions([quiet], [contended]) == (Condition("after", "gpu-contended", words),)
@@ -148,7 +148,7 @@ def make_sample_with(*findings: Finding) -> Any:
     return sample_of(TIMES, findings=findings, checks=[RuleCheck("bubbles", Status.FOUND)])
 
 
-def test_new_and_gone_are_what_the_other_side_looked_for() -> None:
+def test_new_and_gone_findings_were_looked_for_on_both_sides() -> None:
     passed = sample_of(TIMES, checks=[RuleCheck("bubbles", Status.PASSED)])
     blind = sample_of(TIMES, checks=[RuleCheck("bubbles", Status.ABSTAINED, "there is no table.")])
     idle = make_sample_with(IDLE)
@@ -237,7 +237,7 @@ def test_equal_labels_are_equal_work_of_the_target_whatever_process_and_number()
     assert median.ratio == pytest.approx(0.5)
 
 
-def test_what_moved_most_time_comes_first_and_new_and_gone_have_one_side() -> None:
+def test_the_largest_move_comes_first_and_new_and_gone_have_one_side() -> None:
     sample_before = run(("a", 10), ("b", 100), ("c", 50), ("old", 5))
     sample_after = run(("a", 70), ("b", 100), ("c", 20), ("new", 40))
     changes = kernel_changes([sample_before], [sample_after])

@@ -100,7 +100,7 @@ def test_an_interval_is_drawn_to_scale() -> None:
         assert bar(change, 0.2) is None
 
 
-def test_findings_and_work_by_label_are_told_of_each_side() -> None:
+def test_findings_and_work_by_label_are_shown_for_each_side() -> None:
     def runs(*labels: str) -> list[Sample]:
         work = tables_of([MS] * len(labels))["gpu_intervals"].assign(label=labels)
         return [sample_of([MS] * 40, tables={"gpu_intervals": work})]
@@ -147,7 +147,7 @@ def test_words_keep_units_signs_and_reasons() -> None:
     assert (words.side(["one"]), words.side(["one", "two", "three"])) == ("one", "3 runs (one …)")
 
 
-def test_what_belongs_together_keeps_numbers_apart_on_both_sides() -> None:
+def test_grouped_rows_keep_their_numbers_apart_on_both_sides() -> None:
     tables = tables_of([MS] * 40)
     work = tables["gpu_intervals"].assign(command_buffer=pd.array([7, 9, *[pd.NA] * 38], "UInt64"))
     run = sample_of([MS] * 40, tables=tables | {"gpu_intervals": work})

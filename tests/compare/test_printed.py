@@ -62,7 +62,7 @@ TESTS = Measurement("tg128_tokens_per_second_stddev", 0.4, "tokens/s", Better.NE
     ],
     ids=["steps", "printed", "rates", "rate and time", "time", "any", "wall", "device", "none"],
 )  # fmt: skip
-def test_what_the_program_measured_decides_where_there_are_no_steps(
+def test_printed_measurements_decide_without_steps(
     results: list[Measurement], metrics: list[Measurement], names: list[str]
 ) -> None:
     sample = run(*results, metrics=tuple(metrics))
@@ -87,7 +87,7 @@ def half(repetition_before: Repetition, repetition_after: Repetition, spread: fl
     return change_interval.upper_bound - change_interval.middle
 
 
-def test_few_repetitions_are_less_sure_and_what_none_of_them_shows_is_added() -> None:
+def test_few_repetitions_are_less_certain_and_unseen_spread_is_added() -> None:
     three, two = Repetition(0.0001, 2), Repetition(0.0001, 1)
     assert half(three, three) == pytest.approx(2.776 * math.sqrt(0.0002)), "4 degrees of freedom"
     assert half(two, two) == pytest.approx(4.303 * math.sqrt(0.0002)), "2 degrees of freedom"

@@ -46,7 +46,7 @@ def test_the_quantiles_of_student_are_those_of_any_table() -> None:
     assert [quantile(freedom) for freedom in (21, 119, 120)] == [2.086, 2.086, 1.96]
 
 
-def test_one_run_of_each_side_varies_as_its_blocks_do_and_by_what_equal_runs_differ() -> None:
+def test_one_run_of_each_side_varies_as_its_blocks_and_equal_runs_do() -> None:
     blocks = (0.0, 0.02, 0.0, 0.02, 0.0)
     side = SideValues((0.01,), (blocks,))
     other_side = SideValues((0.11,), (tuple(value + 0.1 for value in blocks),))
@@ -144,7 +144,7 @@ def test_ranks_are_those_that_counting_finds(count: int, other: int, confidence:
     assert rank_sum(small_count, other, confidence) == count_rank(ranks, confidence)
 
 
-def test_many_values_are_no_floating_point_numbers() -> None:
+def test_repeated_values_are_not_floating_point_noise() -> None:
     mean, deviation = 200 * 201 / 4, math.sqrt(200 * 201 * 401 / 24)
     assert signed_rank(200, 0.95) == pytest.approx(mean - 1.96 * deviation, rel=0.01)
     assert rank_sum(60, 60, 0.95) == pytest.approx(1800 - 1.96 * math.sqrt(36300), rel=0.01)
@@ -212,7 +212,7 @@ def test_of_six_pairs_the_interval_is_all_of_them_and_fewer_have_none() -> None:
         middle([])
 
 
-def test_what_was_expected_is_taken_off_with_its_own_doubt() -> None:
+def test_an_expected_change_is_subtracted_with_its_own_doubt() -> None:
     alone, sure, doubted = map(
         require_interval, (shift(CALM), shift(CALM, [0.05] * 30), shift(CALM, CALM))
     )

@@ -217,7 +217,7 @@ def count_allowed(kind: str, seeds: range) -> int:
 
 @pytest.mark.parametrize("seeds", SEEDS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_moment_belongs_to_who_held_the_device_up(kind: str, seeds: range) -> None:
+def test_each_moment_belongs_to_the_party_that_held_the_device_up(kind: str, seeds: range) -> None:
     """Within 1 % of the loop; and all parties together are the loop."""
     verdicts = [judge_program(kind, seed) for seed in seeds]
     wrong = {verdict.name: verdict.wrong for verdict in verdicts if verdict.wrong > LIMIT}
@@ -226,9 +226,7 @@ def test_each_moment_belongs_to_who_held_the_device_up(kind: str, seeds: range) 
 
 @pytest.mark.parametrize("seeds", SEEDS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_wait_is_neither_claimed_nor_denied_where_the_program_does_otherwise(
-    kind: str, seeds: range
-) -> None:
+def test_a_wait_is_unknown_if_the_program_behaves_otherwise(kind: str, seeds: range) -> None:
     verdicts = [judge_program(kind, seed) for seed in seeds]
     claimed_shares = {
         verdict.name: verdict.claimed_share for verdict in verdicts if verdict.claimed_share > LIMIT
@@ -269,7 +267,7 @@ def test_the_order_of_rows_changes_nothing(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_other_processes_do_on_other_channels_changes_nothing(kind: str) -> None:
+def test_other_processes_on_other_channels_change_nothing(kind: str) -> None:
     played_program = play_program(kind, 1)
     joined_tables = dict(played_program.made.tables)
     for name, frame in played_program.made.tables.items():

@@ -114,7 +114,7 @@ def test_score_of_shares_at_their_bounds(subtests: pytest.Subtests) -> None:
             assert score(LABEL, make_result(RIGHT | {"message": words})).share == is_named
 
 
-def test_score_where_no_share_is_asked_for() -> None:
+def test_score_without_an_expected_share() -> None:
     exam_score = score(
         replace(LABEL, shares=()), make_result(RIGHT | {"message": "The host waits. A report."})
     )

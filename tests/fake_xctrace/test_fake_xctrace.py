@@ -103,7 +103,7 @@ def test_while_it_records_and_once_it_was_stopped(
     assert export(call, bundle, "--toc").returncode == (0 if saves else 10)
 
 
-def test_what_it_saved_is_exported(
+def test_saved_tables_are_exported(
     scenario: Scenario, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scenario(prompts=True)
@@ -147,7 +147,7 @@ def test_what_it_saved_is_exported(
     assert [re.search(r"table\[(\d+)\]", text).group(1) for text in table_texts] == ["2", "3"]
 
 
-def test_run_issues_are_told_on_standard_error_and_end_with_2(
+def test_run_issues_are_on_standard_error_and_end_with_2(
     scenario: Scenario, call: Call, tmp_path: Path
 ) -> None:
     wrong = "Recording of 'Network Connections' is not supported in the Simulator."

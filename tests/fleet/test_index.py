@@ -63,7 +63,7 @@ def test_the_command_writes_a_row_for_each_run(tracekit: Any, run: Any, tmp_path
     assert "recording.json cannot be read" in rows[3]
 
 
-def test_a_bench_stands_beside_runs_with_its_subjects(run: Any, tmp_path: Path) -> None:
+def test_a_bench_is_listed_with_its_subjects(run: Any, tmp_path: Path) -> None:
     run("decode", "2026-03-09T01:00:00+00:00", 500.0)
     samples = (2e6, 3e6, 4e6)
     paged = BenchRow("paged", "decode", "measured", micro=Timing(samples, 1, summarize(samples)))
@@ -122,7 +122,7 @@ def test_a_series_holds_the_latest_values_of_runs_of_its_kind(run: Any, tmp_path
     assert latest == ["c", "b", "a"], "runs of one moment stand by name"
 
 
-def test_what_makes_runs_unlike() -> None:
+def test_differences_between_runs() -> None:
     assert kind_of(replace(PAGED, created="later", tracekit="0.2")) == kind_of(PAGED)
     changes: dict[str, Any] = {"recorder": "xctrace", "workload": "sdpa", "command": ("./main",)}
     changes |= {"templates": ("Metal System Trace",), "machine": {"chip": "Apple M3"}}

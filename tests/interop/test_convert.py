@@ -103,7 +103,7 @@ def test_names_of_people_are_left_out_unless_asked_for(
     assert home in output_file.read_text()
 
 
-def test_what_cannot_be_meant_is_refused(
+def test_impossible_requests_are_refused(
     tracekit: Any, run: Path, tmp_path: Path, intervals_xml: Callable[..., str]
 ) -> None:
     export = tmp_path / "a.xml"

@@ -35,7 +35,7 @@ def test_every_kind_of_row_has_its_track(tables: Tables, findings: tuple[Finding
     assert groups == {"Workload", "python3", "CPU backend", "Machine"}, "no work of a GPU"
 
 
-def test_names_are_families_and_rows_stand_in_order(tables: Tables) -> None:
+def test_names_are_families_and_rows_are_ordered(tables: Tables) -> None:
     tables["gpu_intervals"] = tables["gpu_intervals"].iloc[::-1]
     track = slices(drawn(tables)["GPU", "Compute: python3 (4711)"])
     assert (track.starts.tolist(), track.ends.tolist()) == ([4000, 5500], [5500, 5500])
@@ -70,7 +70,7 @@ def test_chains_of_two_processes_never_meet(tables: Tables) -> None:
     assert (from_encoder[0], from_encoder[1] > 0) == (0, True), "a row without an id is no link"
 
 
-def test_levels_are_what_is_known_and_evidence_says_what_it_shows(
+def test_levels_are_known_values_and_evidence_names_its_subject(
     tables: Tables, findings: tuple[Finding, ...]
 ) -> None:
     level = drawn(tables)["Machine", "Kernel Occupancy"]

@@ -149,7 +149,7 @@ def test_times_are_shifted_so_that_the_first_is_zero(tables: Tables) -> None:
     assert moments() == []
 
 
-def test_what_overlaps_stands_on_tracks_of_its_own(tables: Tables) -> None:
+def test_overlapping_rows_get_tracks_of_their_own(tables: Tables) -> None:
     trace = Trace.FromString(encode_trace(tables))
     described = [
         packet.track_descriptor for packet in trace.packet if packet.HasField("track_descriptor")

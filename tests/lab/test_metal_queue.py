@@ -58,7 +58,7 @@ def test_one_buffer_does_not_count_and_five_of_two_hundred_dispatches_do() -> No
     assert bound_contents == [bytes([number] * 4) for number in (0, 1, 2, 0, 1)]  # in turns
 
 
-def test_what_cannot_be_had_is_said_with_its_reason(subtests: pytest.Subtests) -> None:
+def test_unavailable_functions_give_their_reason(subtests: pytest.Subtests) -> None:
     for options, reason in (
         ({"has_device": False}, "the system has no Metal device."),
         ({"has_queue": False}, "Metal gives no command queue."),

@@ -61,7 +61,7 @@ def test_the_short_grid_has_every_type_and_every_kind_of_lengths() -> None:
         *(("empty", [16, 0, 5]), ("seven", [*range(16, 23)]), ("long", [763, 17])),
     ],
 )
-def test_what_lies_past_an_end_is_nan_and_nothing_else(lengths: Any, expected: list[int]) -> None:
+def test_only_elements_past_an_end_are_nan(lengths: Any, expected: list[int]) -> None:
     case = ParityCase("bfloat16", 64, 16, lengths=lengths)
     assert case.lens == expected
     problem = case.problem(0)
@@ -95,7 +95,7 @@ def make_wrong_implementation(by: float, sequence: int = 0) -> Attend:
     return wrong
 
 
-def test_what_is_right_is_within_its_bounds() -> None:
+def test_right_results_are_within_their_bounds() -> None:
     done = run(right)
     dense, paged = done.outcomes
     assert (dense.subject, dense.apart, paged.subject) == ("sdpa", None, "planted")
@@ -113,7 +113,7 @@ def test_an_error_or_a_distance_beyond_its_bound_is_a_breach() -> None:
     assert [outcome.breach for outcome in outcomes] == [False, True, True, True]
 
 
-def test_what_is_not_a_number_is_a_breach() -> None:
+def test_a_result_that_is_not_a_number_is_a_breach() -> None:
     done = run(lambda problem, *_: problem.q * mx.nan)
     assert done.worst is done.outcomes[1]
     document = parity_document(done)
@@ -231,7 +231,7 @@ def test_json_has_every_outcome(tracekit: Run, tmp_path: Path) -> None:
         ("--case float16-d64-b16-q8-kv2-one --emulate", 3, "compiler"),
     ],
 )
-def test_what_cannot_be_run_is_no_breach(
+def test_a_kernel_that_cannot_run_is_not_a_breach(
     tracekit: Run, monkeypatch: pytest.MonkeyPatch, arguments: str, code: int, said: str
 ) -> None:
     monkeypatch.delenv("CXX", raising=False)

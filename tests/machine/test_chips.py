@@ -88,7 +88,7 @@ def test_arithmetic_scales_with_the_cores_and_says_so() -> None:
             assert is_scaling_told is scaled, (name, cores)
 
 
-def test_halves_are_as_fast_as_floats_only_where_a_source_says_so() -> None:
+def test_halves_are_as_fast_as_floats_only_with_a_source() -> None:
     first_chip, second, later = chip("Apple M1", 8), chip("Apple M2 Pro"), chip("Apple M3 Max", 40)
     assert first_chip.fp16.value == first_chip.fp32.value == 2.62e12
     assert second.fp16.reason == second.fp32.reason != ""
@@ -154,7 +154,7 @@ def test_the_ridge_of_a_chip_needs_both_of_its_roofs() -> None:
         assert reason in ridge.reason
 
 
-def test_more_than_memory_can_deliver_is_no_share_but_came_from_caches() -> None:
+def test_a_bandwidth_above_the_memorys_came_from_caches() -> None:
     assert compute_reached(320e9, 1, bandwidth=400e9) == Reached(320e9, 0.8)
     assert compute_reached(400e9, 1, bandwidth=400e9) == Reached(400e9, 1.0)
     assert compute_reached(400.1e9, 1, bandwidth=400e9) == Reached(400.1e9, None, cached=True)

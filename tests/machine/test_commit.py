@@ -70,5 +70,5 @@ OURS = (
 )
 
 
-def test_what_tracekit_wrote_makes_no_tree_dirty() -> None:
+def test_files_of_tracekit_do_not_make_a_tree_dirty() -> None:
     assert [status for status in (*CHANGED, *OURS) if is_dirty(status)] == [*CHANGED]

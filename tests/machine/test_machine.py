@@ -61,7 +61,7 @@ def test_gpu_cores_are_read_from_the_registry() -> None:
     assert {printed: mac(ioreg=printed).gpu_cores for printed in registries} == registries
 
 
-def test_a_wired_limit_is_in_mebibytes_and_what_is_compressed_in_pages() -> None:
+def test_a_wired_limit_is_in_mebibytes_and_compressed_memory_in_pages() -> None:
     limits = {b"49152": 48 << 30, b"0": None, b"": None, b"unknown oid": None}
     for sysctl_output, limit in limits.items():
         facts = circumstances(mac(sysctl=sysctl_output, vm_stat=VM_STAT))
@@ -72,7 +72,7 @@ def test_a_wired_limit_is_in_mebibytes_and_what_is_compressed_in_pages() -> None
     assert "compressed" not in circumstances(mac(vm_stat=VM_STAT[:40]))
 
 
-def test_of_two_looks_the_later_one_counts_and_what_was_paged_out_between() -> None:
+def test_the_later_of_two_looks_counts_with_the_pages_between() -> None:
     facts = merge_circumstances({"paged_out": 10, "swap": 1}, {"paged_out": 30, "swap": 2})
     assert facts == {"paged_out": 20, "swap": 2}
     assert merge_circumstances({"paged_out": 40}, {"paged_out": 30}) == {"paged_out": 0}

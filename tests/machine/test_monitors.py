@@ -38,7 +38,7 @@ OTHER = '"PerformanceStatistics" = {"Device Utilization %"=70,"In use system mem
 STRANGE = '"PerformanceStatistics" = {"GPU Busy %"=7,"Commands"=12}'
 
 
-def test_ioreg_tells_what_its_chip_does() -> None:
+def test_ioreg_reports_its_chips_values() -> None:
     for text, values, remark in (
         (
             M2,
@@ -87,7 +87,7 @@ def older(usage: Any) -> dict[str, Any]:
     return {"gpu_freq_mhz": None, "gpu_active_ratio": None, "gpu_usage": usage}
 
 
-def test_what_is_not_there_or_no_number_costs_only_itself() -> None:
+def test_a_missing_value_costs_only_itself() -> None:
     for changes, missing_keys in (
         *(({"gpu_power": value}, "gpu_power") for value in ("17 W", True, [17.25])),
         ({"temp": None}, "temp/gpu_temp_avg, temp/cpu_temp_avg"),
@@ -101,7 +101,7 @@ def test_what_is_not_there_or_no_number_costs_only_itself() -> None:
 
 
 @pytest.mark.parametrize("text", [b"error: no Apple silicon\n", b"[1, 2]\n", b'{"gpu', b"\n"])
-def test_a_line_that_is_no_object_is_reported_with_its_beginning(text: bytes) -> None:
+def test_a_line_that_is_not_an_object_is_reported_with_its_beginning(text: bytes) -> None:
     [remark] = read_macmon(text).remarks
     assert remark == f"macmon: a line is no object of JSON; it begins {text.decode()!r}."
 

@@ -38,9 +38,7 @@ def values(file: Path, name: str) -> list[float]:
 
 
 @pytest.mark.processes
-def test_what_a_monitor_says_becomes_gauges_and_it_ends_though_it_does_not_listen(
-    tmp_path: Path, file: Path
-) -> None:
+def test_readings_become_gauges_and_a_deaf_monitor_is_ended(tmp_path: Path, file: Path) -> None:
     deaf = f"signal.signal(signal.SIGTERM, signal.SIG_IGN)\n{FOREVER}"
     start_time = time.monotonic_ns()
     with run_monitor("auto", file, 10, a_mac(install_macmon(tmp_path, deaf))) as reported:
@@ -87,7 +85,7 @@ ENDLESS = f"{SAID}while True:\n    sys.stdout.write('x' * 100_000)\n    sys.stdo
         (ENDLESS, "macmon prints no end of a sample."),
     ],
 )
-def test_what_goes_wrong_with_a_monitor_is_a_remark(
+def test_trouble_with_a_monitor_is_a_remark(
     lines: str, remark: str, tmp_path: Path, file: Path
 ) -> None:
     with run_monitor("auto", file, 10, a_mac(install_macmon(tmp_path, lines))) as reported:
@@ -109,7 +107,7 @@ def test_a_remark_is_said_once_and_not_too_many_are(tmp_path: Path, file: Path) 
 
 
 @pytest.mark.processes
-def test_what_cannot_be_started_or_written_disturbs_nobody(tmp_path: Path, file: Path) -> None:
+def test_a_monitor_that_cannot_start_or_write_disturbs_nobody(tmp_path: Path, file: Path) -> None:
     with run_monitor("macmon", file, 10, a_mac(Path("/nowhere/macmon"))) as reported:
         pass
     assert reported.remarks == ("macmon cannot be started: No such file or directory.",)
@@ -181,7 +179,7 @@ TOTAL                              6.4G     5.0G    13.5M     5.0G       0K     
 UNSAID = SUMMARY.replace("Physical", "Other")
 
 
-def test_the_footprint_and_what_the_gpus_regions_have_resident_are_read() -> None:
+def test_the_footprint_and_resident_gpu_regions_are_read() -> None:
     commands: list[tuple[str, ...]] = []
     for text, footprint, accelerator in (
         (SUMMARY, 5 * 2**30, round(4.5 * 2**30) + 64 * 2**10),

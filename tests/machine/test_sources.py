@@ -103,7 +103,7 @@ def test_levels_of_macos_have_their_place_or_a_reason() -> None:
         assert reason in sources.pressure(unknown).absences["thermal_pressure"]
 
 
-def test_what_is_not_ours_is_others() -> None:
+def test_foreign_time_belongs_to_others() -> None:
     earlier_count = CpuTime(0.0, busy=100.0, idle=300.0)
     ours = replace(earlier_count, ours={7: 10.0})
     later = CpuTime(1.0, busy=102.0, idle=302.0)
@@ -138,7 +138,7 @@ BUSY = "import time\nend = time.monotonic() + 1.2\nwhile time.monotonic() < end:
 
 
 @pytest.mark.processes
-def test_what_ours_do_does_not_count_and_what_others_do_does() -> None:
+def test_our_time_does_not_count_and_foreign_time_does() -> None:
     with subprocess.Popen([sys.executable, "-c", BUSY]) as child:
         time.sleep(0.2)
         mine, theirs = sources.spent((child.pid,)), sources.spent(())
@@ -188,14 +188,14 @@ def test_each_client_has_its_process_and_its_time() -> None:
         )
 
 
-def test_what_is_no_list_is_a_reason() -> None:
+def test_an_unreadable_list_is_a_reason() -> None:
     assert NOBODY in sources.read(b"\n", 0.0).reason
     odd = b"<?xml version='1.0' encoding='UPF-8'?><plist/>"
     for text in (b"+-o AGXDeviceUserClient", b"<?xml version='1.0'?><plist><arr", odd):
         assert NO_LIST in sources.read(text, 0.0).reason
 
 
-def test_others_have_what_their_clients_gained() -> None:
+def test_others_gain_their_clients_time() -> None:
     earlier_clients = Clients(1.0, {1: (42, SECOND), 2: (420, 100), 3: (9, 50)})
     tenth = SECOND // 10
     later = Clients(3.0, {1: (42, 2 * SECOND), 2: (420, 100 + tenth), 4: (421, tenth)})

@@ -53,7 +53,7 @@ def test_slow_calibration_is_compared_with_the_fastest_of_the_session() -> None:
     assert not judge(state(calibration=100), state(calibration=110), calibration=0.15)
 
 
-def test_states_that_are_in_what_was_seen_count_once() -> None:
+def test_repeated_states_count_once() -> None:
     state_before, state_after = state(calibration=100), state(calibration=130)
     earlier_states = [state(calibration=110), state(calibration=130)]
     alone = find_rejections(state_before, state_after, earlier_states, StateLimits())
@@ -109,7 +109,7 @@ def test_a_limit_is_met_at_the_limit_and_nothing_is_where_nobody_looked() -> Non
     assert not judge(state(battery=0.01), QUIET, battery=0.5)
 
 
-def test_what_nobody_could_tell_is_said_once_with_its_reason() -> None:
+def test_unknown_states_are_reported_once_with_their_reason() -> None:
     blind = State(AT, {"load": 0.1}, {"gpu_clock": "no monitor.", "calibration": "no fixed work."})
     other_state = State(AT, {"calibration": 5.0}, {"gpu_clock": "ioreg does not tell it."})
     assert unknown([blind, blind]) == (
@@ -122,7 +122,7 @@ def test_what_nobody_could_tell_is_said_once_with_its_reason() -> None:
     assert unknown([]) == ()
 
 
-def test_a_night_says_in_one_sentence_what_nobody_could_tell() -> None:
+def test_a_night_reports_unknown_states_in_one_sentence() -> None:
     blind = State(AT, {"load": 0.1}, dict.fromkeys(set(JUDGED) - {"load"}, "why."))
     part = replace(QUIET, readings={name: 1.0 for name in JUDGED if name not in {"mains", "load"}})
     assert (

@@ -37,7 +37,7 @@ def test_samples_are_given_out_once_and_the_last_one_holds_for_a_while() -> None
     assert samples.since_asked(0.0) == []
 
 
-def test_what_a_monitor_said_is_one_reading_a_name() -> None:
+def test_a_monitors_output_is_one_reading_a_name() -> None:
     for samples, readings, reason in (
         (  # the median of the samples in which the GPU worked
             [
@@ -136,7 +136,7 @@ def test_a_mac_with_macmon_tells_everything_and_an_interrupt_leaves_no_monitor(
     assert (tmp_path / "arguments").read_text() == "pipe -s 7205 -i 500"
 
 
-def test_the_look_after_is_of_all_the_time_since_unless_nobody_knows_who_ours_were(
+def test_the_last_look_covers_all_the_time_since_the_first_if_our_processes_are_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mac, other_mac, waited = Mac(), Mac(), list[float]()

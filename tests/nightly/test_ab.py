@@ -122,7 +122,7 @@ def test_a_metric_is_judged_by_the_interval_of_its_pairs(subtests: pytest.Subtes
             assert judgement.paired
 
 
-def test_what_was_named_decides_and_comes_first_else_what_tells_speed() -> None:
+def test_named_metrics_decide_and_come_first_and_else_a_speed() -> None:
     pairs = pairs_of([(1, 1)] * 6, "depth", "step_p50")
     for metrics, leading_metric in (((), "step_p50"), (("depth",), "depth")):
         leading, followed_judgement = judge_metrics(pairs, {}, Limits(metrics=metrics))
@@ -137,7 +137,7 @@ def test_what_was_named_decides_and_comes_first_else_what_tells_speed() -> None:
     assert judge_metrics(half, {}, Limits()) == ()
 
 
-def test_what_differs_is_told_of_code_and_parameters() -> None:
+def test_differences_of_code_and_parameters_are_listed() -> None:
     reference_side = Described(
         "paged", {"batch": 8, "seed": 1, "k": 3}, "3.11", "0.32", "0.1", "1a2b3c4"
     )
@@ -213,7 +213,7 @@ def test_numbers_of_a_machine_that_is_not_fit_are_shown_as_not_counted() -> None
         measure_programs(("sh", "-c", "exit 0"), ("sh", "-c", "sleep 0.1"), effort=effort)
 
 
-def test_a_busy_machine_is_said_after_a_while_with_who_uses_it() -> None:
+def test_a_busy_machine_is_reported_after_a_while_with_its_users() -> None:
     heard: list[str] = []
     for load_limit, quiet_seconds in ((-1.0, 0.0), (-1.0, 3600.0), (1e9, 0.0)):
         with_busy_notice(heard.append, load_limit, delay=quiet_seconds)("3 of 4 pairs count")

@@ -66,7 +66,7 @@ def test_a_commit_that_is_gone_or_measured_against_itself_is_said(tmp_path: Path
     )
 
 
-def test_a_row_says_what_runs_against_what_and_what_decides(tmp_path: Path) -> None:
+def test_a_row_shows_sides_and_deciding_metrics(tmp_path: Path) -> None:
     metrics = (
         Gated("step_p50", 0.03),
         Gated("idle_ratio", 0.02, "difference"),
@@ -102,7 +102,7 @@ def test_pairs_traces_and_repeats_add_up(tmp_path: Path) -> None:
         assert any("budget" in words for words in assumptions) is warned
 
 
-def test_what_a_plans_author_may_not_expect_is_said() -> None:
+def test_surprises_in_a_plan_are_mentioned() -> None:
     other_work = "its reference does other work, so nothing is decided until a night is accepted"
     cases: list[tuple[dict[str, Any], str]] = [
         ({"reference": PYTHON, "metrics": STEP}, ""),

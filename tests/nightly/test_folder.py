@@ -81,7 +81,7 @@ def test_every_pair_is_on_the_disk_as_soon_as_it_is_added(
     assert keeper.night == initial_night
 
 
-def test_the_notes_say_why_what_was_checked_and_what_tracing_cost() -> None:
+def test_notes_explain_checks_and_the_cost_of_tracing() -> None:
     assert list(run.notes(NIGHT)) == [
         "decode: The quick grid agrees.",
         "decode: the machine meanwhile: Other processes had 10.0 % to 20.0 % of the cores' time.",
@@ -225,7 +225,7 @@ def test_a_history_that_is_none_is_said_and_the_folder_asked(
     assert not failed.stored
 
 
-def test_a_folder_is_relative_to_the_history_s_or_whole_where_it_lies_elsewhere(
+def test_a_folder_is_relative_to_the_history_or_absolute_elsewhere(
     plan: NightPlan, tmp_path: Path
 ) -> None:
     memory = HistoryKeeper(plan, "mini")
@@ -235,7 +235,7 @@ def test_a_folder_is_relative_to_the_history_s_or_whole_where_it_lies_elsewhere(
     assert server.place_of(NightFolder(plan.output / "n1")) == str(plan.output.resolve() / "n1")
 
 
-def test_what_is_expected_is_of_the_same_work_and_machine(plan: NightPlan) -> None:
+def test_an_expected_change_is_of_the_same_work_and_machine(plan: NightPlan) -> None:
     night, work = night_of(1), work_of(DECODE, plan.file.parent)
     store_nights(plan, replace(night, entries=(replace(night.entries[0], work=work),)))
     with Store.connect(plan.history) as store:

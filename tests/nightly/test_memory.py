@@ -96,7 +96,7 @@ def test_a_night_whose_server_is_down_is_measured_and_stored_later(
 
 
 @pytest.mark.processes
-def test_the_next_night_adds_what_waits_and_says_so(tmp_path: Path, tracekit: Run) -> None:
+def test_the_next_night_adds_waiting_nights_and_reports_them(tmp_path: Path, tracekit: Run) -> None:
     """The history is in a folder that is a file at first."""
     nights = repository(tmp_path / "repo")
     plan = nights.top / "tracekit.toml"

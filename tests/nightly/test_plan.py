@@ -87,7 +87,7 @@ def refused(
     return read
 
 
-def test_every_key_becomes_what_it_says(plan_of: Plan, plan_file: Path, golden: Golden) -> None:
+def test_every_key_becomes_its_value(plan_of: Plan, plan_file: Path, golden: Golden) -> None:
     """What holds for all captures gives way to what one says."""
     plan = plan_of(WHOLE)
     shortened_captures = [
@@ -106,7 +106,7 @@ def list_values(value: Any, route: str = "") -> str:
     return f"{route} = {value!r}\n"
 
 
-def test_what_a_plan_does_not_say_is_usual(plan_of: Plan, plan_file: Path) -> None:
+def test_absent_keys_have_their_defaults(plan_of: Plan, plan_file: Path) -> None:
     plan, folder = plan_of(HEAD), plan_file.parent
     assert (plan.name, plan.output) == ("paged-nights", folder / "bench" / "nights")
     assert plan.history == f"sqlite:///{folder}/bench/nights/history.db"
@@ -158,7 +158,7 @@ def test_the_nearest_plan_is_found_from_below(
     assert read_plan().file == lower_folder / "tracekit.toml"
 
 
-def test_a_workload_may_import_what_the_pythonpath_of_its_plan_has(
+def test_a_workload_imports_from_its_plans_pythonpath(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for folder in (".git", "src", "work"):
@@ -183,7 +183,7 @@ def test_a_workload_may_import_what_the_pythonpath_of_its_plan_has(
     assert str(tmp_path / "src") not in sys.path
 
 
-def test_what_decides(plan_of: Plan) -> None:
+def test_deciding_metrics(plan_of: Plan) -> None:
     for text, expected in (
         (HEAD, []),
         (REFERENCE, ["step_p50"]),
@@ -236,7 +236,7 @@ reference.python = "old/python"
 """
 
 
-def test_what_is_measured_changes_the_digest(
+def test_a_changed_measurement_changes_the_digest(
     plan_of: Plan, plan_file: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "tracekit.toml").write_text(PLAN)
@@ -284,7 +284,7 @@ def test_an_address_is_made_whole() -> None:
         history_of("sqlite:///:memory:", Path(folder))
 
 
-def test_each_key_has_its_line_or_that_of_what_may_hold_it(plan_file: Path, golden: Golden) -> None:
+def test_each_mistake_has_the_line_of_its_key_or_table(plan_file: Path, golden: Golden) -> None:
     text = (HERE / "lines.toml").read_text()
     plan_file.write_text(text)
     document = open_document(plan_file)
@@ -296,7 +296,7 @@ def test_each_key_has_its_line_or_that_of_what_may_hold_it(plan_file: Path, gold
     assert [document.line(route) for route in routes] == [5, 26, 1, 1]
 
 
-def test_the_starter_is_written_where_there_is_a_folder_and_no_plan(tmp_path: Path) -> None:
+def test_the_starter_is_written_if_there_is_a_folder_and_no_plan(tmp_path: Path) -> None:
     file, shared = tmp_path / "tracekit.toml", tmp_path / "pyproject.toml"
     missing_plan = tmp_path / "gone" / "tracekit.toml"
     for place, words in ((shared, "for others as well"), (missing_plan, "There is no folder")):
@@ -316,7 +316,7 @@ def test_the_starter_is_written_where_there_is_a_folder_and_no_plan(tmp_path: Pa
 
 
 @pytest.mark.processes
-def test_the_starter_measures_against_the_commit_that_stands(tmp_path: Path) -> None:
+def test_the_starter_measures_against_the_current_commit(tmp_path: Path) -> None:
     for words in ("init --quiet --initial-branch=trunk", "commit --quiet --allow-empty -m first"):
         git(tmp_path, *words.split())
     (capture,) = read_plan(write_starter(tmp_path / "tracekit.toml")).captures
@@ -325,7 +325,7 @@ def test_the_starter_measures_against_the_commit_that_stands(tmp_path: Path) -> 
     assert [metric.metric for metric in capture.metrics if metric.gate] == ["step_p50"]
 
 
-def test_what_the_starter_leaves_out_can_be_put_in(plan_of: Plan) -> None:
+def test_commented_keys_of_the_starter_can_be_used(plan_of: Plan) -> None:
     """Every line of TOML in a comment is one that a plan takes."""
     starter_text = STARTER.read_text()
     text = re.sub(r"^# (?=[a-z-]+ = )", "", starter_text, flags=re.MULTILINE)
@@ -336,7 +336,7 @@ def test_what_the_starter_leaves_out_can_be_put_in(plan_of: Plan) -> None:
     assert (capture.reference.workload, capture.reference.setup) == ("sdpa", ("uv", "sync"))
 
 
-def test_what_is_no_toml_is_refused_with_its_place(refused: Refused) -> None:
+def test_invalid_toml_is_refused_with_its_place(refused: Refused) -> None:
     for text, complaint in (
         ("a = 1\r\n\r\nb", "at end of document"),
         ("a = 1\na = 2\n", "at line 2, column 6"),
@@ -349,14 +349,14 @@ def test_what_is_no_toml_is_refused_with_its_place(refused: Refused) -> None:
         assert complaint in message
 
 
-def test_a_missing_file_is_told_with_a_plan_to_paste(plan_of: Plan, plan_file: Path) -> None:
+def test_a_missing_file_is_reported_with_a_plan_to_paste(plan_of: Plan, plan_file: Path) -> None:
     with pytest.raises(UsageError, match=r"There is no file .*tracekit\.toml") as refusal:
         read_plan(plan_file)
     assert "--init" in refusal.value.hint
     assert plan_of(refusal.value.hint.partition(":\n")[2]).captures[0].workload == "paged"
 
 
-def test_a_search_leaves_what_others_add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_keeps_foreign_additions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".git").mkdir()
     monkeypatch.setattr(sys, "path", ["/before"])
     with allow_imports(Reference(revision="v1"), tmp_path):
@@ -373,7 +373,7 @@ MISTAKES = (HERE / "mistakes.txt").read_text().splitlines()
 
 
 @pytest.mark.parametrize("case", MISTAKES)
-def test_a_mistake_is_told_with_its_line_and_what_to_do(case: str, refused: Refused) -> None:
+def test_a_mistake_is_reported_with_its_line_and_a_remedy(case: str, refused: Refused) -> None:
     beginning, lines, line, complaint, hint = (part.strip() for part in case.split("|"))
     text = BEGUN[beginning] + lines.replace("; ", "\n").replace("HEAD", HEAD[10:])
     error = refused(text)
@@ -384,7 +384,7 @@ def test_a_mistake_is_told_with_its_line_and_what_to_do(case: str, refused: Refu
     assert "secret" not in error.message + error.hint
 
 
-def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(refused: Refused) -> None:
+def test_all_mistakes_are_reported_at_once_in_the_order_of_the_file(refused: Refused) -> None:
     second = "[[nightly.capture]]\nname = 'Decode'\nworkload = 'sdpa'\npairs = 'ten'\n"
     head_lines = "[nightlyy]\n[nightly]\nbudget = 'soon'\ndefaults.turn = 0\n"
     error = refused(f"{head_lines}{HEAD[10:]}name = 'decode'\n{second}")
@@ -397,7 +397,7 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(refused: Refused
     assert "--init" in error.hint
 
 
-def test_a_workload_that_cannot_be_loaded_is_no_mistake(plan_of: Plan, plan_file: Path) -> None:
+def test_a_workload_that_cannot_be_loaded_is_not_a_mistake(plan_of: Plan, plan_file: Path) -> None:
     for text in ("raise OSError('no disk')\n", "def ("):
         (plan_file.parent / "broken.py").write_text(text)
         more = "workloads = '.'\nparameters = { size = 1 }\n"
@@ -424,7 +424,7 @@ UNFIT: list[tuple[Any, Any]] = [
 ]  # fmt: skip
 
 
-def test_what_is_fit_is_read_and_what_is_unfit_is_refused_in_words() -> None:
+def test_valid_values_are_read_and_invalid_ones_refused() -> None:
     for kind, value, expected in FIT:
         result = convert_value(value, kind)
         assert (result, type(result)) == (expected, type(expected)), kind
@@ -468,7 +468,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     st.sampled_from(KEYED), VALUES, st.text(st.characters(codec="utf-8"), max_size=8),
     st.integers(0, len("\n".join(LINES)) - 1), st.sampled_from("\"'[]{}=#.,\n \\x0é"),
 )  # fmt: skip
-def test_what_is_written_wrongly_anywhere_is_told_at_its_line_and_never_passed_over(
+def test_every_mistyped_key_is_reported_at_its_line(
     folder: Path, place: int, value: str, name: str, at: int, letter: str
 ) -> None:
     def attempt_line(line: str) -> NightPlan | UsageError:

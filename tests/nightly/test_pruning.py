@@ -118,7 +118,7 @@ def names(removals: list[Removal], reason: str) -> list[str]:
     ]
 
 
-def test_what_is_old_goes_first_bundles_before_exports_oldest_first() -> None:
+def test_the_oldest_goes_first_and_bundles_before_exports() -> None:
     runs = [run_of("b", 50), run_of("c", 10), run_of("a", 60), run_of("d", 56)]
     removals, _ = decide(
         runs, PruneLimits(timedelta(days=55), max_bytes=5, newest=0), NOW, lambda _: ""
@@ -189,7 +189,7 @@ def test_the_ends_of_a_drift_stay_and_say_so() -> None:
     assert reasons[3] == "a drift of step_p50 of decode began or ended there"
 
 
-def test_what_is_pinned_or_was_accepted_stays_and_says_why(tmp_path: Path) -> None:
+def test_pinned_and_accepted_runs_stay_with_their_reason(tmp_path: Path) -> None:
     accepted = Accepted("n2", "decode", "w", "2026-08-02", "new kernel")
     protected_runs = protection([], [accepted], ["n1", str(tmp_path / "a")])
     assert [protected_runs.reason(of_night(name)) for name in ("n1", "n2", "n3")] == [
@@ -208,7 +208,7 @@ def find_runs(root: Path) -> dict[str, RunSeen]:
     return {run.folder.name: run for run in runs_below(root, NOW)}
 
 
-def test_what_keeps_a_run_whole(tmp_path: Path) -> None:
+def test_reasons_to_keep_a_run_whole(tmp_path: Path) -> None:
     make_run(tmp_path / "not-analyzed", analyzed=False)
     undated = '{"stages": {"record": {"state": "running", "at": "lately"}}}'
     broken = {"empty": "", "odd": "[]", "newer": '{"format": 99}', "undated": undated}
@@ -290,7 +290,7 @@ def test_an_old_bundle_goes_and_the_run_says_so(tmp_path: Path) -> None:
     assert (recording.provenance().unfinished_stages, files(recording.folder)) == ({}, own_files)
 
 
-def test_what_an_interruption_left_is_finished_unless_it_is_a_link(tmp_path: Path) -> None:
+def test_an_interrupted_removal_is_finished_unless_it_is_a_link(tmp_path: Path) -> None:
     root = tmp_path / "traces"
     recording = make_run(root / "run", age=1, exports=0)
     linked = make_run(root / "linked", age=1, bundle="")
@@ -449,7 +449,7 @@ def bundles(folder: Path) -> list[str]:
     return sorted(bundle.parents[1].name[:10] for bundle in folder.rglob("recording.trace"))
 
 
-def test_what_is_pinned_in_the_history_stays(nights: Path, tracekit: Run, tmp_path: Path) -> None:
+def test_runs_pinned_in_the_history_stay(nights: Path, tracekit: Run, tmp_path: Path) -> None:
     (tmp_path / "tracekit.toml").rename(tmp_path / "kept.toml")
     result = tracekit("prune", nights, "--keep", "30d", "--newest", "0")
     assert (result.code, len(bundles(nights))) == (0, 4)
@@ -465,7 +465,7 @@ def test_what_is_pinned_in_the_history_stays(nights: Path, tracekit: Run, tmp_pa
     assert len([*nights.glob("*/somebodys.xml")]) == 4, "of a night, only its runs are pruned"
 
 
-def test_what_only_looks_or_is_refused_removes_nothing(nights: Path, tracekit: Run) -> None:
+def test_looking_and_refusing_remove_nothing(nights: Path, tracekit: Run) -> None:
     result = tracekit("prune", "--max-size", "1", "--newest", "0", "--dry-run", "--json")
     document = json.loads(result.out)
     assert (document["dry"], len(document["kept"])) == (True, 1)

@@ -41,7 +41,7 @@ def test_the_chance_to_see_a_slowdown_grows_with_pairs_and_falls_with_noise() ->
     assert chance_seen(0.0, 0.03, 5) == 0.0, "five pairs have no 95 % interval"
 
 
-def test_what_was_found_is_said_and_the_changed_plan_offered() -> None:
+def test_the_outcome_is_reported_and_the_changed_plan_offered() -> None:
     assert list(rehearsal_lines(MADE)) == [
         (
             "decode: step_p50 at 0 %: +0.1 % [-0.4 … +0.6]; with 3.0 % planted: +3.1 % "

@@ -121,7 +121,7 @@ def test_a_loss_in_small_parts_is_found_within_three_nights(played: Played, kind
         assert f"since {nights[0].started[:10]}" in reason or "-anchor" in reason
 
 
-def test_what_was_won_and_is_lost_again_is_found_against_a_fixed_commit(played: Played) -> None:
+def test_a_gain_that_is_lost_again_is_found_against_a_fixed_commit(played: Played) -> None:
     begin_nights(played)
     nights = [played.night(cost) for cost in [1.0] * 3 + [0.92] * 4 + [0.98] * 2]
     assert set(outcomes(nights[:-1])) == {OK}, "it is better than its reference"
@@ -187,7 +187,7 @@ def test_a_commit_is_not_measured_against_itself(played: Played, tracekit: Run) 
     assert tracekit("gate", "--plan", played.plan).code == 4
 
 
-def test_a_branch_point_is_not_where_the_branch_is_now(played: Played) -> None:
+def test_a_branch_point_stays_when_the_branch_moves(played: Played) -> None:
     begin_nights(played, "branch point")
     played.commit(1.0)
     played.git("checkout", "--quiet", "main")
@@ -200,7 +200,7 @@ def test_a_branch_point_is_not_where_the_branch_is_now(played: Played) -> None:
     assert entry.reference.words == f"branch point with main ({played.commits[0][:7]})"
 
 
-def test_what_is_accepted_is_where_a_chain_and_its_anchor_begin(played: Played) -> None:
+def test_an_accepted_night_begins_a_chain_and_its_anchor(played: Played) -> None:
     begin_nights(played, "moving")
     nights = [played.night(cost) for cost in (1.02, 1.04, 1.06)]
     assert nights[-1].outcome is REGRESSION
@@ -215,7 +215,7 @@ def test_what_is_accepted_is_where_a_chain_and_its_anchor_begin(played: Played) 
     assert anchor.reference.commit == played.commits[3]
 
 
-def test_what_is_known_to_be_slower_is_accepted_once_and_then_expected(played: Played) -> None:
+def test_a_known_slow_down_is_accepted_once_and_then_expected(played: Played) -> None:
     """Other work than the reference's has no change that is expected, until one was accepted."""
     played.begin('workload = "other"')
     workload_folder = played.top / "own"
@@ -267,7 +267,7 @@ def add_capture(played: Played, name: str) -> None:
     played.plan.write_text(text + capture)
 
 
-def test_a_night_that_is_interrupted_keeps_what_it_has(played: Played) -> None:
+def test_an_interrupted_night_keeps_its_pairs(played: Played) -> None:
     begin_nights(played)
     again = ", to see whether it can be reproduced"
     night = interrupt_night(played, f"decode: pair 8 of 10{again}", 1.2)
@@ -365,7 +365,7 @@ def test_a_night_is_measured_traced_kept_and_drawn(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", [7, pytest.param(8, marks=pytest.mark.campaign)])
-def test_what_is_killed_or_told_to_stop_leaves_no_process_and_keeps_what_it_measured(
+def test_a_killed_or_stopped_night_leaves_no_process_and_keeps_its_pairs(
     seed: int, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     """By a crash, by a scheduler, and by somebody who has no patience."""

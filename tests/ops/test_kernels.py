@@ -33,7 +33,7 @@ def test_short_arrays_get_as_long_as_device_memory_needs(shape: tuple[int, ...])
     assert result.sum().item() == array.size
 
 
-def test_only_the_lack_of_metal_is_told_as_one() -> None:
+def test_only_a_missing_metal_is_reported_as_missing() -> None:
     sentence = "cannot run a Metal kernel here"
     with pytest.raises(ToolError, match=sentence) as caught, needing_metal("Choose no kernel."):
         raise RuntimeError("[metal_kernel] No Metal back-end.")

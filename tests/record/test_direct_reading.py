@@ -82,7 +82,7 @@ def read_back(recording: Recording) -> pd.DataFrame:
     return Tables(recording.exports, frozenset({4711}))["gpu_intervals"]
 
 
-def test_what_was_compared_is_not_exported_again(tmp_path: Path) -> None:
+def test_compared_tables_are_not_exported_again(tmp_path: Path) -> None:
     xcode = Xcode()
     first_run, second = (
         make_recording(tmp_path / "1", *TABLES),
@@ -141,7 +141,7 @@ def test_a_bundle_of_unknown_layout_is_exported(tmp_path: Path) -> None:
     assert direct(recording.exports) is None
 
 
-def test_what_fails_or_is_not_exported_is_read_directly(tmp_path: Path) -> None:
+def test_failed_and_missing_exports_are_read_directly(tmp_path: Path) -> None:
     xcode = Xcode()
     recording = make_recording(tmp_path / "1", *TABLES)
     new = "Read directly, and never compared with an export of build 17C529:"
@@ -294,7 +294,7 @@ def test_comparing_no_rows_says_nothing_of_rows(subtests: pytest.Subtests) -> No
             assert memory.find_checked_table(replace(STORE, schema="u")) is None
 
 
-def test_what_cannot_be_read_is_forgotten(tmp_path: Path) -> None:
+def test_unreadable_notes_are_forgotten(tmp_path: Path) -> None:
     for content in ("{", "[]", '{"build": "17C529", "format": 2}'):
         (tmp_path / "direct-reading-17C529.json").write_text(content)
         assert reading.recall("17C529", tmp_path) == reading.KnownBundles("17C529"), content

@@ -135,7 +135,7 @@ def test_the_clock_of_a_trace_is_the_best_that_can_be_read(recording: Recording)
         assert {name: clock[name] for name in expected_clock} == expected_clock, table
 
 
-def test_what_stands_beside_a_program_is_exported(recording: Recording) -> None:
+def test_recordings_next_to_a_program_are_exported(recording: Recording) -> None:
     def exported_by(**clock: int) -> tuple[str, set[str]]:
         recording.save_provenance(Provenance(clock=clock))
         for file in recording.exports.glob("host-*"):

@@ -191,7 +191,7 @@ def test_a_few_steps_are_captured_and_none_is_timed(tracekit: Any, tmp_path: Pat
         ("", "die", "ended with exit code 9"),
     ],
 )
-def test_a_capture_that_did_not_come_is_said_and_what_is_there_kept(
+def test_a_missing_capture_is_reported_and_the_rest_kept(
     metal: str, dots: str, said: str, mac: Mac, capture: Capture, tmp_path: Path
 ) -> None:
     mac(metal, dots)
@@ -232,9 +232,7 @@ def test_a_capture_that_is_late_or_interrupted_ends(
     assert fold(recording.journal_file).complete
 
 
-def test_what_makes_no_sense_with_a_capture_is_a_usage_error(
-    capture: Capture, tmp_path: Path
-) -> None:
+def test_senseless_options_of_a_capture_are_a_usage_error(capture: Capture, tmp_path: Path) -> None:
     for error_words, values in (
         ("captures a workload", {"workload": None, "attach": 1}),
         ("Say what to record", {"workload": None}),

@@ -229,7 +229,7 @@ def bundle(tmp_path: Path) -> Path:
     return write_bundle(tmp_path / "mine.trace", TABLES, info=RunInfo())
 
 
-def test_a_bundle_becomes_a_run_that_reads_it_where_it_is(bundle: Path, tmp_path: Path) -> None:
+def test_a_bundle_becomes_a_run_that_reads_it_in_place(bundle: Path, tmp_path: Path) -> None:
     run = import_run(bundle, tmp_path / "run")
     files = {"direct.json", "toc.xml"}
     assert describe_run(run) == {"name": "mine", "duration": 0.891228, "files": files}
@@ -282,7 +282,7 @@ def test_a_packed_bundle_is_unpacked_into_the_run(bundle: Path, tmp_path: Path) 
 
 
 @pytest.mark.skipif(shutil.which("xcrun") is not None, reason="xctrace would export it")
-def test_what_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_refused_import_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "x.trace").mkdir()
     (tmp_path / "y.zip").write_bytes(b"PK")
     with pytest.raises(UnknownBundleError, match=r"x\.trace|recording\.trace") as error:
@@ -293,7 +293,7 @@ def test_what_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_an_xctrace_exports_what_is_not_known(scenario: Scenario, tmp_path: Path) -> None:
+def test_an_xctrace_exports_unknown_schemas(scenario: Scenario, tmp_path: Path) -> None:
     scenario()
     folder = tmp_path / "x.trace"
     record = ["xcrun", "xctrace", "record", "--template", "Metal System Trace", "--output", folder]

@@ -64,7 +64,7 @@ def test_the_page_is_opened_unless_something_else_is_named_and_can_be(
         ("gputrace", False, "capture --gputrace"),
     ],
 )
-def test_what_is_not_there_has_a_hint(what: Any, pruned: bool, hint: str, make: Make) -> None:
+def test_a_missing_page_has_a_hint(what: Any, pruned: bool, hint: str, make: Make) -> None:
     with pytest.raises(RecordingError, match="has no ") as caught:
         opening(make("result.json", pruned=pruned), what, system="darwin", run=refuse_to_run)
     assert hint in caught.value.hint

@@ -60,7 +60,7 @@ def test_counters_with_all_digits_go_from_import_to_a_page(tmp_path: Path, capsy
         assert words in page, words
 
 
-def test_counters_that_are_no_text_of_xcode_are_refused_by_name(
+def test_foreign_csv_files_are_refused_by_name(
     tmp_path: Path, capsys: Any, subtests: pytest.Subtests
 ) -> None:
     exact = RELU.encode()

@@ -99,7 +99,7 @@ def kill(recording: Recording) -> Iterator[Kill]:
 
 @pytest.mark.processes
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_program_is_what_it_would_be_without_a_guardian(recording: Recording) -> None:
+def test_a_program_runs_the_same_with_a_guardian(recording: Recording) -> None:
     code = (
         "import json\n"
         "mask = open('/proc/self/status').read().split('SigIgn:')[1].split()[0]\n"
@@ -125,7 +125,7 @@ def test_a_program_is_what_it_would_be_without_a_guardian(recording: Recording) 
     assert recording.provenance().stages["record"].state == "running"  # the guardian says nothing
 
 
-def test_what_is_still_watched_is_stopped_at_the_end_and_nothing_else(tmp_path: Path) -> None:
+def test_only_watched_processes_are_stopped_at_the_end(tmp_path: Path) -> None:
     with Supervisor(tmp_path) as supervisor:
         watched = start(supervisor, "sleep", "60", policy=StopPolicy(GENTLE))
         forgotten = start(supervisor, "sleep", "60")
@@ -137,7 +137,7 @@ def test_what_is_still_watched_is_stopped_at_the_end_and_nothing_else(tmp_path: 
 
 
 @pytest.mark.processes
-def test_what_saves_already_and_so_ends_by_itself_is_first_left_to_itself(
+def test_a_process_that_saves_is_first_left_alone(
     kill: Kill, recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(LATE_BOOT)
@@ -229,7 +229,7 @@ def test_a_guardian_that_dies_is_reported(tmp_path: Path, caplog: pytest.LogCapt
     assert "the guardian of this recording is gone" in caplog.text
 
 
-def test_sizes_are_those_of_all_files_and_what_is_gone_has_none(tmp_path: Path) -> None:
+def test_sizes_include_all_files_and_missing_ones_have_none(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     for name, length in (("a/x", 3), ("a/b/y", 4), ("z", 5)):
         (tmp_path / name).write_bytes(bytes(length))

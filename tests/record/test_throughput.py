@@ -38,7 +38,7 @@ PROMPTS, TOKENS = "prompt_tokens_per_second", "generation_tokens_per_second"
 PEAK = "mlx_peak_memory"
 
 
-def test_what_mlx_lm_says_at_its_end_is_read_and_results_have_units() -> None:
+def test_mlx_lms_last_words_are_read_and_results_have_units() -> None:
     cases = {
         SEVERAL: {PROMPTS: 200.0, TOKENS: 20.0, PEAK: 3e9, "generations_measured": 3.0},
         TRIALS + AVERAGES: {PROMPTS: 905.0, TOKENS: 45.5, PEAK: 15.25e9, "trials_measured": 3.0},

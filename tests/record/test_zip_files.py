@@ -133,7 +133,7 @@ def test_a_bundle_is_unpacked_however_it_was_packed(
     assert ROWS in capsys.readouterr().out
 
 
-def test_files_beside_the_bundle_are_counted_and_named(
+def test_files_outside_the_bundle_are_counted_and_named(
     files: Mapping[str, bytes], tmp_path: Path, capsys: Any, subtests: pytest.Subtests
 ) -> None:
     many = {f"notes-{number}.txt": b"" for number in range(7)}
@@ -171,7 +171,7 @@ def test_a_zip_file_that_is_not_unpacked_says_why_and_leaves_nothing(
             assert words in text
 
 
-def test_links_within_the_bundle_are_refused_and_beside_it_left_out(
+def test_links_inside_the_bundle_are_refused_and_others_left_out(
     files: Mapping[str, bytes], tmp_path: Path, capsys: Any
 ) -> None:
     for name, code, words in (
@@ -242,7 +242,7 @@ def test_a_damaged_zip_file_is_refused_in_words_wherever_the_damage_is(
                     output.rename(tmp_path / f"{method}-{number}")
 
 
-def test_a_run_without_tables_is_no_success(tmp_path: Path, toc_xml: Any, capsys: Any) -> None:
+def test_a_run_without_tables_fails(tmp_path: Path, toc_xml: Any, capsys: Any) -> None:
     (tmp_path / "toc.xml").write_text(toc_xml())
     assert run("import", tmp_path / "toc.xml", "--output", tmp_path / "run") == 0
     capsys.readouterr()

@@ -59,7 +59,7 @@ def test_all_are_small_valid_described_and_coloured_by_the_page(chart: Chart) ->
     assert all(re.fullmatch(r"none|var\(--[a-z]+\)", colour) for colour in colours)
 
 
-def test_a_label_stands_on_the_chart_beside_its_point() -> None:
+def test_a_label_is_next_to_its_point_on_the_chart() -> None:
     ground = drawn(dots([(5, 0)], "ink")).xpath("//circle")[-1]
     for point, anchor in {(1, 50): None, (10, 50): "end", (5, 0): None, (5, 100): None}.items():
         upper_label = drawn(words(point, "paged")).xpath("//text")[-1]
@@ -87,7 +87,7 @@ def test_ticks_of_sizes_are_round_in_binary_units() -> None:
         assert " | ".join(map(axis.words, axis.marks)) == ticks
 
 
-def test_axes_hold_their_numbers_and_draw_what_lies_outside_at_the_edge() -> None:
+def test_axes_hold_their_numbers_and_outliers_are_at_the_edge() -> None:
     axis = linear("time", 0, 7.3e6, duration)
     assert (axis.marks[0], axis.minimum) == (0, 0)
     assert axis.maximum == axis.marks[-1] >= 7.3e6
@@ -104,7 +104,7 @@ def test_axes_hold_their_numbers_and_draw_what_lies_outside_at_the_edge() -> Non
     assert narrow.marks == (1, 2, 5, 10, 20, 50, 100)
 
 
-def test_a_distribution_names_its_percentiles_and_what_its_last_bin_holds() -> None:
+def test_a_distribution_names_its_percentiles_and_its_last_bin() -> None:
     far = distribution("Step", np.append(np.linspace(1, 2, 999), 500) * MS)
     assert {"p50 1.50 ms", "p99 1.99 ms"} <= set(texts(far))
     assert far.summary.endswith("the longest 500 ms.")
@@ -126,7 +126,7 @@ def test_a_level_holds_until_the_next_and_the_highest_of_a_part_is_kept() -> Non
     assert sample_level("level", times[:1], values[:1], Window(30, 30)).heights == [1.0] * 120
 
 
-def test_there_is_no_half_of_what_is_counted() -> None:
+def test_counts_have_no_halves() -> None:
     for maximum, ticks in {0: "0 | 1", 1: "0 | 1", 2: "0 | 1 | 2", 2.5e6: "0 | 500,000"}.items():
         axis = course(
             "Waiting", "Few.", Level("a", [0, MS], [maximum]), count, upward=make_integer_axis
@@ -135,7 +135,7 @@ def test_there_is_no_half_of_what_is_counted() -> None:
         assert axis.maximum > maximum
 
 
-def test_a_level_goes_up_and_down_and_has_no_corner_where_it_stays() -> None:
+def test_a_level_rises_and_falls_without_spare_corners() -> None:
     falls = Level("memory", [0, 25 * MS, 50 * MS, 75 * MS, 100 * MS], [1, 3, 3, 2])
     chart = levels("Memory", "Two.", [falls], "{:g}".format)
     corners = [(0, 1), (25, 1), (25, 3), (75, 3), (75, 2), (100, 2)]

@@ -20,9 +20,7 @@ pytestmark = pytest.mark.corpus
 
 
 @pytest.mark.parametrize("name", ["gpu_baseline", "gpu_register_pressure"])
-def test_the_targets_work_and_the_others_are_told_apart(
-    name: str, corpus: Path, tmp_path: Path
-) -> None:
+def test_the_targets_work_differs_from_others(name: str, corpus: Path, tmp_path: Path) -> None:
     [folder] = corpus.glob("*/src/re/apple/results/tranche1_20260330_204856")
     for export in folder.glob(f"xctrace_{name}_*.xml"):
         (tmp_path / export.name).symlink_to(export)

@@ -72,7 +72,7 @@ def test_memory_grows_from_the_last_phase_that_is_known() -> None:
         assert growth(**levels) is None
 
 
-def test_what_is_not_known_for_one_reason_stands_together() -> None:
+def test_unknown_values_with_one_reason_are_grouped() -> None:
     rows = [
         {"time": 0, "phase": phase, "what": kind, "bytes": None, "reason": "No vmmap."}
         for phase in ("setup", "steady")
@@ -212,7 +212,7 @@ def gaps() -> dict[str, pd.DataFrame]:
     return {"gaps": pd.DataFrame(rows, columns=columns), "loaded": loaded}
 
 
-def test_causes_stand_by_their_time_and_come_to_all_of_it(gaps: Any) -> None:
+def test_causes_are_ordered_by_time_and_add_up(gaps: Any) -> None:
     context = bubbles.context(NOTHING, gaps)
     columns = ("cause", "count", "total", "share", "during")
     assert [tuple(map(cause.get, columns)) for cause in context["causes"]] == [
@@ -251,7 +251,7 @@ def test_rows_beyond_the_first_are_summed() -> None:
     assert (len(context["groups"]), context["rest"], context["rest_total"]) == (MOST_ROWS, 4, 40)
 
 
-def test_equal_totals_stand_by_name_and_rows_without_a_duration_do_not_count() -> None:
+def test_equal_totals_are_ordered_by_name_and_rows_without_a_duration_do_not_count() -> None:
     rows: list[dict[str, Any]] = [{"start": 1}, {"start": 9, "duration": 0, "label": "k"}]
     rows += [{"start": start, "duration": 5, "label": "ab"[start % 2]} for start in (5, 4, 7)]
     table = frame("gpu_intervals", rows)
@@ -303,7 +303,7 @@ XCTRACE = {"recorder": "xctrace", "templates": ("Metal System Trace",)}
 HOST = {"recorder": "host", "workload": "gemm"}
 
 
-def test_the_same_again_is_said_only_where_it_is_known() -> None:
+def test_a_repeated_name_is_used_only_if_known() -> None:
     for provenance_fields, options in (
         (
             {**XCTRACE, "command": ("./probe", "a b"), "repeats": 3},
@@ -442,7 +442,7 @@ def test_a_speed_up_without_bounds_or_value_is_not_left_out() -> None:
     assert first_headline["source"] == "not available, because there was no pair of steps"
 
 
-def test_a_server_begins_with_its_latencies_and_a_program_with_what_it_printed() -> None:
+def test_a_server_begins_with_latencies_and_a_program_with_printed_numbers() -> None:
     served = (
         make_measurement("tokens_per_second", 326, "tokens/s"),
         make_measurement("host_idle_ratio", 0.18, "ratio"),
@@ -491,7 +491,7 @@ def test_how_the_marks_came_onto_the_traces_time_is_said() -> None:
         assert words in clock_words(Provenance(recorder=recorder, clock=clock), marked=marked)
 
 
-def test_a_counter_set_that_is_not_named_or_not_on_is_told_from_one_that_is() -> None:
+def test_an_unnamed_or_inactive_counter_set_differs_from_an_active_one() -> None:
     xctrace, named_tables = Provenance(recorder="xctrace"), paced_run().tables
     off = {"settings": named_tables["settings"].assign(setting="Counter Set: (null)")}
     assert counter_set(Provenance(recorder="host"), named_tables).startswith(
@@ -502,7 +502,7 @@ def test_a_counter_set_that_is_not_named_or_not_on_is_told_from_one_that_is() ->
     assert counter_set(xctrace, {}).startswith("not known, because no table of contents")
 
 
-def test_what_a_warning_says_already_is_no_loss() -> None:
+def test_a_loss_in_a_warning_is_not_repeated() -> None:
     capabilities = Capabilities(Identity(chip="Apple M1"), "2026-11-20T10:15:03+00:00")
     provenance = Provenance(warnings=("It is cut.",), capabilities=capabilities)
     context = health.context(paced_run().having(provenance=provenance).result, paced_run().tables)

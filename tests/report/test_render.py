@@ -44,7 +44,7 @@ def test_a_page_is_that_of_its_golden_file(golden: Callable[..., None], name: st
 
 
 @pytest.mark.parametrize("name", ["host_run", "trace_run", "bare", "paced_run"])
-def test_a_page_links_its_panels_and_its_policy_allows_just_what_is_on_it(name: str) -> None:
+def test_a_page_links_its_panels_and_its_policy_allows_just_its_contents(name: str) -> None:
     run = getattr(report_runs, name)()
     page = page_of(run)
     root = html.document_fromstring(page)
@@ -175,7 +175,7 @@ def test_tables_can_be_reached_by_keys_and_their_cells_have_heads(root: Any) -> 
             assert row[0].tag == "th", words
 
 
-def test_charts_have_words_beside_them_and_other_drawings_a_name_or_number(root: Any) -> None:
+def test_charts_have_words_and_other_drawings_a_name_or_number(root: Any) -> None:
     charts = root.xpath("//svg[@class='chart']")
     assert len(charts) >= 3
     for drawn in charts:
@@ -232,7 +232,7 @@ def contrast(first_color: str, second: str) -> float:
 
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
-def test_text_can_be_read_and_marks_stand_out(theme: int) -> None:
+def test_text_is_readable_and_marks_have_contrast(theme: int) -> None:
     def measure_contrast(first_name: str, second: str) -> float:
         return contrast(PAIRS[first_name].split(", ")[theme], PAIRS[second].split(", ")[theme])
 

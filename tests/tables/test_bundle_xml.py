@@ -53,7 +53,7 @@ def test_each_table_is_written_under_the_name_of_its_schema(tmp_path: Path) -> N
     assert done.warnings == ()
 
 
-def test_only_what_is_chosen_is_written_and_what_can_stand_for_the_empty(tmp_path: Path) -> None:
+def test_only_chosen_tables_are_written_and_empty_ones_get_a_substitute(tmp_path: Path) -> None:
     def choose(there: frozenset[str]) -> frozenset[str]:
         return frozenset({"tick"} if "tick" in there else {"metal-gpu-intervals"})
 
@@ -62,7 +62,7 @@ def test_only_what_is_chosen_is_written_and_what_can_stand_for_the_empty(tmp_pat
     assert names(done) == ["toc.xml", "tick.xml", "metal-gpu-intervals.xml"]
 
 
-def test_both_readers_of_xml_read_what_is_read_directly(tmp_path: Path) -> None:
+def test_both_readers_of_xml_equal_the_direct_reader(tmp_path: Path) -> None:
     rows = [(n * 1000, n % 7 * 100, PYTHON if n % 3 else SERVER) for n in range(500)]
     bundle = write_bundle(tmp_path / "x.trace", [intervals(*rows)])
     direct = read_flat(Stored(bundle, 1, 0)).frame
@@ -92,7 +92,7 @@ def test_columns_that_are_not_surely_read_are_named_for_each_table(tmp_path: Pat
     assert sentence.endswith("many-types (value, fps, events), more-types (value, fps, events).")
 
 
-def test_what_cannot_be_said_is_not_said_to_be_nothing(tmp_path: Path) -> None:
+def test_unknown_cells_are_not_written_as_empty(tmp_path: Path) -> None:
     stack = Col("stack", "Stack", "XRTextBacktraceTypeID")
     empty = write_bundle(tmp_path / "a.trace", [Table("t", [START, stack], [(1, None)])])
     assert "<sentinel/></row>" in write_xml(empty)
@@ -140,7 +140,7 @@ def test_no_table_is_written_outside_of_the_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "evil.xml").exists()
 
 
-def test_what_is_there_is_not_written_over_and_a_run_must_be_there(tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten_and_a_run_must_exist(tmp_path: Path) -> None:
     bundle = write_bundle(tmp_path / "x.trace", [ticks([1])])
     export_bundle(bundle)
     with pytest.raises(InputError, match="is there already"):

@@ -135,7 +135,7 @@ def test_an_export_is_hashed_only_where_its_stamp_differs(
 
 
 @pytest.mark.usefixtures("later")
-def test_what_an_older_reader_kept_is_read_again(table: Path, cache: Path) -> None:
+def test_tables_kept_by_an_older_reader_are_read_again(table: Path, cache: Path) -> None:
     first_path = load_kept(cache, table).path
     for file in [*cache.glob(f"{first_path.stem}*")]:
         name = file.name.replace(f".{READER_VERSION}.", f".{READER_VERSION - 1}.")
@@ -152,7 +152,7 @@ def test_a_changed_export_is_read_again_even_with_its_old_times(table: Path, cac
     assert load_kept(cache, table).part(["start"])["start"].iloc[0] == 8
 
 
-def test_what_is_stale_is_dropped(table: Path, cache: Path, export: Export) -> None:
+def test_stale_tables_are_dropped(table: Path, cache: Path, export: Export) -> None:
     old = load_kept(cache, table).path
     kept_or_read(cache, export("n:uint32", schema="sample", name="other.xml"), "sample")
     older = cache / f"samples.{'0' * 32}.{READER_VERSION - 1}.parquet"
@@ -220,14 +220,14 @@ def test_two_at_once_both_read_whole_tables(table: Path, cache: Path) -> None:
     assert not list(cache.glob(".*"))
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(table: Path, tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_not_an_error(table: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     flat_table = kept_or_read(tmp_path / "file", table, "samples")
     assert isinstance(flat_table, Flat)
     assert len(flat_table.frame) == 2
 
 
-def test_what_the_reader_said_is_kept(table: Path, cache: Path) -> None:
+def test_warnings_of_the_reader_are_kept(table: Path, cache: Path) -> None:
     text = table.read_text().replace(">5</uint64>", ">five</uint64>")
     table.write_text(text.rpartition("</node>")[0])
     losses = read_flat(table).notes.losses
@@ -274,7 +274,7 @@ def test_a_table_of_a_bundle_is_kept_and_loaded_again(
 
 
 @pytest.mark.parametrize("other", [{"start": 1}, {"process": PYTHON}], ids=["own", "shared"])
-def test_what_was_kept_of_other_files_is_not_taken(
+def test_tables_of_other_files_are_not_taken(
     tmp_path: Path, cache: Path, other: dict[str, Any]
 ) -> None:
     gpu = bundle_of(tmp_path / "x.trace")
@@ -289,7 +289,7 @@ def test_what_was_kept_of_other_files_is_not_taken(
 
 
 @pytest.mark.parametrize("name", ["bulkstore", "bulkstore_descriptor", "schema.xml", "spec.plist"])
-def test_what_is_missing_of_a_bundle_is_said(tmp_path: Path, cache: Path, name: str) -> None:
+def test_missing_parts_of_a_bundle_are_named(tmp_path: Path, cache: Path, name: str) -> None:
     gpu = bundle_of(tmp_path / "x.trace")
     gpu.file.with_name(name).unlink()
     with pytest.raises(InputError, match=name):
@@ -378,7 +378,7 @@ def test_several_removed_tables_of_one_schema_stay_apart(
         assert [*tables.flat("samples", Choice(table=table)).part()["name"]] == [name], table
 
 
-def test_tables_that_cannot_be_told_apart_stay_exports(
+def test_indistinguishable_tables_stay_exports(
     document: Export, node: Callable[..., str], tmp_path: Path, cache: Path
 ) -> None:
     for name in ("a.xml", "b.xml"):
@@ -404,7 +404,7 @@ def test_damaged_and_strange_files_stay(export: Export, tmp_path: Path, cache: P
     assert remaining_names == {"cut.xml", "flat.parquet", "page.xml", "toc.xml"}
 
 
-def test_what_is_all_that_is_left_is_never_dropped(
+def test_the_only_remaining_tables_are_never_dropped(
     export: Export, tmp_path: Path, cache: Path
 ) -> None:
     """Another export of the schema that comes later has its own kept table beside it."""
@@ -417,7 +417,7 @@ def test_what_is_all_that_is_left_is_never_dropped(
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "json"])
-def test_what_was_kept_and_is_no_more_is_told(
+def test_vanished_tables_are_reported(
     suffix: str, export: Export, tmp_path: Path, cache: Path
 ) -> None:
     export(COLUMNS, row(1, "a"), schema="samples")
@@ -428,7 +428,7 @@ def test_what_was_kept_and_is_no_more_is_told(
         Tables(tmp_path, cache=cache).flat("samples")
 
 
-def test_what_an_older_reader_wrote_down_is_a_loss_too() -> None:
+def test_an_older_readers_warning_is_a_loss_too() -> None:
     unsure = {"evidence": "never compared with an export", "schema": "tick", "columns": ["a"]}
     old = {"export": None, "file": None, "digest": "0", "symbols": [], "damage": ["It is cut."]}
     old |= {"drift": ["It drifted."], "remarks": ["It is old.", unsure | {"bundle": "x.trace"}]}

@@ -52,7 +52,7 @@ def test_the_file_holds_the_table(export: Export, tmp_path: Path, suffix: str) -
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
-def test_stacks_stand_beside_the_table(export: Export, tmp_path: Path, suffix: str) -> None:
+def test_stacks_are_written_next_to_the_table(export: Export, tmp_path: Path, suffix: str) -> None:
     path = export("stack:backtrace", STACK.format(1), "<row><sentinel/></row>", STACK.format(5))
     output = tmp_path / f"out{suffix}"
     done = convert(path, output)
@@ -96,7 +96,7 @@ def test_of_several_runs_each_has_a_folder(tmp_path: Path) -> None:
     assert pd.read_parquet(tmp_path / "out/run3/tick.parquet")["time"].tolist() == [3]
 
 
-def test_what_is_damaged_is_named_and_the_rest_written(tmp_path: Path) -> None:
+def test_damage_is_named_and_the_rest_written(tmp_path: Path) -> None:
     tables = [ticks([2, 1]), intervals((0, 10, PYTHON), (40, 10, SERVER)), ticks([]), ticks([7])]
     bundle = write_bundle(tmp_path / "x.trace", tables)
     damaged = ("bulkstore", "spec.plist", "schema.xml")
@@ -119,7 +119,7 @@ def test_a_schema_cannot_name_another_folder(tmp_path: Path) -> None:
     assert names(tmp_path / "out") == ["______evil.csv", "_x.csv", "x-2-2.csv", "x-2.csv"]
 
 
-def test_tables_are_written_in_the_order_of_the_toc_and_what_was_not_checked_is_said(
+def test_tables_are_written_in_the_order_of_the_toc_and_unchecked_ones_named(
     tmp_path: Path,
 ) -> None:
     schemas, messages = ("b", "a", "b"), list[str]()
@@ -223,7 +223,7 @@ def test_parts_are_row_groups_with_checksums(out: Path) -> None:
 
 
 @pytest.mark.parametrize("cells", [NUMBERS, {"start-time": pa.array(["x", "2", "3"], pa.string())}])
-def test_what_was_taken_before_a_new_beginning_leaves_no_trace(
+def test_rows_before_a_new_beginning_leave_no_trace(
     out: Path, tmp_path: Path, cells: dict[str, pa.Array]
 ) -> None:
     later_piece = piece({"uint64": pa.array(["7", "8"], pa.string())})

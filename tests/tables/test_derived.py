@@ -76,7 +76,7 @@ def test_work_is_summed_up_by_command_buffer() -> None:
     require("command_buffers", expected, gpu_intervals=BUFFERS)
 
 
-def test_every_table_adds_what_it_knows_of_a_command_buffer() -> None:
+def test_every_table_adds_its_knowledge_of_a_command_buffer() -> None:
     buffers = require(
         "command_buffers",
         """command_buffer label submitted committed completed frame process target clock error
@@ -105,7 +105,7 @@ def test_every_table_adds_what_it_knows_of_a_command_buffer() -> None:
     assert buffers.loc[1:, spans].isna().all(axis=None)
 
 
-def test_what_is_said_twice_in_two_ways_is_left_null() -> None:
+def test_contradictions_are_left_null() -> None:
     commits = """time command_buffer committed process pid target clock
         9 1 50 App 7 True gpu
         9 1 60 App 7 True gpu"""
@@ -135,7 +135,7 @@ def test_labels_of_work_come_from_its_encoder_by_both_ids() -> None:
     require("gpu_jobs", expected, gpu_intervals=WORK, encoders=ENCODERS)
 
 
-def test_labels_of_objects_fill_what_the_encoders_do_not_say() -> None:
+def test_labels_of_objects_complete_the_encoders() -> None:
     labels = "time object label\n0 11 taken-not\n0 21 render\n0 2 frame\n1 2 frame\n0 1 other"
     common_tables = {"gpu_intervals": WORK, "object_labels": labels}
     expected = """encoder_label command_buffer_label
@@ -167,7 +167,7 @@ def test_an_encoder_is_one_or_none(subtests: pytest.Subtests) -> None:
             require("gpu_jobs", expected, *warnings, gpu_intervals=WORK, encoders=encoders)
 
 
-def test_the_way_of_a_command_buffer_is_laid_beside_its_work() -> None:
+def test_the_way_of_a_command_buffer_is_joined_with_its_work() -> None:
     require(
         "gpu_jobs",
         """committed submitted completed commit_to_complete latency
@@ -233,7 +233,7 @@ def test_ids_without_one_name_stay_nameless_and_are_counted() -> None:
 COUNTERS = "start | counter | value | device | percentage | clock\n"
 
 
-def test_counters_stand_side_by_side_under_their_names() -> None:
+def test_counters_become_columns_under_their_names() -> None:
     wide = require(
         "gpu_counters_wide",
         """start | device | GPU Bandwidth | ALU Limiter
@@ -263,7 +263,7 @@ def test_two_values_at_one_time_are_left_out_and_any_name_will_do(name: str, col
     assert list(wide) == ["start", "device", "clock", column]
 
 
-def test_what_would_be_too_wide_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_columns_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = f"{COUNTERS}5 | A | 1.0 | M1 | - | gpu\n6 | B | 2.0 | M1 | - | gpu"
     monkeypatch.setattr(derived, "_MOST_CELLS", 4)
     require("gpu_counters_wide", "start | A | B\n5 | 1.0 | -\n6 | - | 2.0", gpu_counters=rows)
@@ -298,7 +298,7 @@ SHADERS = """time name shader pc_start pc_end pid pipeline kind
     0 attention 2 200 300 7 p Compute"""
 
 
-def test_a_stretch_finds_its_shader_by_what_both_tables_name() -> None:
+def test_a_stretch_finds_its_shader_by_a_name_in_both_tables() -> None:
     stretches = """start duration name pipeline kind pid share
         1 2 attention p Compute 7 12.5
         1 2 gemm p Compute 8 -

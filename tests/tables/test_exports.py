@@ -29,7 +29,7 @@ NodeMaker = Callable[..., str]
 TOC = '<?xml version="1.0"?>\n\n<trace-toc><run number="1"/></trace-toc>'
 
 
-def test_a_file_is_what_it_begins_with(tmp_path: Path, subtests: pytest.Subtests) -> None:
+def test_a_file_is_classified_by_its_beginning(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for text, content in (
         (TOC, Content("toc")),
         ("<trace-query-result/>", Content("tables")),
@@ -83,7 +83,7 @@ def test_a_flat_table_is_called_by_its_file_and_may_have_no_rows(tmp_path: Path)
     assert identify(path) == Content("tables", (TableHeader("some", "", 1, rows=True),))
 
 
-def test_a_file_that_cannot_be_opened_is_told_in_words(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_opened_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         identify(tmp_path / "absent.xml")
 
@@ -95,7 +95,7 @@ def xpath(table: int) -> str:
     return f"//trace-toc[1]/run[1]/data[1]/table[{table}]"
 
 
-def test_words_in_values_are_no_tags(document: Export, node: NodeMaker) -> None:
+def test_words_in_values_are_not_tags(document: Export, node: NodeMaker) -> None:
     text = '<row><string id="1" fmt="&lt;node&gt;">&lt;schema name="no"/&gt; nodes</string></row>'
     path = document(node("s:string", text, schema="a&amp;b"))
     assert headers(path) == [TableHeader("a&b", xpath(1), 1, rows=True)]
@@ -163,7 +163,7 @@ SEVERAL = ExportIndex(
 )
 
 
-def test_what_is_of_other_runs_or_places_is_left_out() -> None:
+def test_files_of_other_runs_or_places_are_left_out() -> None:
     for choice, run, tables, loss_texts in (
         (Choice(1), 1, ["1-1", "None-None"], ["of one", "of all"]),
         (Choice(1, 1), 1, ["1-1"], ["of one", "of all"]),

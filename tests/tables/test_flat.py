@@ -49,7 +49,7 @@ def test_a_value_against_its_type_makes_text_and_a_warning(export: Export) -> No
     assert frame["n"].tolist() == [1, 2]
 
 
-def test_a_pid_that_is_no_number_is_text_and_a_warning(export: Export) -> None:
+def test_a_pid_that_is_not_a_number_is_text_and_a_warning(export: Export) -> None:
     path = export("process:process", '<row><process fmt="x (abc)"><pid>abc</pid></process></row>')
     with pytest.warns(DriftWarning, match=r"process\.pid is declared as a number"):
         assert read_table(path)["process.pid"].tolist() == ["abc"]
@@ -108,7 +108,7 @@ def test_a_table_is_chosen_by_its_schema_or_place(document: Export, node: NodeMa
     assert read_table(document(*tables(node, "one", "two")), "two")["n"].tolist() == [6]
 
 
-def test_a_table_without_a_header_is_the_one_that_the_contents_beside_it_name(
+def test_a_table_without_a_header_is_named_by_the_contents(
     document: Export, node: NodeMaker
 ) -> None:
     first_table, two, again = tables(node, "one", "two", "one", rows=(1, 1, 1))
@@ -118,7 +118,7 @@ def test_a_table_without_a_header_is_the_one_that_the_contents_beside_it_name(
     assert read_table(path, "one", table=18)["n"].tolist() == [7]
 
 
-def test_the_only_table_with_rows_is_taken_and_empty_ones_beside_it_are_named(
+def test_the_only_table_with_rows_is_taken_and_empty_ones_are_named(
     document: Export, node: NodeMaker
 ) -> None:
     for rows, value, empty_numbers in (
@@ -147,7 +147,7 @@ def test_an_empty_answer_is_not_taken_for_success(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("plain", [True, False])
-def test_the_exact_reader_reads_what_the_fast_one_gives_up(
+def test_the_exact_reader_continues_after_the_fast_one(
     document: Export, node: NodeMaker, caplog: pytest.LogCaptureFixture, *, plain: bool
 ) -> None:
     row = (

@@ -20,7 +20,7 @@ def ids(*values: int | None) -> pd.Series:
     return pd.Series(pd.array(values, dtype="UInt64"))
 
 
-def test_a_key_finds_one_row_and_what_did_not_match_is_said(subtests: pytest.Subtests) -> None:
+def test_a_key_finds_one_row_and_mismatches_are_reported(subtests: pytest.Subtests) -> None:
     for own_keys, other_keys, places, ambiguous, remarks in (
         ((1, 2, 3), (3, 1), [1, -1, 0], 0, ()),
         ((1, 1, 1), (1,), [0, 0, 0], 0, ()),
@@ -66,7 +66,7 @@ def test_many_keys_match_as_a_dictionary_does(several: bool) -> None:
     assert matching.ambiguous == sum(len(rows) > 1 for rows in expected)
 
 
-def test_what_the_counterpart_has_is_taken_and_null_where_there_is_none() -> None:
+def test_values_of_the_counterpart_are_taken_and_else_null() -> None:
     for column, expected, dtype in (
         (pd.Series(["a", "b"], dtype="string"), ["b", None, "a"], "string"),
         (pd.Series([5, 6]), [6, None, 5], "Int64"),
@@ -92,7 +92,7 @@ class Shelf(Mapping[str, pd.DataFrame]):
         return 2
 
 
-def test_a_join_does_without_what_cannot_be_read_and_says_so() -> None:
+def test_a_join_skips_unreadable_tables_and_reports_them() -> None:
     def join(own: pd.DataFrame, more: pd.DataFrame | None) -> Joined:
         columns = {"start": own["start"]}
         return Joined(columns if more is None else columns | {"n": more["n"]}, ("it is so",))

@@ -27,7 +27,7 @@ OLD, LAST = Loss(Flaw.NOTED, "It is old."), Loss(Flaw.NOTED, "The last.")
 CUT, NAMELESS = Loss(Flaw.DAMAGED, "It is cut."), Loss(Flaw.UNNAMED, "It has no names.")
 
 
-def test_losses_of_several_tables_become_one_sentence_where_the_first_stood() -> None:
+def test_losses_of_several_tables_become_one_sentence_at_the_first_place() -> None:
     assert sentences([OLD, TICK, EMPTY, LAST, KDEBUG, ELSEWHERE, OLD]) == (
         "It is old.",
         f"x.trace: {INFERRED}: tick (a, b), kdebug (d).",
@@ -48,7 +48,7 @@ def test_errors_are_damage_to_rows_and_names() -> None:
     assert errors == {Flaw.DAMAGED, Flaw.UNNAMED}
 
 
-def test_a_ledger_tells_what_was_asked_for_from_what_lies_beside() -> None:
+def test_a_ledger_separates_requested_losses_from_others() -> None:
     report([CUT])  # nobody collects
     with collecting() as ledger:
         report([CUT, OLD], read=False)
@@ -62,7 +62,7 @@ def test_a_ledger_tells_what_was_asked_for_from_what_lies_beside() -> None:
     assert list_reported_losses() == ()
 
 
-def test_an_outer_ledger_does_not_get_what_an_inner_one_collects() -> None:
+def test_an_outer_ledger_does_not_get_an_inner_ones_losses() -> None:
     with collecting() as outer:
         with collecting() as inner:
             report([CUT])

@@ -83,7 +83,7 @@ def test_a_kind_gives_its_dtype() -> None:
         assert [None if pd.isna(value) else value for value in series] == expected, (kind, values)
 
 
-def test_what_is_not_of_its_kind_is_told_in_words(subtests: pytest.Subtests) -> None:
+def test_values_of_another_kind_are_reported(subtests: pytest.Subtests) -> None:
     for kind, values in (
         (ColumnKind.TIME, ["soon"]),
         (ColumnKind.INTEGER, [1.5]),
@@ -134,7 +134,7 @@ def test_only_the_target_is_the_target() -> None:
         assert table["target"].tolist() == expected
 
 
-def test_columns_too_many_and_too_few_are_named_and_what_is_lacking_is_null(
+def test_surplus_and_missing_columns_are_named_and_the_missing_are_null(
     subtests: pytest.Subtests,
 ) -> None:
     for exported, clock, unused, expected_remarks in (

@@ -33,7 +33,7 @@ def test_a_place_is_read_from_the_xpath() -> None:
         assert place_of(xpath, 3) == place
 
 
-def test_the_table_of_contents_says_what_a_place_holds() -> None:
+def test_the_table_of_contents_describes_a_place() -> None:
     for toc, place, schema, attributes in (
         (TOC, TablePlace(2, 1), "tick", {"frequency": "20"}),
         (TOC, TablePlace(1, 2), "tick", {}),
@@ -46,7 +46,7 @@ def test_the_table_of_contents_says_what_a_place_holds() -> None:
         assert [table.schema for table in tables_at(toc, place)] == ["tick"] * listed, (toc, place)
 
 
-def test_a_choice_allows_what_it_does_not_rule_out() -> None:
+def test_a_choice_allows_everything_it_does_not_exclude() -> None:
     for choice, allowed in (
         (Choice(), True),
         (Choice(run=1), True),

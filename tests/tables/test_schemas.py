@@ -83,7 +83,7 @@ def test_no_schema_of_an_export_is_read_by_two_tables() -> None:
     assert [name for name, tables in sources.items() if tables > 1] == []
 
 
-def test_where_a_table_comes_from_is_said_through_joins() -> None:
+def test_the_origin_of_a_table_is_named_through_joins() -> None:
     for table, origin in (
         ("gpu_states", "metal-gpu-state-intervals"),
         ("gpu_jobs", "metal-gpu-intervals or host-intervals"),
@@ -95,7 +95,7 @@ def test_where_a_table_comes_from_is_said_through_joins() -> None:
 VALUES = "gpu-counter-value gpu-counter-info metal-gpu-info"
 
 
-def test_what_a_table_is_read_from_depends_on_what_is_there() -> None:
+def test_the_source_of_a_table_depends_on_the_recording() -> None:
     for table, there, expected in (
         ("gpu_states", "metal-gpu-state-intervals tick", "metal-gpu-state-intervals"),
         ("gpu_states", "tick", ""),

@@ -56,7 +56,7 @@ def both(states: Path, export: Export) -> Path:
     return states.parent
 
 
-def test_tables_are_a_mapping_of_what_is_there(both: Path) -> None:
+def test_tables_are_a_mapping_of_existing_tables(both: Path) -> None:
     tables = Tables(both, frozenset({7}))
     assert isinstance(tables, Mapping)
     assert list(tables) == ["command_buffers", "gpu_intervals", "gpu_states", "gpu_jobs", "losses"]
@@ -77,7 +77,7 @@ def test_the_first_source_that_is_there_counts(both: Path) -> None:
         (both / "metal-gpu-intervals.xml").unlink(missing_ok=True)
 
 
-def test_a_missing_table_says_what_would_give_it(both: Path, subtests: pytest.Subtests) -> None:
+def test_a_missing_table_names_its_remedy(both: Path, subtests: pytest.Subtests) -> None:
     for name, message, hint in (
         (
             "submissions",

@@ -55,7 +55,7 @@ OF_XCODE_27 = (
 SETTINGS = ("Counter Set: Limiters", "Shader Timeline: Enabled")
 
 
-def test_a_run_says_what_was_recorded(tmp_path: Path) -> None:
+def test_a_run_describes_its_recording(tmp_path: Path) -> None:
     for info, expected in (
         (OF_ALL, TocRun(1, {"platform": "macOS"}, all_processes=True)),
         (OF_XCODE_27, TocRun(1, settings={"Counters": SETTINGS})),
@@ -64,7 +64,9 @@ def test_a_run_says_what_was_recorded(tmp_path: Path) -> None:
         assert read_toc(toc(tmp_path, text)).runs == (expected,)
 
 
-def test_what_is_no_table_of_contents_is_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
+def test_other_documents_are_not_tables_of_contents(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
     for text, sentence in (
         ("", "not a whole table of contents"),
         (LAUNCHED[:-20], "not a whole table of contents"),
@@ -185,14 +187,14 @@ def again(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Toc]:
 
 
 @given(first=runs(1), second=runs(7))
-def test_what_is_read_is_what_was_written(
+def test_a_written_toc_is_read_back(
     again: Callable[..., Toc], first: TocRun, second: TocRun
 ) -> None:
     toc = Toc((first, second))
     assert again(toc) == toc
 
 
-def test_what_xml_cannot_hold_is_replaced(again: Callable[..., Toc]) -> None:
+def test_characters_outside_xml_are_replaced(again: Callable[..., Toc]) -> None:
     run = TocRun(
         1,
         duration=1 / 3,  # more digits than Instruments writes

@@ -60,7 +60,7 @@ def read_pieces(
 
 @pytest.mark.parametrize("declared", [INTEGER, UNSIGNED, NUMBER, FLAG, TEXT, "brand-new", "any"])
 @given(cells=st.lists(CELLS, max_size=8), size=st.integers(1, 3))
-def test_pieces_say_of_a_column_what_the_whole_says(
+def test_pieces_agree_with_the_whole_on_a_column(
     declared: str, cells: list[str | None], size: int
 ) -> None:
     pieces = [texts(*cells[k : k + size]) for k in range(0, len(cells), size)] or [texts()]
@@ -110,7 +110,7 @@ def test_numbers_of_a_reader_are_final() -> None:
         assert (column.dtype, drift) == (dtype, None)
 
 
-def test_a_type_gives_its_dtype_and_an_unknown_one_what_it_holds() -> None:
+def test_a_type_gives_its_dtype_and_an_unknown_one_its_contents() -> None:
     for declared, cells, dtype, expected in (
         (INTEGER, ["1", "-2", "007"], "int64", [1, -2, 7]),
         (INTEGER, ["1", None], "Int64", [1, None]),
@@ -152,13 +152,13 @@ def test_a_type_gives_its_dtype_and_an_unknown_one_what_it_holds() -> None:
 
 
 @pytest.mark.parametrize("declared", [INTEGER, UNSIGNED, FLAG])
-def test_what_is_no_integer_is_text(declared: str) -> None:
+def test_other_values_are_not_integers_but_text(declared: str) -> None:
     cells = ["", " 1", "1 ", "1\n", "+1", "0x1F", "1_000", "1,000", "1.0", "1e3", "٣", "--1", "-",
              "abc", str(2**64), str(-(2**63) - 1)]  # fmt: skip
     assert [cell for cell in cells if read_pieces(declared, texts("1", cell))[1] is None] == []
 
 
-def test_what_is_no_number_is_text() -> None:
+def test_other_values_are_not_numbers_but_text() -> None:
     cells = ["", " 1.5", "1,5", "1.5%", ".5", "0x1p3", "1.5.5", "infinity"]
     assert [cell for cell in cells if read_pieces(NUMBER, texts(cell))[1] is None] == []
 
@@ -173,7 +173,7 @@ def layout(*parts: ColumnCells) -> pa.Table:
     return piece_layout.convert_table(piece_layout.take(piece))
 
 
-def test_what_belongs_to_a_column_stands_beside_it() -> None:
+def test_companions_of_a_column_follow_it() -> None:
     numbers = pa.chunked_array([pa.array([7], pa.int64())])
     table = layout(
         part("stack", "backtrace", stacks=numbers),

@@ -151,7 +151,7 @@ def test_rows_of_one_encoder_and_markers_are_remarked(tmp_path: Path) -> None:
     assert markers == "The markers of exact.csv, in 1 of 2 rows, are not kept."
 
 
-def test_negative_values_and_what_is_not_bytes_are_suspect(tmp_path: Path) -> None:
+def test_negative_values_and_wrong_bytes_are_suspect(tmp_path: Path) -> None:
     counters = "Vertex Shader Time,Pixel Write Stall,Buffer L1 Bytes Read,Buffer L1 Bytes Written"
     frame = rows_of([exact_of(tmp_path, counters, "0,0,0,7,CB,Enc,,-1.00%,0.00%,262656,0")])
     assert frame.dropna(subset=["suspect"]).set_index("counter")["suspect"].to_dict() == {
@@ -169,7 +169,7 @@ def test_a_share_without_a_percent_sign_is_refused_in_the_form_that_has_them(
         read_xcode_counters([path])
 
 
-def test_files_are_told_by_their_beginning_whatever_they_are_called(tmp_path: Path) -> None:
+def test_files_are_recognized_by_their_beginning_under_any_name(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("Index,Name\n")
     (tmp_path / "b.csv").write_text(f"{HEAD[:-2]}\n")
     (tmp_path / "c.csv").write_text(HEAD.replace(",", ";"))

@@ -12,7 +12,7 @@ A = Variant("new", lambda: "a", Work(tokens=4, flops=7))
 B = Variant("old", lambda: "b", Work(tokens=9))
 
 
-def test_a_step_says_what_its_call_does_and_makes_it_each_time() -> None:
+def test_a_step_describes_its_call_and_makes_it_each_time() -> None:
     calls: list[int] = []
 
     def attend() -> mx.array:
@@ -57,7 +57,7 @@ def test_a_step_that_fails_is_nobodys() -> None:
     assert turns.timed == []
 
 
-def test_what_is_said_of_literal_times() -> None:
+def test_verdicts_on_literal_times() -> None:
     # new, old, old, new: pairs 20/10, 30/20, 60/30, 30/10, 50/20, 40/10; an odd step is left over
     new, old = (10, 20, 30, 10, 20, 10), (20, 30, 60, 30, 50, 40)
     timed = []

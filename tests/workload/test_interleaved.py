@@ -84,7 +84,7 @@ def naps(seconds: float = 0.001, trick: str = "") -> Step:
 """
 
 
-def test_what_is_said_comes_across() -> None:
+def test_messages_arrive_unchanged() -> None:
     for message in (
         ChildRequest(prepare=Prepare("paged", Path("/own"), {"batch": 2, "kernel": None}, 7)),
         ChildRequest(steps=RunSteps(0.5, 9, 0.01)),
@@ -106,7 +106,7 @@ def test_what_is_said_comes_across() -> None:
         assert (request_of if isinstance(message, ChildRequest) else answer_of)(line) == message
 
 
-def test_what_is_no_request_is_refused(subtests: pytest.Subtests) -> None:
+def test_other_messages_are_not_requests(subtests: pytest.Subtests) -> None:
     for line in (
         *(b"", b"{", b"[]", b"{}", b"\xff", b'{"dance":{}}', b'{"steps":{}}', b'{"steps":null}'),
         *(b'{"steps":{"seconds":"x"}}', b'{"finish":{},"calibration":{}}'),
@@ -115,7 +115,7 @@ def test_what_is_no_request_is_refused(subtests: pytest.Subtests) -> None:
             request_of(line)
 
 
-def test_what_is_no_answer_is_refused() -> None:
+def test_other_messages_are_not_answers() -> None:
     for line in (b"", b"hello", b'{"steps":{"times":["x"]}}', b'{"hello":{}}'):
         with pytest.raises(InputError, match="What was answered is no answer"):
             answer_of(line)
@@ -169,7 +169,7 @@ def test_it_is_warm_once_it_is_ready(resident: Resident, workloads: Path) -> Non
     assert "before 2 steps in a row brought no new pipeline" in never.warnings[0]
 
 
-def test_steps_that_wait_for_load_stand_apart(resident: Resident, workloads: Path) -> None:
+def test_steps_that_wait_for_load_are_kept_apart(resident: Resident, workloads: Path) -> None:
     prepare(resident, workloads, warmup=2, trick="idle")
     turn = make_steps(resident, min_steps=4)
     assert (len(turn.times), turn.idle, turn.variants) == (2, 2, ())
@@ -274,7 +274,7 @@ def test_a_whole_life(child: Line, workloads: Path) -> None:
         (ChildRequest(steps=RunSteps(1.0)), "Steps were asked of a child that nothing was", 3),
     ],
 )
-def test_what_cannot_be_done_is_answered(
+def test_impossible_requests_are_answered(
     child: Line, asked: ChildRequest | bytes, message: str, code: int
 ) -> None:
     failed = child.ask(asked).failed

@@ -71,7 +71,7 @@ def test_an_open_phase_ends_with_its_last_step_and_not_before_it_began(journal: 
     assert mark_unclosed(report, "It is gone.").error == "It died."  # its own words stay
 
 
-def test_marks_of_a_newer_worker_and_what_is_no_number_cost_nothing_else(journal: Journal) -> None:
+def test_marks_of_a_newer_worker_and_invalid_numbers_cost_nothing_else(journal: Journal) -> None:
     journal.write("mood", value="good")
     journal.write("about", workload="gemm", mood="good")
     journal.write("result", name="error", value=float("nan"))
@@ -95,7 +95,7 @@ def test_cut_anywhere_every_whole_line_counts(journal: Journal) -> None:
         assert report.unreadable <= 1, cut_position
 
 
-def test_what_cannot_be_understood_is_counted(journal: Journal) -> None:
+def test_unknown_lines_are_counted(journal: Journal) -> None:
     for line in (
         *(b"{", b"[1]", b"\xff\xfe\x00", b'{"mark":"end"}', b'{"mark":"about","pid":"many"}'),
         *(b'{"mark":"step","phase":"steady"}', b'{"mark":"phase","name":7,"start":1}'),
@@ -105,7 +105,7 @@ def test_what_cannot_be_understood_is_counted(journal: Journal) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk_is_told(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "workload.jsonl"
     path.symlink_to("/dev/full")
     journal = Journal(path)
@@ -114,7 +114,7 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
     journal.close()
 
 
-def test_a_line_that_the_disk_takes_in_part_is_told(journal: Journal) -> None:
+def test_a_partly_written_line_is_reported(journal: Journal) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20, limits[1]))
     try:

@@ -28,7 +28,7 @@ def test_time_limits_are_read_with_their_units() -> None:
         assert "10s" in error.value.hint, text
 
 
-def test_a_run_is_named_after_what_is_recorded() -> None:
+def test_a_run_is_named_after_its_subject() -> None:
     plans = (Plan(command=("/opt/bin/llama bench", "-m")), Plan(attach=4711))
     assert [plan.name for plan in plans] == ["llama-bench", "pid-4711"]
 
@@ -40,7 +40,7 @@ def test_each_run_gets_a_new_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert all(folder.is_dir() for folder in folders)
 
 
-def test_what_is_read_is_no_output_and_a_refused_run_leaves_nothing(tmp_path: Path) -> None:
+def test_an_input_is_not_an_output_and_a_refused_run_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is read, so it is not written"):
         claim_folder(tmp_path, "paged", Provenance(), [tmp_path / "other", tmp_path])
     (tmp_path / "mine").mkdir()

@@ -108,7 +108,7 @@ def test_a_bad_value_is_one_sentence(gemm: Workload, subtests: pytest.Subtests) 
         (LOST, "The workload lost returned 42, which is no Step"),
     ],
 )
-def test_a_file_that_is_no_workload_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+def test_a_file_without_a_workload_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
     file = tmp_path / "broken.py"
     file.write_text(text)
     with pytest.raises(InputError, match=sentence):
@@ -140,7 +140,7 @@ def test_a_missing_workload_names_those_that_are_there(gemm: Workload) -> None:
         assert caught.value.hint == f"Did you mean {suggestion}?"
 
 
-def test_a_step_says_in_numbers_what_it_does(subtests: pytest.Subtests) -> None:
+def test_a_step_describes_its_work_in_numbers(subtests: pytest.Subtests) -> None:
     for values, sentence in (
         ({"tokens": "many"}, "tokens of a step must be a whole number of at least 0"),
         ({"flops": 1.5e9}, "flops of a step"),

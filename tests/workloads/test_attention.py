@@ -49,7 +49,7 @@ def test_it_steps_and_knows_its_error(name: str, shape: tuple[int, ...], dtype: 
         assert 0 < results(step)["max_error"] <= BOUNDS[dtype], ragged
 
 
-def test_decoding_states_what_a_step_does() -> None:
+def test_decoding_describes_its_step() -> None:
     for step, more in ((paged(), 2 * (2 * 4 + 4)), (sdpa(), 0)):  # tables of 2 pages, lengths
         assert (step.tokens, step.flops) == (2, 4 * 4 * 64 * 32)
         assert (step.bytes_unique, step.bytes_written) == (32 * ROW + OUT + more, OUT)
@@ -127,7 +127,7 @@ def test_paged_and_its_rival_agree_before_they_are_timed(against: str, ragged: b
     assert run(step, 5) == ["paged", against, against, "paged", "paged"]
 
 
-def test_variants_say_what_each_of_them_does() -> None:
+def test_variants_describe_themselves() -> None:
     flops, dense, scores = 4 * 4 * 64 * 32, 32 * ROW + OUT, 4 * 2 * 4 * 16
     for against, read, written_bytes in (
         ("sdpa", dense, OUT),

@@ -39,7 +39,7 @@ def test_it_steps_until_it_is_full_and_knows_its_errors(kind: str, dtype: str) -
     assert "no step was left to measure" in results["step_extra_memory"].reason
 
 
-def test_levels_say_what_each_kind_holds() -> None:
+def test_levels_describe_each_kind() -> None:
     step = prepare(kind="growing")
     assert step.results["bytes_per_token"].value == TOKEN
     # from 9 tokens in room for 16 to 20 in room for 24
@@ -62,7 +62,7 @@ def test_a_full_window_has_a_model_and_a_growing_context_none() -> None:
         assert (prepare(kind=kind).bytes_unique, prepare(kind=kind).flops) == (0, 0), kind
 
 
-def test_what_the_steps_read_is_summed() -> None:
+def test_bytes_read_by_the_steps_are_summed() -> None:
     step = prepare(kind="sliding")
     step.begin()
     rate = step.finish()["kv_rate"]  # without a steady step nothing is claimed

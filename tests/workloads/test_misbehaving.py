@@ -69,7 +69,7 @@ def test_churn_computes_and_counts_the_libraries_that_mlx_compiled_and_takes_the
 
 @on_cpu
 @needs_emulation
-def test_where_nothing_is_compiled_churn_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_churn_reports_that_nothing_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     mx.disable_compile()
     try:
         with pytest.raises(ToolError, match="MLX compiled nothing here"):
@@ -124,7 +124,7 @@ def test_a_pause_follows_from_the_step_before(cause: str, idle: float, least: in
     assert span.end - span.start >= least
 
 
-def test_no_idle_time_is_no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zero_idle_time_is_not_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("time.sleep")
     step = prepare("bubbles", idle=0.0, size=32)
     step.begin()

@@ -47,6 +47,6 @@ def test_a_schedule_is_served_to_its_end() -> None:
         ({"blocks": 1, "block_size": 1}, "The pool of 1 blocks holds no request"),
     ],
 )
-def test_what_cannot_be_served_is_refused(values: dict[str, Any], words: str) -> None:
+def test_unservable_requests_are_refused(values: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         find("serve").make({**SMALL, **values})

@@ -225,7 +225,7 @@ def test_lead_in_and_tail_belong_to_the_window() -> None:
     assert frame["gap"].tolist() == [0, 0, 1, 1, 2]
 
 
-def test_what_the_host_did_is_said_by_the_innermost_span() -> None:
+def test_the_innermost_span_names_the_hosts_work() -> None:
     tick = make_named_table(("tick", 0, 11))
     for tables, pieces, doing in (
         (

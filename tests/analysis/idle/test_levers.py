@@ -104,7 +104,7 @@ def test_the_mechanism_behind_a_cause_depends_on_habits(
     assert mechanism(cause, replace(ALL, **habits)) == expected
 
 
-def test_more_in_flight_is_advised_only_where_the_queue_ran_empty() -> None:
+def test_more_in_flight_is_advised_only_after_the_queue_ran_empty() -> None:
     in_flight = {Mechanism.WAIT_EACH_ITERATION, Mechanism.ROUND_TRIPS, Mechanism.HOST_AFTER_WAIT}
     turns = {Cause.START, Cause.REPORT, Cause.HOST, Cause.ENCODING}
     for cause in Cause:
@@ -119,7 +119,7 @@ def test_causes_of_one_mechanism_are_summed_up() -> None:
     ]
 
 
-def test_twenty_samples_of_the_busiest_thread_tell_what_the_host_did() -> None:
+def test_twenty_samples_of_the_busiest_thread_name_the_hosts_work() -> None:
     for rows, words in (
         ([("main", "f", 19)], ""),
         ([("main", "f", 20)], " Meanwhile, of 20 samples of main, 100.0 % in f."),

@@ -64,7 +64,7 @@ def test_commits_that_do_not_move_with_reports_show_none(
     assert (waits != Wait.YES).all()
 
 
-def test_a_host_that_computes_for_long_without_a_wait_is_told_from_one_that_waits() -> None:
+def test_a_long_computation_without_a_wait_differs_from_a_wait() -> None:
     loop_without_waits = loop(400, 1_000, 400, waits=False, noise=0.05)
     assert (waits_of(unseen(loop_without_waits), None, NONE)[1:] == Wait.NO).all()
 

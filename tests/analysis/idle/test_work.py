@@ -85,7 +85,7 @@ def test_an_interval_ends_with_the_report_of_its_buffer() -> None:
     assert ms(life.end) == [12, 15, 30]
 
 
-def test_devices_are_numbered_and_one_is_assumed_where_none_is_named() -> None:
+def test_devices_are_numbered_and_one_is_assumed_without_names() -> None:
     intervals = work([(10, 1, 0, 1), (14, 1, 0, 2), (16, 1, 0, 3)])
     assert life_of(intervals).device.tolist() == [0, 0, 0]
     named_devices = intervals.assign(device=["AMD 1", "AMD 2", "AMD 1"])
@@ -234,7 +234,7 @@ def test_a_driver_that_is_behind_takes_each_buffer_by_the_next_row() -> None:
     )
 
 
-def test_an_encoder_within_a_buffer_is_no_buffer_of_its_own() -> None:
+def test_an_encoder_within_a_buffer_is_part_of_that_buffer() -> None:
     """Else the driver would be through with the buffer at the end of its first encoder."""
     driver = rows((10, 6, 0), (11, 1, 0)).assign(depth=pd.array([0, 1], dtype="Int64"))
     assert around(driver).driving(to_nanoseconds(14), to_nanoseconds(9)).tolist() == [True]

@@ -60,7 +60,7 @@ def test_only_the_targets_intervals_count() -> None:
 
 
 @pytest.mark.parametrize("name", OF_THE_SPAN)
-def test_what_was_not_recorded_is_not_a_zero(name: str) -> None:
+def test_unrecorded_values_are_not_zero(name: str) -> None:
     for frame, is_known, reason in (
         (intervals([]), True, "no rows, of any process"),
         (
@@ -131,7 +131,7 @@ def test_a_token_costs_the_union_and_the_encoders_of_the_window() -> None:
 
 
 @pytest.mark.parametrize("name", ["gpu_time_per_token", "encoders_per_token"])
-def test_what_is_missing_of_a_tokens_cost_is_said(name: str) -> None:
+def test_missing_parts_of_a_tokens_cost_are_named(name: str) -> None:
     tables = {"gpu_intervals": intervals([(0, 10)]), "steps": row_of_steps([10])}
     for changes, reason in (
         ({"steps": tables["steps"].assign(tokens=0)}, "produces no tokens"),
@@ -236,7 +236,7 @@ def test_growth_is_from_the_note_before_the_steady_phase_for_each_step() -> None
         assert measure_tables("memory_growth", memory_profile=notes, steps=STEADY) == growth
 
 
-def test_what_was_not_noted_is_said(subtests: pytest.Subtests) -> None:
+def test_missing_notes_are_named(subtests: pytest.Subtests) -> None:
     for names, notes, steps, reason in (
         ("mlx_memory_peak memory_growth", UNKNOWN, STEADY, "MLX is not loaded"),
         ("mlx_memory_peak memory_growth", NOTES[:-2], STEADY, "not noted at the end of a steady"),

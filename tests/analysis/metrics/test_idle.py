@@ -54,7 +54,7 @@ def test_the_shares_sum_to_the_idle_ratio(tables: dict[str, pd.DataFrame]) -> No
     }
 
 
-def test_time_without_load_is_no_part_of_the_window(tables: dict[str, pd.DataFrame]) -> None:
+def test_time_without_load_is_outside_the_window(tables: dict[str, pd.DataFrame]) -> None:
     for name in ("idle", "reference"):
         assert measure_tables("idle_ratio", **tables, spans=make_spans(name)) == 50 / 70, name
 
@@ -66,7 +66,9 @@ _COMPILED = (*_OF_HOST, "idle_compile")
 _REPORTED = (*_OF_HOST, "idle_way_back")
 
 
-def test_what_no_table_shows_is_not_zero(tables: dict[str, Any], subtests: pytest.Subtests) -> None:
+def test_values_without_a_table_are_not_zero(
+    tables: dict[str, Any], subtests: pytest.Subtests
+) -> None:
     for missing, names, reason in (
         ("completions", _REPORTED, "no completion of a command buffer of the target"),
         ("encoders", _OF_HOST, "which show when the host encoded"),
@@ -90,9 +92,7 @@ def test_what_no_table_shows_is_not_zero(tables: dict[str, Any], subtests: pytes
 
 
 @pytest.mark.parametrize("table", ["completions", "driver_intervals", "gpu_performance_states"])
-def test_what_a_table_without_rows_does_not_show_is_not_zero(
-    tables: dict[str, pd.DataFrame], table: str
-) -> None:
+def test_values_without_rows_are_not_zero(tables: dict[str, pd.DataFrame], table: str) -> None:
     tables[table] = tables[table].iloc[:0]
     with pytest.raises(Unavailable, match=r"of the (target|GPU)"):
         measure_tables("idle_way_back" if table == "completions" else "idle_late_start", **tables)

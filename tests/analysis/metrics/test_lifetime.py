@@ -57,7 +57,7 @@ def test_utilization_is_of_the_time_in_which_the_target_lived(
         ("created after the end", make_given(cycles((CREATION, 0, 11 * SECOND, 7)))),
     ],
 )
-def test_all_that_was_recorded_counts_where_no_creation_is_told(kind: str, known: Given) -> None:
+def test_the_whole_recording_counts_without_a_creation_time(kind: str, known: Given) -> None:
     with pytest.raises(Unavailable, match="is of all that was recorded"):
         pytest.fail(f"{kind}: {inject(METRICS['target_life'].measure, known)}")
     assert inject(METRICS["cpu_utilization"].measure, known) == 0.1, kind

@@ -68,7 +68,7 @@ def test_the_share_is_that_of_the_median_step_or_of_the_time_the_gpu_ran() -> No
 
 
 @pytest.mark.parametrize("name", ["step_bound", "bandwidth_share"])
-def test_what_cannot_be_known_says_why(name: str) -> None:
+def test_unknown_values_give_a_reason(name: str) -> None:
     for provenance, changes, reason in (
         (UNKNOWN, {}, "does not say which chip it was made on"),
         (machine(gpu_cores=None), {}, "how many this one has is not known"),
@@ -83,7 +83,7 @@ def test_what_cannot_be_known_says_why(name: str) -> None:
         assert reason in value("bandwidth_share_busy", provenance, **changes, gpu_intervals=work)
 
 
-def test_time_of_other_work_is_no_time_of_the_steps() -> None:
+def test_time_of_other_work_is_not_time_of_the_steps() -> None:
     for clock, reason in (("gpu", "have no interval of the target"), ("host", "ran on the CPU")):
         work = intervals([(0, MS)], clock=clock)
         assert reason in value("bandwidth_share_busy", gpu_intervals=work)

@@ -58,7 +58,7 @@ MIXED = STEADY.assign(variant=["paged", "paged", "sdpa"])
 COLD = STEADY[:1]
 
 
-def test_what_is_missing_is_said(subtests: pytest.Subtests) -> None:
+def test_missing_values_are_named(subtests: pytest.Subtests) -> None:
     for names, tables, reason in (
         ("step_rate tokens_per_second step_p50", {"steps": COLD}, "no step in its steady phase"),
         ("step_p50 step_p99 tokens_per_second", {"steps": MIXED}, r"variants \(paged, sdpa\)"),

@@ -289,7 +289,7 @@ def test_one_that_covers_many_loses_its_length_and_those_in_it_keep_theirs() -> 
 
 
 @pytest.mark.parametrize("depth", [0, None])
-def test_where_many_overlap_a_depth_is_no_lane(depth: int | None) -> None:
+def test_a_depth_of_many_overlaps_is_not_a_lane(depth: int | None) -> None:
     rows = loop()
     del rows["completions"]
     for row in rows["gpu_intervals"]:

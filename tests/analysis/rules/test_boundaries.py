@@ -134,7 +134,7 @@ def test_each_gap_belongs_to_one_of_them() -> None:
         assert bool(judge_tables(rule, gpu_intervals=row(*pieces))) == is_found, pieces
 
 
-def test_a_start_that_stands_out_of_the_boundaries_is_late() -> None:
+def test_a_start_later_than_the_boundaries_is_late() -> None:
     rows, time = [], 0
     for number in range(60):
         time += 300 if number % 6 == 0 else 60
@@ -150,7 +150,7 @@ def test_a_start_that_stands_out_of_the_boundaries_is_late() -> None:
     assert judge_tables(LATE, gpu_intervals=row(600, 300, 1, 11), steps=steps)
 
 
-def test_time_of_others_on_the_channel_is_no_late_start() -> None:
+def test_time_of_others_on_the_channel_is_not_a_late_start() -> None:
     target_rows = [(step * 1_000 * US, 600 * US) for step in range(11)]
     other_rows = [(start + 650 * US, 330 * US) for start, _ in target_rows[:10]]
     frame = intervals(target_rows, other_rows, latencies=[1_000 * US] * 11).assign(
@@ -193,7 +193,7 @@ def test_waits_that_are_few_or_cost_little_are_silent() -> None:
         assert not judge_tables(READS, limits, **tables, steps=steps)
 
 
-def test_readbacks_are_told_by_the_workload_or_by_the_structure_of_the_loop(golden: Golden) -> None:
+def test_readbacks_are_known_by_the_workload_or_by_the_loop(golden: Golden) -> None:
     frame = intervals([(time * US, 500 * US) for time in range(0, 40_000, 1_000)], clock="host")
     spans = make_named_table(
         *(("readback", time + 500, 500) for time in range(-4_000, 44_000, 1_000)), unit=US
@@ -224,7 +224,7 @@ def test_work_that_is_encoded_whole_before_anything_is_committed_is_to_be_commit
     assert finding.saving == approximate(40 * 340 * US)  # what the device works meanwhile, at most
 
 
-def test_what_came_about_in_another_way_is_silent() -> None:
+def test_other_origins_are_silent() -> None:
     for rule, rows in (
         (BUFFERS, WAITS),
         (HOST, encoded_after_a_wait(begin=560)),
@@ -236,7 +236,7 @@ def test_what_came_about_in_another_way_is_silent() -> None:
         assert not judge_tables(rule, **handed_over(rows)), (rule, rows[0])
 
 
-def test_a_rule_abstains_where_it_cannot_know_or_nobody_reports() -> None:
+def test_a_rule_abstains_without_knowledge_or_reports() -> None:
     for rule, changes, reason in (
         (BUFFERS, {"command_buffer": None}, "to which command buffers"),
         (BUFFERS, {"start_latency": None}, "when work was committed is not known"),

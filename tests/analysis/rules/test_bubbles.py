@@ -64,7 +64,7 @@ def test_time_without_load_is_neither_a_gap_nor_part_of_the_window(golden: Golde
     assert [plain_finding] == judge([(10, 5), (20, 10)], (10, 20), ("idle", 0, 10))
 
 
-def test_what_the_workload_did_in_most_gaps_is_named(golden: Golden) -> None:
+def test_the_workloads_activity_in_most_gaps_is_named(golden: Golden) -> None:
     lines: list[str] = []
     for annotated, saving in (
         ([("admit", 40, 40)], 40),

@@ -56,16 +56,14 @@ def judge_copies(frame: pd.DataFrame, **tables: Any) -> list[Finding]:
         pytest.param(2_000, 300, None, id="mostly beside compute"),
     ],
 )
-def test_only_copies_that_nothing_runs_beside_count(
-    blit: int, beside: int, share: float | None
-) -> None:
+def test_only_copies_that_run_alone_count(blit: int, beside: int, share: float | None) -> None:
     findings = judge_copies(steps_with(blit, overlap=beside))
     assert [finding.fact("device_share") for finding in findings] == (
         [] if share is None else [share]
     )
 
 
-def test_copies_are_told_by_number_length_and_bandwidth() -> None:
+def test_copies_are_recognized_by_number_length_and_bandwidth() -> None:
     [finding] = judge_copies(steps_with(6_000, size=1_500_000))
     expected_facts = {
         "channel": "Blit",
@@ -89,13 +87,13 @@ def test_copies_at_the_beginning_alone_are_a_load() -> None:
 
 
 @pytest.mark.parametrize("channel", ["Compute", "Vertex", "Fragment"])
-def test_other_channels_are_no_copies(channel: str) -> None:
+def test_other_channels_are_not_copies(channel: str) -> None:
     frame = steps_with(6_000)
     assert not judge_copies(frame.assign(channel=frame["channel"].replace("Blit", channel)))
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_time_alone_is_what_a_count_of_moments_says(seed: int) -> None:
+def test_time_alone_equals_a_count_of_moments(seed: int) -> None:
     """Random pieces on three channels, against an array of moments."""
     random = np.random.default_rng(seed)
     channels = ["Compute", "Blit", "Fragment"]
@@ -116,7 +114,7 @@ def test_time_alone_is_what_a_count_of_moments_says(seed: int) -> None:
         assert table.loc[channel, "share"] == share, channel
 
 
-def test_pieces_of_equal_length_and_place_stand_in_for_a_name() -> None:
+def test_length_and_place_replace_a_missing_name() -> None:
     """Each step has a long piece, four short ones that take about as long, and one copy."""
     rows: list[tuple[int, int, str]] = []
     for step in range(30):

@@ -93,7 +93,7 @@ def test_other_loops_are_silent(pieces: list[tuple[int, str]], length: int) -> N
     assert not judge_work(frames(*pieces, length=length), length)
 
 
-def test_a_prompt_that_comes_before_many_tokens_is_no_kernel_to_replace() -> None:
+def test_a_prompt_before_many_tokens_is_not_a_kernel_to_replace() -> None:
     frame = frames(*[(250, "Compute")] * 20, length=5_000)
     prompts = frame[frame["command_buffer"] % 10 == 1].drop_duplicates("command_buffer")
     long = prompts.assign(duration=100 * MS)
@@ -115,7 +115,7 @@ def errors(channel: str, code: int) -> list[Finding]:
         pytest.param("Compute", 2, "error-timeout", id="computation"),
     ],
 )
-def test_copies_that_failed_are_told_by_their_channel(channel: str, code: int, lever: str) -> None:
+def test_failed_copies_are_recognized_by_their_channel(channel: str, code: int, lever: str) -> None:
     [finding] = errors(channel, code)
     assert finding.lever == lever
     assert finding.fact("copies") is (channel == "Blit")

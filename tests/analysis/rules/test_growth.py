@@ -47,7 +47,7 @@ def growing(stock: Stock, **tables: Any) -> list[Finding]:
 
 
 @pytest.mark.parametrize("ahead", [True, False])
-def test_a_line_has_its_slope_its_interval_and_where_it_leads(*, ahead: bool) -> None:
+def test_a_line_has_a_slope_an_interval_and_a_forecast(*, ahead: bool) -> None:
     [finding] = growing(loop(LINE, runs_ahead=ahead))
     assert finding.fact("even")
     assert finding.fact("first") == pytest.approx(10e6, rel=0.01)
@@ -67,7 +67,7 @@ def test_a_rise_counts_from_a_quarter_on(last: float, number: int) -> None:
     assert len(growing(loop(np.linspace(10_000, last, 80).tolist()))) == number
 
 
-def test_noise_and_swings_are_no_growth() -> None:
+def test_noise_and_swings_are_not_growth() -> None:
     for seed in range(10):
         random = np.random.default_rng(seed)
         assert not growing(loop((10_000 * random.lognormal(0, 0.3, 80)).tolist())), seed
@@ -75,7 +75,7 @@ def test_noise_and_swings_are_no_growth() -> None:
     assert not growing(loop((10_000 + 4_000 * np.sin(np.arange(80) / 5)).tolist()))
 
 
-def test_what_is_known_of_memory_decides_how_much_it_matters() -> None:
+def test_knowledge_of_memory_decides_how_much_growth_matters() -> None:
     stock = loop(LINE)
     rising, level = (levels(stock, sizes) for sizes in (np.linspace(4, 8, 80), [4.0] * 80))
     [joint] = growing(stock, allocated_sizes=rising)
@@ -112,7 +112,7 @@ def test_a_joint_rise_is_said_once() -> None:
     )
 
 
-def test_a_clock_that_falls_or_another_process_is_no_growth() -> None:
+def test_a_falling_clock_or_another_process_is_not_growth() -> None:
     for part in (0.5, 1.0):
         stock = loop(LINE)
         fall_time = part * stock.done
@@ -131,7 +131,7 @@ def test_a_clock_that_falls_or_another_process_is_no_growth() -> None:
     assert not growing(stock)
 
 
-def test_the_host_that_does_more_is_told_from_the_device() -> None:
+def test_more_host_work_differs_from_more_device_work() -> None:
     stock = Stock()
     for place, factor in enumerate(jitter(80, 0.01)):
         stock.buffer([10_000 * factor])
@@ -210,7 +210,7 @@ def test_a_few_that_do_more_are_other_work_and_a_few_that_take_longer_are_spikes
     assert finding.fact("causes") == "the device worked longer for the target"
 
 
-def test_longer_device_time_beside_another_process_is_that_ones() -> None:
+def test_device_time_next_to_another_process_is_blamed_on_it() -> None:
     """On whatever channel: in all real recordings of the corpus it is the window server's."""
     [finding] = judge("step-spikes", odd_ones(1, has_neighbour=True))
     assert finding.fact("causes") == "other processes used the GPU"

@@ -45,7 +45,7 @@ MISSING = Breach(
 )
 
 
-def test_each_is_named_with_its_first_row_and_what_it_makes_unsure(golden: Golden) -> None:
+def test_each_law_is_named_with_its_first_row_and_its_doubts(golden: Golden) -> None:
     golden(*rule((ONE, SEVERAL, AT_ODDS, MISSING)))
 
 
@@ -68,7 +68,7 @@ def test_a_few_missing_rows_are_not_spoken_of() -> None:
     assert note.severity == "note"
 
 
-def test_it_is_not_known_where_there_is_no_table_of_a_trace() -> None:
+def test_laws_are_unknown_without_a_table_of_a_trace() -> None:
     with pytest.raises(Unavailable, match="no table of a trace"):
         inject(rule, given(steps=frame("steps", [])))
     assert list(inject(rule, given(gpu_intervals=frame("gpu_intervals", [])))) == []

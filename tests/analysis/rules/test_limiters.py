@@ -57,7 +57,7 @@ def test_the_highest_counter_is_named(golden: Golden) -> None:
     )
 
 
-def test_what_has_time_or_is_bound_elsewhere_passes() -> None:
+def test_work_with_time_left_or_another_bound_passes() -> None:
     for rule, values in (
         ("memory-bound", {"LLC Limiter": 69.0, "ALU Limiter": 20.0}),
         ("memory-bound", {"LLC Limiter": 85.0, "F32 Limiter": 50.0}),
@@ -98,7 +98,7 @@ def test_at_most_one_thing_bounds_a_run() -> None:
         assert [rule for rule in BOUNDS if judge(rule, values)] == expected_rules, shares
 
 
-def test_what_the_workload_itself_needs_tells_good_news_from_bad(golden: Golden) -> None:
+def test_the_workloads_own_needs_separate_good_news_from_bad(golden: Golden) -> None:
     findings: list[Finding] = []
     for rule, values, steps, severity in (
         # 280 MB in each step of 1 ms are 70 % of 400 GB/s.
@@ -148,7 +148,7 @@ def test_low_occupancy_is_found_whatever_the_chip_calls_it(golden: Golden) -> No
     assert judge("low-occupancy", {names[0]: 20.0}, near, UNKNOWN)
 
 
-def test_kernels_are_distinguished_where_the_trace_names_them() -> None:
+def test_kernels_are_distinguished_by_their_names() -> None:
     low_samples = samples({"Kernel Occupancy": 10.0}, period=2 * MS)
     high_samples = samples({"Kernel Occupancy": 40.0}, period=2 * MS, start=MS)
     all_samples = pd.concat([low_samples, high_samples], ignore_index=True)
@@ -197,7 +197,7 @@ def steps_of(
     return judge_tables(rule, limits, provenance=M1_MAX, **tables)
 
 
-def test_the_saving_is_the_time_above_what_can_be_had(golden: Golden) -> None:
+def test_the_saving_is_the_time_above_the_achievable(golden: Golden) -> None:
     # What gathers and scatters is left to its own rules.
     gathers = steps_of(DISTANCE, 40_000_000, labels=("paged_decode", "Gather"))
     golden(*steps_of(DISTANCE, 40_000_000), *gathers)
@@ -230,7 +230,7 @@ CUT = {"gpu_intervals": intervals([(0, MS // 2)])}
 LOST = "does not show all of their work"
 
 
-def test_what_cannot_be_judged_says_why() -> None:
+def test_unknown_limits_give_a_reason() -> None:
     for rule, moved, flops, more_tables, reason in (
         (DISTANCE, 210_000_000, None, {}, "cache-resident"),
         (DISTANCE, 10_000_000, 0, {}, "how many operations a step takes"),

@@ -57,19 +57,19 @@ def noisy(spread: float, number: int = 400, seed: int = 5) -> list[int]:
     return random.lognormal(np.log(10 * MS), spread, number).astype(np.int64).tolist()
 
 
-def test_what_spikes_take_beyond_their_neighbours_is_the_saving(golden: Golden) -> None:
+def test_the_saving_is_the_time_of_spikes_beyond_their_neighbours(golden: Golden) -> None:
     # The cause stands at each spike, and compiles are not saved twice.
     compiled = table("start duration", (305, 30), target=True)
     compile_events = happenings(None, compiled, None, None, None, None, None, None)
     golden(*spikes(with_spikes(30, 60)), *spikes(with_spikes(30, 60), compile_events))
 
 
-def test_what_lasts_longest_is_shown_first_with_its_note() -> None:
+def test_the_longest_piece_comes_first_with_its_note() -> None:
     longest_rows = longest("steps", np.array([0, 10, 30]), np.array([5, 30, 35]), ("a", "b", "c"))
     assert [(row.start, row.note) for row in longest_rows] == [(10, "b"), (0, "a"), (30, "c")]
 
 
-def test_there_are_no_spikes_where_no_few_steps_stand_out_and_thresholds_can_be_set() -> None:
+def test_even_steps_have_no_spikes_and_thresholds_can_be_set() -> None:
     for times in (
         with_spikes(),  # even
         with_spikes(30, number=1_000),  # too little time
@@ -93,7 +93,7 @@ def test_each_variant_is_judged_by_itself() -> None:
     assert "1 of 50 steps of paged takes far longer" in finding.message
 
 
-def test_two_speeds_are_found_and_what_the_slow_one_costs(golden: Golden) -> None:
+def test_two_speeds_are_found_with_the_cost_of_the_slow_one(golden: Golden) -> None:
     turns = [10 * MS, 14 * MS] * 50 + [10 * MS]
     slow = row_of_steps(turns)["start"].to_numpy()[1::2]
     logged = pd.DataFrame({"start": slow, "duration": 3 * MS, "name": "log"})
@@ -167,7 +167,7 @@ def test_a_level_that_rises_at_once_and_stays_is_a_note(golden: Golden) -> None:
     golden(*kernel_findings, *cliff(loop(RISES, ["gemm", "gemm"])), *cliff(loop(RISES)))
 
 
-def test_drifts_and_turns_are_no_cliff() -> None:
+def test_drifts_and_turns_are_not_a_cliff() -> None:
     for works in (
         [2_000] * 60,
         [2_000] * 30 + [2_400] * 30,  # less than a quarter
@@ -252,7 +252,7 @@ def test_the_load_before_a_loop_and_long_pauses_are_left_out(golden: Golden) -> 
     golden(*notes(waiting(allocating(9, host_time=1_500))), *loaded, *paused)
 
 
-def test_a_pause_in_which_the_program_ran_is_no_pause() -> None:
+def test_a_pause_with_a_running_program_is_not_a_pause() -> None:
     for is_target in (True, False):
         stock = waiting(Stock())
         for time in range(0, 400_000, 1_000):
@@ -267,7 +267,7 @@ def test_a_pause_in_which_the_program_ran_is_no_pause() -> None:
         assert bool(notes(waiting(stock))) != is_target
 
 
-def test_steps_of_a_workload_say_what_belongs_to_them_and_without_a_loop_it_abstains() -> None:
+def test_steps_of_a_workload_name_their_parts_and_without_a_loop_it_abstains() -> None:
     steps = row_of_steps([1_000] * 9)
     assert not judge_tables("left-out-time", gpu_intervals=intervals([(0, 9_000)]), steps=steps)
     sent = frame([{"start": 0, "duration": 1, "target": True, "command_buffer": 5}])
@@ -293,7 +293,7 @@ def test_a_prompt_that_stops_the_others_is_found(golden: Golden) -> None:
     golden(*judge_prefills(spans, [*ASKED, (10, None, None)]))  # 30 of the 80 ms from 20 on
 
 
-def test_a_prompt_alone_beside_decodes_or_in_short_pieces_stops_nobody() -> None:
+def test_a_prompt_alone_or_in_short_pieces_delays_nobody() -> None:
     for prefills, limits, is_found in (
         ([("prefill", 5, 15)], {}, False),  # alone
         ([("prefill", 60, 30)], {}, False),  # beside decodes

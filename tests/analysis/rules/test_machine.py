@@ -29,7 +29,7 @@ def judge_contention(
     return judge_tables("gpu-contended", gpu_intervals=work, **tables)
 
 
-def test_work_beside_the_targets_is_named_with_its_owner_and_what_it_delayed(
+def test_concurrent_work_is_named_with_its_owner_and_its_delay(
     golden: Golden,
 ) -> None:
     overlaps = judge_contention([(0, 10), (10, 10)], [(5, 2), (30, 1)])
@@ -48,7 +48,7 @@ def test_work_beside_the_targets_is_named_with_its_owner_and_what_it_delayed(
     assert "unknown process" in str(finding.fact("owners"))
 
 
-def test_only_what_runs_beside_the_targets_work_counts() -> None:
+def test_only_work_at_the_same_time_as_the_targets_counts() -> None:
     for target_rows, other_rows, window, is_found in (
         ([(0, 5), (15, 5)], [(5, 10)], None, False),  # while the target has nothing
         ([(0, 100)], [(0, 4), (1, 3)], None, False),  # overlaps count once
@@ -141,7 +141,7 @@ def test_heat_is_reported_with_its_share_and_warming_up_is_a_note(golden: Golden
         assert not judge_heat(states((0, 2, "Critical"), (2, 10, equable)), phases=LATER), equable
 
 
-def test_what_is_not_known_is_not_guessed() -> None:
+def test_unknown_machines_are_not_guessed() -> None:
     for thermal_states, read, reason in (
         (states((0, 10, "Tepid")), None, "unknown ones: Tepid"),
         (states((20, 1, "Fair")), None, "there is none"),

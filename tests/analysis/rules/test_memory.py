@@ -59,7 +59,7 @@ def test_growth_is_reported_by_second_step_and_token(golden: Golden) -> None:
     golden(*all_known, *no_tokens, *partly)
 
 
-def test_what_does_not_rise_from_part_to_part_by_32_mebibytes_and_a_twentieth_is_passed() -> None:
+def test_a_rise_below_32_mebibytes_or_a_twentieth_passes() -> None:
     for sizes in (
         (100, 150, 100, 150, 100, 150, 100, 150),
         (100, 100, 100, 300, 300, 300, 300, 300),
@@ -160,7 +160,7 @@ def test_allocations_of_each_step_are_reported(golden: Golden) -> None:
     assert not hot(resources(49))
 
 
-def test_a_pool_that_fills_at_the_beginning_others_and_what_lies_outside_are_passed() -> None:
+def test_a_pool_that_fills_first_and_memory_of_others_pass() -> None:
     many = resources(400)
     many["time"] = SECOND + (many["time"] - SECOND) // 2 - 1
     assert not hot(many)
@@ -199,7 +199,7 @@ def judge_residency(
     return judge_tables("lost-residency", **loop_tables, **tables)
 
 
-def test_what_is_wired_in_most_parts_and_not_allocated_is_lost(golden: Golden) -> None:
+def test_memory_wired_again_without_allocations_is_lost(golden: Golden) -> None:
     by_size = judge_residency(wiring(0, 100, 200, 300, 400, 500), allocating(*[10] * 8))
     # The level of wired memory tells where events have no sizes.
     rows = [(index * 50, 1 + index % 2 << 30) for index in range(20)]  # the last after the loop
@@ -292,7 +292,7 @@ def test_any_number_of_requests_that_leave_about_as_much_is_found(seed: int) -> 
     assert finding.fact("rise") == pytest.approx(rise * MIB, rel=0.2)
 
 
-def test_what_a_request_leaves_is_told_from_its_beginning_or_not() -> None:
+def test_memory_left_by_requests_differs_from_growth_at_the_beginning() -> None:
     [prefill], [steadily] = by_request(*(942,) * 8), by_request(*(940,) * 8, at_once=False)
     assert (prefill.fact("at_once"), steadily.fact("at_once")) == (True, False)
     assert (prefill.fact("first"), prefill.fact("last")) == (1_942 * MIB, 8_536 * MIB)
@@ -352,7 +352,7 @@ def test_the_wired_limit_is_for_a_model_that_lost_its_place(
     assert finding.lever == lever
 
 
-def test_what_was_allocated_is_set_against_what_was_wired_and_the_limit() -> None:
+def test_allocated_memory_is_compared_with_wired_memory_and_its_limit() -> None:
     rows = [(part * 100, (9 + part) << 30) for part in range(8)]
     sizes = table("start size", *rows, duration=100, pid=4711, target=True)
     levels = table("start size", (0, 11 << 30), (400, 12 << 30), duration=400)

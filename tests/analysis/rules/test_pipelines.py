@@ -53,7 +53,7 @@ SAFARI = activity((110, 1), is_target=False, name="Safari")
 SEEN = ((10, "sdpa", True), (120, "sdpa", True), (130, "gemm", True), (140, "blur", False))
 
 
-def test_what_the_trace_does_not_lay_at_the_targets_door_is_a_note(golden: Golden) -> None:
+def test_pipelines_of_unknown_origin_are_a_note(golden: Golden) -> None:
     findings = [
         *judge(compiler_activity=pd.concat([activity((110, 1), is_target=False), SAFARI])),
         *judge(shaders=shaders(*SEEN)),
@@ -62,7 +62,7 @@ def test_what_the_trace_does_not_lay_at_the_targets_door_is_a_note(golden: Golde
     golden(*findings)
 
 
-def test_what_came_before_or_belongs_to_others_is_no_churn() -> None:
+def test_earlier_and_foreign_pipelines_are_not_churn() -> None:
     for tables in (
         {"compiler_activity": activity((5, 40), (99, 9), (200, 5))},
         {"compiler_activity": SAFARI},
@@ -72,7 +72,7 @@ def test_what_came_before_or_belongs_to_others_is_no_churn() -> None:
         assert not judge(**tables)
 
 
-def test_what_the_workload_says_it_compiled_is_the_cost_and_judges_on_a_cpu(golden: Golden) -> None:
+def test_compiles_counted_by_the_workload_are_the_cost_on_a_cpu_too(golden: Golden) -> None:
     rows = [(90, 5, "compile"), (110, 4, "compile"), (150, 6, "compile"), (160, 9, "sleep")]
     spans, host = table("start duration name", *rows), intervals([(0, 200 * MS)], clock="host")
     golden(
@@ -132,7 +132,7 @@ def test_spills_are_found_by_encoder_and_the_first_named(golden: Golden) -> None
     )
 
 
-def test_nothing_is_said_where_the_target_spilled_nothing() -> None:
+def test_a_target_without_spills_is_silent() -> None:
     for rows in ((), ((50, 7, KIB), (99, 7, KIB), (201, 7, KIB)), ((110, 7, 0),)):
         assert not judge_spills(spills(*rows)), rows
     spill = (110, 7, KIB)

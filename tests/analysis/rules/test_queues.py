@@ -102,7 +102,7 @@ def test_steps_that_wait_behind_another_threads_work_are_found_with_both_threads
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_how_many_wait_is_what_the_machine_counts(seed: int) -> None:
+def test_waiting_work_equals_the_simulated_count(seed: int) -> None:
     """Invented mixes: short work of 4 to 30 ms behind long work of 100 to 900 ms."""
     random = np.random.default_rng([seed, 5])
     short = Worker(int(random.integers(4, 30)) * MS, parts=int(random.integers(2, 9)))
@@ -127,7 +127,7 @@ def test_how_many_wait_is_what_the_machine_counts(seed: int) -> None:
     )
 
 
-def test_whether_a_thread_needs_what_it_always_waits_for_is_not_known() -> None:
+def test_need_of_an_awaited_result_is_unknown() -> None:
     saturated = judge_queue([DECODE, Worker(350 * MS, parts=3)])
     assert [(finding.fact("sure"), finding.severity.value) for finding in saturated] == [
         (False, "note")

@@ -112,7 +112,7 @@ GONE = ("unreadable", "steps", "", "", "The export of host-steps has no column s
 NULL = ("changed", "resource_allocations", "metal-x", "", "parent is left null")
 
 
-def test_what_exports_lack_is_a_warning_and_what_is_new_a_note(golden: Golden) -> None:
+def test_missing_exports_are_a_warning_and_new_ones_a_note(golden: Golden) -> None:
     whole_run, cut_run = Provenance(), Provenance(stages={"export": Stage("failed", "", "")})
     assert not list(drifted(losses(), whole_run))
     for words, reported_losses, provenance in (
@@ -196,7 +196,7 @@ def test_the_first_error_is_the_cause() -> None:
         assert facts == expected, errors
 
 
-def test_an_error_of_another_process_is_named_where_it_was_the_first() -> None:
+def test_the_first_error_is_named_although_another_process_made_it() -> None:
     for errors, culprit in (
         ([(5, 3, 3), (7, 9, 5)], "WindowServer"),
         ([(8, 3, 3), (7, 9, 5)], ""),  # it came later

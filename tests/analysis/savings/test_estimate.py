@@ -100,7 +100,7 @@ def test_one_wait_leaves_the_longer_of_host_and_device_and_one_round_trip() -> N
     )
 
 
-def test_a_halved_host_is_worth_what_the_device_leaves_of_it() -> None:
+def test_half_of_the_host_time_saves_no_more_than_the_device_leaves() -> None:
     estimate = savings(iter_queued(host=100, there=50, work=70, gap=0)).host
     assert estimate.saving == pytest.approx(NUMBER * (100 - 70) * US, rel=0.03)
     estimate = savings(iter_queued(host=100, there=50, work=20, gap=0)).host
@@ -119,7 +119,7 @@ def test_boundaries_of_a_host_that_is_slower_are_worth_nothing() -> None:
     assert estimate.saving == pytest.approx(0, abs=200 * US)
 
 
-def test_of_a_very_long_loop_some_stretches_tell_what_is_won_of_all() -> None:
+def test_stretches_of_a_very_long_loop_estimate_the_whole() -> None:
     all_savings = savings(in_turns(16, 85, 6, 70, number=6_000))
     assert all_savings.readings.sample
     assert all_savings.batch.saving == pytest.approx(6_000 * 0.9 * (85 + 70) * US, rel=0.02)

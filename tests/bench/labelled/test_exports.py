@@ -76,9 +76,7 @@ def test_work_and_command_buffers_are_read_as_they_happened(rich: World, run: Re
         assert lives[name].tolist() == [getattr(buffer, name) for buffer in buffers], name
 
 
-def test_what_the_program_says_and_states_are_read_as_they_were(
-    rich: World, run: Recording
-) -> None:
+def test_printed_numbers_and_states_are_read_back(rich: World, run: Recording) -> None:
     tables = tables_of(run)
     steps = tables["steps"]
     assert steps["start"].tolist() == [step.start for step in rich.steps]

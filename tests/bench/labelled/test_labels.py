@@ -97,7 +97,7 @@ def test_a_label_follows_from_the_size() -> None:
         assert label(rule, make_facts(**changes)) is expected, (rule, changes)
 
 
-def test_a_seed_stands_for_one_trace_of_one_part() -> None:
+def test_a_seed_gives_one_trace_of_one_part() -> None:
     seeds: list[set[int]] = []
     for part in ("tune", "score"):
         traces = list(corpus(part, each=2, clean_traces=2))
@@ -122,7 +122,7 @@ def test_a_fault_is_drawn_until_it_matters_and_can_be_healed(rule: str) -> None:
         assert label(rule, healed) is not Label.FIND
 
 
-def test_what_a_trace_lacks_nobody_has_to_find() -> None:
+def test_faults_that_a_trace_cannot_show_need_not_be_found() -> None:
     hot, incomplete_facts = (
         make_facts(clock=(0.5, 0.5)),
         make_facts(clock=(0.5, 0.5), missing=NEEDED["gpu-downclocked"]),
@@ -133,7 +133,7 @@ def test_what_a_trace_lacks_nobody_has_to_find() -> None:
     assert set(NEEDED) < set(SIZES)
 
 
-def test_a_host_that_takes_no_time_leaves_only_what_is_compiled() -> None:
+def test_a_host_without_cost_leaves_only_compiles() -> None:
     slow = make_facts(ahead=0, late=2 * MILLISECOND, compiles=((4, 9 * MILLISECOND),))
     hostless_facts = Facts(simulate(without_host(slow.world.setup)))
     assert hostless_facts.busy == pytest.approx(slow.busy, rel=0.01)

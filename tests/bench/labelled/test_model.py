@@ -84,7 +84,7 @@ def test_a_fault_is_its_own_cause(changes: dict[str, Any], cause: str) -> None:
     assert make_facts().idle_share() < 0.02
 
 
-def test_what_a_fault_costs_is_what_the_same_trace_takes_less_without_it() -> None:
+def test_a_faults_cost_is_the_difference_to_the_same_trace_without_it() -> None:
     late = make_facts(ahead=0, late=2 * MILLISECOND).length - make_facts(ahead=0).length
     assert late == pytest.approx(20 * 2 * MILLISECOND, rel=0.05)
     spiky = (
@@ -95,7 +95,7 @@ def test_what_a_fault_costs_is_what_the_same_trace_takes_less_without_it() -> No
     assert slow == pytest.approx(20 * STEP, rel=0.05)
 
 
-def test_a_seed_makes_the_same_trace_again_and_a_fault_changes_only_what_follows_from_it() -> None:
+def test_a_seed_repeats_a_trace_and_a_fault_changes_only_its_effects() -> None:
     assert make_facts().world == make_facts().world != make_facts(seed=8).world
     plain_world, late = make_facts(ahead=0).world, make_facts(ahead=0, late=2 * MILLISECOND).world
     lengths = [
@@ -135,7 +135,7 @@ def test_a_step_has_more_to_do_than_another() -> None:
         assert weight(setup, Draws(1, 30), step) == pytest.approx(expected)
 
 
-def test_others_draw_beside_and_compute_in_between() -> None:
+def test_others_draw_and_compute_in_between() -> None:
     world = make_facts(browser=100 * MICROSECOND, rival=Hold(9 * MILLISECOND, MILLISECOND)).world
     drawn, computed = {"Vertex", "Fragment"}, {"Compute"}
     for owner, channels in ((COMPOSITOR, drawn), (BROWSER, drawn), (RIVAL, computed)):
@@ -143,7 +143,7 @@ def test_others_draw_beside_and_compute_in_between() -> None:
     assert not make_facts(compositor=0).world.others
 
 
-def test_spikes_are_counted_with_what_they_take() -> None:
+def test_spikes_are_counted_with_their_time() -> None:
     spikes = ((5, 2 * STEP), (9, 2 * STEP))
     many, excess = make_facts(spikes=spikes, variants=(1.0, 1.5), steps=40).spikes(1.6)
     assert many == pytest.approx(2 / 39)

@@ -39,7 +39,7 @@ JUDGED = [
 ]
 
 
-def test_what_is_sure_is_counted_and_estimates_compared_with_what_faults_cost() -> None:
+def test_certain_faults_are_counted_and_estimates_compared_with_costs() -> None:
     score = tally(JUDGED).scores["bubbles"]
     assert (score.found, score.missed, score.false, score.passed, score.either) == (2, 1, 1, 1, 1)
     assert (score.precision, score.recall) == pytest.approx((2 / 3, 2 / 3))

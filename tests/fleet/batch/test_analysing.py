@@ -130,7 +130,7 @@ def test_another_target_is_another_answer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("length", [700, 20_000])
 @pytest.mark.parametrize("name", ["toc.xml", "metal-gpu-intervals.xml"])
-def test_what_is_damaged_is_a_row_or_a_warning(tmp_path: Path, name: str, length: int) -> None:
+def test_damage_is_a_row_or_a_warning(tmp_path: Path, name: str, length: int) -> None:
     folder = exports(tmp_path, 6, {GPU})
     content = (folder / name).read_bytes()
     (folder / name).write_bytes(content[: min(length, len(content) - 20)])
@@ -152,7 +152,7 @@ def test_a_failure_calls_the_source_by_its_name_and_a_bug_is_a_row_too(tmp_path:
     assert "a bug of tracekit" in row.hint
 
 
-def test_tables_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:
+def test_requested_tables_are_kept(tmp_path: Path) -> None:
     folder = exports(tmp_path, 8, {GPU})
     row = row_of(folder, tables=("gpu_intervals", "signposts"), output=tmp_path / "out")
     assert row.tables == ("gpu_intervals",)
@@ -182,7 +182,7 @@ def contents(folder: Path) -> dict[str, str]:
     return {str(file.relative_to(folder)): file.read_text() for file in files}
 
 
-def test_what_an_analysis_needs_is_fetched_and_nothing_else(archive: str, tmp_path: Path) -> None:
+def test_only_needed_files_are_fetched(archive: str, tmp_path: Path) -> None:
     bundle, exports = sources_of([f"zip://::{archive}"])
     (tmp_path / "here").mkdir()
     copy = fetch_source(bundle, tmp_path / "here")
@@ -191,7 +191,7 @@ def test_what_an_analysis_needs_is_fetched_and_nothing_else(archive: str, tmp_pa
     assert contents(fetch_source(exports, tmp_path / "here")) == {"toc.xml": "<trace-toc/>"}
 
 
-def test_what_does_not_fit_is_left(
+def test_files_that_do_not_fit_are_left(
     archive: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5))

@@ -34,7 +34,7 @@ def rows_of(output: Path, column: str = "state") -> dict[str, str]:
 
 
 @pytest.mark.processes
-def test_a_batch_goes_on_where_it_ended(tracekit: Any, tmp_path: Path) -> None:
+def test_a_batch_continues_after_its_end(tracekit: Any, tmp_path: Path) -> None:
     """One start of workers after the other takes seconds, so this is one long story."""
     folder, output = tmp_path / "traces", tmp_path / "out"
     for seed in (1, 2):
@@ -116,7 +116,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.processes
-def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
+def test_an_interrupt_keeps_finished_recordings(tmp_path: Path) -> None:
     for seed in range(8):
         run(tmp_path / "traces" / f"{seed}", seed, {GPU})
     (tmp_path / "program.py").write_text(INTERRUPTED)
@@ -171,7 +171,7 @@ def test_a_batch_whose_workers_still_start_is_ended_at_once(tmp_path: Path) -> N
     assert (again.returncode, rows_of(output)) == (0, {"1": "ok"}), again.stderr
 
 
-def test_a_place_that_is_no_batchs_or_anothers_is_left_alone(tmp_path: Path) -> None:
+def test_foreign_and_other_batches_places_are_left_alone(tmp_path: Path) -> None:
     run(tmp_path / "run", 1, {GPU})
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "mine").write_text("mine")

@@ -33,7 +33,7 @@ WARNING = RowFinding("bubbles", "warning", "The GPU idles.", "", 2.0)
 ERROR = RowFinding("capture-empty", "error", "Nothing was recorded.", "", None)
 
 
-def test_what_failed_comes_first_then_the_worst() -> None:
+def test_failures_come_first_then_the_worst() -> None:
     small, large = entry("small", replace(WARNING, saving_ms=1.0)), entry("large", WARNING)
     tree = page(
         entry("clean"), small, large, entry("void", ERROR), make_failed_entry("bad", "It is cut.")
@@ -56,7 +56,7 @@ def test_findings_are_counted_over_all_recordings() -> None:
     assert table.xpath(".//svg/@aria-label") == ["66.7 %", "33.3 %"]
 
 
-def test_failures_of_one_kind_stand_together_whatever_their_names() -> None:
+def test_failures_of_one_kind_are_grouped_under_any_names() -> None:
     failures = [
         make_failed_entry(f"r{n}", f"r{n}/toc.xml cannot be read.", "Export it.") for n in range(5)
     ]
@@ -68,7 +68,7 @@ def test_failures_of_one_kind_stand_together_whatever_their_names() -> None:
     ]
 
 
-def test_spreads_are_drawn_of_what_several_have() -> None:
+def test_spreads_of_shared_metrics_are_drawn() -> None:
     tree = page(
         *(entry(str(n), metrics={"gpu_busy": n * 1e6, "idle_ratio": 0.1}) for n in range(1, 9)),
         entry("x", metrics={"step_p50": 1.0}),
@@ -77,7 +77,7 @@ def test_spreads_are_drawn_of_what_several_have() -> None:
     assert "8 recordings from 1 ms to 8 ms, half of them up to 4.50 ms." in words(tree)
 
 
-def test_a_page_of_very_many_stays_usable_and_says_what_it_leaves_out() -> None:
+def test_a_page_of_very_many_stays_usable_and_names_its_omissions() -> None:
     many = [entry(f"traces/{n:05d}.trace", metrics={"gpu_busy": 1e6 + n}) for n in range(10_000)]
     many[9_999] = make_failed_entry("traces/09999.trace", "It cannot be read.")
     text = render_batch(many, "out", redact=str)
@@ -106,12 +106,12 @@ def test_numbers_of_any_size_have_an_axis() -> None:
         assert svg(chart).count("<title>") == 1, lower_bound
 
 
-def test_what_is_the_same_in_all_is_not_drawn() -> None:
+def test_equal_values_are_not_drawn() -> None:
     for values in ((0.0, 0.0), (5e6, 5e6, 5e6), (0.1, 0.1 + 2**-56)):
         assert list(spreads(recordings("gpu_busy", *values))) == [], values
 
 
-def test_what_matters_most_comes_first_and_not_everything_comes() -> None:
+def test_the_most_important_comes_first_and_some_is_left_out() -> None:
     entries = [entry(str(n), metrics=dict.fromkeys(METRICS, float(n))) for n in range(3)]
     drawn = [chart.title for chart in spreads(entries)]
     assert len(drawn) == MOST_CHARTS

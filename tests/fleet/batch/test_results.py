@@ -33,7 +33,7 @@ ROW = BatchRow(
 )
 
 
-def test_what_is_written_again_is_there_once_and_what_is_damaged_is_not(tmp_path: Path) -> None:
+def test_a_rewritten_row_exists_once_and_a_damaged_one_does_not(tmp_path: Path) -> None:
     results = Results(tmp_path / "results")
     results.write((ROW, replace(ROW, key="k-2")))
     results.write((replace(ROW, stamp="s2", state="failed"),))
@@ -67,7 +67,7 @@ def test_whatever_a_row_holds_comes_back(
     assert (read["warnings"], read["duration"]) == (warnings, duration)
 
 
-def test_a_list_of_tables_is_understood_or_refused_with_what_is_near() -> None:
+def test_a_list_of_tables_is_understood_or_refused_with_a_suggestion() -> None:
     assert wanted_tables("none") == wanted_tables("") == ()
     assert wanted_tables("all") == ("all",)
     assert wanted_tables("steps, gpu_intervals,steps") == ("gpu_intervals", "steps")

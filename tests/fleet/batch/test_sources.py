@@ -97,7 +97,7 @@ def test_an_archive_is_looked_through(tree: Path) -> None:
     ]
 
 
-def test_what_is_no_recording_is_refused_by_name(tree: Path) -> None:
+def test_other_files_are_refused_by_name(tree: Path) -> None:
     for words, reason in (
         ("t/exports/more/nothing.txt", r"nothing\.txt is no recording"),
         ("t/gone", "t/gone does not exist"),
@@ -137,7 +137,7 @@ def test_of_a_bundle_windows_and_indexes_are_not_needed(tmp_path: Path) -> None:
     assert set(bundle.files()) == {store, "form.template", "open.creq"}
 
 
-def test_of_a_run_its_exports_and_what_it_says_of_itself_are_needed(tmp_path: Path) -> None:
+def test_a_runs_exports_and_description_are_needed(tmp_path: Path) -> None:
     names = ("recording.json", "workload.json", "report.html", "tables/x.parquet")
     exported = ("exports/toc.xml", "exports/metal-gpu-intervals.xml", "recording.trace/open.creq")
     run = make_source(tmp_path / "run", *names, *exported)
@@ -168,7 +168,7 @@ def test_the_stamp_changes_with_the_files(tmp_path: Path) -> None:
     assert len(set(stamps)) == len(stamps)
 
 
-def test_the_stamp_is_of_what_is_asked_and_the_key_of_the_place(
+def test_the_stamp_covers_the_request_and_the_key_the_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = make_source(tmp_path / "e", "toc.xml")

@@ -63,7 +63,7 @@ def test_workers_that_cannot_keep_tables_are_refused(cluster: Any, tmp_path: Pat
 
 
 @pytest.mark.processes
-def test_a_cluster_analyses_what_its_workers_see(cluster: Any, tmp_path: Path) -> None:
+def test_a_cluster_analyses_files_that_its_workers_see(cluster: Any, tmp_path: Path) -> None:
     for seed in range(3):
         run(tmp_path / "traces" / f"{seed}", seed, {GPU})
     words, output = (str(tmp_path / "traces"),), tmp_path / "out"

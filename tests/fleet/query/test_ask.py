@@ -59,7 +59,7 @@ def test_a_damaged_run_is_named_and_the_others_answer(two_runs: Path, ask: Any) 
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="names of files are text there")
-def test_a_run_whose_name_is_no_text_is_named_and_others_answer(two_runs: Path, ask: Any) -> None:
+def test_an_undecodable_run_name_is_reported_and_others_answer(two_runs: Path, ask: Any) -> None:
     (two_runs / "a").rename(two_runs / "a\udcff")
     assert ask("select distinct run from gpu_intervals", two_runs) == [{"run": "b"}]
     assert ask.said[0].startswith(r"gpu_intervals of a\udcff is left out: ")
@@ -68,7 +68,7 @@ def test_a_run_whose_name_is_no_text_is_named_and_others_answer(two_runs: Path, 
     assert states == [{"state": "unreadable"}, {"state": "not analyzed"}]
 
 
-def test_what_a_reader_says_is_said_each_time(two_runs: Path, ask: Any) -> None:
+def test_a_readers_warning_is_repeated(two_runs: Path, ask: Any) -> None:
     export = two_runs / "b" / "exports" / "gpu.xml"
     export.write_bytes(export.read_bytes()[:-80])
     for _ in range(2):
@@ -76,13 +76,13 @@ def test_what_a_reader_says_is_said_each_time(two_runs: Path, ask: Any) -> None:
         assert any(words.startswith("gpu_intervals of b: ") for words in ask.said), ask.said
 
 
-def test_a_table_that_no_run_has_is_said_with_what_it_is_made_of(two_runs: Path, ask: Any) -> None:
+def test_a_table_of_no_run_is_reported_with_its_sources(two_runs: Path, ask: Any) -> None:
     with pytest.raises(RecordingError, match="No run has a table gpu_counters") as raised:
         ask("select * from gpu_counters", two_runs)
     assert raised.value.hint.startswith("It is made of ")
 
 
-def test_what_cannot_be_answered_is_one_sentence(two_runs: Path, ask: Any) -> None:
+def test_unanswerable_questions_are_one_sentence(two_runs: Path, ask: Any) -> None:
     for sql, message, hint in (
         ("select * from gpu_interval", "There is no table 'gpu_interval'", "gpu_intervals"),
         ("select durations from gpu_intervals", '"durations" not found', '"duration"'),
@@ -111,7 +111,7 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
         yield opened
 
 
-def test_what_reads_is_a_question(connection: duckdb.DuckDBPyConnection) -> None:
+def test_select_statements_are_allowed(connection: duckdb.DuckDBPyConnection) -> None:
     for sql in (
         "select 1",
         "-- a word before\nselect 'ä' /* and within */;",
@@ -142,7 +142,7 @@ REFUSED = (
 LISTS = ("show tables", "describe", "/* a */ DESCRIBE -- b\n;", "describe all tables")
 
 
-def test_what_does_more_is_refused(
+def test_other_statements_are_refused(
     connection: duckdb.DuckDBPyConnection, subtests: pytest.Subtests
 ) -> None:
     for sql, message in (

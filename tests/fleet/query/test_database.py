@@ -49,7 +49,7 @@ def show_query(database: QueryDatabase, sql: str, row_limit: int = 9, *, short: 
     return QueryResult(database, sql).fetch_first_rows(row_limit, short=short)
 
 
-def test_what_fails_among_later_rows_is_an_error_of_the_question(database: QueryDatabase) -> None:
+def test_a_failure_in_later_rows_is_an_error_of_the_question(database: QueryDatabase) -> None:
     sql = "select if(range = 400000, error('too far'), 1) from range(500000)"
     with pytest.raises(duckdb.Error, match="too far"):
         write_query(database, sql, "csv")
@@ -115,7 +115,7 @@ def test_cells_are_plain_words(database: QueryDatabase) -> None:
     assert "\n" in drawn, "a plan has lines of its own"
 
 
-def test_the_format_is_said_or_stands_in_the_name() -> None:
+def test_the_format_is_given_or_in_the_name() -> None:
     assert form_of("a.parquet", None) == "parquet"
     assert form_of("a.CSV", None) == form_of("a.json", "csv") == form_of("-", None) == "csv"
     assert form_of("a", "json") == "json"
@@ -124,6 +124,6 @@ def test_the_format_is_said_or_stands_in_the_name() -> None:
     assert "--format" in raised.value.hint
 
 
-def test_what_was_set_stands_to_the_end(database: QueryDatabase) -> None:
+def test_settings_last_to_the_end(database: QueryDatabase) -> None:
     with pytest.raises(duckdb.Error, match="locked"):
         database.connection.execute("SET memory_limit = '1TB'")

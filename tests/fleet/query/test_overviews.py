@@ -32,7 +32,7 @@ def test_a_run_has_a_row_whatever_its_state(run: Any, analyzed: Any, ask: Any) -
     assert ask.said == ()
 
 
-def test_where_a_run_comes_from_stands_in_columns(run: Any, ask: Any) -> None:
+def test_the_origin_of_a_run_is_in_columns(run: Any, ask: Any) -> None:
     machine = {"chip": "Apple M4", "gpu_cores": "ten", "system": "macOS", "memory": 1 << 34}
     provenance_facts: dict[str, Any] = {"machine": machine, "templates": ("Metal System Trace",)}
     provenance_facts |= {"parameters": {"block_size": 16, "dtype": "float16"}, "duration": 1.5}
@@ -100,7 +100,7 @@ def test_the_results_are_there_as_they_are(out: Path, ask: Any) -> None:
     assert rows[1]["metrics"] == {"gpu_busy": 10.0}
 
 
-def test_recordings_stand_among_the_runs(out: Path, run: Any, ask: Any) -> None:
+def test_recordings_are_listed_among_the_runs(out: Path, run: Any, ask: Any) -> None:
     folder = run("a", [(0, 10, 7, "python3")])
     sql = "select run, state, error, target_name, target_pid from runs order by run"
     rows = ask(sql, folder, out)
@@ -113,7 +113,7 @@ def test_recordings_stand_among_the_runs(out: Path, run: Any, ask: Any) -> None:
     ]
 
 
-def test_metrics_and_savings_have_their_units_and_what_failed_is_named(out: Path, ask: Any) -> None:
+def test_metrics_and_savings_have_units_and_failures_are_named(out: Path, ask: Any) -> None:
     rows = ask("select run, metric, value, unit from metrics order by run", out)
     assert [tuple(row.values()) for row in rows] == [
         ("one.trace", "gpu_busy", 10.0, "ns"),
@@ -163,7 +163,7 @@ def test_without_a_batch_there_are_no_results_of_one(run: Any, ask: Any) -> None
         ask("select * from batch_results", run("a", [(0, 10, 7, "python3")]))
 
 
-def test_what_can_be_asked_is_listed_with_its_runs(out: Path, analyzed: Any, run: Any) -> None:
+def test_tables_are_listed_with_their_runs(out: Path, analyzed: Any, run: Any) -> None:
     folder = analyzed("a", 1.0)
     broken = run("b", [(0, 10, 7, "python3")])
     (broken / "recording.json").write_text("{")

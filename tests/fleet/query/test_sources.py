@@ -43,7 +43,7 @@ def test_runs_of_one_name_are_kept_apart_by_their_folders(tmp_path: Path) -> Non
     assert names == ["x/p/a", "y/p/a", "b", "q/a"]
 
 
-def test_a_batch_alone_needs_no_prefix_and_beside_others_it_has_one(tmp_path: Path) -> None:
+def test_a_batch_needs_a_prefix_only_among_others(tmp_path: Path) -> None:
     output = batch(tmp_path / "out")
     run_at(output / "work" / "not-this")
     assert [source.prefix for source in sources([output]).batches] == [""]
@@ -53,7 +53,7 @@ def test_a_batch_alone_needs_no_prefix_and_beside_others_it_has_one(tmp_path: Pa
     assert prefixes == [f"{tmp_path.name}/out:", "more/out:"]
 
 
-def test_what_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_sources_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="nowhere does not exist"):
         sources([tmp_path / "nowhere"])
     with pytest.raises(RecordingError, match="There is no run in"):

@@ -94,7 +94,7 @@ def test_tuning_ranks_pages_and_writes_them(tracekit: Run, tmp_path: Path) -> No
     assert json.loads((tmp_path / "t.json").read_text())["kind"] == "tuning"
 
 
-def test_bad_input_is_told_before_anything_is_measured(tracekit: Run) -> None:
+def test_bad_input_is_reported_before_measuring(tracekit: Run) -> None:
     for arguments, code, message in (
         ("--suite attentions", 2, "Did you mean attention?"),
         ("--subject spda", 2, "Did you mean sdpa?"),

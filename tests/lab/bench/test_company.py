@@ -28,7 +28,7 @@ def counts(*shares: tuple[float, float]) -> Iterator[CpuTime]:
         yield CpuTime(seconds, other_time + ours, idle, {OURS: ours})
 
 
-def test_others_are_named_where_they_left_too_little_for_a_quarter_of_the_time() -> None:
+def test_others_are_named_if_they_left_too_little_for_a_quarter_of_the_time() -> None:
     for shares, words in (
         ([(1.5, 0.5)] * 4, "other processes used 1.5 of 2 cores"),
         ([(1.5, 0.5), *[(0.0, 1.0)] * 3], "other processes used 1.5 of 2 cores"),
@@ -44,7 +44,7 @@ def test_others_are_named_where_they_left_too_little_for_a_quarter_of_the_time()
         assert company.describe() == words, shares
 
 
-def test_what_was_seen_while_warming_up_is_forgotten() -> None:
+def test_readings_of_the_warm_up_are_forgotten() -> None:
     company = Company(counts((1.5, 0.5), (1.5, 0.5), (0.0, 1.0)).__next__)
     company.look()
     company.forget()
@@ -53,7 +53,7 @@ def test_what_was_seen_while_warming_up_is_forgotten() -> None:
 
 
 @pytest.mark.parametrize("busy", [True, False])
-def test_times_beside_busy_processes_are_marked_and_decide_nothing(*, busy: bool) -> None:
+def test_times_on_a_busy_machine_are_marked_and_decide_nothing(*, busy: bool) -> None:
     hand = Hand()
     subjects = (hand.subject("old", 10 * MS), hand.subject("new", 5 * MS))
     next_count = counts(*[(1.5, 0.5) if busy else (0.0, 1.0)] * 100).__next__

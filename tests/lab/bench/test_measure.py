@@ -90,7 +90,7 @@ def test_rounds_share_the_budget_and_are_enough_for_an_interval() -> None:
         assert rounds_of(budget, costs, max_rounds) == rounds
 
 
-def test_samples_are_what_the_clock_says_and_all_of_them_are_kept() -> None:
+def test_samples_follow_the_clock_and_all_are_kept() -> None:
     hand = Hand()
     (row,) = bench(hand, hand.subject("slow", 30 * MS)).rows
     assert (row.state, row.micro.samples, row.micro.calls) == ("measured", (30e6,) * 8, 1)
@@ -156,7 +156,7 @@ def test_one_that_fails_ends_no_other() -> None:
     assert against.failures == ["raises"]
 
 
-def test_an_interrupt_keeps_what_was_measured() -> None:
+def test_an_interrupt_keeps_measured_samples() -> None:
     hand = Hand()
     done = bench(
         hand,
@@ -211,7 +211,7 @@ def test_gpu_time_has_its_column_and_the_limits_of_its_pipeline() -> None:
     assert [line[name] for name in limits] == [256, 32, 1024, 2176]
 
 
-def test_what_is_swept_keeps_the_context() -> None:
+def test_swept_sizes_keep_the_context() -> None:
     four, three = replace(SHAPE, active_blocks=4), replace(SHAPE, active_blocks=3)
     odd = replace(three, block_size=5)
     names = [

@@ -80,7 +80,7 @@ def test_appending_a_row_writes_only_that() -> None:
     assert prepared_subject.working_set == 48 * 2 * 2 * 2 * 64 * 4  # each row of the context, once
 
 
-def test_what_is_appended_is_in_its_page() -> None:
+def test_an_appended_token_is_in_its_page() -> None:
     there = inputs()
     problem, prepared_subject = there.problems[0], BY_NAME["append"].prepare(there)
     [(keys, _)] = prepared_subject.chain(18)
@@ -146,7 +146,7 @@ def test_a_paged_kernel_is_prepared_with_its_launch_and_is_right(
 
 
 @needs_emulation
-def test_a_chain_of_kernels_gives_what_a_chain_of_operations_gives() -> None:
+def test_a_chain_of_kernels_equals_a_chain_of_operations() -> None:
     there = inputs(dtype="float16")
     with emulation():
         [ours] = prepare_paged(there, device="metal").chain(3)

@@ -84,12 +84,12 @@ def test_an_access_out_of_bounds_has_its_place(line: str, says: str) -> None:
         ),
     ],
 )
-def test_what_goes_wrong_unchecked_ends_the_launch_alone(body: str, said: str) -> None:
+def test_unchecked_errors_end_the_launch_alone(body: str, said: str) -> None:
     assert said in failure(body)
     assert one_output("threadgroup float room[8192]; room[t] = 1; out[i] = room[t];", A)[0] == 1
 
 
-def test_threadgroups_are_no_larger_than_metals_and_smaller_at_an_edge() -> None:
+def test_threadgroups_are_at_most_metals_and_smaller_at_an_edge() -> None:
     with pytest.raises(UsageError, match=r"has 1025 threads; Metal allows 1024"):
         one_output("out[i] = a[i];", A, threads=2000, threadgroup=1025)
     output = one_output("out[i] = simd_sum(1.0) + 100 * g;", A[:40])

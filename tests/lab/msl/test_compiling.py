@@ -33,7 +33,7 @@ def simple(body: str = SIMPLE) -> KernelText:
     return kernel(body, "device float* out")
 
 
-def test_without_a_compiler_the_error_says_what_to_install(
+def test_without_a_compiler_the_error_names_packages(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -131,7 +131,7 @@ def newest_clang() -> str:
 
 
 @needs_emulation
-def test_clang_compiles_what_gcc_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clang_and_gcc_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", newest_clang())
     body = """
     threadgroup half4 room[4]; room[t] = half4(out[i] + 1.5);
@@ -157,7 +157,7 @@ def _kernel(folder: Path, body: str, declarations: str = "", **files: str) -> Ke
 
 
 @needs_emulation
-def test_files_beside_and_in_folders_are_included_once(tmp_path: Path) -> None:
+def test_neighbouring_files_and_folders_are_included_once(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "more.h").write_text("constant int three = 3;\n")
     again = '#if 0\n#include "ops.h"\n#endif\n#include "ops.h"\n'
@@ -241,7 +241,7 @@ int main() {
     not (QEMU and shutil.which("aarch64-linux-gnu-g++")),
     reason="there is no aarch64-linux-gnu-g++ or qemu-aarch64 here",
 )
-def test_arm64_gives_what_this_processor_gives(tmp_path: Path) -> None:
+def test_arm64_and_this_processor_agree(tmp_path: Path) -> None:
     kernel_text = kernel(ON_ARM64, "const device float* a, device float* out")
     text = unit(kernel_text, checked=False, expand=lambda _: "")[0]
     (tmp_path / "main.cpp").write_text(f"{text}{MAIN}")

@@ -63,7 +63,7 @@ def test_scalars_and_short_arrays_are_constants() -> None:
     assert log[0].statistics.traffic["a"].touched == 12
 
 
-def test_strides_are_those_of_the_array_where_it_may_be_strided() -> None:
+def test_strides_are_the_arrays_if_it_may_be_strided() -> None:
     x = mx.arange(12, dtype=mx.float32).reshape(3, 4).T
     source = "out[i] = a[elem_to_loc(i, a_shape, a_strides, a_ndim)] + 100 * a[i];"
     with emulation(checked=True):
@@ -79,7 +79,7 @@ def test_an_array_that_runs_backwards_is_refused() -> None:
         apply("out[i] = a[i];", mx.arange(9)[::-1], size=9, ensure_row_contiguous=False)
 
 
-def test_what_no_thread_writes_is_nan_or_the_initial_value() -> None:
+def test_unwritten_elements_are_nan_or_the_initial_value() -> None:
     for initial, unwritten_value in ((None, np.nan), (3.0, 3.0)):
         with emulation():
             output = apply("if (i < 2) out[i] = a[i];", mx.ones(9), size=9, init_value=initial)
@@ -112,7 +112,7 @@ def double(a: mx.array, **options: object) -> mx.array:
     return apply("out[i] = a[i] * T(2);", a, size=8, dtype=a.dtype, template=template, **options)
 
 
-def test_the_text_is_what_mlx_prints_from_c(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_text_equals_mlxs_in_c(capfd: pytest.CaptureFixture[str]) -> None:
     (kernel,) = generated(lambda a: double(a, verbose=True), mx.zeros((8,), mx.float16))
     printed = capfd.readouterr().out
     assert "Generated source code for `small`" in printed
@@ -126,7 +126,7 @@ def test_the_text_is_what_mlx_prints_from_c(capfd: pytest.CaptureFixture[str]) -
     assert (kernel.grid, kernel.threadgroup) == ((8, 1, 1), (32, 1, 1))
 
 
-def test_a_chain_is_told_in_running_order_with_headers() -> None:
+def test_a_chain_is_listed_in_running_order_with_headers() -> None:
     def chain(a: mx.array) -> mx.array:
         return apply("out[0] = b + a_strides[0];", mx.exp(double(a)), 2.5, size=1, header=TOP)
 

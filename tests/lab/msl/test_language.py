@@ -156,7 +156,7 @@ HALVES = {
 
 @BOTH
 @pytest.mark.parametrize("name", CASES)
-def test_a_text_gives_what_metal_gives(name: str, checked: bool) -> None:
+def test_a_text_gives_metals_result(name: str, checked: bool) -> None:
     body, expected, *declarations = CASES[name]
     kind, a = ("half", FOUR.astype(np.float16)) if name in HALVES else ("float", FOUR)
     output = one_output(
@@ -354,7 +354,7 @@ OPERATIONS = {
 
 
 @pytest.mark.parametrize("order", ThreadOrder)
-def test_every_simd_operation_gives_what_it_is_defined_to_give(order: ThreadOrder) -> None:
+def test_every_simd_operation_follows_its_definition(order: ThreadOrder) -> None:
     body = "float x = a[i];\n" + "\n".join(
         f"out[{32 * index} + lane] = {operation};" for index, operation in enumerate(OPERATIONS)
     )

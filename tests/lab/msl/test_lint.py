@@ -157,7 +157,7 @@ def test_a_planted_error_is_found_at_its_place(right: str, wrong: str, said: str
         ("r = fast::erfcx(r);", "no member named 'erfcx'"),  # the declarations lack it
     ],
 )
-def test_what_clang_takes_otherwise_than_metal_is_no_defect(line: str, doubt: str) -> None:
+def test_differences_between_clang_and_metal_are_not_defects(line: str, doubt: str) -> None:
     lint_result = lint_change("  *pr += 1;", f"  *pr += 1; {line}")
     assert (lint_result.defects, [unknown.line for unknown in lint_result.unknown]) == ((), [72])
     assert doubt in lint_result.unknown[0].message
@@ -166,7 +166,7 @@ def test_what_clang_takes_otherwise_than_metal_is_no_defect(line: str, doubt: st
 @pytest.mark.parametrize(
     "comment", ["/* float* z = buf; */ ", '// float* "\n', "// goes on \\\n  float* z = buf;\n"]
 )
-def test_what_stands_in_comments_and_strings_is_no_code(comment: str) -> None:
+def test_comments_and_strings_are_not_code(comment: str) -> None:
     assert lint_change("  *pr += 1;", f"  {comment}*pr += 1;") == Lint((), ())
 
 
@@ -216,7 +216,7 @@ def test_mlxs_own_kernels_are_clean() -> None:
     assert "const device int *thread" in defect.message
 
 
-def test_a_clang_that_cannot_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsuitable_clang_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, program in {
         "clang": "echo 'error: unable to create target: spir64' >&2; exit 1",
         "clang-19": "exit 0",

@@ -25,7 +25,7 @@ BOTH = "const device float* a, device float* out"
         ('#include "mine.h"', 'k.metal:7:1: "mine.h" is included'),
     ],
 )
-def test_what_cannot_be_run_is_refused_at_its_place(body: str, says: str) -> None:
+def test_unsupported_code_is_refused_at_its_place(body: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         rewritten(kernel(body, BOTH), checked=False)
     assert caught.value.message.startswith(says)
@@ -89,7 +89,7 @@ def test_edits_know_the_columns_from_before() -> None:
     assert edited_text.column(2, 1) == 1
 
 
-def test_what_a_text_declares_is_read() -> None:
+def test_declarations_of_a_text_are_read() -> None:
     text = """
 template <typename T, int N = 2>
 [[kernel, max_total_threads_per_threadgroup(64)]] void one(

@@ -61,7 +61,7 @@ def late() -> Check:
 """
 
 
-def test_a_check_imports_what_is_beside_it_whenever_it_runs(tmp_path: Path) -> None:
+def test_a_check_imports_its_neighbours_at_any_time(tmp_path: Path) -> None:
     (tmp_path / "reference.py").write_text("first = 1\nsecond = 2\nTHIRD = []\n")
     declared = _load_check(tmp_path, LATE)
     assert "reference" not in sys.modules

@@ -56,7 +56,7 @@ def test_ranges_leave_their_end_out() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "bfloat16", "int32"])
-def test_poison_is_nan_where_there_is_nan(dtype: str) -> None:
+def test_poison_is_nan_in_types_that_have_it(dtype: str) -> None:
     new_buffer = buffer(f"x={dtype}[4]", seed=0)
     poison = new_buffer.make_poison()
     assert bool(np.isnan(new_buffer.readable(poison).astype(np.float64)).all()) is (
@@ -125,7 +125,7 @@ def test_a_kernel_without_expectation_is_judged_by_all_else(scale: Write) -> Non
         (2.4, 0.05, ProofOutcome.PASSED),
     ],
 )
-def test_what_must_come_out_can_be_given(
+def test_expected_outputs_can_be_given(
     scale: Write, tmp_path: Path, factor: float, bound: float, outcome: ProofOutcome
 ) -> None:
     values = np.arange(256, dtype=np.float16).reshape(4, 64) / 64
@@ -173,7 +173,7 @@ def test_a_mistaken_launch_is_said(scale: Write, changes: dict[str, Any], said: 
     assert "is no number" not in said or "Write true, false or a number" in caught.value.hint
 
 
-def test_the_kernel_is_chosen_where_there_are_several(scale: Write) -> None:
+def test_a_kernel_is_chosen_among_several(scale: Write) -> None:
     file = scale()
     file.write_text(file.read_text() + "\nkernel void other(device int* a) { a[0] = 1; }\n")
     with pytest.raises(UsageError, match="2 kernels: scale, other") as caught:
@@ -185,7 +185,7 @@ def test_the_kernel_is_chosen_where_there_are_several(scale: Write) -> None:
     assert metal_subject(file, launch, seed=0).name == "scale.metal other"
 
 
-def test_a_file_that_is_no_kernel_is_told(tmp_path: Path) -> None:
+def test_a_file_without_a_kernel_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "k.metal"
     for content, message in ((b"\xff\xfe", "cannot be read as text"), (b"int x;", "has no kernel")):
         file.write_bytes(content)

@@ -75,7 +75,7 @@ def test_every_kernel_has_its_check_and_is_broken_here() -> None:
 
 
 @pytest.mark.parametrize("name", shipped_names())
-def test_each_is_right_and_loads_what_it_should(name: str) -> None:
+def test_each_kernel_is_right_and_loads_its_share(name: str) -> None:
     subjects = list(check_subjects(shipped_check(name), {"dtype": "bfloat16"}, 0))
     verification = verify(subjects[-1])  # the last is the one of several partitions, or odd sizes
     assert verification.defects == ()

@@ -148,7 +148,7 @@ def test_arrays_of_other_shapes_are_a_mistake_of_the_check() -> None:
         within_bound({"ascending": _make_outputs(1)}, (*_make_outputs(1), *_make_outputs(2)), 1)
 
 
-def test_what_is_said_in_full_and_in_short(golden: Callable[..., None]) -> None:
+def test_full_and_short_reports(golden: Callable[..., None]) -> None:
     good = Verification(
         "sums",
         {"dtype": "float16", "head_dim": 64},
@@ -229,7 +229,7 @@ def test_a_missing_barrier_shows_in_the_orders(row_sums: Write) -> None:
         ),
     ],
 )
-def test_what_stops_a_kernel_is_a_defect_at_its_place(
+def test_an_error_that_stops_a_kernel_is_a_defect_at_its_place(
     row_sums: Write, old: str, new: str, question: Question, said: str, line: str
 ) -> None:
     verification = _verify_file(row_sums(old, new))
@@ -299,7 +299,7 @@ def test_lanes_may_leave_an_operation_out_where_metal_lets_them(row_sums: Write)
     assert _outcomes(lenient)[Question.SYNCHRONISATION] is PASSED
 
 
-def test_a_kernel_of_a_module_beside_the_check_runs_here(row_sums: Write, tmp_path: Path) -> None:
+def test_a_kernel_of_a_neighbouring_module_runs(row_sums: Write, tmp_path: Path) -> None:
     module, _, declared = row_sums().read_text().partition("@check(")
     (tmp_path / "beside_the_check.py").write_text(module)
     head = "from beside_the_check import *\nfrom beside_the_check import Check, check\n"

@@ -63,9 +63,7 @@ def test_a_kernel_is_compiled_by_the_compiler_of_now(
     assert_error(tracekit("verify-kernel", file), 3, "no-such-compiler")
 
 
-def test_random_numbers_of_the_program_around_go_on_where_they_were(
-    tracekit: Run, row_sums: Write
-) -> None:
+def test_random_numbers_of_the_calling_program_continue(tracekit: Run, row_sums: Write) -> None:
     assert tracekit("verify-kernel", row_sums()).code == 0  # what it imports may draw as well
     mx.random.seed(5)
     drawn = [mx.random.uniform().item() for _ in range(2)]

@@ -89,7 +89,7 @@ def test_too_few_pairs_decide_nothing() -> None:
         assert decide_sessions(*sittings) is None, sittings
 
 
-def test_a_policy_says_what_it_takes() -> None:
+def test_a_policy_describes_its_demands() -> None:
     for policy, verdict in ((POLICY, UNCLEAR), (Policy(agreement=0.1), WORSE)):
         ruling = decide_sessions(make_changes(0.06) * 2, make_changes(0.01), policy=policy)
         assert ruling is not None, verdict

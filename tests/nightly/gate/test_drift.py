@@ -42,7 +42,7 @@ WON = [0.0] * 4 + [-0.08] * 5
 EQUAL = Point("n4", DAYS[3], 1.0, 1.0, 0.0, -HALF, HALF, commit="c4", reference_commit="c0")
 
 
-def test_what_several_nights_add_up_to(subtests: pytest.Subtests) -> None:
+def test_sums_of_several_nights(subtests: pytest.Subtests) -> None:
     for history, expected_drift in (
         # Small losses add up, of a rate downwards.
         (past([0.0, 0.0, 0.02, 0.02, 0.02]), (1.02**3 - 1, 5, "c0", "c5")),

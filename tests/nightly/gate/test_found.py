@@ -129,7 +129,7 @@ def test_the_latest_night_is_never_one_of_another_plan_or_machine(
         assert (night, plan and plan.name) == (nights[1], "attention"), file
 
 
-def test_where_there_are_nights_of_others_only_the_latest_is_inconclusive(
+def test_among_nights_of_others_only_the_latest_is_inconclusive(
     keep: Keep, project: Path, remember: Remember
 ) -> None:
     words = "no night of the plan attention on this machine, m1-8gb"
@@ -162,7 +162,7 @@ def test_without_a_plan_the_latest_night_must_be_clear(project: Path, remember: 
     require_refusal(UsageError, rf"plans or machines.*: {newest_first}", history=history)
 
 
-def test_what_is_no_night_is_refused(keep: Keep, project: Path, remember: Remember) -> None:
+def test_other_files_are_not_nights(keep: Keep, project: Path, remember: Remember) -> None:
     require_refusal(UsageError, r"no night yet, and no history at .*history\.db")
     require_refusal(UsageError, "There is no night '2026'", "2026")
     assert not (project / "history.db").exists(), "who only asks makes nothing"
@@ -200,7 +200,7 @@ def test_an_old_night_says_nothing_of_today(subtests: pytest.Subtests) -> None:
             assert judge_age(worse, 1.0, NOW) is worse
 
 
-def test_a_capture_stands_at_its_line_of_the_plan(keep: Keep) -> None:
+def test_a_capture_points_to_its_line_of_the_plan(keep: Keep) -> None:
     night, plan = find_night(str(keep()))
     report = add_plan_lines(of_night(night, plan), plan)
     assert report.file == "tracekit.toml"

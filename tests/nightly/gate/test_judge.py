@@ -197,7 +197,7 @@ def entry_judged(reference: Reference | None, pairs: list[Pair], *names: str, **
     return judge.judge_entry(capture, pairs, results, accepted, **more)
 
 
-def test_metrics_are_judged_in_the_plans_order_by_what_they_are() -> None:
+def test_metrics_are_judged_in_the_plans_order_by_their_kind() -> None:
     names = ("tokens_per_second", "step_p50", "own", "unheard_of")
     judgements = entry_judged(SAME, make_pairs(make_changes(0.0)), *names)
     assert [
@@ -213,7 +213,7 @@ def test_metrics_are_judged_in_the_plans_order_by_what_they_are() -> None:
     assert judge.quantity_of("step_p50", own_quantities) == judge.Quantity("ns", "lower")
 
 
-def test_of_what_is_traced_as_many_pairs_are_wanted_as_are_traced() -> None:
+def test_traced_metrics_need_as_many_pairs_as_are_traced() -> None:
     capture = Capture("decode", "paged", reference=SAME, metrics=(COUNT["gated"],), traced=2)
     for pairs, outcome in ((make_count_pairs([0, 0]), OK), (make_count_pairs([0]), OPEN)):
         [judgement] = judge.judge_entry(capture, pairs, {}, None)
@@ -225,7 +225,7 @@ PLAIN, HALF = make_pairs(make_changes(0.0)), {"step_p50": tuple(make_changes(0.5
 ELSE = Reference(parameters={"block": 16})
 
 
-def test_what_is_expected_follows_from_the_plan_and_what_was_accepted() -> None:
+def test_the_expected_change_follows_from_the_plan_and_acceptances() -> None:
     for reference, pairs, more, expected_end in (
         (SAME, PLAIN, {}, (OK, True, "", 0.0)),
         (ELSE, PLAIN, {}, (OPEN, True, "", None)),
@@ -281,7 +281,7 @@ def test_a_regression_goes_before_a_failure_before_doubt() -> None:
     assert judge.worst([]) is Outcome.UNJUDGED
 
 
-def test_what_more_pairs_would_settle_is_measured_again() -> None:
+def test_a_session_is_repeated_if_more_pairs_would_decide() -> None:
     for judgement, findings, needed in (
         (make_judgement(OK), (), False),
         (make_judgement(OPEN, reproduced=False), (), True),
@@ -403,7 +403,7 @@ def test_a_followed_number_that_changed_far_more_than_matters_is_said_first() ->
     assert judge.outcome_of(entry(FINE, far)) == (OK, "p50: fine."), "what decides is clear"
 
 
-def test_a_plan_that_lets_a_rate_decide_is_honoured_and_told_what_is_sharper() -> None:
+def test_a_deciding_rate_is_honoured_with_a_sharper_suggestion() -> None:
     step = Judged("step_p50", "ns", "lower", gated=False)
     rate = Judged("tokens_per_second", "tokens/s", "higher", outcome=WORSE, reason="slow.")
     assert judge.outcome_of(entry(rate, step)) == (WORSE, "tokens_per_second: slow.")

@@ -87,7 +87,7 @@ def test_a_command_gets_the_report_and_the_facts(tmp_path: Path) -> None:
         (("/bin/sh", "-c", "exec <&-"), ""),  # one that reads nothing does no harm
     ],
 )
-def test_what_goes_wrong_is_said(command: tuple[str, ...], said: str) -> None:
+def test_errors_of_a_hook_are_reported(command: tuple[str, ...], said: str) -> None:
     words = notify.tell(command, replace(REPORT, warnings=("x" * 1_000_000,)))
     assert said in words
     assert bool(words) is bool(said)

@@ -78,7 +78,7 @@ def test_where_steps_are(subtests: pytest.Subtests) -> None:
             assert [step.index for step in steps(values, **more)] == expected_steps
 
 
-def test_steps_are_found_within_five_nights_and_seldom_where_there_are_none() -> None:
+def test_steps_are_found_within_five_nights_and_seldom_without_cause() -> None:
     source = random.Random(11)
     false, dated = 0, 0
     for _ in range(100):
@@ -153,7 +153,7 @@ def test_a_drift_is_one_and_has_a_range_and_a_rate(subtests: pytest.Subtests) ->
             assert [step.index for step in changes.steps] == dates
 
 
-def test_a_step_beside_a_drift_is_measured_without_it() -> None:
+def test_a_step_is_measured_without_its_drift() -> None:
     [step] = steps([value * (1.2 if index >= 15 else 1.0) for index, value in enumerate(RISING)])
     assert step.change == pytest.approx(0.2, abs=0.012)
     assert (step.earliest, step.latest) == (15, 15)
@@ -219,7 +219,7 @@ values_of_nights = some.lists(some.one_of(some.none(), numbers), max_size=40) | 
 
 
 @given(values=values_of_nights)
-def test_steps_lie_in_order_and_say_what_the_nights_say(values: list[float | None]) -> None:
+def test_steps_are_ordered_and_equal_the_nights_changes(values: list[float | None]) -> None:
     changes = trend(values, scale="difference", min_change=1.0)
     found_steps = changes.steps
     assert [step.index for step in found_steps] == sorted({step.index for step in found_steps})

@@ -120,7 +120,7 @@ def test_the_doubt_of_a_chain_grows_with_the_root_of_its_length() -> None:
     )
 
 
-def test_against_a_commit_that_stays_levels_are_the_changes_and_differences_are_no_ratios() -> None:
+def test_levels_against_a_fixed_commit_are_the_changes_and_differences_have_no_ratio() -> None:
     night_levels = levels(
         series([point(index, 0.01 * index, "base", "same") for index in range(4)])
     )

@@ -55,7 +55,7 @@ def test_a_job_is_made_of_whole_paths(tmp_path: Path, monkeypatch: pytest.Monkey
     ]
 
 
-def test_only_what_is_named_is_taken_of_the_environment() -> None:
+def test_only_named_variables_of_the_environment_are_taken() -> None:
     kept_variables = {
         "HOME": "/home/ada",
         "LANG": "de_DE.UTF-8",

@@ -130,7 +130,7 @@ def test_a_job_is_loaded_found_replaced_and_removed(
 
 
 @pytest.mark.processes
-def test_what_was_installed_is_there_again_where_the_next_cannot_be(
+def test_a_former_schedule_returns_if_the_next_cannot_be_installed(
     scheduler: Scheduler, fakes: Fakes, job: Job, plan: NightPlan
 ) -> None:
     installed = job_of(replace(plan, name="other"), time(4, 0))
@@ -205,7 +205,7 @@ def test_systemd_itself_finds_nothing_wrong(job: Job, odd: Job, tmp_path: Path) 
     assert (verify_run.returncode, complaints) == (0, [])
 
 
-def test_what_schedulers_are_given_is_what_their_manuals_document(
+def test_schedulers_get_documented_arguments(
     odd: Job, tmp_path: Path, golden: Callable[[str, str], None]
 ) -> None:
     """A night is made up for, stops gently, and takes any letter."""
@@ -263,7 +263,7 @@ def test_a_shell_runs_just_that_in_just_that_environment(job: Job, tmp_path: Pat
 
 @pytest.mark.processes
 @pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has launchd")
-def test_auto_is_systemd_where_it_runs_and_else_a_line(
+def test_auto_is_systemd_if_it_runs_and_else_a_line(
     fakes: Fakes, plan: NightPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert schedule.preview(plan, NIGHT).method == "systemd"

@@ -105,7 +105,7 @@ def test_who_does_not_answer_in_time_is_quoted(pretend: Pretend) -> None:
         child.ask(QUESTION, math.inf)
 
 
-def test_a_failure_is_what_it_was_there(pretend: Pretend) -> None:
+def test_a_failure_keeps_its_kind(pretend: Pretend) -> None:
     for code, kind in ((2, UsageError), (3, ToolError), (4, ToolError)):
         child = pretend(saying(ChildAnswer(failed=Failed("it broke.", "fix it", code))))
         with pytest.raises(kind) as caught:
@@ -115,7 +115,7 @@ def test_a_failure_is_what_it_was_there(pretend: Pretend) -> None:
 
 
 @pytest.mark.processes
-def test_what_is_no_greeting_is_an_error(pretend: Pretend) -> None:
+def test_other_greetings_are_an_error(pretend: Pretend) -> None:
     for script, reason in (
         (saying(ChildAnswer(hello=Hello(99, "9.0"))),
          "has tracekit 9.0, which takes turns by protocol 99; this one does by protocol 2"),
@@ -162,7 +162,7 @@ def shell(folder: Path, line: str, output: Path | None = None) -> Program:
     return Program(("sh", "-c", line), dict(os.environ), folder, log, output)
 
 
-def test_what_a_program_says_goes_to_its_log_and_output(bounds: Bounds, tmp_path: Path) -> None:
+def test_a_programs_output_goes_to_its_log_and_output(bounds: Bounds, tmp_path: Path) -> None:
     log, output = tmp_path / "logs" / "one.log", tmp_path / "output"
     output.write_text("of the one before")
     assert run(shell(tmp_path, "pwd; echo two >&2; exit 5"), bounds, 10) == 5

@@ -134,7 +134,7 @@ def test_the_worst_of_each_reading_counts(reading_sets: list[dict[str, float]]) 
         assert worst_state.readings.get(name) == (worse(readings_seen) if readings_seen else None)
 
 
-def test_what_nobody_could_read_keeps_its_reason() -> None:
+def test_unreadable_values_keep_their_reason() -> None:
     unread = State("01", {}, {"battery": "no battery"})
     assert worst([unread]) == unread
     assert worst([unread, State("02", {"battery": 0.5})]) == State("02", {"battery": 0.5})
@@ -142,7 +142,7 @@ def test_what_nobody_could_read_keeps_its_reason() -> None:
     assert set(JUDGED) <= MORE_IS_WORSE | {"gpu_clock", "memory_free", "mains", "battery"}
 
 
-def test_what_the_plan_says_decides_the_grid_the_order_and_the_command_line(ready: Ready) -> None:
+def test_the_plan_decides_the_grid_the_order_and_the_command_line(ready: Ready) -> None:
     values: dict[str, Any] = {
         "parameters": {"trick": "print"},
         "templates": ("Metal System Trace", "mine.tracetemplate"),
@@ -262,9 +262,7 @@ def test_checks_run_in_the_plan_s_folder_and_are_quoted(ready: Ready, tmp_path: 
 
 
 @pytest.mark.processes
-def test_sides_take_turns_to_be_traced_and_what_fails_or_lacks_its_target_does_not_count(
-    ready: Ready, pretend: Pretend
-) -> None:
+def test_sides_are_traced_in_turn_and_failures_do_not_count(ready: Ready, pretend: Pretend) -> None:
     with ready(traced=2) as prepared:
         pairs = list(trace(prepared, session=2))
         pair_facts = [(traced.traced, traced.order, traced.number) for traced in pairs]

@@ -57,7 +57,9 @@ def worktree(repository: Path) -> MakeTree:
 
 
 @pytest.mark.processes
-def test_sides_say_what_runs(ready: Ready, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sides_describe_their_work(
+    ready: Ready, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nexport KIND=other\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
@@ -113,7 +115,7 @@ def side(python: str = sys.executable, *difference: str) -> CodeVariant:
     return CodeVariant("reference", "naps", None, {}, Path(python), {}, place, "abc", difference)
 
 
-def test_a_reference_is_described_by_what_differs() -> None:
+def test_a_reference_is_described_by_its_differences() -> None:
     for variant, mlx, words in (
         (side(), "0.30.0", "naps"),
         (side(sys.executable, "revision 1a2b3c4"), "0.30.0", "revision 1a2b3c4"),
@@ -146,7 +148,9 @@ def test_a_revision_has_a_work_tree_and_an_interpreter(ready: Ready, repository:
 
 
 @pytest.mark.processes
-def test_each_side_has_its_own_modules_and_changes_are_told(ready: Ready, repository: Path) -> None:
+def test_each_side_has_its_own_modules_and_changes_are_named(
+    ready: Ready, repository: Path
+) -> None:
     for slow, expected_commit in (({}, git(repository, "rev-parse", "HEAD")), ({"slow": 3.0}, "")):
         with ready(reference=Reference(revision="HEAD", parameters=slow)) as prepared:
             assert prepared.same_commit == expected_commit

@@ -15,7 +15,7 @@ def states(course: courses.Course) -> str:
     return ", ".join(f"{fared.at[8:10]} {fared.state}" for fared in course.fared)
 
 
-def test_every_night_is_there_as_what_it_was() -> None:
+def test_every_night_is_shown_with_its_outcome() -> None:
     nights = [
         made.night(1, made.entry()),
         made.night(2, made.entry(Outcome.REGRESSION, reason="slower")),
@@ -64,7 +64,7 @@ def test_other_work_is_another_course_the_latest_first_and_an_anchor_is_not_due(
     ]
 
 
-def test_what_is_of_another_machine_or_other_work_is_not_its_own() -> None:
+def test_other_machines_and_other_work_are_kept_apart() -> None:
     here, there = made.night(1, made.entry()), made.night(2, made.entry(), machine="other")
     accepted = [
         Accepted("n01", "paged", "w1", made.make_start_time(3), "here"),
@@ -94,7 +94,7 @@ def make_sided_entry(mlx: str, reference: str, **facts: Any) -> Entry:
     return made.entry(candidate=candidate, reference=Described("paged", mlx=reference))
 
 
-def test_what_changed_is_lettered_and_says_from_what_to_what() -> None:
+def test_changes_are_lettered_with_their_before_and_after() -> None:
     nights = [
         made.night(1, make_sided_entry("1", "1"), environment={"mlx": "1", "os_build": "A"}),
         made.night(2, environment={"mlx": "9"}),
@@ -122,7 +122,7 @@ def test_what_changed_is_lettered_and_says_from_what_to_what() -> None:
     assert [changes[place].letter for place in (0, 25, 26, 27)] == ["A", "Z", "AA", "AB"]
 
 
-def test_commits_stand_beside_change_points_only() -> None:
+def test_commits_are_shown_only_at_change_points() -> None:
     course = made.course([
         made.night(1, make_sided_entry("1", "1", commit="a" * 40), digest="1" * 64),
         made.night(2, make_sided_entry("1", "1", commit="b" * 40), digest="2" * 64),

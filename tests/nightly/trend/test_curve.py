@@ -120,7 +120,7 @@ def test_pictures_are_as_in_the_golden_file(golden: Golden) -> None:
     golden("pictures.txt", text)
 
 
-def test_of_many_nights_the_latest_have_marks_and_those_that_stand_out() -> None:
+def test_the_latest_and_the_outstanding_of_many_nights_have_marks() -> None:
     outcomes = {3: Outcome.REGRESSION, 5: Outcome.INCONCLUSIVE}
     many_nights, points = [], []
     for place in range(RECENT + 30):
@@ -163,7 +163,7 @@ def labels_of(width: float, *starts: str) -> str:
     return ", ".join(f"{place} {words}" for place, words in NightAxis(starts).labels(width))
 
 
-def test_nights_are_numbered_with_their_dates_beside() -> None:
+def test_nights_are_numbered_and_dated() -> None:
     days = [f"2026-12-{day}T02:30:00+00:00" for day in range(10, 32)]
     later = [f"2027-01-0{day}T02:30:00+00:00" for day in range(1, 5)]
     for starts, width, expected in (

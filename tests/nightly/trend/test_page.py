@@ -86,7 +86,7 @@ def test_the_latest_changes_are_listed_and_earlier_ones_counted(
     assert rows[2].startswith("tr: 32 14 Nov 2026 | ")
 
 
-def test_what_decides_comes_first_of_what_changed_in_one_night() -> None:
+def test_the_deciding_metric_comes_first_among_changes_of_one_night() -> None:
     points = [made.point(day, 1e6 * (1 + (day > 4))) for day in range(1, 9)]
     nights = [made.night(day, made.entry(), made.entry(capture="b")) for day in range(1, 9)]
     followed = made.series(*points, metric="step_p99", gated=False)
@@ -191,7 +191,7 @@ def test_hostile_words_stay_words() -> None:
     page.encode()
 
 
-def test_what_names_a_person_is_left_out_of_words_and_links() -> None:
+def test_names_of_persons_are_left_out_of_words_and_links() -> None:
     home = "/Users/ada"
     entry = made.entry(FAILED, reason=f"{home}/x is gone.", pairs=(made.make_traced_pair("run"),))
     night = made.night(1, entry, folder=f"{home}/nights", environment={"where": home})
@@ -225,7 +225,7 @@ def test_the_page_begins_with_the_worst_in_few_words() -> None:
         assert len(words) <= 12, (outcomes, headline)
 
 
-def test_the_command_that_finds_a_commit_stands_in_a_line_of_its_own() -> None:
+def test_the_command_that_finds_a_commit_has_a_line_of_its_own() -> None:
     search = "git bisect start b a && git bisect run tracekit ab paged@a -- --bisect"
     reason = "It came tonight, in a..b."
     page = parse_page([], [made.night(4, made.entry(WORSE, reason=reason, search=search))])
@@ -259,7 +259,7 @@ def test_a_capture_and_its_anchor_are_one_row_one_name_and_one_change() -> None:
     assert pages.headline_of(courses_of([], old, [], []), NOW).words.startswith("paged, ")
 
 
-def test_a_change_point_says_how_surely_it_is_dated_and_what_else_changed() -> None:
+def test_a_change_point_has_its_certainty_and_other_changes() -> None:
     days = range(1, 6)
     nights = [
         made.night(night_day, made.entry(), environment={"mlx": str(1 + night_day // 3)})
@@ -386,7 +386,7 @@ MEANWHILE, UNKNOWN = "the reference meanwhile: ", "one of both nights has no tok
 ALONE = "without a reference, so the machine's own pace is in it"
 
 
-def test_a_claim_stands_beside_what_was_measured() -> None:
+def test_a_claim_is_compared_with_its_measurement() -> None:
     for rates, references, measured, reason in (
         ((500, 1000), (1000, 1250), "1 ms per token won", f"{MEANWHILE}200 µs per token won"),
         ((1000, 500), (1250, 1000), "1 ms per token lost", f"{MEANWHILE}200 µs per token lost"),
@@ -416,7 +416,7 @@ def test_a_claim_stands_beside_what_was_measured() -> None:
             assert claims == [claim], (rates, references, metric)
 
 
-def test_the_latest_claim_comes_first_and_what_stays_is_none() -> None:
+def test_the_latest_claim_comes_first_and_a_level_makes_none() -> None:
     claiming = make_traced_entry(make_finding(saving_per_token=US))
     nights = [made.night(day, claiming if day % 2 else make_traced_entry()) for day in range(1, 8)]
     claims = pages.claims_of(made.course(nights))

@@ -90,7 +90,7 @@ def test_mlx_agrees_with_the_reference(lens: list[int], queries: int) -> None:
     assert largest_dense_error(problem, attend(problem), sequences=range(len(lens))) < 2e-6
 
 
-def test_masks_are_only_made_where_they_are_needed() -> None:
+def test_masks_are_made_only_if_needed() -> None:
     assert dense([8, 8]).mask() is None
     assert dense([8, 8], queries=2).mask() == "causal"
     assert dense([2, 4]).mask().tolist() == [[[[True, True, False, False]]], [[[True] * 4]]]

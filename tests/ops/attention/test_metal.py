@@ -71,7 +71,7 @@ def test_every_number_of_partitions_is_one_kernel_and_one_merge() -> None:
     assert "const device float* stats" in split_texts[0][1]
 
 
-def test_a_head_size_without_a_kernel_is_told() -> None:
+def test_a_head_size_without_a_kernel_is_reported() -> None:
     with pytest.raises(UsageError, match="no head size 72; it has 64, 80, 96, 128, 256"):
         paged_decode(_problem(2, 72), scale=1.0)
 
@@ -138,7 +138,7 @@ def test_cores_that_are_known_are_filled() -> None:
         assert (how.threadgroup, how.partitions) == (threads, partitions), (cores, batch, q_heads)
 
 
-def test_what_is_asked_for_is_had() -> None:
+def test_requested_plans_are_followed() -> None:
     how = plan(_make_problem(), hd_tile=16, threadgroup=512, partitions=3, ahead=True)
     assert (how.hd_tile, how.threadgroup, how.partitions, how.ahead) == (16, 512, 3, True)
     assert not plan(_make_problem()).ahead
@@ -158,7 +158,7 @@ def test_what_is_asked_for_is_had() -> None:
         ({"kernel": "per-head", "ahead": True}, "nor loads ahead"),
     ],
 )
-def test_what_cannot_be_had_is_one_sentence(asked: dict[str, object], sentence: str) -> None:
+def test_impossible_plans_are_one_sentence(asked: dict[str, object], sentence: str) -> None:
     with pytest.raises(UsageError) as caught:
         plan(_make_problem(), **asked)
     assert sentence in caught.value.message

@@ -57,7 +57,7 @@ def test_any_shape_agrees_with_the_reference(
     assert error(problem, attend(problem, longest=max(lens))) <= 2e-6
 
 
-def test_what_lies_behind_the_end_does_not_count() -> None:
+def test_tokens_behind_the_end_do_not_count() -> None:
     problem = small_problem([5, 3], max_blocks=3)
     tables = np.array(problem.block_tables)
     keys, values = np.array(problem.k_pages), np.array(problem.v_pages)
@@ -151,7 +151,7 @@ def test_the_guides_bench_line() -> None:
     assert model.intensity == pytest.approx(2.0, rel=0.01)
 
 
-def test_what_a_decode_call_moves() -> None:
+def test_bytes_moved_by_a_decode_call() -> None:
     small = {"q_heads": 1, "kv_heads": 1, "head_dim": 1, "block_size": 4, "itemsize": 1}
     # rows of K and V, queries; entries of 2, 1 and no pages, and three lengths, 4 bytes each
     assert traffic([5, 4, 0], **small).unique == 2 * 9 + 3 + 4 * (2 + 1 + 0) + 4 * 3

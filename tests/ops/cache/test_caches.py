@@ -56,7 +56,7 @@ def full_of(tokens: int, value: float) -> mx.array:
     return mx.full((2, 3, tokens, 4), value)
 
 
-def test_it_grows_in_steps_and_copies_what_it_held() -> None:
+def test_a_cache_grows_in_steps_and_copies_its_contents() -> None:
     cache, capacities = GrowingCache(Sizes(2, 3, 3, 4, mx.float16), step=4), []
     for _ in range(9):
         cache.append(full_of(1, 1), full_of(1, 1))
@@ -132,7 +132,7 @@ def test_a_run_of_rows_is_the_rows_one_by_one_round_and_round() -> None:
     assert mx.array_equal(rows.query(61), rows.queries[0])
 
 
-def test_what_is_expected_is_the_definition() -> None:
+def test_the_expected_result_is_the_definition() -> None:
     """Two tokens, one head of one element: weights of e^(s q k)."""
     numbers = np.zeros((61, 1, 1, 1), np.float32)
     queries, keys, values = numbers.copy(), numbers.copy(), numbers.copy()
@@ -144,7 +144,7 @@ def test_what_is_expected_is_the_definition() -> None:
     assert compute_expected(rows, 0, length=3, kept_tokens=1, scale=0.5)[0, 0] == 20
 
 
-def test_no_block_is_held_twice_and_what_was_freed_last_is_given_out_first() -> None:
+def test_no_block_is_used_twice_and_the_last_freed_is_used_first() -> None:
     rng, pool, held_blocks = random.Random(7), BlockPool(64), [[]]
     first_blocks = pool.allocate(3)
     pool.release(first_blocks)
@@ -193,7 +193,7 @@ def test_a_cache_that_mixes_tokens_up_is_found_out() -> None:
         mixed.error()
 
 
-def test_growth_is_a_span_and_what_it_copied_a_gauge() -> None:
+def test_growth_is_a_span_and_copied_bytes_are_a_gauge() -> None:
     growing, reports = decoding(GrowingCache(SMALL, step=8)), []
     growing.prefill(7)
     for _ in range(3):

@@ -45,7 +45,7 @@ def test_the_name_is_the_one_that_mlx_gives(sizes: tuple[int, int, int]) -> None
     assert kernel.function in specializations()
 
 
-def test_tiles_beside_each_other_read_x_again_and_those_below_the_weight() -> None:
+def test_neighbouring_tiles_read_x_again_and_lower_ones_the_weight() -> None:
     # 2 rows of 10, a gain of 10, 3 rows of weights, 4 bytes each
     alone = kernel_traffic(draw_norm_problem(2, 10, 3, dtype=mx.float32))
     assert alone == CallTraffic(4 * (20 + 10 + 30), 4 * 60, 4 * 6, 2 * 60 + 4 * 20)

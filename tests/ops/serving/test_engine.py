@@ -151,7 +151,7 @@ def test_no_wait_is_so_long_that_a_stop_would_not_be_heard() -> None:
     assert rig.tick().variant == ""
 
 
-def test_what_is_not_complete_at_the_end_is_told_as_unfinished() -> None:
+def test_incomplete_requests_are_reported_as_unfinished() -> None:
     rig = Rig((0, 4, 50), (1, 4, 50), (2, 4, 50), (9_000, 4, 1), slots=1)
     rig.run(until=rig.begun + 30 * MS)
     states = {number: request.state for number, request in rig.requests.items()}
@@ -172,7 +172,7 @@ def test_an_arrival_that_was_due_but_not_seen_counts_as_unfinished() -> None:
     assert sorted(request.number for request in rig.engine.leave().requests) == [0, 1]
 
 
-def test_levels_are_told_when_they_change_and_limits_once() -> None:
+def test_levels_are_reported_on_change_and_limits_once() -> None:
     rig = Rig((0, 8, 20), limits={("limit_blocks", "count"): 32.0, ("limit_ttft", "ns"): 5e6}).run()
     assert rig.gauges("used_blocks") == [7, 0]
     assert rig.gauges("free_blocks") == [25, 32]
@@ -232,7 +232,7 @@ def test_who_waits_for_blocks_holds_up_those_behind() -> None:
     assert numbers(scheduler.admit(1)) == [1, 2]
 
 
-def test_what_the_whole_pool_cannot_hold_is_refused_with_a_reason() -> None:
+def test_a_request_larger_than_the_pool_is_refused_with_a_reason() -> None:
     refused = [scheduler_of().refusal(ScheduledRequest(0, 0, tokens - 2, 2)) for tokens in (32, 33)]
     assert refused == ["", "31 + 2 tokens need 9 blocks of 4; the pool has 8"]
 

@@ -50,7 +50,7 @@ def test_lognormal_lengths_keep_their_bounds(bounds: list[int], seed: int) -> No
     assert lengths.most_tokens == longest
 
 
-def test_a_bound_is_as_likely_as_what_rounds_to_it() -> None:
+def test_a_bound_is_as_likely_as_the_values_that_round_to_it() -> None:
     drawn = np.array(Lengths("prompt", "lognormal", 4, 2, 6).draw(20_000, rng()))
     normal = NormalDist(math.log(4), SIGMA)
     edges = [normal.cdf(math.log(value - 0.5)) for value in range(2, 8)]
@@ -147,7 +147,7 @@ def test_arrivals_are_expected_up_to_each_moment() -> None:
     st.lists(st.tuples(st.floats(0.1, 2), st.floats(0.1, 1), st.floats(0.5, 80)), max_size=3),
     st.lists(st.floats(0.01, 200), min_size=1, max_size=20),
 )
-def test_moments_are_the_inverse_of_what_is_expected(
+def test_moments_are_the_inverse_of_the_expectation(
     level: float, ramp: float, gaps: list[tuple[float, float, float]], counts: list[float]
 ) -> None:
     spikes, start = [], 0.0
@@ -173,6 +173,6 @@ def test_moments_are_the_inverse_of_what_is_expected(
         (lambda: drawn(Rate(0.01)), "no request arrives within 10 s"),
     ],
 )
-def test_what_has_no_schedule_is_refused(make: object, words: str) -> None:
+def test_an_impossible_schedule_is_refused(make: object, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         make()

@@ -55,7 +55,7 @@ def test_a_rehearsal_serves_nobody() -> None:
     assert sum(len(report.requests) for report in serve_step(step)) == 12
 
 
-def test_limits_that_are_not_set_are_not_told() -> None:
+def test_unset_limits_are_not_reported() -> None:
     def read_limit_gauges(limits: LatencyLimits) -> dict[str, float]:
         gauges = serve_step(serving_step(LOAD, SHAPE, limits))[0].gauges
         return {gauge.name: gauge.value for gauge in gauges if gauge.name.startswith("limit")}
@@ -66,7 +66,7 @@ def test_limits_that_are_not_set_are_not_told() -> None:
     assert read_limit_gauges(LatencyLimits(ttft=150.0, tpot=20.5, tick=75.0)) == bare_gauges | full
 
 
-def test_what_is_offered_is_said_before_the_run() -> None:
+def test_the_offered_load_is_printed_before_the_run() -> None:
     fast, slow = (
         serving_step(replace(LOAD, rate=Rate(rate)), SHAPE, LatencyLimits()).results
         for rate in (80, 20)
@@ -82,7 +82,7 @@ def test_what_is_offered_is_said_before_the_run() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "layers"), [("float32", 1), ("float16", 3), ("bfloat16", 2)])
-def test_what_is_served_agrees_with_the_reference(dtype: str, layers: int) -> None:
+def test_served_tokens_equal_the_reference(dtype: str, layers: int) -> None:
     shape = replace(MODEL, dtype=getattr(mx, dtype), layers=layers)
     assert 0 < verify(PagedModel(shape, seed=1)) < BOUNDS[dtype]
 
@@ -169,7 +169,7 @@ def test_pages_are_written_in_place() -> None:
     assert mx.get_peak_memory() - memory_before < pool / 4
 
 
-def test_the_offered_load_is_what_the_schedule_takes_of_the_time() -> None:
+def test_the_offered_load_is_the_schedules_share_of_the_time() -> None:
     jobs = (ScheduledRequest(0, 0, 9, 11), ScheduledRequest(1, 100_000_000, 8, 1))
     # three pieces of 10 ms, and ten tokens of 4 ms shared by two slots
     load = offered_load(jobs, (4e6, 10e6), replace(SHAPE, slots=2, chunk=8))

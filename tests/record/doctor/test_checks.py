@@ -132,7 +132,7 @@ def test_a_mac(
     assert fix in result.fix
 
 
-def test_a_state_of_which_all_is_known_has_no_row_of_what_is_not(mac: Make) -> None:
+def test_a_fully_known_state_has_no_row_of_unknowns(mac: Make) -> None:
     state = State(AT, {"load": 0.0}, {"calibration": "no fixed work was done."})
     assert list(look(mac(state=lambda: state), "nightly")) == ["nightly"]
 
@@ -162,7 +162,7 @@ def test_gigabytes_left_by_recordings_are_a_warning(mac: Make, tmp_path: Path) -
 
 
 @pytest.mark.processes
-def test_what_runs_here_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_check_of_this_machine_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     facts = look(DoctorSurroundings(), "tracekit", "host recorder", "interpreter", "mlx")
     metal = facts.pop("mlx metal")
     assert {fact.verdict for fact in facts.values()} == {FactStatus.OK}
@@ -173,7 +173,7 @@ def test_what_runs_here_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "TMPDIR" in fact.fix
 
 
-def test_programs_are_found_on_the_path_alone_and_answer_only_where_they_succeed() -> None:
+def test_programs_are_found_on_the_path_alone_and_must_succeed() -> None:
     environments = ({}, {"PATH": ""}, {"PATH": "/bin"})
     found_paths = [
         DoctorSurroundings(environment=environment).find("sh") for environment in environments

@@ -58,7 +58,7 @@ TROUBLES = {
 
 
 @pytest.mark.parametrize(("name", "code"), [("ready-mac", 0), ("troubled-mac", 3), ("linux", 0)])
-def test_what_a_person_sees(
+def test_the_report_that_a_person_reads(
     *, name: str, code: int, mac: Make, linux: Make, tmp_path: Path,
     golden: Callable[[str, str], None], capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -84,7 +84,7 @@ def test_what_a_person_sees(
     golden(f"golden/{name}.txt", "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
 
 
-def test_a_new_probe_is_kept_where_it_can_be_and_says_something(mac: Make, tmp_path: Path) -> None:
+def test_a_new_probe_is_kept_if_possible_and_always_reported(mac: Make, tmp_path: Path) -> None:
     for fresh in (replace(FOUND, combinations=(LAUNCH, NO_TRACE)), FOUND):
         assert doctor.examine(mac(), tmp_path, fresh=fresh).capabilities == fresh
         assert doctor.recall_probe(MACHINE, tmp_path) == fresh
@@ -100,7 +100,7 @@ def test_a_new_probe_is_kept_where_it_can_be_and_says_something(mac: Make, tmp_p
     assert doctor.recall_probe(MACHINE, tmp_path) == FOUND
 
 
-def test_what_was_kept_is_recalled_for_this_machine_alone(tmp_path: Path) -> None:
+def test_a_kept_probe_is_recalled_for_this_machine_alone(tmp_path: Path) -> None:
     cache, again = tmp_path / "cache", replace(FOUND, probed="2026-11-21", combinations=())
     for matrix in (FOUND, again):
         doctor.keep(matrix, cache)
@@ -123,7 +123,7 @@ def test_what_was_kept_is_recalled_for_this_machine_alone(tmp_path: Path) -> Non
         doctor.keep(FOUND, cache / name)
 
 
-def test_what_cannot_be_read_or_is_newer_counts_as_nothing(
+def test_unreadable_and_newer_notes_count_as_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     doctor.keep(replace(FOUND, format=2), tmp_path)
@@ -182,7 +182,7 @@ ATTACHED, BOTH = [("attach", False)], [("attach", False), ("attach", True)]
 ALL = [("launch", False), ("launch", True), *BOTH]
 
 
-def test_auto_follows_what_was_seen() -> None:
+def test_auto_follows_the_probe() -> None:
     cases: list[tuple[dict[str, Any], Any, str, str, tuple[str, ...]]] = [
         ({}, None, "auto", "auto", ()),
         ({}, ALL, "on", "auto", ("saving took 12 s",)),
@@ -210,7 +210,7 @@ def test_auto_follows_what_was_seen() -> None:
         )
 
 
-def test_what_comparing_bundles_with_exports_has_shown() -> None:
+def test_results_of_comparing_bundles_with_exports() -> None:
     def describe_facts(*tables: Checked, has_xctrace: bool = True) -> list[tuple[object, ...]]:
         memory = KnownBundles("17C529", {table.schema: table for table in tables})
         facts = doctor.direct_facts(memory, has_xctrace=has_xctrace)
@@ -228,7 +228,7 @@ def test_what_comparing_bundles_with_exports_has_shown() -> None:
     ]
 
 
-def test_the_exit_code_says_what_stands_in_the_way() -> None:
+def test_the_exit_code_names_the_obstacle() -> None:
     cases = (
         (0, checks.ok("a")),
         (0, checks.ok("a"), checks.warning("b", "c"), checks.not_applicable("e")),
@@ -278,7 +278,7 @@ def test_without_xcrun_linux_is_as_it_should_be(
     assert (result.code, "--recorder host" in result.err) == (3, True)
 
 
-def test_what_was_probed_is_shown_and_followed(
+def test_a_probe_is_shown_and_followed(
     scenario: Callable[..., None], tmp_path: Path, tracekit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scenario()

@@ -130,7 +130,7 @@ def test_cores_are_counted_from_two_samples() -> None:
     assert list(exports.process_samples([], 1000)) == []
 
 
-def test_an_account_has_a_monitors_gauges_and_what_a_program_printed(tmp_path: Path) -> None:
+def test_an_account_has_a_monitors_gauges_and_printed_numbers(tmp_path: Path) -> None:
     recording = Recording(tmp_path)
 
     def read_account() -> tuple[list[str], list[int], tuple[str, ...]]:
@@ -245,7 +245,7 @@ def toc_of(session: HostSession, path: Path, *, last_time: int = 0) -> TocRun:
     return run
 
 
-def test_a_toc_says_what_was_recorded_and_that_the_host_did(tmp_path: Path) -> None:
+def test_a_toc_describes_the_recording_and_its_recorder(tmp_path: Path) -> None:
     path = tmp_path / "toc.xml"
     assert toc_of(SESSION, path) == TocRun(
         1, {"platform": "Linux", "model": "Fast & Furious", "os-version": "Linux 6.1"},

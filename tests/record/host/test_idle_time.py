@@ -127,7 +127,7 @@ DERIVED = ("idle_ratio", "idle_host", "host_busy", "host_idle_ratio", "kernel_ce
 
 @pytest.mark.processes
 @pytest.mark.parametrize("kind", KINDS)
-def test_idle_time_is_claimed_where_the_marks_carry_it(
+def test_idle_time_is_claimed_if_the_marks_show_it(
     kind: str, tmp_path: Path, tracekit: Any
 ) -> None:
     mark_kind = KINDS[kind]

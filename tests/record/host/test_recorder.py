@@ -124,7 +124,7 @@ def costs(recorded: Sequence[int], unrecorded: Sequence[int]) -> Overhead:
     return host.overhead(WorkloadReport(blocks=tuple(blocks)))
 
 
-def test_what_recording_costs_is_the_ratio_of_medians_of_enough_blocks() -> None:
+def test_the_cost_of_recording_is_the_ratio_of_medians_of_enough_blocks() -> None:
     measured_costs = costs([110, 112, 108, 110, 110, 900], [100, 101, 99, 100, 100, 100])
     assert (measured_costs.recorded, measured_costs.unrecorded, measured_costs.reason) == (
         110,
@@ -202,7 +202,7 @@ def test_a_full_disk_is_reported() -> None:
     sampler.close()
 
 
-def test_what_is_not_there_or_not_waited_for_does_not_run() -> None:
+def test_absent_and_unawaited_steps_do_not_run() -> None:
     ended_pid = os.fork()
     if not ended_pid:
         os._exit(0)
@@ -384,7 +384,7 @@ def test_a_worker_is_recorded(work: Work, recorder: HostRecorder, recording: Rec
 
 
 @pytest.mark.processes
-def test_what_recording_costs_is_measured(work: Work, recording: Recording) -> None:
+def test_the_cost_of_recording_is_measured(work: Work, recording: Recording) -> None:
     """Measuring takes longer than the grace of half a second."""
     step = "time.sleep(0.02)"
     recorded = work(step=step, repeats=None, time_limit=0.1, seconds=0.1, measure_overhead=True)

@@ -141,7 +141,7 @@ def test_ctrl_c_while_it_prepares(attach: Worker, recording: Recording, told: li
     assert not recording.bundle.exists()
 
 
-def test_ctrl_c_saves_what_it_has(attach: Worker, recording: Recording, told: list[str]) -> None:
+def test_ctrl_c_saves_the_recording(attach: Worker, recording: Recording, told: list[str]) -> None:
     recorded = attach(progress=interrupting("recording", told), repeats=None)
     assert (recorded.interrupted, recorded.failure) == (True, "")
     assert recording.bundle.is_dir()

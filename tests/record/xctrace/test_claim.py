@@ -52,7 +52,7 @@ def test_a_staging_file_that_is_or_may_be_open_stays(known: bool | None, tmp_pat
     assert mine.exists()
 
 
-def test_lsof_is_believed_only_where_it_is_sure() -> None:
+def test_lsof_is_believed_only_if_certain() -> None:
     cases: dict[tuple[Any, ...], bool | None] = {
         (0, "123\n"): True,
         (1, "123\n"): True,

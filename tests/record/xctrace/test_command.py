@@ -10,7 +10,7 @@ from tracekit.base.errors import ToolError
 from tracekit.record.xctrace.command import Completed, failure, run
 
 
-def test_a_command_says_what_it_says_and_is_ended_with_its_children(tmp_path: Path) -> None:
+def test_a_command_returns_its_output_and_is_ended_with_its_children(tmp_path: Path) -> None:
     argv = ("/bin/sh", "-c", "echo out; echo µ >&2; exit 3")
     assert run(argv, 20) == Completed(argv, 3, "out\n", "µ\n")
     with pytest.raises(ToolError, match="xcrun cannot be started: No such file") as caught:

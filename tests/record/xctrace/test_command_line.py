@@ -56,7 +56,7 @@ def test_time_limits_are_whole_numbers() -> None:
             time_limit(duration)
 
 
-def test_programs_are_found_links_are_kept_and_what_cannot_be_launched_is_said(
+def test_programs_are_found_links_are_kept_and_failures_reported(
     tmp_path: Path,
 ) -> None:
     assert absolute(("sh", "-c", "x"), {"PATH": "/bin"}) == ("/bin/sh", "-c", "x")
@@ -78,7 +78,7 @@ OURS = {
 }  # fmt: skip
 
 
-def test_programs_get_what_they_need_and_nothing_that_distorts_metal() -> None:
+def test_programs_get_their_needs_and_nothing_that_distorts_metal() -> None:
     given_variables = {"KEY": "a=b", "EMPTY": "", "MTL_HUD_ENABLED": "1", "PATH": "/own"}
     assert target_environment(given_variables, OURS) == {
         "HOME": "/Users/a", "KEY": "a=b", "MLX_METAL_JIT": "1", "PATH": "/own",
@@ -136,7 +136,7 @@ def test_a_wish_for_counters_becomes_the_instrument_unless_the_template_has_a_se
         assert is_file or got.template in {MST, "Time Profiler"}, (counters, templates)
 
 
-def test_what_cannot_be_recorded_is_refused_with_a_hint(chosen: Chosen) -> None:
+def test_unrecordable_targets_are_refused_with_a_hint(chosen: Chosen) -> None:
     without = {"counters": "on", "instruments": "== A ==\nMetal GPU Counter\n"}
     old = {"counters": "on", "help": "--template"}
     suggestion = "Did you mean Metal System Trace? A template file is given by its path."

@@ -66,7 +66,7 @@ def test_each_table_is_a_file_and_one_that_fails_harms_no_other(recording: Recor
         export(xcode({"driver": -1, "x": -1}), recording, choose_only(["driver", "x"]), print)
 
 
-def test_a_table_without_rows_is_stood_in_for(recording: Recording) -> None:
+def test_a_table_without_rows_gets_a_substitute(recording: Recording) -> None:
     def choose(there: frozenset[str]) -> frozenset[str]:
         return frozenset({"first"}) if "first" in there else frozenset({"second"})
 
@@ -83,7 +83,7 @@ def run_of(*settings: str, tables: tuple[str, ...] = ()) -> TocRun:
 NAMED, UNNAMED = run_of("Other: 1", "Counter Set: Limiters"), run_of("Counter Set: (null)")
 
 
-def test_the_counter_set_stands_in_the_toc_and_one_that_was_asked_for_and_is_not_is_said() -> None:
+def test_the_counter_set_is_in_the_toc_and_a_missing_one_is_reported() -> None:
     runs = (NAMED, UNNAMED, run_of("Counter Set: "), run_of("Shader Timeline: Disabled"))
     assert [counter_set(run) for run in runs] == ["Limiters", "", "", ""]
     cases = {

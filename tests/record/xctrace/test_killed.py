@@ -105,7 +105,7 @@ USUAL = ("started", signal.SIGTERM)
     ("state", "number"),
     [pytest.param(*case, marks=[pytest.mark.campaign] * (case != USUAL)) for case in ENDINGS],
 )
-def test_nothing_outlives_tracekit_and_what_was_recorded_is_saved(
+def test_nothing_outlives_tracekit_and_the_recording_is_saved(
     state: str, number: signal.Signals, scenario: Scenario, folder: Path, tmp_path: Path
 ) -> None:
     (line, keys), transcript_file = STATES[state], tmp_path / "scenario.said"
@@ -124,7 +124,7 @@ def test_nothing_outlives_tracekit_and_what_was_recorded_is_saved(
     assert recorded.clock["epoch"]
 
 
-def test_what_a_killed_tracekit_had_measured_can_be_exported(
+def test_measurements_of_a_killed_tracekit_can_be_exported(
     scenario: Scenario, folder: Path
 ) -> None:
     """The marks of the worker are laid on the time of the trace that its guardian saved."""

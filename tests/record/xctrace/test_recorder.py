@@ -53,7 +53,7 @@ def broke(error: str) -> WorkloadReport:
 PROGRAM, WORKLOAD = "The recorded program failed", "The workload failed; the trace up to then is"
 
 
-def test_what_is_whole_and_what_is_not() -> None:
+def test_whole_and_incomplete_recordings() -> None:
     for ending, run, launched, report, failure in (
         (Ended(SAVED, 0), RUN, False, None, ""),
         (Ended(EXITED, 0), RUN, True, None, ""),
@@ -173,7 +173,7 @@ def test_a_program_that_ends_by_itself(
     assert read_toc(recording.toc_file).runs[0].template == "Metal System Trace"
 
 
-def test_what_was_recorded_with_trouble_is_kept_and_the_trouble_said(
+def test_a_troubled_recording_is_kept_and_its_trouble_reported(
     record: Record, scenario: Scenario, recording: Recording, told: list[str], tmp_path: Path
 ) -> None:
     issues = [["Warning", COUNTERS], ["Error", "Hitches is not supported."]]
@@ -235,7 +235,7 @@ def test_a_process_that_ends_early_ends_the_recording(
         {"locked": 1},  # the performance counters
     ],
 )
-def test_failures_that_pass_are_tried_again_and_what_they_left_is_kept_aside(
+def test_passing_failures_are_retried_and_their_remains_kept_aside(
     keys: dict[str, Any], record: Record, scenario: Scenario, recording: Recording, told: list[str]
 ) -> None:
     scenario(**keys)

@@ -111,7 +111,7 @@ def test_a_target_that_is_done_ends_the_recording_and_delays_nothing(
             ) == (None, SIGINT)
 
 
-def test_children_and_theirs_are_found_and_called_what_they_become() -> None:
+def test_children_and_grandchildren_are_found_under_their_final_names() -> None:
     family, argv = Family(), ("sh", "-c", "sleep 60 & read go; exec sleep 60")
     with subprocess.Popen(argv, stdin=subprocess.PIPE, start_new_session=True) as shell:
         until(psutil.Process(shell.pid).children)
@@ -163,7 +163,7 @@ def test_requests_are_taken_once_and_signals_at_once_are_one() -> None:
     assert signal.getsignal(SIGTERM) is handler_before
 
 
-def test_what_is_ignored_stays_ignored_and_another_thread_changes_no_handlers() -> None:
+def test_ignored_signals_stay_ignored_and_another_thread_changes_no_handlers() -> None:
     handler_before, handlers = signal.signal(SIGINT, signal.SIG_IGN), list[object]()
 
     def enter() -> None:

@@ -105,7 +105,7 @@ def archive_objects(*objects: Any) -> bytes:
     return binary({"$archiver": "NSKeyedArchiver", "$top": {"root": UID(3)}, "$objects": row})
 
 
-def test_what_is_no_template_is_refused(template: Template) -> None:
+def test_other_files_are_not_templates(template: Template) -> None:
     for content, reason in (
         (b"", "not a binary property list"),
         (plistlib.dumps({"$archiver": "NSKeyedArchiver"}), "not a binary property list"),
@@ -178,7 +178,7 @@ def test_templates_are_found_by_their_exact_name(tmp_path: Path) -> None:
             templates.template_file(name, files)
 
 
-def test_what_xctrace_lists(tmp_path: Path, subtests: pytest.Subtests) -> None:
+def test_templates_listed_by_xctrace(tmp_path: Path, subtests: pytest.Subtests) -> None:
     cases: tuple[tuple[dict[str, str], str, bool], ...] = (
         ({}, "Metal GPU Counters", True),
         ({"instruments": "== Standard Instruments ==\nHangs\n"}, "", True),

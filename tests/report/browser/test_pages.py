@@ -185,7 +185,7 @@ def test_no_width_needs_sideways_scrolling_and_the_reader_chooses_the_colours(
     assert (opened.errors, opened.outside) == ([], [])
 
 
-def test_a_reader_chooses_what_a_batch_lists_without_a_script(open_page: Any, batch: str) -> None:
+def test_a_reader_filters_a_batch_without_a_script(open_page: Any, batch: str) -> None:
     page = open_page(batch, java_script_enabled=False).page
     rows = page.locator("table.runs tbody tr").all()
     for choice, row_count in {"failed": 5, "found": 36, "clean": 19, "all": 60}.items():
@@ -258,7 +258,7 @@ def test_damaged_data_leave_the_still_timeline_and_say_so(open_page: Any, browse
     context.close()
 
 
-def test_the_policy_holds_against_hostile_strings_and_what_slipped_in(open_page: Any) -> None:
+def test_the_policy_stops_hostile_strings_and_inserted_code(open_page: Any) -> None:
     script = "</script><script>window.attacked=1</script>"
     attack = f"{script}<img src='//x.invalid/a.png' onerror='window.attacked=2'>"
     finding = Finding(attack, Severity.ERROR, attack, attack, (Evidence(attack, 1, 2),))
@@ -293,7 +293,7 @@ def test_a_finding_leads_to_its_window_in_the_same_words(host_page: Opened) -> N
     page.wait_for_function(condition, arg=button.element_handle())
 
 
-def test_intervals_are_told_under_the_pointer_and_by_keys(host_page: Opened) -> None:
+def test_intervals_are_shown_under_the_pointer_and_by_keys(host_page: Opened) -> None:
     page = host_page.page
     canvas, spoken = page.locator("#timeline-canvas"), page.locator("#timeline-spoken")
     canvas.focus()
@@ -339,7 +339,7 @@ def test_a_search_counts_and_goes_from_match_to_match(host_page: Opened) -> None
     assert match_label.text_content() == ""
 
 
-def test_levels_and_what_belongs_together_are_told(open_page: Any) -> None:
+def test_levels_and_groups_are_shown(open_page: Any) -> None:
     opened = open_page(html_of(trace_run()))
     names = opened.page.locator("#timeline-sums th").all_text_contents()
     assert names == ["GPU Blit", "GPU Compute", "Idle gaps", "Compiler", "Driver", "WindowServer"]
@@ -407,7 +407,7 @@ def test_keys_zoom_move_and_reset(host_page: Opened) -> None:
     host_page.sums("In view: 100 ns")
 
 
-def test_buttons_do_what_the_keys_do(host_page: Opened) -> None:
+def test_buttons_equal_the_keys(host_page: Opened) -> None:
     def press_button(name: str) -> tuple[float, float]:
         return host_page.change_window(host_page.page.locator(f'[data-do="{name}"]').click)
 

@@ -84,7 +84,7 @@ def example() -> Timeline:
     return Timeline(-10, 2_000_000_000_005, (device,), Window(5, 70_007, "steady phase"))
 
 
-def test_what_was_packed_is_what_is_unpacked() -> None:
+def test_unpacked_values_equal_packed_ones() -> None:
     header = unpack(pack(example(), str))
     assert (header["format"], header["begin"], header["end"]) == (2, -10, 2_000_000_000_005)
     assert header["steady"] == [5, 70_007]
@@ -150,7 +150,7 @@ def test_a_column_is_as_wide_as_its_widest_value() -> None:
 
 
 @given(st.lists(st.integers(-(10**12), 10**12), min_size=1, unique=True))
-def test_times_on_the_ticks_of_a_mac_are_told_in_ticks_and_lose_nothing(ticks: list[int]) -> None:
+def test_times_of_a_macs_ticks_are_exact_in_ticks(ticks: list[int]) -> None:
     starts = MAC.time(array(*sorted(ticks)))
     assert MAC.count(starts).tolist() == sorted(ticks)
     zeros = np.zeros(starts.size, np.int64)
@@ -213,7 +213,7 @@ def test_detail_is_kept_in_windows_of_findings_first_and_then_in_the_steady_phas
     assert thin.note == "the target's; 14 merged into 4, each within 20 ns, to keep the page small"
 
 
-def test_only_what_is_in_one_lane_and_one_part_is_merged() -> None:
+def test_only_intervals_of_one_lane_and_part_are_merged() -> None:
     latency = Detail("latency", "ns", np.array([1, 2, 3, 4, 5]))
     buffer = Detail("command buffer", "number", np.array([1, 1, 2, 2, 3]))
     work = make_track([0, 10, 60, 5, 15], [2, 3, 4, 9, 9], lanes=(3, 2), details=(latency, buffer))
@@ -227,7 +227,7 @@ def test_only_what_is_in_one_lane_and_one_part_is_merged() -> None:
     assert pack(Timeline(0, 100, (thin,)), str)
 
 
-def test_what_begins_where_the_steady_phase_ends_is_no_part_of_it() -> None:
+def test_intervals_after_the_steady_phase_are_not_part_of_it() -> None:
     work = make_track(list(range(0, 100, 5)), [3] * 20)
     line = Timeline(0, 100, (work,), Window(30, 40, "steady phase"))
     [thin] = thin_timeline(line, max_intervals=3, kept_intervals=3, parts=1).tracks
@@ -238,7 +238,7 @@ def test_what_begins_where_the_steady_phase_ends_is_no_part_of_it() -> None:
     assert begin.starts.tolist() == [0, 5, 10, 15, 20], "where nothing is steady"
 
 
-def test_tracks_of_few_intervals_stay_whole_beside_large_ones() -> None:
+def test_small_tracks_stay_whole_among_large_ones() -> None:
     small_track = make_track(list(range(0, 20_000, 2)), [1] * 10_000, kind=Kind.STEPS)
     many = make_track(list(range(10_001)), [1] * 10_001)
     line = thin_timeline(

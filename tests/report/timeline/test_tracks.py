@@ -90,7 +90,7 @@ def test_windows_before_the_trace_widen_the_axis() -> None:
     assert timeline(bare().result, bare().tables).tracks == ()
 
 
-def test_states_leave_idle_out_and_a_clock_is_told_by_name_where_it_has_one() -> None:
+def test_states_leave_idle_out_and_a_clock_has_its_name() -> None:
     def lasting(table: str, *rows: tuple[int, int, Any]) -> Any:
         columns = ("start", "duration", "state")
         return {table: frame(table, [dict(zip(columns, row, strict=True)) for row in rows])}
@@ -126,7 +126,7 @@ def test_marks_from_before_the_trace_are_left_out_and_counted() -> None:
         assert note_text == note, rows
 
 
-def test_overlapping_rows_stand_in_lanes_in_order_of_time_and_keep_their_details() -> None:
+def test_overlapping_rows_get_lanes_in_order_of_time_with_their_details() -> None:
     latency = times("latency", pd.Series([11, 7, None, 9], dtype="Int64"))
     process = words("process", pd.Series(["p", "p", "q", None], dtype="string"))
     rows, labels = spans((12, 1), (0, 10), (2, 3), (5, 2)), ["late", "long", "short", "short"]
@@ -264,7 +264,7 @@ def drawn(starts: list[int], durations: list[int], end: int) -> list[dict[str, A
     return strip["marks"]
 
 
-def test_few_intervals_are_drawn_each_and_many_as_shades_of_what_they_cover() -> None:
+def test_few_intervals_are_drawn_each_and_many_as_shades() -> None:
     marks = drawn([0, 500], [250, 0], 1000)
     boxes = [(mark["x"], mark["width"], mark["shade"]) for mark in marks]
     assert boxes == [(0, 250, SHADES), (500, 1, SHADES)]

@@ -105,7 +105,7 @@ def test_more_tables_than_any_run_has_are_refused(
         _ = Bundle(path).runs[0].tables
 
 
-def test_a_bundle_is_called_by_its_own_name_and_a_link_by_what_it_leads_to(tmp_path: Path) -> None:
+def test_a_bundle_has_its_own_name_and_a_link_its_targets(tmp_path: Path) -> None:
     bundle, run = tmp_path / "mine.trace", tmp_path / "run"
     for folder in (bundle, run):
         folder.mkdir()

@@ -34,7 +34,7 @@ def test_a_bundle_is_read_whole_without_its_document_too(bundle: Path) -> None:
         assert [rows.num_rows for rows, _ in outcome.tables.values()] == [3, 2, 2], place
 
 
-def test_each_file_away_or_cut_is_told_in_words(bundle: Path) -> None:
+def test_each_missing_or_cut_file_is_reported(bundle: Path) -> None:
     names = files_of(bundle)
     tally = each(bundle)
     assert tally.findings == []
@@ -45,7 +45,7 @@ def test_each_file_away_or_cut_is_told_in_words(bundle: Path) -> None:
 
 
 @pytest.mark.campaign
-def test_changes_at_random_are_told_in_words_or_change_nothing(tmp_path: Path) -> None:
+def test_random_changes_are_reported_or_change_nothing(tmp_path: Path) -> None:
     subjects = list(made_subjects(tmp_path))
     outcomes = [subject_of(seed, subjects, ()).case(seed) for seed in range(100)]
     assert [str(outcome) for outcome in outcomes if outcome.is_finding] == []

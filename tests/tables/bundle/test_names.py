@@ -102,7 +102,7 @@ TABLES = (
 )
 
 
-def test_names_of_the_tables_where_there_is_no_document(tmp_path: Path) -> None:
+def test_names_of_the_tables_without_a_document(tmp_path: Path) -> None:
     run_names = names(tmp_path, None, TABLES)
     assert (run_names.process(0), run_names.process(4711)) == ("kernel_task", "python3")
     threads = [run_names.thread(tid, 4711) for tid in (0x55, 0x56, 0x57, 0x58, 0x99)]
@@ -120,7 +120,7 @@ def test_a_document_without_processes_leaves_names_to_the_tables(tmp_path: Path)
     assert "lacks 4 threads" in threads.text
 
 
-def test_damaged_tables_are_told(tmp_path: Path) -> None:
+def test_damaged_tables_are_reported(tmp_path: Path) -> None:
     bundle = write_documented_bundle(tmp_path, None, tables=TABLES)
     (bundle.path / "corespace/run1/core/stores/indexed-store-2/bulkstore").write_bytes(b"")
     run_names = bundle.runs[0].names
@@ -138,7 +138,7 @@ def test_runs_are_numbered_by_numbers_or_texts(tmp_path: Path, number: int | str
     assert run.get("startTime") == 5
 
 
-def test_a_damaged_document_is_told(tmp_path: Path, subtests: pytest.Subtests) -> None:
+def test_a_damaged_document_is_reported(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for content, reason in (
         (b"", "is no property list"),
         (b"bplist00 and then nothing", "is no property list"),

@@ -45,7 +45,7 @@ def test_a_number_beyond_the_last_is_refused(values: tuple[int, ...]) -> None:
         distinct(np.array(values, np.uint32), 5)
 
 
-def test_what_a_number_stands_for_may_be_null_as_well() -> None:
+def test_a_numbers_meaning_may_be_null() -> None:
     distinct_values = distinct(np.array([0, 1, U32], np.uint32), 2)
     assert distinct_values.make_cells(pa.array([None, "known"])).to_pylist() == [
         None,
@@ -202,7 +202,9 @@ def test_a_large_table_comes_in_pieces_of_one_type(
         ("UUID", UUID(int=1)),
     ],
 )
-def test_a_cell_of_what_is_not_there_is_damage(tmp_path: Path, type_id: str, value: Value) -> None:
+def test_a_cell_with_a_dangling_reference_is_damage(
+    tmp_path: Path, type_id: str, value: Value
+) -> None:
     reader = reader_of(tmp_path, [type_id], (value,))
     store = tmp_path / BULKSTORE
     content = bytearray(zlib.decompress(store.read_bytes()))
@@ -212,7 +214,7 @@ def test_a_cell_of_what_is_not_there_is_damage(tmp_path: Path, type_id: str, val
         list(reader.pieces())
 
 
-def test_rows_that_were_never_written_are_told(tmp_path: Path) -> None:
+def test_unwritten_rows_are_reported(tmp_path: Path) -> None:
     (whole_piece,) = reader_of(
         tmp_path, ["Duration", "GPUState"], (7, "Idle"), (8, "Idle")
     ).pieces()

@@ -65,7 +65,7 @@ def test_a_target_without_a_pid_is_that_of_the_analysis_and_said(tmp_path: Path,
     assert str(loss) == f"The runInfo of run 1 in the form.template of made.trace {less}"
 
 
-def test_what_every_document_says_is_missed(tmp_path: Path) -> None:
+def test_missing_documents_are_named(tmp_path: Path) -> None:
     missing_fields = {"_targetOperatingSystem": None, "_rawDuration": "long", "targetType": None}
     _, (loss,) = read_run_info(tmp_path, **missing_fields)
     assert str(loss).endswith("does not say the system, the kind of target, the duration.")
@@ -97,7 +97,7 @@ LOCAL, UTC = "2026-03-30T23:37:58.749+02:00", "2026-03-30T21:37:58.749Z"
 BERLIN = Archived("NSTimeZone", {"NS.name": "Europe/Berlin", "NS.data": b"TZif"})
 
 
-def test_dates_stand_in_the_zone_of_the_device(tmp_path: Path) -> None:
+def test_dates_are_in_the_zone_of_the_device(tmp_path: Path) -> None:
     unknown = ((zone, UTC) for zone in ("GMT", "no/such zone", "../../../etc/passwd", "", 7))
     for place, (zone, date) in enumerate((("Europe/Berlin", LOCAL), (BERLIN, LOCAL), *unknown)):
         run, _ = read_run_info(tmp_path / str(place), clock={"another": [0, 1, 1, 0, 0, zone]})
@@ -116,7 +116,7 @@ LESS = "Device, template, settings, duration and end of run 1 are not available,
 @pytest.mark.parametrize(
     ("name", "value"), [("runInfo", None), ("runInfo", "a text"), ("mach_time_info", "now")]
 )
-def test_a_document_in_an_unknown_form_is_told(tmp_path: Path, name: str, value: Any) -> None:
+def test_a_document_in_an_unknown_form_is_reported(tmp_path: Path, name: str, value: Any) -> None:
     run_members = {"runInfo": Archived("XRRunInfo", INFO), "processDatas": PROCESSES, name: value}
     run, (loss, *_) = run_info(write_documented_bundle(tmp_path, run_members).runs[0])
     assert run.device == {"os-version": "26.3.1"}
@@ -141,7 +141,7 @@ def test_without_a_document_target_system_and_start_are_known(tmp_path: Path) ->
     assert [*map(str, losses)] == [f"{LESS}made.trace has no form.template."]
 
 
-def test_what_the_parameters_do_not_say_is_empty(tmp_path: Path) -> None:
+def test_absent_parameters_are_empty(tmp_path: Path) -> None:
     empty_parameters = {"binding": {"osx-version": None}, "modeling": {"target-pid": "SINGLE"}}
     bundle = write_bundle(tmp_path / "made.trace", (), with_document=False, **empty_parameters)
     assert run_info(Bundle(bundle).runs[0])[0] == TocRun(1)
@@ -163,7 +163,7 @@ def with_issues(folder: Path, *issues: Issue) -> Path:
     return write_bundle(folder / "made.trace", [TICK], issues=issues)
 
 
-def test_issues_are_counted_by_their_kinds_and_what_nearly_every_trace_has_alarms_nobody(
+def test_issues_are_counted_by_kind_and_common_ones_alarm_nobody(
     tmp_path: Path,
 ) -> None:
     bundle = with_issues(
@@ -189,7 +189,7 @@ def test_long_and_many_issues_are_cut(tmp_path: Path) -> None:
     assert f'"{"y" * 200}"' in whole_issue
 
 
-def test_a_missing_or_damaged_database_is_told(tmp_path: Path) -> None:
+def test_a_missing_or_damaged_database_is_reported(tmp_path: Path) -> None:
     bundle, damaged = with_issues(tmp_path), "is no database that can be read."
     (bundle / NAME).unlink()
     empty = b"SQLite format 3\0" + bytes(200)
@@ -208,7 +208,7 @@ CONTENTS = (
 )
 
 
-def test_tables_stand_in_the_order_of_their_stores_and_runs_have_their_own(tmp_path: Path) -> None:
+def test_tables_have_the_order_of_their_stores_and_runs_their_own(tmp_path: Path) -> None:
     blank = RunInfo(template_name="Blank", instruments_version="")
     runs = {1: Run(CONTENTS, issues=()), 3: Run(CONTENTS[:1], info=blank, issues=(Issue("odd"),))}
     bundle = Bundle(write_runs(tmp_path / "a.trace", runs))
@@ -239,9 +239,7 @@ UNNAMED = "which it does not name"
         ("27.0 (18A1)", "18A1"),
     ],
 )
-def test_a_build_that_is_not_verified_is_told(
-    tmp_path: Path, version: str, said: str | None
-) -> None:
+def test_an_unverified_build_is_reported(tmp_path: Path, version: str, said: str | None) -> None:
     info = RunInfo(instruments_version=version)
     losses = losses_of(Bundle(write_bundle(tmp_path / "made.trace", [TICK], info=info)))
     message_start = f"Reading made.trace is not verified for its build of Instruments, {said}; "
@@ -250,7 +248,7 @@ def test_a_build_that_is_not_verified_is_told(
     )
 
 
-def test_a_missing_document_is_told(tmp_path: Path) -> None:
+def test_a_missing_document_is_reported(tmp_path: Path) -> None:
     build, info, names = map(str, losses_of(write_documented_bundle(tmp_path, None)))
     assert UNNAMED in build
     assert info.startswith("Device, template, settings")
@@ -262,7 +260,7 @@ def describe_table(table: TocTable) -> tuple[str, tuple[tuple[str, str], ...]]:
 
 
 @pytest.mark.corpus
-def test_what_a_real_bundle_without_a_document_says_is_what_its_export_says(corpus: Path) -> None:
+def test_a_real_bundle_without_a_document_equals_its_export(corpus: Path) -> None:
     folder = next(corpus.rglob("gpu_baseline.trace")).parent
     bundle = Bundle(folder / "gpu_baseline.trace")
     (direct_run,), (real,) = toc_of(bundle).runs, read_toc(folder / "gpu_baseline_toc.xml").runs

@@ -166,7 +166,7 @@ def made_tables(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Table:
 @pytest.mark.campaign
 @settings(max_examples=60, deadline=None)
 @given(made_tables(), st.sampled_from([512, 1 << 20]))
-def test_what_is_read_is_what_was_written_in_the_order_of_time(table: Table, block: int) -> None:
+def test_written_rows_are_read_in_the_order_of_time(table: Table, block: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         bundle = write_bundle(Path(folder, "x.trace"), [table], encoder=Encoder(block))
         frame = read_directly(bundle)["made-at-random"]

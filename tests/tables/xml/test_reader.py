@@ -134,7 +134,7 @@ def test_a_table_without_a_header_has_that_of_its_schema_or_of_the_one_before(
 
 
 @pytest.mark.parametrize("count", [0, 1, 20_000, 1 << 13])
-def test_damage_stands_on_the_last_piece_of_its_table(export: Export, count: int) -> None:
+def test_damage_is_on_the_last_piece_of_its_table(export: Export, count: int) -> None:
     rows = ["<row><string>x</string></row>\n"] * count
     pieces = read(export("a:string", *rows, "<row/>"))
     assert sum(piece.rows for piece in pieces) == count
@@ -199,7 +199,7 @@ def test_cut_at_every_byte_it_gives_the_rows_before_and_says_so(export: Export) 
     assert read(path)[0].damage == ""
 
 
-def test_what_breaks_the_grammar_ends_the_table_before_it(
+def test_a_breach_of_the_grammar_ends_the_table_before_it(
     export: Export, subtests: pytest.Subtests
 ) -> None:
     for content, reason in (

@@ -36,9 +36,7 @@ def columns(count: int) -> str:
     )
 
 
-def test_what_is_no_export_is_refused_in_a_sentence(
-    tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_other_files_are_refused_in_a_sentence(tmp_path: Path, subtests: pytest.Subtests) -> None:
     refused = (
         (lambda: f"{bomb()}<{ROOT}>&e29;</{ROOT}>", "declares a document type"),
         (lambda: f'{bomb()}<{ROOT} a="&e29;"/>', "declares a document type"),
@@ -81,7 +79,7 @@ def test_what_is_no_export_is_refused_in_a_sentence(
             assert "\n" not in caught.value.message
 
 
-def test_what_is_no_export_has_a_hint(tmp_path: Path, subtests: pytest.Subtests) -> None:
+def test_other_files_have_a_hint(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for content, hint in (
         (
             "<trace-toc/>",
@@ -98,7 +96,7 @@ def test_what_is_no_export_has_a_hint(tmp_path: Path, subtests: pytest.Subtests)
             assert "a" * 121 not in caught.value.message
 
 
-def test_what_is_hostile_behind_a_row_ends_the_table_there(
+def test_hostile_text_after_a_row_ends_the_table_there(
     export: Export, subtests: pytest.Subtests
 ) -> None:
     hostile = (
@@ -129,7 +127,7 @@ def test_a_value_that_is_nested_just_as_deep_as_allowed_is_read(export: Export) 
     assert read_flat(path, reader_name="exact").frame["a"].tolist() == ["x", "kept"]
 
 
-def test_what_was_read_is_freed(export: Export) -> None:
+def test_read_rows_are_freed(export: Export) -> None:
     path = export("a:string", *['<row><string id="1">some text</string></row>'] * 10_000)
     max_children = rows = 0
     for batch in batches(path):

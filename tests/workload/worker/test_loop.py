@@ -155,7 +155,7 @@ def test_new_pipelines_prolong_the_warm_up(
     assert report().warnings == ()
 
 
-def test_a_warm_up_out_of_time_is_told(
+def test_a_warm_up_out_of_time_is_reported(
     loop: StepLoop, report: Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tracekit.workload.worker.phases._MOST_WARMUP", 0)
@@ -215,7 +215,7 @@ def test_the_measurement_ends_in_time_though_steps_become_slow(
     assert not listener.paused
 
 
-def test_what_a_step_tells_is_marked_with_it(account: Account, report: Report) -> None:
+def test_values_of_a_step_are_marked_with_it(account: Account, report: Report) -> None:
     span, gauge, request = Span("admit", 1, 2), Gauge("used", 4, 5), Request(0, 1, 2, 3)
     step_report = StepReport("sdpa", 3, [span], [gauge], [request])
     step = Step(int, lambda _: None, "cpu", tell=lambda: step_report)
@@ -327,7 +327,7 @@ def test_a_worker_does_reference_work_in_steady_steps_on_a_cpu_only(
         assert overlapping_steps == [], span
 
 
-def test_what_is_left_at_the_end_is_reported_after_the_steady_phase(lived: Live) -> None:
+def test_remaining_values_are_reported_after_the_steady_phase(lived: Live) -> None:
     workload_report = lived(WORKLOAD.replace("{more}", SERVES))
     assert [step.tokens for step in workload_report.steps] == [0, 0, 1, 1, 1, 1, 1]
     assert workload_report.results == {"began": Measured(1, "count")}
@@ -346,7 +346,7 @@ def test_time_ends_the_steady_phase_and_memory_is_noted_after_each(lived: Live) 
     assert all(step.completed <= steady.end for step in workload_report.steps)
 
 
-def test_what_was_asked_before_a_failure_is_done_with_it(make_spec: Callable[..., Spec]) -> None:
+def test_questions_before_a_failure_are_answered(make_spec: Callable[..., Spec]) -> None:
     spec, stop = make_spec(naps_that(prepare="1 / 0")), Stop(requests=1)
     assert _work(spec, Account(spec.journal, spec.report), stop) == 3
     assert not stop.requested  # so that it stays for its recorder

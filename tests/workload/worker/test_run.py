@@ -92,7 +92,7 @@ def test_a_whole_life(make_spec: MakeSpec, start: Start) -> None:
         assert step.phase != "steady" or step.start >= report.phases[-1].start
 
 
-def test_a_step_that_raises_is_told_in_words(make_spec: MakeSpec, start: Start) -> None:
+def test_a_step_that_raises_is_reported(make_spec: MakeSpec, start: Start) -> None:
     spec = make_spec(naps_that(step='1 / 0 if made == 4 else ""'))
     code, complaint = await_end(start())
     reason = "The workload failed: ZeroDivisionError: division by zero"

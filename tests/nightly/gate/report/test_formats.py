@@ -124,7 +124,7 @@ def test_an_alert_is_the_same_every_night_and_another_for_each_capture() -> None
     assert ids == [*["tracekit/attention/"] * 3, "tracekit/attention-a-b/"]
 
 
-def test_an_alert_stands_at_a_line_where_there_is_a_file() -> None:
+def test_an_alert_points_to_a_line_if_there_is_a_file() -> None:
     [alert] = read_sarif_run(REPORT)["results"]
     assert alert["locations"] == [{"logicalLocations": [{"name": "decode"}]}]
     [alert] = read_sarif_run(replace(REPORT, file="perf/a b.toml"))["results"]
@@ -149,7 +149,7 @@ def samples(report: GateReport) -> dict[str, list[Any]]:
     return {family.name: family.samples for family in openmetrics_of(openmetrics(report).decode())}
 
 
-def test_values_are_in_base_units_and_what_is_not_known_is_no_sample() -> None:
+def test_values_are_in_base_units_and_unknown_ones_are_absent() -> None:
     for unit, value, family, base_value in (
         ("ns", 2_500_000_000.0, "value_seconds", 2.5),
         ("ratio", 0.25, "value_ratio", 0.25),
@@ -280,7 +280,7 @@ def join_token_text(tokens: list[Token] | None) -> str:
 
 @settings(deadline=None)
 @given(TEXTS)
-def test_a_machine_reads_back_what_can_be_seen(text: str) -> None:
+def test_a_machine_reads_back_the_visible_values(text: str) -> None:
     report, plain_text = fill_report(text), words.flatten_text(text)
     root = etree.fromstring(junit(report))
     assert root[0].get("name") == visible(text).translate(_XML)
@@ -299,7 +299,7 @@ def test_a_machine_reads_back_what_can_be_seen(text: str) -> None:
 @settings(deadline=None)
 @given(TEXTS)
 @example("1. one")
-def test_markdown_shows_it_as_it_is_wherever_it_stands(text: str) -> None:
+def test_markdown_is_shown_literally_in_any_place(text: str) -> None:
     line = escape_markdown(text)
     assert "\n" not in line
     assert join_token_text(MARKDOWN.parseInline(line)[0].children) == words.flatten_text(text)

@@ -37,7 +37,7 @@ MISSING = {
 }
 
 
-def test_what_is_missing_is_inconclusive() -> None:
+def test_missing_numbers_are_inconclusive() -> None:
     for name, night in MISSING.items():
         report = of_night(night)
         assert (name, report.outcome) == (name, Outcome.INCONCLUSIVE)
@@ -45,7 +45,7 @@ def test_what_is_missing_is_inconclusive() -> None:
         assert any(case.outcome is Outcome.INCONCLUSIVE for case in report.cases), name
 
 
-def test_a_night_is_ok_beside_what_is_followed_and_a_failed_one_says_so_in_a_case() -> None:
+def test_a_night_is_ok_next_to_followed_metrics_and_a_failed_one_has_a_case() -> None:
     followed = replace(FINE, capture="watched", judged=(FOLLOWED,))
     report = of_night(replace(GOOD, entries=(FINE, followed)))
     assert (report.outcome, report.reason) == (Outcome.OK, "Nothing is worse.")
@@ -60,7 +60,7 @@ def test_a_night_is_ok_beside_what_is_followed_and_a_failed_one_says_so_in_a_cas
     assert case.message == "The worktree could not be made."
 
 
-def test_a_finding_decides_where_the_plan_says_so() -> None:
+def test_a_finding_decides_if_the_plan_names_it() -> None:
     worse = replace(DECODE, judged=(SAME,), reason="pipeline-churn was found.")
     night = replace(NIGHT, entries=(worse,), outcome=Outcome.REGRESSION)
     with_plan, without = of_night(night, PLAN), of_night(night)
@@ -142,7 +142,7 @@ def test_verdicts_are_outcomes() -> None:
         assert verdict or case.message == "none has it"
 
 
-def test_what_nights_and_comparisons_become_is_in_files(golden: Callable[[str, str], None]) -> None:
+def test_nights_and_comparisons_become_files(golden: Callable[[str, str], None]) -> None:
     """Only what decides has an outcome; a count changes by one at least."""
     compared = of_comparison(COMPARED, {"chip": "Apple M1", "mlx": None, "cores": 8}, "paged")
     no_night = of_no_night("There is no night yet.", "Run one.")

@@ -41,7 +41,7 @@ def require_refusal(
     return raised.value
 
 
-def test_what_a_database_refuses_is_said_in_its_first_words_and_without_a_password() -> None:
+def test_a_databases_refusal_is_quoted_without_a_password() -> None:
     file = URL.create("sqlite", database="/nights/history.db")
     for name, kind in (("FULL", RecordingError), ("NOTADB", InputError), ("CORRUPT", InputError)):
         raised = sqlite3.OperationalError("the words.")
@@ -271,7 +271,7 @@ def test_writers_that_open_a_new_history_at_once_add_every_night_once(url: str) 
     require_whole(url, set(new))
 
 
-def test_a_disk_that_is_full_is_told_and_nothing_of_the_night_is_kept(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_nothing_of_the_night_is_kept(tmp_path: Path) -> None:
     url = str(tmp_path / "history.db")
     with Store.connect(url) as store:
         store.append(make_numbered_night(0))
@@ -288,7 +288,7 @@ def test_a_disk_that_is_full_is_told_and_nothing_of_the_night_is_kept(tmp_path: 
     require_whole(url, set(range(kept_count + 1)))
 
 
-def test_a_reader_sees_what_was_there_while_another_writes(url: str) -> None:
+def test_a_reader_sees_the_former_state_during_a_write(url: str) -> None:
     with Store.connect(url) as writer, Store.connect(url, make=False) as reader:
         writer.append(night_of(1))
         with writer.database.writing() as connection:

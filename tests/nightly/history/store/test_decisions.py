@@ -18,7 +18,7 @@ HOT = pair_of(3, 500.0, contaminated=("hot",))
 SHARE = judged_of("share", scale="difference", unit="ratio")
 
 
-def test_what_is_accepted_are_the_changes_of_pairs_that_count(store: Store) -> None:
+def test_accepted_changes_are_those_of_counting_pairs(store: Store) -> None:
     share = entry_of("share", [pair_of(metric="share", candidate=3.5, reference=3.0)], [SHARE])
     decode = entry_of(pairs=[pair_of(1, 110.0), pair_of(2, 120.0), HOT])
     store.append(night_of(1, [decode, share]))
@@ -79,7 +79,7 @@ WITH: dict[str, Any] = {"others": ["2026-03-02"]}
         (night_of(2), {"night": "2026-04"}, "no night '2026-04'"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_accepted_is_refused(
+def test_unacceptable_nights_are_refused(
     sqlite_store: Store, second: Night, asked: dict[str, Any], words: str
 ) -> None:
     default_arguments: dict[str, Any] = {"night": "2026-03-01", "captures": [], "reason": "fine"}

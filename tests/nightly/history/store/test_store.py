@@ -49,7 +49,7 @@ def test_a_night_is_kept_once_and_comes_back_as_it_was(store: Store, url: str) -
     ]
 
 
-def test_nights_are_asked_for_by_what_they_are(store: Store) -> None:
+def test_nights_are_selected_by_their_properties(store: Store) -> None:
     store.append(night_of(4))
     store.append(night_of(2, machine="studio"))
     store.append(night_of(3, plan="weekly", outcome=Outcome.FAILED))
@@ -99,7 +99,7 @@ def test_times_are_text_that_sorts_by_time() -> None:
     assert moment("2026-03-01") == "2026-03-01T00:00:00.000+00:00"
 
 
-def test_a_judgement_has_what_was_measured_beside_what_was_judged() -> None:
+def test_a_judgement_has_measured_and_judged_values() -> None:
     judged = judged_of(change=0.02, expected=0.08, baseline="n0")
     names = ("change", "expected", "baseline", "measured", "measured_low", "measured_high")
     for pairs, measured, extremes in (
@@ -112,7 +112,7 @@ def test_a_judgement_has_what_was_measured_beside_what_was_judged() -> None:
         assert (row["least"], row["most"]) == extremes
 
 
-def test_every_value_is_kept_raw_with_what_it_is_of(store: Store) -> None:
+def test_every_raw_value_is_kept_with_its_subject(store: Store) -> None:
     dirty = pair_of(2, 300.0, contaminated=("the load was 3.1", "on battery"))
     store.append(night_of(1, [entry_of(pairs=[pair_of(1), dirty])]))
     rows = list(store.samples(capture="decode", metric="step_p50"))
@@ -130,7 +130,7 @@ def test_every_value_is_kept_raw_with_what_it_is_of(store: Store) -> None:
     assert list(store.samples(since="2026-03-02")) == []
 
 
-def test_what_no_document_can_hold_is_refused_in_words(store: Store, url: str) -> None:
+def test_values_that_no_document_can_hold_are_refused(store: Store, url: str) -> None:
     for night, words in (
         (night_of(1, [entry_of(pairs=[pair_of(1, float("nan"))])]), "got `null`"),
         (night_of(1, [entry_of(pairs=[pair_of(1, float("inf"))])]), "got `null`"),
@@ -207,7 +207,7 @@ def test_nothing_is_changed_removed_or_replaced_even_by_hand(store: Store, url: 
     assert all(rows_before)
 
 
-def test_a_point_says_what_the_night_says(store: Store) -> None:
+def test_a_point_equals_its_nights_judgement(store: Store) -> None:
     pairs = [pair_of(number, 100.0 + number) for number in range(1, 11)]
     dirty = pair_of(11, 900.0, contaminated=("the load was 3.1",))
     against = Described("sdpa", commit="9f9f9f9")

@@ -50,7 +50,7 @@ def test_a_file_beyond_its_bound_or_damaged_is_refused(
         Files(bundle).read("data", 1 << 17)
 
 
-def test_a_missing_file_is_told_with_the_way_out(bundle: Path) -> None:
+def test_a_missing_file_is_reported_with_a_remedy(bundle: Path) -> None:
     files = Files(bundle)
     with pytest.raises(BundleError, match="corespace/run9 is missing") as raised:
         files.size("corespace/run9")
@@ -113,9 +113,7 @@ def test_types_have_tags_and_some_are_of_a_newer_version(tmp_path: Path) -> None
         ({"com.apple.dt.encryption": [1, "It is encrypted."]}, r'1, .*"It is encrypted\."'),
     ],
 )
-def test_what_is_not_positively_known_is_refused(
-    tmp_path: Path, changes: dict[str, Any], words: str
-) -> None:
+def test_unknown_formats_are_refused(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
     with pytest.raises(UnknownBundleError, match=words) as raised:
         read_requirements(tmp_path, **changes)
     assert "is not read directly" in raised.value.message

@@ -132,7 +132,7 @@ def test_the_kernel_is_process_0_or_one_of_all_ones(tmp_path: Path, pid: str) ->
 
 
 @pytest.mark.parametrize("key", [str(CACHE).upper(), CACHE])
-def test_binaries_of_the_shared_cache_lie_where_the_cache_does(tmp_path: Path, key: Any) -> None:
+def test_binaries_of_the_shared_cache_are_placed_with_the_cache(tmp_path: Path, key: Any) -> None:
     library = Image(UUID(int=2), "/usr/lib/libobjc.A.dylib", 0x4000)
     signed = signature(4711, [DYLD], CACHE, 0x180000000)
     top = {CACHES: {key: {0x4000: signature(0, [library]), 0x8000: b""}}}
@@ -153,7 +153,7 @@ def test_times_are_mach_times_of_the_device(tmp_path: Path) -> None:
     ("content", "why"),
     [(b"", "is cut"), (SIGNED[:-1], "is cut"), (b"\0" + SIGNED[1:], "is of an unknown form")],
 )
-def test_a_damaged_list_is_told_of(tmp_path: Path, content: bytes, why: str) -> None:
+def test_a_damaged_list_is_reported(tmp_path: Path, content: bytes, why: str) -> None:
     places = places_of(tmp_path, "4711", content)
     for _ in range(2):
         assert name_addresses(places, (4711, DYLD.address)) == [("", None)]
@@ -202,7 +202,7 @@ def test_a_binary_whose_symbols_are_not_kept(bundle: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [0, 0x40, 0x80])
-def test_damaged_symbols_are_told_of(bundle: Path, kept: int) -> None:
+def test_damaged_symbols_are_reported(bundle: Path, kept: int) -> None:
     (bundle / FILE).write_bytes((bundle / FILE).read_bytes()[:kept])
     places = RunPlaces(Bundle(bundle).runs[0])
     assert name_addresses(places, (4711, 0x195431100)) == [("dyld", None)]

@@ -164,7 +164,7 @@ def test_zeros_before_the_last_address_are_frames(stored: Stored) -> None:
     assert (cells.numbers, cells.frames) == ([[0, 1]], [[0, 1, 2], []])
 
 
-def test_what_a_callstack_lacks_is_not_said(stored: Stored) -> None:
+def test_missing_parts_of_a_callstack_are_left_out(stored: Stored) -> None:
     ones = (1 << 64) - 1
     bare_stack, narrow = stored.id(ones, ones, ones), stored.id(NULL, 0x100, NULL)
     cells = Read(stored, column(CALLSTACK, bare_stack, narrow))
