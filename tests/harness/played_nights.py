@@ -134,12 +134,12 @@ class Played:
         prepared: PreparedCapture,
         *,
         session: int = 1,
-        first: int = 1,
+        first_number: int = 1,
         pairs: int = 0,
         **_: object,
     ) -> Iterator[Pair]:
-        for number in range(first, first + pairs):
-            if number - first == self.stopped:
+        for number in range(first_number, first_number + pairs):
+            if number - first_number == self.stopped:
                 raise BudgetSpentError("The night's time was spent while a pair was measured.")
             sides = [self._turns(variant) for variant in (prepared.candidate, prepared.reference)]
             reasons = (_BUSY,) if session == self.rejected else ()

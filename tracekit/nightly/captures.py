@@ -227,7 +227,7 @@ class Carrier:
             new_pairs = self.session.measure(
                 task,
                 session=session,
-                first=first_number,
+                first_number=first_number,
                 pairs=more,
                 watch=watch,
                 calibrate=calibrate,
