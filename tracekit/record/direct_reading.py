@@ -1,15 +1,15 @@
-"""The tables of a recording of this Mac: read directly where that is known to be right.
+"""Read the tables of a recording of this Mac, directly from its bundle if that is proven right.
 
-Once for each build of Xcode and each form of a table, the table is exported too and compared with
-the direct read. Where they are equal, later recordings are not exported; where they differ, the
-export is what counts, and a warning says what differs. Names of processes, threads, cores and
-functions count as well: they are looked up in other parts of the bundle, and a reader that misses
-such a part shows it in nothing else.
+For each build of Xcode and each form of a table, the table is exported once and compared with the
+direct read. If they are equal, later recordings are not exported. If they differ, the export
+counts, and a warning names the difference. The comparison includes the names of processes,
+threads, cores and functions: they are looked up in other parts of the bundle, and a reader that
+misses such a part shows it in nothing else.
 """
 
 import logging
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -34,6 +34,7 @@ from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import read_version
 from tracekit.tables import (
     DIRECT_NOTE,
+    Bundle,
     BundleRun,
     Choice,
     Direct,
@@ -72,27 +73,31 @@ class Checked:
 
 @dataclass(frozen=True)
 class KnownBundles:
-    """What is known of the bundles of one build of Xcode: tables by `shape`."""
+    """The comparisons of one build of Xcode: tables by `shape`."""
 
     build: str
     tables: Mapping[str, Checked] = field(default_factory=dict[str, Checked])
     format: int = FORMAT
 
     def find_checked_table(self, store: TableStore) -> Checked | None:
-        """Return how the comparison of a table came out; None where it was not compared.
+        """Return the result of a table's comparison, or None if it was not compared.
 
-        A comparison of a table without rows says nothing of one with rows.
+        A comparison without rows proves nothing for a table with rows.
         """
         checked_table = self.tables.get(shape(store))
-        unknown = checked_table is None or (
-            store.rows and not checked_table.rows and not checked_table.difference
-        )
-        return None if unknown else checked_table
+        if checked_table is None:
+            return None
+        has_result = checked_table.rows or checked_table.difference
+        if store.rows and not has_result:
+            return None
+        return checked_table
 
     def difference(self, store: TableStore) -> str:
-        """Return how a direct read differs from an export, empty where it does not."""
+        """Return how a direct read differs from an export, empty if it does not."""
         checked_table = self.find_checked_table(store)
-        return checked_table.difference if checked_table else ""
+        if checked_table is None:
+            return ""
+        return checked_table.difference
 
 
 _Note = TypeVar("_Note", KnownBundles, Capabilities)
@@ -100,21 +105,26 @@ _Note = TypeVar("_Note", KnownBundles, Capabilities)
 
 def shape(store: TableStore) -> str:
     """Return a name for a table's schema and the types of its columns, as they are stored."""
-    columns = "\n".join(
-        f"{column.mnemonic} {column.type_id} {column.field.offset} {column.field.width}"
-        for column in store.columns
-    )
-    return f"{store.schema} {blake2b(columns.encode(), digest_size=8).hexdigest()}"
+    lines: list[str] = []
+    for column in store.columns:
+        width = column.field.width
+        lines.append(f"{column.mnemonic} {column.type_id} {column.field.offset} {width}")
+    columns = "\n".join(lines).encode()
+    digest = blake2b(columns, digest_size=8).hexdigest()
+    return f"{store.schema} {digest}"
 
 
 def note_file(folder: Path, name: str, *parts: str) -> Path:
     """Return the file of a note on the given builds and chip."""
-    words = (re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-.") or "unknown" for part in parts)
+    words: list[str] = []
+    for part in parts:
+        word = re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-.")
+        words.append(word or "unknown")
     return folder / f"{name}-{'_'.join(words)}.json"
 
 
 def read_note(file: Path, blank: _Note) -> _Note:
-    """Return what was written down earlier; `blank` where nothing of its form can be read."""
+    """Return the note in a file, or `blank` if the file holds none of this form."""
     try:
         note = msgspec.json.decode(file.read_bytes(), type=type(blank))
     except FileNotFoundError:
@@ -122,11 +132,13 @@ def read_note(file: Path, blank: _Note) -> _Note:
     except (OSError, msgspec.MsgspecError) as error:
         log.warning("%s cannot be read and is not used: %s", file, error)
         return blank
-    return note if note.format == blank.format else blank
+    if note.format != blank.format:
+        return blank
+    return note
 
 
 def recall(build: str, folder: Path) -> KnownBundles:
-    """Return what is known of a build; what cannot be read, or is of a newer form, is forgotten."""
+    """Return the comparisons of a build; an unreadable note or one of a newer form is ignored."""
     return read_note(note_file(folder, _NOTE, build), KnownBundles(build))
 
 
@@ -134,10 +146,10 @@ MOST_ROWS = 50_000
 
 
 def compare(export: Path, table: Stored, toc: Toc, max_rows: int = MOST_ROWS) -> tuple[int, str]:
-    """Compare the first rows of a table in a bundle with what xctrace wrote of it.
+    """Compare the first rows of a table in a bundle with its export by xctrace.
 
-    Returns how many were compared, and the first difference in words; empty if there was none.
-    Raise InputError where the export cannot be read, so that nothing can be compared with it.
+    Returns the number of rows compared, and the first difference in words, empty if there is none.
+    Raise InputError if the export cannot be read, so that nothing can be compared with it.
     """
     exported = read_flat(export, toc=toc)
     if exported.notes.damage:
@@ -148,42 +160,60 @@ def compare(export: Path, table: Stored, toc: Toc, max_rows: int = MOST_ROWS) ->
         return 0, f"it cannot be read directly: {error.message.rstrip('.')}"
     if direct.notes.damage:
         return 0, f"it cannot be read directly: {direct.notes.damage[0]}"
-    theirs, ours = _cells(exported, max_rows), _cells(direct, max_rows)
-    if list(theirs) != list(ours):
-        left, right = (", ".join(map(str, table)) for table in (ours, theirs))
-        return 0, f"its columns are {left}, exported {right}"
-    rows = min(len(theirs), len(ours))
-    for name in ours:
-        left, right = ours[name][:rows], theirs[name][:rows]
+    return _compare_cells(_cells(direct, max_rows), _cells(exported, max_rows))
+
+
+def _compare_cells(direct: pd.DataFrame, exported: pd.DataFrame) -> tuple[int, str]:
+    """Return the number of rows compared and the first difference; see `compare`."""
+    if list(exported) != list(direct):
+        direct_names = ", ".join(map(str, direct))
+        exported_names = ", ".join(map(str, exported))
+        return 0, f"its columns are {direct_names}, exported {exported_names}"
+    rows = min(len(exported), len(direct))
+    for name in direct:
+        left = direct[name][:rows]
+        right = exported[name][:rows]
         equal_cells = (left == right) | (left.isna() & right.isna())
         if not equal_cells.all():
             place = int(equal_cells.argmin())
-            words = f"{_word(left.iloc[place])} directly, {_word(right.iloc[place])} exported"
-            return rows, f"row {place + 1}, {name}: {words}"
-    if len(theirs) != len(ours):
-        return rows, f"it has {len(ours):,} rows, exported {len(theirs):,}"
+            left_word = _word(left.iloc[place])
+            right_word = _word(right.iloc[place])
+            difference = f"{left_word} directly, {right_word} exported"
+            return rows, f"row {place + 1}, {name}: {difference}"
+    if len(exported) != len(direct):
+        return rows, f"it has {len(direct):,} rows, exported {len(exported):,}"
     return rows, ""
 
 
 def _cells(flat: Flat, max_rows: int) -> pd.DataFrame:
-    """Return the first rows, None where there is nothing; stacks in words, not in numbers.
+    """Return the first rows, with None in empty cells, and stacks in words instead of numbers.
 
-    Two readers may number stacks otherwise.
+    Two readers may number stacks differently.
     """
     frame = flat.frame[:max_rows].astype(object)
     frame = frame.where(frame.notna(), None)
-    stacks, frames = flat.symbols.stacks["frames"], flat.symbols.frames.drop_columns(["frame"])
-    for name in filter(lambda name: name.endswith(".stack"), flat.names):
-        words: dict[Any, str | None] = {None: None}
-        for number in frame[name].dropna().unique():
-            members = frames.take(stacks[int(number)].values).to_pylist()
-            words[number] = "; ".join(" ".join(map(str, member.values())) for member in members)
-        frame[name] = frame[name].map(words)
+    for name in flat.names:
+        if name.endswith(".stack"):
+            frame[name] = _spell_stacks(frame[name], flat)
     return frame
 
 
+def _spell_stacks(numbers: "pd.Series[Any]", flat: Flat) -> "pd.Series[Any]":
+    """Return the stacks of a column of numbers, each as the words of its frames."""
+    stacks = flat.symbols.stacks["frames"]
+    frames = flat.symbols.frames.drop_columns(["frame"])
+    words: dict[Any, str | None] = {None: None}
+    for number in numbers.dropna().unique():
+        members = frames.take(stacks[int(number)].values).to_pylist()
+        frame_words = [" ".join(map(str, member.values())) for member in members]
+        words[number] = "; ".join(frame_words)
+    return numbers.map(words)
+
+
 def _word(value: object) -> str:
-    return "nothing" if value is None else repr(value)[:80]
+    if value is None:
+        return "nothing"
+    return repr(value)[:80]
 
 
 _REPORT = "`tracekit doctor` shows it again, to be reported with the build of Xcode."
@@ -192,9 +222,9 @@ _REPORT = "`tracekit doctor` shows it again, to be reported with the build of Xc
 def check(
     recording: Recording, run: BundleRun, memory: KnownBundles, schemas: frozenset[str]
 ) -> KnownBundles:
-    """Compare the tables that were exported and not compared before; return what is known now.
+    """Compare the exported tables that are new; return and save all comparisons of the build.
 
-    `memory` is what was known of the build of Xcode that recorded `run`, and is kept.
+    `memory` holds the earlier comparisons of the build of Xcode that recorded `run`.
     """
     toc = read_toc(recording.toc_file)
     initial_memory = memory
@@ -203,13 +233,14 @@ def check(
         if memory.find_checked_table(store) is None and export.exists():
             table = Stored(recording.bundle, run.number, store.number)
             try:
-                with collecting():  # both are read again for what is wanted of them
+                with collecting():  # their notes come from the reads that the user asked for
                     rows, difference = compare(export, table, toc)
             except InputError as error:
                 log.info("%s is not compared: %s", export.name, error)
                 continue
-            checked = Checked(store.schema, rows, make_timestamp(), difference)
-            memory = replace(memory, tables={**memory.tables, shape(store): checked})
+            checked_table = Checked(store.schema, rows, make_timestamp(), difference)
+            tables = {**memory.tables, shape(store): checked_table}
+            memory = replace(memory, tables=tables)
     if memory is not initial_memory:
         try:
             save(note_file(notes_folder(), _NOTE, memory.build), memory)
@@ -220,15 +251,31 @@ def check(
 
 def _pairs(run: BundleRun, toc: Toc, schemas: frozenset[str]) -> Iterator[tuple[TableStore, str]]:
     """Yield tables of the bundle with the files of their exports, the smallest tables first."""
-    listed = (of_toc for of_toc in toc.runs if of_toc.number == run.number)
-    of_toc = next(listed, TocRun(run.number))
-    files = {file.index: file.file for file in select_tables(of_toc, schemas)}
+    toc_run = _find_toc_run(toc, run.number)
+    exports = select_tables(toc_run, schemas)
+    files = {export.index: export.file for export in exports}
     places = places_of(run, toc)
-    # Of tables of one form, one is compared: a small one, but one with rows.
-    for store in sorted(run.stores, key=lambda store: (not store.rows, store.rows)):
-        index = places[store.number].index if store.number in places else 0
+    for store in sorted(run.stores, key=_order_for_comparison):
+        index = 0
+        if store.number in places:
+            index = places[store.number].index
         if store.schema in schemas and index in files:
             yield store, files[index]
+
+
+def _find_toc_run(toc: Toc, number: int) -> TocRun:
+    for toc_run in toc.runs:
+        if toc_run.number == number:
+            return toc_run
+    return TocRun(number)
+
+
+def _order_for_comparison(store: TableStore) -> tuple[bool, int]:
+    """Sort small tables before large ones, and empty tables last.
+
+    Only the first table of each form is compared, so it should be small but have rows.
+    """
+    return not store.rows, store.rows
 
 
 def notes_on(
@@ -237,25 +284,31 @@ def notes_on(
     requested_schemas: frozenset[str],
     exported: Collection[str],
 ) -> tuple[str, ...]:
-    """Say which tables that were asked for differ from exports, and which were never compared.
+    """Report the requested tables that differ from exports, and those that were never compared.
 
-    Those that were `exported` are named only where they differ.
+    Those that were `exported` are named only if they differ.
     """
-    stores = [store for store in run.stores if store.schema in requested_schemas]
-    differing = {
-        store.schema: difference for store in stores if (difference := memory.difference(store))
-    }
-    lines = [
-        f"{schema} is read otherwise than xctrace exports it ({difference}): only its export is "
-        "used, "
-        f"which `tracekit export` writes. {_REPORT}"
-        for schema, difference in differing.items()
-    ]
-    new = {
-        store.schema for store in stores if store.rows and memory.find_checked_table(store) is None
-    }
-    if names := ", ".join(sorted(new.difference(exported))):
-        build = f" of build {memory.build}" if memory.build else ""
+    differences: dict[str, str] = {}
+    new_schemas: set[str] = set()
+    for store in run.stores:
+        if store.schema not in requested_schemas:
+            continue
+        difference = memory.difference(store)
+        if difference:
+            differences[store.schema] = difference
+        if store.rows and memory.find_checked_table(store) is None:
+            new_schemas.add(store.schema)
+    lines: list[str] = []
+    for schema, difference in differences.items():
+        lines.append(
+            f"{schema} is read otherwise than xctrace exports it ({difference}): only its export "
+            f"is used, which `tracekit export` writes. {_REPORT}"
+        )
+    names = ", ".join(sorted(new_schemas.difference(exported)))
+    if names:
+        build = ""
+        if memory.build:
+            build = f" of build {memory.build}"
         lines.append(f"Read directly, and never compared with an export{build}: {names}.")
     return tuple(lines)
 
@@ -266,17 +319,12 @@ Xml = Literal["asked", "unchecked", "none"]
 def rows_of_target(
     recording: Recording, pids: Collection[int]
 ) -> tuple[bool | None, tuple[str, ...]]:
-    """Tell whether the target has GPU work, by its exports or by its bundle; and a warning.
+    """Return whether the target has GPU work, by its exports or by its bundle, and a warning.
 
-    None where that is not known: there is no target, or no such table that can be read.
+    None if that is not known: there is no target, or no such table that can be read.
     """
-    targets = frozenset(pids)
     try:
-        run = find_recorded_run(recording)
-        place = Choice(None if run is None else run.number)
-        rows = Tables(recording.exports, targets, recording.tables, place).get("gpu_intervals")
-        if rows is None:  # nothing was exported yet
-            rows = Tables(recording.bundle, targets, only=place).get("gpu_intervals")
+        rows = _read_gpu_intervals(recording, frozenset(pids))
     except TracekitError as error:
         log.info("rows were not looked for: %s", error)
         return None, ()
@@ -294,6 +342,19 @@ def rows_of_target(
     return False, (warning,)
 
 
+def _read_gpu_intervals(recording: Recording, targets: frozenset[int]) -> pd.DataFrame | None:
+    """Return the GPU intervals of the exports, or those of the bundle if none were exported."""
+    run = find_recorded_run(recording)
+    run_number = None
+    if run is not None:
+        run_number = run.number
+    place = Choice(run_number)
+    rows = Tables(recording.exports, targets, recording.tables, place).get("gpu_intervals")
+    if rows is None:
+        rows = Tables(recording.bundle, targets, only=place).get("gpu_intervals")
+    return rows
+
+
 def export(
     recorder: XctraceRecorder,
     recording: Recording,
@@ -304,10 +365,9 @@ def export(
 ) -> tuple[str, ...]:
     """Make the tables of a recording readable, by exports or directly; return warnings.
 
-    `choose` says which tables it is about, `xml` which of them are exported: all that were asked
-    for, those of which it is not known that they are read directly as they are exported, or none.
-    A bundle of a layout that is not known is exported, whatever was asked for. Raise ToolError
-    where it can neither be exported nor be read directly.
+    `choose` selects the requested tables. `xml` selects which of them are exported: all, those
+    whose direct read is not proven equal to the export, or none. A bundle of an unknown layout is
+    exported in any case. Raise ToolError if it can neither be exported nor be read directly.
     """
     try:
         bundle = open_bundle(recording.bundle)
@@ -319,62 +379,122 @@ def export(
     if not recording.toc_file.exists():
         write_toc(bundle, recording.toc_file)
     toc_run = find_recorded_run(recording) or TocRun(bundle.runs[-1].number)
-    run = next((run for run in bundle.runs if run.number == toc_run.number), bundle.runs[-1])
+    run = _find_bundle_run(bundle, toc_run.number)
     memory = recall(read_version(toc_run.instruments_version).build, notes_folder())
-    here = frozenset(table.schema for table in run.tables)
-    # What the TOC lists, and what the bundle holds: a TOC may be xctrace's own.
-    there = frozenset(table.schema for table in toc_run.tables) | (here - {""})
-    filled = {
-        table.schema for table in run.tables if not isinstance(table, TableStore) or table.rows
-    }
-    empty = (there & here) - filled
-    requested_schemas = (choose(there) | choose(there - empty) | {exporting.TIME_INFO}) & there
+    schemas = _list_schemas(toc_run, run)
+    chosen = choose(schemas.listed)
+    chosen_filled = choose(schemas.listed - schemas.empty)
+    requested_schemas = (chosen | chosen_filled | {exporting.TIME_INFO}) & schemas.listed
     exported = _choose_exported(requested_schemas, run, memory, xml)
     warnings: tuple[str, ...] = ()
     if exported:
-        directly = there - exported
-        seen_tables = exporting.SeenTables(directly - empty, directly & empty)
         try:
-            warnings = recorder.export(
-                recording, progress, choose=exporting.choose_only(exported), seen_tables=seen_tables
-            )
+            warnings = _export_tables(recorder, recording, exported, schemas, progress)
         except ToolError as error:
             if xml == "asked":
                 raise
             warnings = (f"Nothing was exported; the bundle is read directly: {error.message}",)
         progress("comparing exports with the bundle")
         memory = check(recording, run, memory, exported)
-    differing = {store.schema for store in run.stores if memory.difference(store)}
-    place = recording.bundle
-    name = str(place.resolve()) if place.is_symlink() else f"../{place.name}"
-    read = tuple(sorted(there - differing)) if differing else None
-    note_direct(recording.exports, Direct(name, read))
-    files = select_tables(toc_run, exported)
-    exported_schemas = {file.schema for file in files if (recording.exports / file.file).exists()}
-    absence_warnings = (
-        f"The recording has no table {name}." for name in sorted(choose(there) - there)
-    )
-    # An export says itself of all tables what is lacking.
-    lack = () if exported else exporting.find_missing_data(toc_run, set(there - empty), set(empty))
+    _note_direct_tables(recording, run, memory, schemas.listed)
+    exported_schemas: set[str] = set()
+    for file in select_tables(toc_run, exported):
+        if (recording.exports / file.file).exists():
+            exported_schemas.add(file.schema)
+    absence_warnings = [
+        f"The recording has no table {name}." for name in sorted(chosen - schemas.listed)
+    ]
+    missing_data: Iterable[str] = ()
+    if not exported:  # an export reports missing data of all tables itself
+        filled = schemas.listed - schemas.empty
+        missing_data = exporting.find_missing_data(toc_run, set(filled), set(schemas.empty))
     return (
         *warnings,
         *absence_warnings,
-        *lack,
+        *missing_data,
         *notes_on(run, memory, requested_schemas, exported_schemas),
     )
+
+
+def _find_bundle_run(bundle: Bundle, number: int) -> BundleRun:
+    """Return the run of a number, or the last run if the bundle has no run of that number."""
+    for run in bundle.runs:
+        if run.number == number:
+            return run
+    return bundle.runs[-1]
+
+
+@dataclass(frozen=True)
+class _Schemas:
+    """The schemas of one run."""
+
+    listed: frozenset[str]  # by the TOC, which may be xctrace's own, or by the bundle
+    empty: frozenset[str]  # those of the bundle's tables without rows
+
+
+def _list_schemas(toc_run: TocRun, run: BundleRun) -> _Schemas:
+    in_bundle = frozenset(table.schema for table in run.tables)
+    in_toc = frozenset(table.schema for table in toc_run.tables)
+    listed = in_toc | (in_bundle - {""})
+    filled: set[str] = set()
+    for table in run.tables:
+        if not isinstance(table, TableStore) or table.rows:
+            filled.add(table.schema)
+    empty = (listed & in_bundle) - filled
+    return _Schemas(listed, empty)
+
+
+def _export_tables(
+    recorder: XctraceRecorder,
+    recording: Recording,
+    exported: frozenset[str],
+    schemas: _Schemas,
+    progress: Progress,
+) -> tuple[str, ...]:
+    """Export the tables of the given schemas; the others count as seen in the bundle."""
+    direct_schemas = schemas.listed - exported
+    seen_tables = exporting.SeenTables(
+        direct_schemas - schemas.empty, direct_schemas & schemas.empty
+    )
+    choose_exported = exporting.choose_only(exported)
+    return recorder.export(recording, progress, choose=choose_exported, seen_tables=seen_tables)
+
+
+def _note_direct_tables(
+    recording: Recording, run: BundleRun, memory: KnownBundles, schemas: frozenset[str]
+) -> None:
+    """Note next to the exports which tables are read directly, and from which bundle."""
+    bundle = recording.bundle
+    name = f"../{bundle.name}"
+    if bundle.is_symlink():
+        name = str(bundle.resolve())
+    differing = {store.schema for store in run.stores if memory.difference(store)}
+    direct_schemas: tuple[str, ...] | None = None
+    if differing:
+        direct_schemas = tuple(sorted(schemas - differing))
+    note_direct(recording.exports, Direct(name, direct_schemas))
 
 
 def _choose_exported(
     requested_schemas: frozenset[str], run: BundleRun, memory: KnownBundles, xml: Xml
 ) -> frozenset[str]:
-    """Return which of the tables that are asked for are exported."""
-    if xml != "unchecked":
-        return requested_schemas if xml == "asked" else frozenset()
-    unequal = {
-        table.schema
-        for table in run.tables
-        if not isinstance(table, TableStore)
-        or (checked_table := memory.find_checked_table(table)) is None
-        or checked_table.difference
-    }
-    return requested_schemas - ({table.schema for table in run.tables} - unequal)
+    """Return the requested tables that are exported."""
+    if xml == "asked":
+        return requested_schemas
+    if xml == "none":
+        return frozenset()
+    in_bundle: set[str] = set()
+    unproven: set[str] = set()
+    for table in run.tables:
+        in_bundle.add(table.schema)
+        if not _is_proven(table, memory):
+            unproven.add(table.schema)
+    return requested_schemas - (in_bundle - unproven)
+
+
+def _is_proven(table: object, memory: KnownBundles) -> bool:
+    """Return whether the table was compared with an export and is equal to it."""
+    if not isinstance(table, TableStore):
+        return False
+    checked_table = memory.find_checked_table(table)
+    return checked_table is not None and not checked_table.difference

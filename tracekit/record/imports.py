@@ -1,4 +1,4 @@
-"""Make a run's folder out of what someone else recorded: exports or bundles."""
+"""Make a run's folder from a recording that was made elsewhere: exports or bundles."""
 
 import re
 import shutil
@@ -6,8 +6,8 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from itertools import chain, count
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -40,6 +40,7 @@ from tracekit.tables import (
     SUFFIX,
     Choice,
     Tables,
+    TocRun,
     direct,
     export_files,
     identify,
@@ -66,7 +67,7 @@ _TOC = re.compile(r"(?<![^\W_])toc(?![^\W_])", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class ExportFiles:
-    """What belongs to one recording: a name, its TOC if there is one, its tables."""
+    """The exports of one recording: a name, its TOC if there is one, its tables."""
 
     name: str
     toc: Path | None
@@ -83,16 +84,21 @@ def find_inputs(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
         if _is_recording(path):
             bundles.append(path)
         elif path.is_dir():
-            called_so = (entry for entry in path.iterdir() if SUFFIX in entry.name.lower())
-            bundles += sorted(filter(_is_recording, called_so))
-            files += [*export_files(path), *sorted(filter(is_xcode_counters, path.iterdir()))]
+            bundles += _find_bundles(path)
+            files += export_files(path)
+            files += sorted(filter(is_xcode_counters, path.iterdir()))
         else:
             files.append(path)
     return _each_once(bundles), _each_once(files)
 
 
+def _find_bundles(folder: Path) -> list[Path]:
+    candidates = [entry for entry in folder.iterdir() if SUFFIX in entry.name.lower()]
+    return sorted(filter(_is_recording, candidates))
+
+
 def name_of(bundle: Path) -> str:
-    """Return what a bundle is called, packed or not, without its suffixes."""
+    """Return the name of a bundle, packed or not, without its suffixes."""
     suffixes = rf"({re.escape(SUFFIX)})?({re.escape(PACKED)})?$"
     return re.sub(suffixes, "", bundle.name, count=1, flags=re.IGNORECASE)
 
@@ -102,86 +108,117 @@ def _is_recording(path: Path) -> bool:
 
 
 def _each_once(paths: Sequence[Path]) -> list[Path]:
-    """Leave out what was named twice, in whatever words: its rows would count twice."""
-    return list({path.resolve(): path for path in reversed(paths)}.values())[::-1]
+    """Leave out a file that was named twice, in whatever words: its rows would count twice.
+
+    It keeps its first name, at the place of its last.
+    """
+    first_names: dict[Path, Path] = {}
+    for path in paths:
+        file = path.resolve()
+        first_names[file] = first_names.pop(file, path)
+    return list(first_names.values())
 
 
 def recordings_of(files: Sequence[Path]) -> list[ExportFiles]:
     """Sort files into recordings: a TOC and the tables whose names hold the TOC's.
 
-    Raise InputError where a file is no export, or belongs to none or several of the TOCs.
+    Raise InputError if a file is not an export, or belongs to none or several of the TOCs.
     """
-    kinds = {file: identify(file) for file in files}
-    tocs = [file for file, content in kinds.items() if content.kind == "toc"]
-    tables = [file for file, content in kinds.items() if content.kind == "tables"]
-    strange = [file for file, content in kinds.items() if content.kind == "unknown"]
-    if strange:
-        raise refusal(strange[0])
-    if len(tocs) <= 1:
-        name = _key(tocs[0]) if tocs else tables[0].stem if tables else ""
-        return [ExportFiles(name, tocs[0] if tocs else None, tuple(tables))] if kinds else []
-    owners = {table: _owner(table, tocs) for table in tables}
-    return [
-        ExportFiles(_key(toc), toc, tuple(table for table, owner in owners.items() if owner == toc))
-        for toc in tocs
-    ]
+    files_by_kind: dict[str, list[Path]] = {"toc": [], "tables": [], "unknown": []}
+    for file in dict.fromkeys(files):
+        files_by_kind[identify(file).kind].append(file)
+    if files_by_kind["unknown"]:
+        raise refusal(files_by_kind["unknown"][0])
+    tocs = files_by_kind["toc"]
+    tables = files_by_kind["tables"]
+    if not tocs and not tables:
+        return []
+    if not tocs:
+        return [ExportFiles(tables[0].stem, None, tuple(tables))]
+    if len(tocs) == 1:
+        return [ExportFiles(_key(tocs[0]), tocs[0], tuple(tables))]
+    tables_by_toc: dict[Path, list[Path]] = {toc: [] for toc in tocs}
+    for table in tables:
+        tables_by_toc[_owner(table, tocs)].append(table)
+    return [ExportFiles(_key(toc), toc, tuple(owned)) for toc, owned in tables_by_toc.items()]
 
 
 def _owner(table: Path, tocs: Sequence[Path]) -> Path:
-    matching_tocs = [toc for toc in tocs if _key(toc) in table.stem and toc.parent == table.parent]
-    best = [
-        toc
-        for toc in matching_tocs
-        if len(_key(toc)) == max(len(_key(other_toc)) for other_toc in matching_tocs)
-    ]
-    if len(best) != 1:
+    """Return the TOC in the table's folder whose name is the longest part of the table's name."""
+    longest = 0
+    best_tocs: list[Path] = []
+    for toc in tocs:
+        key = _key(toc)
+        if toc.parent != table.parent or key not in table.stem:
+            continue
+        if len(key) > longest:
+            longest = len(key)
+            best_tocs = []
+        if len(key) == longest:
+            best_tocs.append(toc)
+    if len(best_tocs) != 1:
         raise InputError(
             f"It is not clear to which of {len(tocs)} TOCs {table} belongs.",
             hint="Import one recording at a time: its TOC and its tables.",
         )
-    return best[0]
+    return best_tocs[0]
 
 
 def _key(toc: Path) -> str:
-    """Return what the file of a TOC is named after: gpu_baseline_toc → gpu_baseline."""
+    """Return the name of a TOC's recording: gpu_baseline_toc → gpu_baseline."""
     return _TOC.sub("", toc.stem).strip("-_. ") or toc.parent.name
 
 
 def describe_origin(
     provenance: Provenance, recording: Recording, name: str, number: int | None
 ) -> Provenance:
-    """Say where a run comes from, as far as its table of contents does.
+    """Fill in the origin of a run, as far as its table of contents gives it.
 
-    `number` is which run of the trace it is about; None for the last one that has tables. Raise
-    UsageError where there is no such run.
+    `number` selects the run of the trace; None selects the last one that has tables. Raise
+    UsageError if there is no such run.
     """
     export_index = index(recording.exports)
     run, run_warnings = select_run(export_index, recording.exports, number, name)
-    provenance = replace(provenance, recorder="import", workload=name, run=run and run.number)
+    run_number = None if run is None else run.number
+    provenance = replace(provenance, recorder="import", workload=name, run=run_number)
     if export_index.toc is None or run is None:
         unknown = "The exports came without a TOC: machine, times and target are not known."
         return replace(provenance, warnings=(*run_warnings, unknown))
     note = direct(recording.exports)
-    losses = () if note is None else losses_of_run(note.path(recording.exports), run.number)
+    if note is not None:
+        losses = losses_of_run(note.path(recording.exports), run.number)
+        run_warnings = (*run_warnings, *sentences(losses))
+    recorder_version = ""
+    if run.instruments_version:
+        recorder_version = f"Instruments {run.instruments_version}"
     return replace(
         provenance,
-        recorder_version=f"Instruments {version}" if (version := run.instruments_version) else "",
+        recorder_version=recorder_version,
         targets=(run.target,) if run.target else (),
         templates=(run.template,) if run.template else (),
         started=run.start_date,
         ended=run.end_date,
         duration=run.duration,
         end_reason=run.end_reason,
-        machine={ours: run.device[name] for ours, name in _DEVICE if run.device.get(name)},
-        warnings=(*run_warnings, *sentences(losses)),
+        machine=_describe_machine(run),
+        warnings=run_warnings,
     )
 
 
-def choose_run(recording: Recording, number: int) -> None:
-    """Make a recording be about another run of its trace: its target, times and machine.
+def _describe_machine(run: TocRun) -> dict[str, Any]:
+    """Return the facts of the machine that the TOC gives, by our names."""
+    machine: dict[str, Any] = {}
+    for our_name, toc_name in _DEVICE:
+        fact = run.device.get(toc_name)
+        if fact:
+            machine[our_name] = fact
+    return machine
 
-    What was found out about the run before, result and page, is removed. Raise UsageError where
-    the trace has no such run.
+
+def choose_run(recording: Recording, number: int) -> None:
+    """Switch a recording to another run of its trace: its target, times and machine.
+
+    Result and page of the run before are removed. Raise UsageError if the trace has no such run.
     """
     old_provenance = recording.provenance()
     if old_provenance.run == number:
@@ -192,7 +229,8 @@ def choose_run(recording: Recording, number: int) -> None:
         new_provenance = with_target(new_provenance, recording, None)
     else:
         run, _ = select_run(index(recording.exports), recording.exports, number)
-        new_provenance = replace(old_provenance, run=None if run is None else run.number)
+        run_number = None if run is None else run.number
+        new_provenance = replace(old_provenance, run=run_number)
     with noting(recording.folder, "analyze", begin=False):
         recording.save_provenance(new_provenance)
         for file in (recording.result_file, recording.report_file):
@@ -204,13 +242,14 @@ def run_and_targets(
 ) -> tuple[int | None, frozenset[int]]:
     """Return the run that tables are read of, and the pids of its targets.
 
-    `number` is which run of its trace; None for the one that the recording is about. Raise
-    UsageError where there is no such run.
+    `number` selects a run of its trace; None selects the recording's own run. Raise UsageError if
+    there is no such run.
     """
     provenance = recording.provenance()
-    run, targets = None, provenance.targets
+    run = None
     if number not in {None, provenance.run}:
         run, _ = select_run(index(recording.exports), recording.exports, number)
+    targets = provenance.targets
     if run is not None and provenance.recorder == "import":
         targets = () if run.target is None else (run.target,)
     run_number = provenance.run if number is None else number
@@ -218,17 +257,15 @@ def run_and_targets(
 
 
 def with_target(provenance: Provenance, recording: Recording, target: str | None) -> Provenance:
-    """Settle whose rows count: what the user says, the TOC, or the only process there is."""
+    """Choose the process whose rows count: the user's, the TOC's, or the only process there is."""
     if target is None and provenance.targets:
         return provenance
     seen_processes = processes(recording, provenance.run)
     if target is not None:
         return replace(provenance, targets=(_chosen(target, seen_processes),))
     if len(seen_processes) == 1:
-        warning = (
-            f"{seen_processes[0].name} ({seen_processes[0].pid}) is taken for the target: no other "
-            "has rows."
-        )
+        process = seen_processes[0]
+        warning = f"{process.name} ({process.pid}) is taken for the target: no other has rows."
         return replace(provenance, targets=seen_processes, warnings=(*provenance.warnings, warning))
     return replace(provenance, target_reason=UNKNOWN)
 
@@ -240,14 +277,14 @@ def processes(recording: Recording, run: int | None = None) -> tuple[Process, ..
     for name in _OF_PROCESSES:
         for table in _iter_tables(tables, name):
             rows = table[["pid", "process"]].dropna().drop_duplicates()
-            names_by_pid |= dict(
-                zip(rows["pid"].astype(int), rows["process"].astype(str), strict=True)
-            )
+            pids = rows["pid"].astype(int)
+            names = rows["process"].astype(str)
+            names_by_pid.update(zip(pids, names, strict=True))
     return tuple(Process(pid, name) for pid, name in sorted(names_by_pid.items()))
 
 
 def _iter_tables(tables: Tables, name: str) -> Iterator[pd.DataFrame]:
-    """Yield a table; where it is not clear which one is meant, each that may be."""
+    """Yield a table, or each candidate if the choice is not clear."""
     places = [table.place for table in tables.list_choices(name)]
     if name in tables and not places:
         yield tables[name]
@@ -256,15 +293,15 @@ def _iter_tables(tables: Tables, name: str) -> Iterator[pd.DataFrame]:
 
 
 def _chosen(target: str, seen_processes: Sequence[Process]) -> Process:
-    by_pid = [process for process in seen_processes if str(process.pid) == target]
-    matches = by_pid or [process for process in seen_processes if process.name == target]
+    matches = [process for process in seen_processes if str(process.pid) == target]
+    if not matches:
+        matches = [process for process in seen_processes if process.name == target]
     if len(matches) != 1:
-        listed_processes = ", ".join(
-            f"{process.name} ({process.pid})" for process in seen_processes
-        )
+        words = [f"{process.name} ({process.pid})" for process in seen_processes]
+        listed_processes = ", ".join(words) or "no process at all"
         raise UsageError(
             f"--target {target} names {len(matches) or 'none'} of the processes in the tables.",
-            hint=f"There are: {listed_processes or 'no process at all'}.",
+            hint=f"There are: {listed_processes}.",
         )
     return matches[0]
 
@@ -277,7 +314,7 @@ _REPLAYED = (
 
 @dataclass(frozen=True)
 class _Import:
-    """What is asked of each recording; see `bring`."""
+    """The options for each recording; see `bring`."""
 
     output: Path | None
     target: str | None
@@ -299,7 +336,7 @@ class _Import:
     def counters(self, files: Sequence[Path]) -> Recording:
         """Make a run of counters that Xcode exported of a GPU frame capture."""
         counters = read_xcode_counters(files)
-        name = min(files, key=lambda file: (file.suffix.lower() != ".csv", file.name)).stem
+        name = min(files, key=_order_for_naming).stem
         recording = self._claim_folder(name, files)
         with _importing(recording):
             recording.exports.mkdir(exist_ok=True)
@@ -318,11 +355,12 @@ class _Import:
         with _importing(recording):
             unpack_warnings = self._place_bundle(bundle, recording)
             self.progress("opening the bundle")
-            self._describe(recording, name, (*unpack_warnings, *self._open_tables(recording)))
+            open_warnings = self._open_tables(recording)
+            self._describe(recording, name, (*unpack_warnings, *open_warnings))
         return recording
 
     def _place_bundle(self, bundle: Path, recording: Recording) -> tuple[str, ...]:
-        """Put a bundle into a run's folder; return what was left out of a zip file."""
+        """Put a bundle into a run's folder; return a warning of the unread files of a zip file."""
         if bundle.is_dir():
             recording.bundle.symlink_to(bundle.resolve())
             return ()
@@ -330,7 +368,9 @@ class _Import:
         other_files = unpack_bundle(bundle, recording.bundle)
         if not other_files:
             return ()
-        files = "1 file" if len(other_files) == 1 else f"{len(other_files):,} files"
+        files = f"{len(other_files):,} files"
+        if len(other_files) == 1:
+            files = "1 file"
         warning = f"{bundle.name} has {files} beside the bundle, not read: {some_of(other_files)}."
         return (warning,)
 
@@ -347,23 +387,29 @@ class _Import:
         recording.save_provenance(with_target(provenance, recording, self.target))
 
     def _open_tables(self, recording: Recording) -> tuple[str, ...]:
-        """Let the tables be read directly; where they cannot be, let xctrace export them."""
+        """Read the tables directly if possible; otherwise export them with xctrace."""
         try:
             leave_in_place(recording.bundle, recording.exports)
         except InputError as error:
             if find_xctrace() is None:
                 raise
-            exported = choose("xctrace", self.choose_schemas).export(recording, self.progress)
-            return (f"{error.message} Its tables were exported by xctrace.", *exported)
+            exporter = choose("xctrace", self.choose_schemas)
+            export_warnings = exporter.export(recording, self.progress)
+            return (f"{error.message} Its tables were exported by xctrace.", *export_warnings)
         return ()
+
+
+def _order_for_naming(file: Path) -> tuple[bool, str]:
+    """Sort CSV files first: the first file of a capture names its run."""
+    return file.suffix.lower() != ".csv", file.name
 
 
 @contextmanager
 def _importing(recording: Recording) -> Generator[None]:
-    """Mark the stage `import`; if it does not come to its end, nothing of it stays.
+    """Mark the stage `import`, and remove the run's folder if the import does not complete.
 
-    All of it is still where it was brought from, and half of it would pass for a run. Only tables
-    that xctrace could not export can still be exported: such a run stays.
+    The source is still there, and half a run would pass for a whole one. After a failed export by
+    xctrace the folder is kept, because its tables can still be exported.
     """
     try:
         with stage(recording, "import"):
@@ -386,7 +432,8 @@ def _copy(source: ExportFiles, recording: Recording) -> None:
             if source.toc is not None:
                 shutil.copyfile(source.toc, folder / recording.toc_file.name)
             for table in source.tables:
-                shutil.copyfile(table, _free_name(folder, identify(table).schemas, table))
+                free_path = _find_free_path(folder, identify(table).schemas, table)
+                shutil.copyfile(table, free_path)
     except OSError as error:
         raise RecordingError(
             f"The exports cannot be copied into {recording.folder}: {error.strerror}.",
@@ -394,13 +441,20 @@ def _copy(source: ExportFiles, recording: Recording) -> None:
         ) from error
 
 
-def _free_name(folder: Path, schemas: Sequence[str], table: Path) -> Path:
-    stem = schemas[0] if len(schemas) == 1 else table.stem
-    suffixes = chain([""], (f"-{number}" for number in count(2)))
-    # Tables are looked for by these endings, whatever the file was called.
-    ending = PARQUET if table.suffix == PARQUET else ".xml"
-    names = (folder / f"{stem}{suffix}{ending}" for suffix in suffixes)
-    return next(name for name in names if not name.exists())
+def _find_free_path(folder: Path, schemas: Sequence[str], table: Path) -> Path:
+    stem = table.stem
+    if len(schemas) == 1:
+        stem = schemas[0]
+    # Tables are found by these endings, whatever ending the file had.
+    ending = ".xml"
+    if table.suffix == PARQUET:
+        ending = PARQUET
+    path = folder / f"{stem}{ending}"
+    number = 1
+    while path.exists():
+        number += 1
+        path = folder / f"{stem}-{number}{ending}"
+    return path
 
 
 def bring(
@@ -414,31 +468,39 @@ def bring(
 ) -> list[Recording]:
     """Make a run's folder for each recording found in the given files and folders.
 
-    All of Xcode's exports of counters among them belong to one capture. `target` says whose rows
-    count, by default the target of the recording; `run` which run of each trace, by default the
-    last one; `choose_schemas` which schemas of a bundle are exported that cannot be read where it
-    is. Raise UsageError where a path, the target or the run does not exist, or `output` is given
-    for several recordings or is taken, InputError where nothing there is an export, it is not clear
+    All of Xcode's exports of counters among them belong to one capture. `target` names the process
+    whose rows count, by default the target of the recording; `run` the run of each trace, by
+    default the last one; `choose_schemas` the schemas that are exported from a bundle that cannot
+    be read directly. Raise UsageError if a path, the target or the run does not exist, or `output`
+    is given for several recordings or is taken; InputError if there is no export, it is not clear
     which files belong together, or a bundle is damaged or unknown.
     """
     bundles, files = find_inputs(paths)
     counters = [file for file in files if is_xcode_counters(file)]
     files = [file for file in files if file not in counters]
-    exports = recordings_of(files) if files else []
-    found_here = len(exports) + len(bundles) + bool(counters)
-    if not found_here:
+    exports: list[ExportFiles] = []
+    if files:
+        exports = recordings_of(files)
+    recording_count = len(exports) + len(bundles)
+    if counters:
+        recording_count += 1
+    if not recording_count:
         raise InputError(
             f"No export and no bundle in {', '.join(map(str, paths))}.",
             hint="An export is what `xctrace export` writes, with --toc or --xpath; a bundle's "
             "folder ends with .trace. Folders inside a folder are not searched.",
         )
-    if output is not None and found_here > 1:
-        source_names = [source.name for source in exports] + [name_of(source) for source in bundles]
+    if output is not None and recording_count > 1:
+        names = [source.name for source in exports] + [name_of(bundle) for bundle in bundles]
         raise UsageError(
-            f"--output names one folder, but there are {found_here} recordings: "
-            f"{', '.join(source_names)}.",
+            f"--output names one folder, but there are {recording_count} recordings: "
+            f"{', '.join(names)}.",
             hint="Leave --output out, or name the files of one recording.",
         )
     importer = _Import(output, target, progress, run, choose_schemas)
-    replayed = [importer.counters(counters)] if counters else []
-    return [*map(importer.exports, exports), *map(importer.bundle, bundles), *replayed]
+    replays: list[Recording] = []
+    if counters:
+        replays.append(importer.counters(counters))
+    recordings = [importer.exports(files) for files in exports]
+    recordings += [importer.bundle(bundle) for bundle in bundles]
+    return recordings + replays

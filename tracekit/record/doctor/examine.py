@@ -1,6 +1,7 @@
-"""The whole examination, and what earlier probes and comparisons have shown of a machine.
+"""The whole examination, and the results of earlier probes and comparisons on a machine.
 
-A probe's matrix counts for the very build of the system, of Xcode, and the chip that it was of.
+A probe's matrix counts only for the build of the system, the build of Xcode and the chip that it
+was recorded on.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,13 +54,15 @@ def keep(capabilities: Capabilities, folder: Path) -> None:
 
 
 def recall_probe(identity: Identity, folder: Path) -> Capabilities | None:
-    """Return what was found on this very machine; None where it was never probed."""
+    """Return the last probe of this very machine, or None if it was never probed."""
     capabilities = read_note(_file(identity, folder), Capabilities(identity, probed=""))
-    return capabilities if capabilities.probed else None
+    if not capabilities.probed:
+        return None
+    return capabilities
 
 
 def known_of(recorder: Recorder) -> Capabilities | None:
-    """Return what a probe of this machine showed; None for the host recorder, or without one."""
+    """Return the last probe of this machine; None for the host recorder, or without a probe."""
     if recorder.name != "xctrace":
         return None
     identity = DoctorSurroundings().identify(read_version(recorder.version()))
@@ -67,21 +70,16 @@ def known_of(recorder: Recorder) -> Capabilities | None:
 
 
 def resolve_plan(plan: Plan, matrix: Capabilities | None) -> tuple[Plan, tuple[str, ...]]:
-    """Return the plan with every `auto` that the matrix can decide, and what to say of it.
+    """Return the plan with every `auto` that the matrix can decide, and notes on the decisions.
 
-    What a user asked for by name stays, and so does all of a machine that was never probed.
-    A template of one's own has its own counter set, so nothing is added to it.
+    An explicit choice of the user stays, and so does the whole plan on a machine that was never
+    probed. A template of the user's has its own counter set, so nothing is added to it.
     """
     if matrix is None:
         return plan, ()
-    undecided = plan.counters == "auto" and plan.templates == (METAL_SYSTEM_TRACE,)
-    counter_choices = (True, False) if undecided or plan.counters == "on" else (False,)
-    working = {(way.mode, way.counters) for way in matrix.combinations if way.works}
-    # Launching is preferred, because it records a program from its beginning.
-    ways = [
-        (mode, with_counters) for with_counters in counter_choices for mode in ("launch", "attach")
-    ]
-    mode, with_counters = next((way for way in ways if way in working), ("launch", False))
+    is_undecided = plan.counters == "auto" and plan.templates == (METAL_SYSTEM_TRACE,)
+    may_count = is_undecided or plan.counters == "on"
+    mode, with_counters = _choose_way(matrix, may_count=may_count)
     notes: list[str] = []
     if plan.method == "auto" and plan.workload is not None and mode == "attach":
         plan = replace(plan, method="attach")
@@ -89,15 +87,33 @@ def resolve_plan(plan: Plan, matrix: Capabilities | None) -> tuple[Plan, tuple[s
             "The workload was attached to: only that gave rows when this machine was probed. "
             "`--method` chooses."
         )
-    if undecided and with_counters and (plan.method, mode) != ("launch", "attach"):
+    if is_undecided and with_counters and (plan.method, mode) != ("launch", "attach"):
         plan = replace(plan, counters="on")
+        took = ""
         savings = [way.saving for way in matrix.combinations if way.counters and way.saving]
-        took = f"; saving took {max(savings):.0f} s" if savings else ""
+        if savings:
+            took = f"; saving took {max(savings):.0f} s"
         notes.append(
             f"GPU counters were asked for: they came when this machine was probed{took}. "
             "`--counters off` leaves them out."
         )
     return plan, tuple(notes)
+
+
+def _choose_way(matrix: Capabilities, *, may_count: bool) -> tuple[Mode, bool]:
+    """Return the best way that works: its mode, and whether it has counters.
+
+    Counters are preferred if they are allowed. Launching is preferred to attaching, because it
+    records a program from its beginning.
+    """
+    working_ways = {(way.mode, way.counters) for way in matrix.combinations if way.works}
+    preferred_ways: list[tuple[Mode, bool]] = [("launch", False), ("attach", False)]
+    if may_count:
+        preferred_ways = [("launch", True), ("attach", True), *preferred_ways]
+    for way in preferred_ways:
+        if way in working_ways:
+            return way
+    return "launch", False
 
 
 _PROBE = "probe"
@@ -116,38 +132,33 @@ _OTHER_WAY: dict[Mode, str] = {
 def describe_probe(
     capabilities: Capabilities | None, *, has_xctrace: bool
 ) -> Iterator[MachineFact]:
-    """Say which ways to record gave rows, when this machine was probed."""
+    """Report which ways to record gave rows when this machine was probed."""
     if not has_xctrace:
         yield not_applicable("There is no xctrace to record with.", name=_PROBE)
-    elif capabilities is None:
+        return
+    if capabilities is None:
         yield unknown(
             "never probed with this system and this Xcode",
             "`tracekit doctor --probe` records for two seconds in each way.",
             name=_PROBE,
         )
-    else:
-        ways = capabilities.combinations
-        yield ok(f"{len(ways)} ways to record were tried {stamp(capabilities.probed)}", name=_PROBE)
-        plain_ways = [way for way in ways if not way.counters]
-        for way in plain_ways:
-            another = any(other_way.works for other_way in plain_ways if other_way is not way)
-            yield replace(_mode(way, another_works=another), name=f"{_PROBE}: {way.mode}")
-        yield replace(_counters([way for way in ways if way.counters]), name=f"{_PROBE}: counters")
+        return
+    ways = capabilities.combinations
+    yield ok(f"{len(ways)} ways to record were tried {stamp(capabilities.probed)}", name=_PROBE)
+    plain_ways = [way for way in ways if not way.counters]
+    counter_ways = [way for way in ways if way.counters]
+    for way in plain_ways:
+        another_works = any(other.works for other in plain_ways if other is not way)
+        fact = _mode(way, another_works=another_works)
+        yield replace(fact, name=f"{_PROBE}: {way.mode}")
+    yield replace(_counters(counter_ways), name=f"{_PROBE}: counters")
 
 
 def _mode(way: Combination, *, another_works: bool) -> MachineFact:
+    """Return the fact of a way without counters."""
     on_cpu = _ON_CPU if way.backend == "cpu" else ""
     if not way.works:
-        words = way.failure or (
-            "Whether the probe's work was recorded is not known."
-            if way.rows is None
-            else "The recording was saved without a GPU interval of the probe's own; "
-            f"other processes have {count(way.others)}."
-        )
-        if another_works and not on_cpu:
-            return warning(words, _OTHER_WAY[way.mode])
-        again = "Fix what it says; `tracekit doctor --probe` tries again."
-        return failed(f"{words}{on_cpu}", again if way.failure or on_cpu else _NO_ROWS)
+        return _broken_mode(way, on_cpu, another_works=another_works)
     rows = f"{count(way.rows)} GPU intervals of the probe's own"
     if way.dispatches is None:
         return ok(f"{rows}. How many dispatches it made is not known.{on_cpu}")
@@ -161,18 +172,39 @@ def _mode(way: Combination, *, another_works: bool) -> MachineFact:
     )
 
 
-def _counters(tried: Sequence[Combination]) -> MachineFact:
-    working = [way for way in tried if way.counter_rows and not way.failure]
-    if working:
-        samples = (
-            f"{way.mode} {count(way.counter_rows)} samples of {way.counter_set or 'no named set'}"
-            for way in working
+def _broken_mode(way: Combination, on_cpu: str, *, another_works: bool) -> MachineFact:
+    if way.failure:
+        words = way.failure
+    elif way.rows is None:
+        words = "Whether the probe's work was recorded is not known."
+    else:
+        words = (
+            "The recording was saved without a GPU interval of the probe's own; "
+            f"other processes have {count(way.others)}."
         )
+    if another_works and not on_cpu:
+        return warning(words, _OTHER_WAY[way.mode])
+    fix = _NO_ROWS
+    if way.failure or on_cpu:
+        fix = "Fix what it says; `tracekit doctor --probe` tries again."
+    return failed(f"{words}{on_cpu}", fix)
+
+
+def _counters(counter_ways: Sequence[Combination]) -> MachineFact:
+    """Return the fact of the ways with counters."""
+    samples: list[str] = []
+    for way in counter_ways:
+        if way.counter_rows and not way.failure:
+            counter_set = way.counter_set or "no named set"
+            samples.append(f"{way.mode} {count(way.counter_rows)} samples of {counter_set}")
+    if samples:
         return ok(", ".join(samples))
-    if all(way.rows is None for way in tried):
+    if all(way.rows is None for way in counter_ways):
         return unknown("No trace with counters could be read, so nothing is known of them.")
-    reasons = "; ".join(dict.fromkeys(way.failure for way in tried if way.failure))
-    words = f"{NO_COUNTERS}{f': {reasons}' if reasons else '.'}"
+    failures = dict.fromkeys(way.failure for way in counter_ways if way.failure)
+    words = f"{NO_COUNTERS}."
+    if failures:
+        words = f"{NO_COUNTERS}: {'; '.join(failures)}"
     return warning(words, f"`--counters off`. {WAYS_TO_COUNTERS}")
 
 
@@ -180,7 +212,7 @@ _DIRECT = "direct reading"
 
 
 def direct_facts(memory: KnownBundles, *, has_xctrace: bool) -> Iterator[MachineFact]:
-    """Say which tables of this build are read from bundles as xctrace exports them."""
+    """Report which tables of this build are read from bundles as xctrace exports them."""
     if not has_xctrace:
         reason = "There is no xctrace to compare with; bundles of others can be read."
         yield not_applicable(reason, name=_DIRECT)
@@ -193,11 +225,14 @@ def direct_facts(memory: KnownBundles, *, has_xctrace: bool) -> Iterator[Machine
             name=_DIRECT,
         )
         return
-    equal = [table for table in tables if not table.difference]
-    filled = sum(1 for table in equal if table.rows)
-    rows = count(sum(table.rows for table in equal))
-    words = f"verified for build {memory.build}: {filled} tables, {rows} rows compared"
-    yield ok(words, name=_DIRECT)
+    filled_tables = 0
+    rows = 0
+    for table in tables:
+        if table.rows and not table.difference:
+            filled_tables += 1
+            rows += table.rows
+    words = f"{filled_tables} tables, {count(rows)} rows compared"
+    yield ok(f"verified for build {memory.build}: {words}", name=_DIRECT)
     for table in tables:
         if table.difference:
             yield warning(
@@ -213,7 +248,7 @@ DIAGNOSIS_FORMAT = 1
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The facts of one machine, and its capability matrix where it was ever probed."""
+    """The facts of one machine, and its capability matrix if it was ever probed."""
 
     identity: Identity
     facts: tuple[MachineFact, ...]
@@ -221,7 +256,7 @@ class Diagnosis:
 
     @property
     def exit_code(self) -> int:
-        """0 if nothing stands in the way; 3 if a fact failed; 4 if a needed one is not known."""
+        """0 if the machine is ready; 3 if a fact failed; 4 if a needed one is not known."""
         if any(fact.verdict is FactStatus.FAILED for fact in self.facts):
             return TracekitError.exit_code
         if any(fact.verdict is FactStatus.UNKNOWN and fact.needed for fact in self.facts):
@@ -229,7 +264,7 @@ class Diagnosis:
         return 0
 
     def document(self) -> dict[str, Any]:
-        """Return what `tracekit doctor --json` prints; see docs/reference/doctor.md."""
+        """Return the document of `tracekit doctor --json`; see docs/reference/doctor.md."""
         fields = msgspec.to_builtins(self)
         return {"format": DIAGNOSIS_FORMAT, **fields, "exit_code": self.exit_code}
 
@@ -240,12 +275,13 @@ def examine(
     progress: Progress = quiet,
     fresh: Capabilities | None = None,
 ) -> Diagnosis:
-    """Look at everything, without recording.
+    """Check everything, without recording.
 
-    `fresh` is what a probe showed just now; it is kept in `folder`, with former ones.
+    `fresh` is a probe that was just made; it is kept in `folder`, with former ones.
     """
     progress("Xcode")
-    has_xctrace, identity = surroundings.has_xctrace, surroundings.identity
+    has_xctrace = surroundings.has_xctrace
+    identity = surroundings.identity
     progress("this machine")
     capabilities = fresh or recall_probe(identity, folder)
     facts = [
@@ -265,15 +301,17 @@ def probe_machine(surroundings: DoctorSurroundings, progress: Progress = quiet) 
     return probe(choose("xctrace"), surroundings.identity, progress)
 
 
+_CACHE = "probe's cache"
+
+
 def _keep_probe(fresh: Capabilities, folder: Path) -> Iterator[MachineFact]:
-    """Keep the matrix, unless no trace could be read at all: then it says nothing lasting."""
-    words, fix = "", "Fix what the rows above say, and probe again."
+    """Keep the matrix, unless no trace could be read at all: it would prove nothing then."""
     if all(way.rows is None for way in fresh.combinations):
         words = "No trace of the probe could be read, so this probe is not kept."
-    else:
-        try:
-            keep(fresh, folder)
-        except TracekitError as error:
-            words, fix = error.message, f"Let {folder} be a folder that you may write to."
-    if words:
-        yield warning(words, fix, name="probe's cache")
+        yield warning(words, "Fix what the rows above say, and probe again.", name=_CACHE)
+        return
+    try:
+        keep(fresh, folder)
+    except TracekitError as error:
+        fix = f"Let {folder} be a folder that you may write to."
+        yield warning(error.message, fix, name=_CACHE)

@@ -1,6 +1,6 @@
 """The recorder of a Mac: one recording with xctrace, checked before anyone relies on it.
 
-A recording that ended may not be whole: `judge` says why, by more than the exit code.
+A recording that ended may be incomplete: `judge` names the reason, by more than the exit code.
 """
 
 import shlex
@@ -71,14 +71,15 @@ _STATES = {
 def judge(
     ending: Ended, run: TocRun, *, launched: bool, report: WorkloadReport | None = None
 ) -> str:
-    """Say why a recording whose bundle could be opened is not whole; empty if it is.
+    """Return why a recording whose bundle could be opened is not whole; empty if it is.
 
     The exit code alone decides nothing: 54 means that the launched program ended badly, which
     xctrace brings about itself at the time limit; 0 can come with an empty bundle; 2 leaves a
     bundle that may hold something.
     """
-    account, when = ending.account, _STATES[ending.account.state]
+    account = ending.account
     if ending.is_killed:
+        when = _STATES[account.state]
         return f"xctrace hung {when} and had to be killed; the recording may lack its end."
     if ending.halted:
         return f"The recording was stopped before its time: {ending.halted}. What it saved is kept."
@@ -87,38 +88,60 @@ def judge(
         return f"xctrace recorded with errors: {error_words} What it saved is kept."
     if not run.duration:
         return "The bundle holds no data: its duration is 0."
-    failure = (
-        _launched_failed(ending, run, report) if launched else _attached_failed(ending, report)
-    )
-    code, expected = ending.returncode, {0, TARGET_FAILED} if launched else {0}
-    is_whole = code in expected or (
-        account.state is RecordingState.SAVED and ending.has_stop_request
-    )
-    if failure or is_whole:
+    if launched:
+        failure = _launched_failed(ending, run, report)
+    else:
+        failure = _attached_failed(ending, report)
+    if failure:
         return failure
-    how = "in an unknown way" if code is None else f"with {exit_words(code)}"
+    return _judge_exit(ending, launched=launched)
+
+
+def _judge_exit(ending: Ended, *, launched: bool) -> str:
+    """Return the words for an unexpected exit code of xctrace, empty for an expected one."""
+    code = ending.returncode
+    if code == 0 or (launched and code == TARGET_FAILED):
+        return ""
+    if ending.account.state is RecordingState.SAVED and ending.has_stop_request:
+        return ""
+    how = "in an unknown way"
+    if code is not None:
+        how = f"with {exit_words(code)}"
     return f"xctrace ended {how}; what it saved can be opened and is kept."
 
 
 def _launched_failed(ending: Ended, run: TocRun, report: WorkloadReport | None) -> str:
-    stopped = ending.has_stop_request or ending.account.is_stopped or run.end_reason in _STOPPED
-    good = run.exit_status in {"", "0"} and run.termination_reason in {"", "exit(0)"}
-    end = "" if good else run.termination_reason or f"exit status {run.exit_status}"
-    if stopped or (ending.returncode != TARGET_FAILED and not end):
+    is_stopped = ending.has_stop_request or ending.account.is_stopped or run.end_reason in _STOPPED
+    end = _describe_bad_end(run)
+    if is_stopped or (ending.returncode != TARGET_FAILED and not end):
         return _workload_failed(report)
     if report is not None and report.complete and report.state == "done":
         return ""
-    how = f" ({end})" if end else ""
-    error_words = f" {report.error}" if report is not None and report.error else ""
+    how = ""
+    if end:
+        how = f" ({end})"
+    error_words = ""
+    if report is not None and report.error:
+        error_words = f" {report.error}"
     return f"The recorded program failed{how}; the trace up to then is kept.{error_words}"
+
+
+def _describe_bad_end(run: TocRun) -> str:
+    """Return how the launched program failed, by the TOC; empty if it ended well."""
+    if run.exit_status in {"", "0"} and run.termination_reason in {"", "exit(0)"}:
+        return ""
+    return run.termination_reason or f"exit status {run.exit_status}"
 
 
 def _attached_failed(ending: Ended, report: WorkloadReport | None) -> str:
     if report is None or ending.interrupted:
         return ""
-    steady = any(step.phase == "steady" for step in report.steps)
-    early = "" if steady else "The recording ended before the workload came to its steady phase."
-    return _workload_failed(report) or early
+    failure = _workload_failed(report)
+    if failure:
+        return failure
+    if any(step.phase == "steady" for step in report.steps):
+        return ""
+    return "The recording ended before the workload came to its steady phase."
 
 
 def _workload_failed(report: WorkloadReport | None) -> str:
@@ -128,27 +151,28 @@ def _workload_failed(report: WorkloadReport | None) -> str:
 
 
 def warnings(ending: Ended) -> tuple[str, ...]:
-    """Return what a user must know: warnings of xctrace, and what we had to do."""
-    messages = [
-        no_counters(f"xctrace says: {text}")
-        if UNSUPPORTED_COUNTERS.fits(0, text)
-        else f"xctrace warns: {text}"
-        for text in ending.account.warnings
-    ]
+    """Return the warnings of xctrace, and how it had to be stopped."""
+    messages: list[str] = []
+    for text in ending.account.warnings:
+        if UNSUPPORTED_COUNTERS.fits(0, text):
+            messages.append(no_counters(f"xctrace says: {text}"))
+        else:
+            messages.append(f"xctrace warns: {text}")
     if ending.account.foreign:
         messages.append(
             "xctrace did not speak English, so its progress was read by the order of its lines."
         )
-    stop_requested = ending.interrupted or ending.finished or ending.halted
-    unasked = ending.signals[1:] if stop_requested else ending.signals
-    if unasked and not ending.is_killed:
-        names = ", ".join(number.name for number in unasked)
+    unexpected_signals = ending.signals
+    if ending.interrupted or ending.finished or ending.halted:
+        unexpected_signals = ending.signals[1:]
+    if unexpected_signals and not ending.is_killed:
+        names = ", ".join(number.name for number in unexpected_signals)
         messages.append(f"xctrace did not stop in time and was stopped with {names}.")
     return tuple(messages)
 
 
 def refuses_counters(ending: Ended) -> bool:
-    """Tell whether xctrace said that this machine records no counters."""
+    """Return whether xctrace warned that this machine records no counters."""
     return any(UNSUPPORTED_COUNTERS.fits(0, text) for text in ending.account.warnings)
 
 
@@ -160,30 +184,36 @@ def early_end(ending: Ended, target: Target) -> tuple[str, ...]:
 
 
 def nothing_came(ending: Ended, target: Target, argv: tuple[str, ...], reason: str) -> ToolError:
-    """Say why there is no bundle that can be opened."""
-    when, text = _STATES[ending.account.state], "\n".join(ending.account.output)
-    complaints = "\n".join((*ending.account.complaints, reason, *early_end(ending, target))).strip()
+    """Return the error for a recording without a bundle that can be opened."""
+    when = _STATES[ending.account.state]
     if ending.is_killed or ending.returncode is None:
-        reason = f"was stopped for {ending.halted}" if ending.halted else f"hung {when}"
-        line = f"Run it by hand: it may wait for a password or an answer. {shlex.join(argv)}"
-        hint = "Make room before the next one." if ending.halted else line
-        return ToolError(f"xctrace {reason} and had to be killed; the recording is lost.", hint)
+        if ending.halted:
+            cause = f"was stopped for {ending.halted}"
+            hint = "Make room before the next one."
+        else:
+            cause = f"hung {when}"
+            hint = f"Run it by hand: it may wait for a password or an answer. {shlex.join(argv)}"
+        return ToolError(f"xctrace {cause} and had to be killed; the recording is lost.", hint)
+    text = "\n".join(ending.account.output)
+    complaint_lines = (*ending.account.complaints, reason, *early_end(ending, target))
+    complaints = "\n".join(complaint_lines).strip()
     quoted = failure(Completed(argv, ending.returncode, text, complaints))
     message = f"Nothing was recorded: xctrace ended {when}. {quoted.message}"
     return ToolError(message, hint=quoted.hint)
 
 
 class XctraceRecorder:
-    """Records with Apple's xctrace; see docs/explanation/xctrace.md for what that takes."""
+    """Records with Apple's xctrace; docs/explanation/xctrace.md describes the requirements."""
 
     name = "xctrace"
 
     def __init__(self, tool: Xctrace, choose: Choose, manner: Manner | None = None) -> None:
-        self._tool, self._choose = tool, choose
+        self._tool = tool
+        self._choose = choose
         self._manner = manner or Manner()
 
     def version(self) -> str:
-        """Return what `xctrace version` prints."""
+        """Return the output of `xctrace version`."""
         return self._tool.version.text
 
     def record(
@@ -191,8 +221,8 @@ class XctraceRecorder:
     ) -> FinishedRecording:
         """Record the target into the run's bundle, and check that the bundle can be opened.
 
-        Raise UsageError where a template, an instrument, a program or a process does not exist,
-        ToolError where nothing came of it, InterruptedRunError where it was stopped before.
+        Raise UsageError if a template, an instrument, a program or a process does not exist,
+        ToolError if nothing was recorded, InterruptedRunError if the user stopped it before.
         """
         if recording.bundle.exists():
             hint = "Record into a new folder."
@@ -209,50 +239,50 @@ class XctraceRecorder:
         if report is not None:
             end_leftovers(find_reported_process(report.pid, report.start))
         try:
-            run, stopped = self._open_bundle(attempt, job), False
+            run = self._open_bundle(attempt, job)
+            is_checked = True
         except KeyboardInterrupt:
-            run, stopped = TocRun(1), True
-        ending, target = attempt.ending, job.request.target
+            run = TocRun(1)
+            is_checked = False
+        ending = attempt.ending
+        target = job.request.target
         launched = isinstance(target, ProgramLaunch)
         if launched and run.target is not None:
             end_leftovers(find_reported_process(run.target.pid))
-        failure = "" if stopped else judge(ending, run, launched=launched, report=report)
-        messages = warnings(ending)
-        if stopped:
-            messages = (
-                *messages,
-                "The bundle was saved, but not checked before someone asked to stop.",
-            )
-        elif not refuses_counters(ending):
-            messages = (*messages, *counter_warnings(selection, run))
-        by_us = ending.finished and ending.signals and not ending.interrupted
-        end_reason = (
-            "The target had ended, so xctrace was asked to stop" if by_us else run.end_reason
-        )
-        worker_lines = (target.launch.argv,) if isinstance(target, Warmed) else ()
-        return FinishedRecording(
+        failure = ""
+        if is_checked:
+            failure = judge(ending, run, launched=launched, report=report)
+        command_lines = (attempt.argv,)
+        if isinstance(target, Warmed):
+            command_lines = (target.launch.argv, attempt.argv)
+        check_warnings = _check_warnings(ending, selection, run, is_checked=is_checked)
+        finished = FinishedRecording(
             targets=_targets(target, run, attempt, report),
-            command_lines=(*worker_lines, attempt.argv),
+            command_lines=command_lines,
             started=run.start_date or start_date,
             end_date=run.end_date or make_timestamp(),
-            end_reason=end_reason or ending.account.stop_line,
-            interrupted=ending.interrupted or stopped,
+            end_reason=_find_end_reason(ending, run),
+            interrupted=ending.interrupted or not is_checked,
             clock=align(run.start_date, report.anchors if report else ()),
             failure=failure,
-            hint=report.hint if report is not None and failure else "",
             warnings=(
                 *selection.warnings,
-                *messages,
+                *warnings(ending),
+                *check_warnings,
                 *early_end(ending, target),
                 *(report.warnings if report is not None else ()),
                 *staging_warning(attempt.left_staging),
             ),
         )
+        if report is not None and failure:
+            finished = replace(finished, hint=report.hint)
+        return finished
 
     def _attempt(
         self, job: RecordingJob, selection: TemplateSelection
     ) -> tuple[Vigil, WorkloadReport | None]:
-        target, recording = job.request.target, job.recording
+        target = job.request.target
+        recording = job.recording
 
         def line(subject: RecordedSubject) -> tuple[str, ...]:
             return record_line(self._tool, job.request, subject.target, selection, recording)
@@ -261,7 +291,9 @@ class XctraceRecorder:
             subject = subject_of(target)
             attempt = attempts(job, lambda: subject, line)
             journal = journal_of(target)
-            return attempt, fold(journal) if journal is not None and journal.exists() else None
+            if journal is None or not journal.exists():
+                return attempt, None
+            return attempt, fold(journal)
         waiting = AttachedWorker(target, recording, job.progress, job.manner.worker)
         with closing(waiting) as worker:
             attempt = attempts(job, worker.ready, line)
@@ -279,7 +311,7 @@ class XctraceRecorder:
     ) -> tuple[str, ...]:
         """Export the TOC and tables, those of `choose` if it is given; return warnings.
 
-        Raise RecordingError where there is no bundle, ToolError where it cannot be exported.
+        Raise RecordingError if there is no bundle, ToolError if it cannot be exported.
         """
         if not recording.bundle.exists():
             raise RecordingError(f"{recording.bundle} is not there, so it cannot be exported.")
@@ -297,9 +329,9 @@ class XctraceRecorder:
         if recording.bundle.exists():
             job.progress("checking the bundle")
             try:
-                hope = not attempt.ending.is_killed
+                is_ended = not attempt.ending.is_killed
                 tool = self._tool.bind_supervisor(job.claim.supervisor)
-                tool.toc(recording.bundle, recording.toc_file, patiently=hope)
+                tool.toc(recording.bundle, recording.toc_file, patiently=is_ended)
                 runs = read_toc(recording.toc_file).runs
             except TracekitError as error:
                 reason = error.message
@@ -315,9 +347,29 @@ class XctraceRecorder:
 def _targets(
     target: Target, run: TocRun, attempt: Vigil, report: WorkloadReport | None
 ) -> tuple[Process, ...]:
-    attached = Process(target.pid) if isinstance(target, Attach) else None
-    worker = Process(report.pid, report.process) if report is not None and report.pid else None
-    main_target = run.target or attached or worker
-    return (
-        () if main_target is None else (main_target, *attempt.family.descendants(main_target.pid))
-    )
+    """Return the target that the trace, the user or the worker names, and its descendants."""
+    main_target = run.target
+    if main_target is None and isinstance(target, Attach):
+        main_target = Process(target.pid)
+    if main_target is None and report is not None and report.pid:
+        main_target = Process(report.pid, report.process)
+    if main_target is None:
+        return ()
+    return (main_target, *attempt.family.descendants(main_target.pid))
+
+
+def _check_warnings(
+    ending: Ended, selection: TemplateSelection, run: TocRun, *, is_checked: bool
+) -> tuple[str, ...]:
+    """Return warnings of missing counters, or of a check that was interrupted."""
+    if not is_checked:
+        return ("The bundle was saved, but not checked before someone asked to stop.",)
+    if refuses_counters(ending):
+        return ()
+    return tuple(counter_warnings(selection, run))
+
+
+def _find_end_reason(ending: Ended, run: TocRun) -> str:
+    if ending.finished and ending.signals and not ending.interrupted:
+        return "The target had ended, so xctrace was asked to stop"
+    return run.end_reason or ending.account.stop_line
