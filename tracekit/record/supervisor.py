@@ -1,9 +1,9 @@
 """Starts programs that must not outlive tracekit, even if it is killed.
 
 No signal handler survives SIGKILL, and macOS and Linux share no way to tie one process's life to
-another's. So a second process of ours, the guardian, reads orders on its standard input: when that
-ends before all is done, tracekit is gone, and the guardian stops in order what was left running,
-loses nothing, and says so in the run's folder.
+another's. So a second process of ours, the guardian, reads orders on its standard input. When that
+ends before all is done, tracekit is gone: the guardian stops the processes left running, in order
+and without loss, and notes it in the run's folder.
 
 The guardian is `python -m tracekit.record.supervisor FOLDER`.
 """
@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Self
@@ -62,8 +62,8 @@ class GuardianOrder:
 
     watch: Watched | None = None  # from now on this process is to be stopped if tracekit ends
     forget: int | None = None  # the process of that number has ended, or is no longer ours
-    doing: str | None = None  # what goes on, in words, for `recording.json`
-    timeout: float = 0.0  # seconds to wait before the first signal: what goes on ends by itself
+    doing: str | None = None  # the current work, in words, for `recording.json`
+    timeout: float = 0.0  # seconds to wait before the first signal, for the work to end by itself
     journal: str | None = None  # the file in which a worker writes its process id
     done: bool = False  # all went well; the guardian is not needed any more
 
@@ -71,8 +71,8 @@ class GuardianOrder:
 class Supervisor:
     """Starts programs that must not outlive tracekit; a context manager for one stage.
 
-    `folder` is the run's: its `recording.json` says afterwards what the guardian did. `held` are
-    descriptors that stay open until the guardian has finished, such as that of a lock.
+    `folder` is the run's: the guardian notes its actions in `recording.json` there. `descriptors`
+    stay open until the guardian has finished, such as that of a lock.
     """
 
     def __init__(self, folder: Path, descriptors: Sequence[int] = ()) -> None:
@@ -82,7 +82,7 @@ class Supervisor:
         self._guardian: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        """Start the guardian; raise ToolError where that is impossible."""
+        """Start the guardian; raise ToolError if that is impossible."""
         argv = (sys.executable, "-P", "-m", __name__, str(self._folder.absolute()))
         null = subprocess.DEVNULL
         try:
@@ -99,18 +99,18 @@ class Supervisor:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let the guardian go; what is still watched, it stops."""
+        """Let the guardian go; it stops the processes that are still watched."""
         assert self._guardian is not None
         assert self._guardian.stdin is not None
-        finished = not self._watched
-        if finished:
+        is_finished = not self._watched
+        if is_finished:
             self._order(GuardianOrder(done=True))
         with contextlib.suppress(OSError):
             self._guardian.stdin.close()
         try:
             self._guardian.wait(_LONGEST_END)
         except subprocess.TimeoutExpired:
-            if not finished:
+            if not is_finished:
                 log.warning("process %d still stops what was started", self._guardian.pid)
                 return
             self._guardian.kill()
@@ -131,7 +131,7 @@ class Supervisor:
         return start_child(argv, policy, env=env, **streams, cwd=cwd, announce=self._watch)
 
     def note(self, doing: str, timeout: float = 0.0) -> None:
-        """Say what goes on, and how long to wait for its end before the first signal."""
+        """Report the current work, and the seconds to wait for its end before the first signal."""
         self._order(GuardianOrder(doing=doing, timeout=timeout))
 
     def expect_worker(self, journal: Path) -> None:
@@ -139,14 +139,15 @@ class Supervisor:
         self._order(GuardianOrder(journal=str(journal.absolute())))
 
     def forget(self, pid: int) -> None:
-        """Say that process `pid` has ended."""
+        """Report that process `pid` has ended."""
         self._watched.discard(pid)
         self._order(GuardianOrder(forget=pid))
 
     def _watch(self, child: Child) -> None:
         child.forget = self.forget
         self._watched.add(child.pid)
-        self._order(GuardianOrder(watch=Watched(child.pid, start_of(child.pid), child.policy)))
+        watched = Watched(child.pid, start_of(child.pid), child.policy)
+        self._order(GuardianOrder(watch=watched))
 
     def _order(self, order: GuardianOrder) -> None:
         assert self._guardian is not None
@@ -163,19 +164,28 @@ class Supervisor:
 
 
 def size(paths: Iterable[Path]) -> int:
-    """Return the bytes in files and folders; what vanishes meanwhile counts as nothing."""
+    """Return the bytes in files and folders; files that vanish meanwhile count as nothing."""
     total = 0
     for path in paths:
-        files = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
-        for file in files if path.is_dir() else (path,):
+        for file in _list_files(path):
             with contextlib.suppress(OSError):
                 total += file.lstat().st_size
     return total
 
 
+def _list_files(path: Path) -> Iterator[Path]:
+    """Yield the files of a folder at all depths; of a file itself."""
+    if not path.is_dir():
+        yield path
+        return
+    for folder, _, names in os.walk(path):
+        for name in names:
+            yield Path(folder, name)
+
+
 @dataclass
 class _Guardian:
-    """All that a guardian knows: what it watches, and what went on."""
+    """The state of a guardian: the processes that it watches, and the current work."""
 
     folder: Path
     watched: dict[int, Watched] = field(default_factory=dict[int, Watched])
@@ -189,26 +199,41 @@ class _Guardian:
         if order.forget is not None:
             self.watched.pop(order.forget, None)
         if order.doing is not None:
-            self.doing, self.timeout = order.doing, order.timeout
+            self.doing = order.doing
+            self.timeout = order.timeout
         self.journal = order.journal or self.journal
 
     def clean_up(self) -> None:
-        """Stop all that is watched, then what that started, and say so in the run's folder."""
-        head = f"{_GONE} ({self.doing})" if self.doing else _GONE
+        """Stop all watched processes, then their descendants, and note it in the run's folder."""
+        head = _GONE
+        if self.doing:
+            head = f"{_GONE} ({self.doing})"
         _note(self.folder, f"{head}; what it had started is being stopped")
-        watched, descendants = self.watched.values(), set[psutil.Process]()
-        for process in filter(None, (find_process(entry.pid, entry.start) for entry in watched)):
-            with contextlib.suppress(psutil.Error):
-                descendants |= set(process.children(recursive=True))
-        ends = [_stop(process, self.timeout) for process in watched]
-        worker = fold(Path(self.journal)) if self.journal else WorkloadReport()
+        descendants = self._find_descendants()
+        endings = [_stop(watched, self.timeout) for watched in self.watched.values()]
+        worker = WorkloadReport()
+        if self.journal:
+            worker = fold(Path(self.journal))
         end_leftovers((*descendants, *find_reported_process(worker.pid, worker.start)))
-        _note(self.folder, f"{head}; {', '.join(ends) or 'nothing of it was left running'}")
+        summary = ", ".join(endings) or "nothing of it was left running"
+        _note(self.folder, f"{head}; {summary}")
+
+    def _find_descendants(self) -> set[psutil.Process]:
+        """Return the processes that the watched ones started, which are found only now."""
+        descendants: set[psutil.Process] = set()
+        for watched in self.watched.values():
+            process = find_process(watched.pid, watched.start)
+            if process is None:
+                continue
+            with contextlib.suppress(psutil.Error):
+                descendants.update(process.children(recursive=True))
+        return descendants
 
 
 def _stop(watched: Watched, timeout: float) -> str:
-    """Stop a process by its policy; say how it ended."""
-    pid, policy = watched.pid, watched.policy
+    """Stop a process by its policy; return how it ended."""
+    pid = watched.pid
+    policy = watched.policy
     process = find_process(pid, watched.start)
     last_signal: int | None = 0
     if process is not None and not _wait_for_end(process, timeout, policy):
@@ -219,28 +244,30 @@ def _stop(watched: Watched, timeout: float) -> str:
     if last_signal is None:
         return f"process {pid} could not be ended"
     if policy.group:
-        policy.send(pid, system.SIGKILL)  # what it left behind in its group
+        policy.send(pid, system.SIGKILL)  # for the rest of its group
     if last_signal == 0:
         return f"process {pid} had ended"
     return f"process {pid} ended after {signal.Signals(last_signal).name}"
 
 
 def _wait_for_end(process: psutil.Process, seconds: float, policy: StopPolicy) -> bool:
-    """Wait for the end of a process; as long as it writes, the wait begins again."""
+    """Wait for the end of a process; as long as it writes, the wait starts again."""
     paths = [Path(path) for path in policy.grows]
-    written_bytes, until = size(paths), time.monotonic() + seconds
+    written_bytes = size(paths)
+    until = time.monotonic() + seconds
     while runs(process):
         if time.monotonic() >= until:
             return False
         time.sleep(_POLL)
-        previous_bytes, written_bytes = written_bytes, size(paths)
+        previous_bytes = written_bytes
+        written_bytes = size(paths)
         if written_bytes > previous_bytes:
             until = max(until, time.monotonic() + seconds)
     return True
 
 
 def _note(folder: Path, message: str) -> None:
-    """Write it down at the stage that was running; a folder that is gone is no matter."""
+    """Note a message at the stage that was running; a folder that is gone is ignored."""
     recording = Recording(folder)
     with contextlib.suppress(TracekitError):
         for name, stage in recording.provenance().stages.items():
@@ -249,7 +276,7 @@ def _note(folder: Path, message: str) -> None:
 
 
 def main(folder: str) -> None:
-    """Listen until tracekit says that all is done, or is gone; then stop what it left."""
+    """Take orders until tracekit is done; if it ends before, stop the processes it left."""
     for number in (signal.SIGINT, signal.SIGTERM, *system.HANG_UPS):
         signal.signal(number, signal.SIG_IGN)
     guardian = _Guardian(Path(folder))

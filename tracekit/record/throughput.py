@@ -1,7 +1,7 @@
-"""What other programs print of their own speed, so that it stands beside the trace.
+"""The speeds that other programs print, to be shown next to the trace.
 
-What is known is read from the end of an output: a user's patterns first; else llama-bench, whose
-formats have a module of their own, hyperfine and mlx_lm; else the lines of `patterns.toml`.
+They are read from the end of an output: by a user's patterns first; else as output of llama-bench,
+whose formats have a module of their own, of hyperfine or of mlx_lm; else by `patterns.toml`.
 
 hyperfine's document of `--export-json` has `results`, with the seconds of each run in `times`
 (sharkdp/hyperfine, src/benchmark/benchmark_result.rs). Newer versions print it for `-`; 1.15 writes
@@ -48,17 +48,26 @@ def read_hyperfine(text: str) -> dict[str, Measured]:
     for document in read_objects(text):
         with suppress(msgspec.ValidationError):
             commands += msgspec.convert(document, _HyperfineFile).results
+    if len(commands) == 1:
+        return {"command_time": _measure_command(commands[0])}
     results: dict[str, Measured] = {}
     for number, command in enumerate(commands, start=1):
-        samples = [seconds * _SECOND for seconds in command.times]
-        results[f"command_{number}_time" if len(commands) > 1 else "command_time"] = Measured(
-            command.mean * _SECOND,
-            "ns",
-            "lower",
-            samples=tuple(samples) if len(samples) > 1 else (),
-            deviation=None if command.stddev is None else command.stddev * _SECOND,
-        )
+        results[f"command_{number}_time"] = _measure_command(command)
     return results
+
+
+def _measure_command(command: _CommandTime) -> Measured:
+    samples = [seconds * _SECOND for seconds in command.times]
+    deviation = None
+    if command.stddev is not None:
+        deviation = command.stddev * _SECOND
+    return Measured(
+        command.mean * _SECOND,
+        "ns",
+        "lower",
+        samples=_keep_several(samples),
+        deviation=deviation,
+    )
 
 
 _RATE = re.compile(
@@ -68,52 +77,84 @@ _PEAK = re.compile(r"^Peak memory: (\d+(?:\.\d+)?) GB\s*$", re.MULTILINE)
 _TRIAL = re.compile(r"^(Trial \d+|Averages):\s+(.*)$", re.MULTILINE)
 _PAIR = re.compile(r"(\w+)=(\d+(?:\.\d+)?)")
 _GB = 1e9
+_KINDS = ("prompt", "generation")
 
 
 def read_mlx_lm(text: str) -> dict[str, Measured]:
     """Return rates, tokens and peak memory; medians, if the program generated several times."""
-    results: dict[str, Measured] = {}
-    lines = [
-        (trial_match[1], dict(_PAIR.findall(trial_match[2])))
-        for trial_match in _TRIAL.finditer(text)
-    ]
-    trials = [values for name, values in lines if name != "Averages" and "generation_tps" in values]
-    summary_rows = [values for name, values in lines if name == "Averages"] or trials
-    rates = [
-        (rate_match[1].lower(), rate_match[3], rate_match[2]) for rate_match in _RATE.finditer(text)
-    ]
-    peaks = _PEAK.findall(text)
+    trials, averages = _read_trials(text)
     if trials:
-        names = (("prompt_tps", "prompt"), ("generation_tps", "generation"))
-        rates = [(name, row[key], "") for row in summary_rows for key, name in names if key in row]
-        peaks = [row["peak_memory"] for row in summary_rows if "peak_memory" in row]
-        results["trials_measured"] = Measured(float(len(trials)), "count")
-    for kind in ("prompt", "generation"):
-        speeds = [float(rate) for name, rate, _ in rates if name == kind]
-        tokens = [int(count) for name, _, count in rates if name == kind and count]
+        return _measure_trials(trials, averages or trials)
+    results: dict[str, Measured] = {}
+    matches = list(_RATE.finditer(text))
+    for kind in _KINDS:
+        kind_matches = [match for match in matches if match[1].lower() == kind]
+        speeds = [float(match[3]) for match in kind_matches]
+        tokens = [int(match[2]) for match in kind_matches if match[2]]
         if speeds:
-            samples = [float(row[f"{kind}_tps"]) for row in trials if f"{kind}_tps" in row]
-            results[f"{kind}_tokens_per_second"] = Measured(
-                median(speeds), "tokens/s", "higher", samples=_keep_several(samples or speeds)
-            )
+            results[f"{kind}_tokens_per_second"] = _measure_rate(speeds, speeds)
         if tokens:
             results[f"{kind}_tokens"] = Measured(float(median(tokens)), "count")
-        if len(speeds) > 1 and not trials:
+        if len(speeds) > 1:
             results[f"{kind}s_measured"] = Measured(float(len(speeds)), "count")
+    peaks = [float(peak) for peak in _PEAK.findall(text)]
     if results and peaks:
-        results["mlx_peak_memory"] = Measured(max(map(float, peaks)) * _GB, "bytes", "lower")
+        results["mlx_peak_memory"] = _measure_peak(peaks)
     return results
 
 
+_Numbers = dict[str, str]  # of one line of `benchmark`, by name
+
+
+def _read_trials(text: str) -> tuple[list[_Numbers], list[_Numbers]]:
+    """Return the lines of trials that generated something, and the lines of averages."""
+    trials: list[_Numbers] = []
+    averages: list[_Numbers] = []
+    for match in _TRIAL.finditer(text):
+        numbers = dict(_PAIR.findall(match[2]))
+        if match[1] == "Averages":
+            averages.append(numbers)
+        elif "generation_tps" in numbers:
+            trials.append(numbers)
+    return trials, averages
+
+
+def _measure_trials(trials: list[_Numbers], summaries: list[_Numbers]) -> dict[str, Measured]:
+    results = {"trials_measured": Measured(float(len(trials)), "count")}
+    for kind in _KINDS:
+        speeds = _select_numbers(summaries, f"{kind}_tps")
+        samples = _select_numbers(trials, f"{kind}_tps")
+        if speeds:
+            results[f"{kind}_tokens_per_second"] = _measure_rate(speeds, samples or speeds)
+    peaks = _select_numbers(summaries, "peak_memory")
+    if peaks:
+        results["mlx_peak_memory"] = _measure_peak(peaks)
+    return results
+
+
+def _select_numbers(lines: list[_Numbers], name: str) -> list[float]:
+    return [float(line[name]) for line in lines if name in line]
+
+
+def _measure_rate(speeds: list[float], samples: list[float]) -> Measured:
+    return Measured(median(speeds), "tokens/s", "higher", samples=_keep_several(samples))
+
+
+def _measure_peak(peaks: list[float]) -> Measured:
+    return Measured(max(peaks) * _GB, "bytes", "lower")
+
+
 def _keep_several(samples: list[float]) -> tuple[float, ...]:
-    return tuple(samples) if len(samples) > 1 else ()
+    if len(samples) <= 1:
+        return ()
+    return tuple(samples)
 
 
-_MOST = 2 << 20  # bytes from the end: programs say their speed last, and patterns take their time
+_MOST = 2 << 20  # bytes from the end: programs print their speed last, and patterns are slow
 
 
 def keep_output(recording: Recording, *places: Path) -> None:
-    """Let `recording.output_file` be the first of the places that exists, without a copy."""
+    """Make `recording.output_file` a link to the first of the places that exists."""
     place = next(filter(Path.is_file, places), None)
     if place is None:
         return
@@ -125,11 +166,11 @@ def keep_output(recording: Recording, *places: Path) -> None:
 
 
 def read_output(recording: Recording) -> dict[str, Measured]:
-    """Return what the run's program printed of its own speed; nothing where that is not known.
+    """Return the speeds that the run's program printed; nothing if they are not known.
 
-    It is looked for at the end of the standard output, then of standard error, which only the host
-    recorder can keep; that of a worker is not read. A user's patterns of the run go before what
-    tracekit knows.
+    They are searched at the end of the standard output, then of standard error, which only the
+    host recorder can keep; that of a worker is not read. A user's patterns of the run are tried
+    before those of tracekit.
     """
     texts = [read_printed(recording.output_file)]
     if not recording.journal_file.exists():
@@ -138,8 +179,8 @@ def read_output(recording: Recording) -> dict[str, Measured]:
 
 
 def read_texts(texts: Iterable[str], patterns: Iterable[Pattern] = ()) -> dict[str, Measured]:
-    """Return what the first of the texts says that says anything, by the first reader that can."""
-    printed = [text for text in texts if text]
+    """Return the results of the first reader that finds any, from the first text that has some."""
+    printed_texts = [text for text in texts if text]
     readers = (
         lambda text: read_lines(text, patterns),
         read_llama_bench,
@@ -147,18 +188,23 @@ def read_texts(texts: Iterable[str], patterns: Iterable[Pattern] = ()) -> dict[s
         read_mlx_lm,
         lambda text: read_lines(text, shipped_patterns()),
     )
-    answers = (reader(text) for reader in readers for text in printed)
-    return next(filter(None, answers), {})
+    for reader in readers:
+        for text in printed_texts:
+            results = reader(text)
+            if results:
+                return results
+    return {}
 
 
 def read_printed(file: Path, start: int = 0) -> str:
-    """Return the end of what a program printed from a place in the file on, in bytes.
+    """Return the end of a program's output, from a place in the file on, in bytes.
 
-    It is empty where the file cannot be read, and where what was printed is data, not a text.
+    It is empty if the file cannot be read, or if the output is data, not a text.
     """
     with suppress(OSError), file.open("rb") as opened:
         size = opened.seek(0, os.SEEK_END)
         opened.seek(max(start, size - _MOST))
-        printed = opened.read()
-        return "" if b"\0" in printed else printed.decode(errors="replace")
+        output = opened.read()
+        if b"\0" not in output:
+            return output.decode(errors="replace")
     return ""

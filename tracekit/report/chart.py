@@ -1,6 +1,6 @@
 """A chart as inline SVG: axes, and the lines, areas, dots and words between them.
 
-Fonts are those of the page and colours variables of the page's style, by name, so that a chart
+Fonts are those of the page, and colours are variables of the page's style. A chart therefore
 follows light, dark and print, without a style or a script of its own.
 """
 
@@ -26,8 +26,8 @@ _AIR = 1.25
 class Axis:
     """One axis of a chart, from `minimum` to a greater `maximum`.
 
-    `title` says what is counted, with its unit where ticks do not say it; `marks` are the numbers
-    that are written beside it, by `words`. On a logarithmic one equal ways are equal ratios.
+    `title` names the quantity, with its unit if the ticks do not show it. `marks` are the numbers
+    next to the axis, which `words` formats. On a logarithmic axis equal distances are equal ratios.
     """
 
     title: str
@@ -39,12 +39,15 @@ class Axis:
 
     def project(self, value: float, begin: float, end: float) -> float:
         """Return the place of a number between those of the axis' ends; none lies outside."""
-        lower_end, upper_end = self._way(self.minimum), self._way(self.maximum)
+        lower_end = self._way(self.minimum)
+        upper_end = self._way(self.maximum)
         share = (self._way(value) - lower_end) / (upper_end - lower_end)
         return begin + (end - begin) * min(1.0, max(0.0, share))
 
     def _way(self, value: float) -> float:
-        return math.log10(max(value, self.minimum)) if self.logarithmic else value
+        if self.logarithmic:
+            return math.log10(max(value, self.minimum))
+        return value
 
 
 def linear(title: str, minimum: float, maximum: float, words: Words, steps: int = 5) -> Axis:
@@ -56,23 +59,26 @@ def linear(title: str, minimum: float, maximum: float, words: Words, steps: int 
 
 
 def make_integer_axis(title: str, minimum: float, maximum: float, words: Words) -> Axis:
-    """Return an axis as `linear` does, of what there is no half of."""
+    """Return an axis as `linear` does, for things that have no halves."""
     axis = linear(title, minimum, maximum, words)
-    return replace(axis, marks=tuple(mark for mark in axis.marks if mark == round(mark)))
+    marks = tuple(mark for mark in axis.marks if mark == round(mark))
+    return replace(axis, marks=marks)
 
 
 def make_count_axis(title: str, highest: float) -> Axis:
     """Return an axis of counts, with room above the highest for words."""
     maximum = highest * _AIR
-    marks = make_integer_axis(title, 0, highest, count).marks
-    return Axis(title, 0, maximum, tuple(mark for mark in marks if mark <= maximum), count)
+    axis = make_integer_axis(title, 0, highest, count)
+    marks = tuple(mark for mark in axis.marks if mark <= maximum)
+    return Axis(title, 0, maximum, marks, count)
 
 
 def _round_marks(minimum: Decimal, maximum: Decimal, steps: int) -> tuple[float, ...]:
     power = Decimal(10) ** ((maximum - minimum) / steps).adjusted()
     for factor in ("1", "2", "2.5", "5", "10", "20"):
         apart = Decimal(factor) * power
-        first_place, last_place = math.floor(minimum / apart), math.ceil(maximum / apart)
+        first_place = math.floor(minimum / apart)
+        last_place = math.ceil(maximum / apart)
         if last_place - first_place <= steps:
             break
     return tuple(float(apart * place) for place in range(first_place, last_place + 1))
@@ -97,16 +103,20 @@ def span(title: str, minimum: float, maximum: float, words: Words) -> Axis:
 def logarithmic(title: str, minimum: float, maximum: float, words: Words) -> Axis:
     """Return an axis over whole decades that holds both numbers, which are above zero.
 
-    Ticks are at 1, 2 and 5 of each decade where there are few decades.
+    Ticks are at 1, 2 and 5 of each decade if there are few decades, else at 1.
     """
-    first_decade, last_decade = math.floor(math.log10(minimum)), math.ceil(math.log10(maximum))
+    first_decade = math.floor(math.log10(minimum))
+    last_decade = math.ceil(math.log10(maximum))
     last_decade = max(last_decade, first_decade + 1)
-    factors = _DECADE if last_decade - first_decade < _FEW else _DECADE[:1]
-    marks = [
-        factor * 10.0**decade for decade in range(first_decade, last_decade) for factor in factors
-    ]
-    ends = 10.0**first_decade, 10.0**last_decade
-    return Axis(title, *ends, (*marks, ends[1]), words, logarithmic=True)
+    factors = _DECADE
+    if last_decade - first_decade >= _FEW:
+        factors = _DECADE[:1]
+    marks: list[float] = []
+    for decade in range(first_decade, last_decade):
+        marks += [factor * 10.0**decade for factor in factors]
+    lower_end = 10.0**first_decade
+    upper_end = 10.0**last_decade
+    return Axis(title, lower_end, upper_end, (*marks, upper_end), words, logarithmic=True)
 
 
 Points = Sequence[tuple[float, float]]
@@ -127,7 +137,7 @@ class Plane:
     y: Axis
 
     def project(self, point: tuple[float, float]) -> tuple[float, float]:
-        """Return where a point lies."""
+        """Return the place of a point."""
         across, up = point
         return self.x.project(across, 0, self.width), self.y.project(up, self.height, 0)
 
@@ -142,7 +152,7 @@ def colour(name: str) -> str:
 
 
 def _shape(draw: Callable[Concatenate[Plane, _P], Iterator[ET.Element]]) -> Callable[_P, Shape]:
-    """Let a function that draws on a plane be called first with what it draws."""
+    """Turn a function that draws on a plane into one that takes the other arguments first."""
 
     @wraps(draw)
     def make_shape(*arguments: _P.args, **options: _P.kwargs) -> Shape:
@@ -154,26 +164,36 @@ def _shape(draw: Callable[Concatenate[Plane, _P], Iterator[ET.Element]]) -> Call
 @_shape
 def line(plane: Plane, points: Points, name: str, *, dashed: bool = False) -> Iterator[ET.Element]:
     """Draw a line from point to point."""
-    corners = "L".join(f"{x:.1f} {y:.1f}" for x, y in map(plane.project, points))
-    pen = {"stroke": colour(name), "stroke-width": "1.8", "fill": "none"}
-    dashes = {"stroke-dasharray": "5 4"} if dashed else {}
-    yield ET.Element("path", {"d": f"M{corners}", **pen, **dashes})
+    corners = [f"{x:.1f} {y:.1f}" for x, y in map(plane.project, points)]
+    attributes = {
+        "d": f"M{'L'.join(corners)}",
+        "stroke": colour(name),
+        "stroke-width": "1.8",
+        "fill": "none",
+    }
+    if dashed:
+        attributes["stroke-dasharray"] = "5 4"
+    yield ET.Element("path", attributes)
 
 
 @_shape
 def dots(plane: Plane, points: Points, name: str, radius: float = 4.0) -> Iterator[ET.Element]:
     """Draw a dot at each point."""
     for x, y in map(plane.project, points):
-        place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{radius:g}"}
-        yield ET.Element("circle", {**place, "fill": colour(name)})
+        attributes = {
+            "cx": f"{x:.1f}",
+            "cy": f"{y:.1f}",
+            "r": f"{radius:g}",
+            "fill": colour(name),
+        }
+        yield ET.Element("circle", attributes)
 
 
 @_shape
 def spikes(plane: Plane, points: Points, name: str) -> Iterator[ET.Element]:
     """Draw a small triangle at each point: marks that differ from dots without their colour."""
-    places = [plane.project(point) for point in points]
-    marks = "".join(f"M{x - 4:.1f} {y - 4:.1f}h8l-4 7z" for x, y in places)
-    yield ET.Element("path", d=marks, fill=colour(name))
+    marks = [f"M{x - 4:.1f} {y - 4:.1f}h8l-4 7z" for x, y in map(plane.project, points)]
+    yield ET.Element("path", d="".join(marks), fill=colour(name))
 
 
 @_shape
@@ -200,8 +220,13 @@ def upright(
 ) -> Iterator[ET.Element]:
     """Draw a dashed line across the chart at a place of its first axis, with its name on top."""
     x, top = plane.project((position, plane.y.maximum))
-    stroke = {"stroke": colour(name), "stroke-dasharray": "3 3", "fill": "none"}
-    yield ET.Element("path", {"d": f"M{x:.1f} {top:.1f}V{plane.height:.1f}", **stroke})
+    attributes = {
+        "d": f"M{x:.1f} {top:.1f}V{plane.height:.1f}",
+        "stroke": colour(name),
+        "stroke-dasharray": "3 3",
+        "fill": "none",
+    }
+    yield ET.Element("path", attributes)
     yield _word(plane, x, top + FONT_SIZE * (1 + 1.25 * row), label)
 
 
@@ -209,17 +234,19 @@ def upright(
 def words(
     plane: Plane, point: tuple[float, float], label: str, *, under: bool = False
 ) -> Iterator[ET.Element]:
-    """Write a label beside a point, on the side where there is room, or under it."""
+    """Write a label next to a point, on the side that has room, or under it."""
     x, y = plane.project(point)
-    up = y + FONT_SIZE if under else max(FONT_SIZE, y - _APART)
-    yield _word(plane, x, min(plane.height - 2, up), label)
+    label_y = max(FONT_SIZE, y - _APART)
+    if under:
+        label_y = y + FONT_SIZE
+    yield _word(plane, x, min(plane.height - 2, label_y), label)
 
 
 @_shape
 def label_line(plane: Plane, point: tuple[float, float], label: str) -> Iterator[ET.Element]:
-    """Write the name of a rising line at a point of it: on its left above, else on its right below.
+    """Write the name of a rising line at a point of it, so that no part of it lies on the line.
 
-    So no part of the label lies on the line.
+    The label is above the line on the left of the point, or below it on the right.
     """
     x, y = plane.project(point)
     if x - _SIDE - len(label) * _CHARACTER >= 0:
@@ -230,28 +257,32 @@ def label_line(plane: Plane, point: tuple[float, float], label: str) -> Iterator
 
 def _word(plane: Plane, x: float, y: float, label: str) -> ET.Element:
     is_left = x + _SIDE + len(label) * _CHARACTER > plane.width
-    return _write_label(x - _SIDE if is_left else x + _SIDE, y, label, is_left=is_left)
+    label_x = x - _SIDE if is_left else x + _SIDE
+    return _write_label(label_x, y, label, is_left=is_left)
 
 
 def _write_label(x: float, y: float, label: str, *, is_left: bool) -> ET.Element:
-    return svg_text(x, y, label, {"text-anchor": "end"} if is_left else {}, "ink")
+    attributes = _END if is_left else {}
+    return svg_text(x, y, label, attributes, "ink")
 
 
-WIDTH, HEIGHT = 420, 240
+WIDTH = 420
+HEIGHT = 240
 
 _MARGIN = 18.9
 _TICK = 4.0
-_DIGIT = 7.0  # the room of a character beside an axis
+_DIGIT = 7.0  # the room of a character next to an axis
 _TITLE = FONT_SIZE + 10.0
 _MIDDLE = {"text-anchor": "middle"}
+_END = {"text-anchor": "end"}
 
 
 @dataclass(frozen=True)
 class Chart:
-    """What a chart shows: in a few words, in a sentence for who cannot see it, and drawn.
+    """A chart: its title, a sentence for readers who cannot see it, and the drawing.
 
-    `shapes` stand between the axis along the bottom and that along the left side, from the back to
-    the front.
+    `shapes` lie between the axis along the bottom and the one along the left side, from the back
+    to the front.
     """
 
     title: str
@@ -269,21 +300,29 @@ def svg(chart: Chart, spoken: Callable[[str], str] = str) -> str:
     """
     root = figure("chart", (WIDTH, HEIGHT), chart.title, chart.summary)
     root.set("font-size", str(FONT_SIZE))
-    label_width = max(len(chart.y.words(mark)) for mark in chart.y.marks) * _DIGIT + 2 * _TICK
-    left_margin = label_width + (_TITLE if chart.y.title else 0)
-    under = FONT_SIZE + 2 * _TICK + (_TITLE if chart.x.title else 0)
-    width, height = WIDTH - 2 * _MARGIN - left_margin, HEIGHT - 2 * _MARGIN - under
+    longest_mark = max(len(chart.y.words(mark)) for mark in chart.y.marks)
+    label_width = longest_mark * _DIGIT + 2 * _TICK
+    left_margin = label_width
+    if chart.y.title:
+        left_margin += _TITLE
+    under = FONT_SIZE + 2 * _TICK
+    if chart.x.title:
+        under += _TITLE
+    width = WIDTH - 2 * _MARGIN - left_margin
+    height = HEIGHT - 2 * _MARGIN - under
     plane = Plane(width, height, chart.x, chart.y)
     group = make_group(_MARGIN + left_margin, _MARGIN)
     group.extend(_axes(plane, label_width))
-    group.extend(element for shape in chart.shapes for element in shape(plane))
+    for shape in chart.shapes:
+        group.extend(shape(plane))
     root.append(group)
     return serialize_svg(root, spoken)
 
 
 def _axes(plane: Plane, label_width: float) -> Iterator[ET.Element]:
     """Draw the lines of both axes, their numbers and titles; numbers of y take so much room."""
-    width, height = plane.width, plane.height
+    width = plane.width
+    height = plane.height
     for mark in plane.x.marks:
         x, _ = plane.project((mark, plane.y.minimum))
         yield _grid(mark, (x, 0), (x, height + _TICK))
@@ -291,24 +330,30 @@ def _axes(plane: Plane, label_width: float) -> Iterator[ET.Element]:
     for mark in plane.y.marks:
         _, y = plane.project((plane.x.minimum, mark))
         yield _grid(mark, (-_TICK, y), (width, y))
-        yield svg_text(-2 * _TICK, y + _TICK, plane.y.words(mark), {"text-anchor": "end"}, "dim")
+        yield svg_text(-2 * _TICK, y + _TICK, plane.y.words(mark), _END, "dim")
     if plane.x.title:
         title_y = height + 2 * (_TICK + FONT_SIZE) + 10
         yield svg_text(width / 2, title_y, plane.x.title, _MIDDLE, "dim")
     if plane.y.title:
-        x, y = 2 * _TICK - label_width - 10, height / 2
-        turned = {"transform": f"rotate(270 {x:.1f} {y:.1f})"}
-        yield svg_text(x, y, plane.y.title, _MIDDLE | turned, "dim")
+        x = 2 * _TICK - label_width - 10
+        y = height / 2
+        attributes = {**_MIDDLE, "transform": f"rotate(270 {x:.1f} {y:.1f})"}
+        yield svg_text(x, y, plane.y.title, attributes, "dim")
 
 
 def _grid(mark: float, begin: tuple[float, float], end: tuple[float, float]) -> ET.Element:
-    names = zip(("x1", "y1", "x2", "y2"), (*begin, *end), strict=True)
-    places = {name: f"{value:.1f}" for name, value in names}
-    return ET.Element("line", {**places, "stroke": colour("line" if mark else "dim")})
+    attributes = {
+        "x1": f"{begin[0]:.1f}",
+        "y1": f"{begin[1]:.1f}",
+        "x2": f"{end[0]:.1f}",
+        "y2": f"{end[1]:.1f}",
+        "stroke": colour("line" if mark else "dim"),
+    }
+    return ET.Element("line", attributes)
 
 
 def figure(name: str, size: tuple[float, float], title: str, summary: str) -> ET.Element:
-    """Begin an SVG element of a class and a size, with what it shows in words."""
+    """Return an SVG element of a class and a size, with its title and description."""
     box = f"0 0 {size[0]:g} {size[1]:g}"
     root = ET.Element("svg", {"class": name, "viewBox": box, "role": "img"})
     ET.SubElement(root, "title").text = title
@@ -317,7 +362,7 @@ def figure(name: str, size: tuple[float, float], title: str, summary: str) -> ET
 
 
 def make_group(x: float, y: float) -> ET.Element:
-    """Return an empty group whose origin lies there."""
+    """Return an empty group whose origin lies at a place."""
     return ET.Element("g", {"transform": f"translate({x:g} {y:g})"})
 
 
@@ -325,8 +370,9 @@ def svg_text(
     x: float, y: float, words: str, attributes: Mapping[str, str], color: str = ""
 ) -> ET.Element:
     """Return words at a place, in a colour of the page's style or in that of its class."""
-    fill = {"fill": colour(color)} if color else {}
-    element = ET.Element("text", {"x": f"{x:.1f}", "y": f"{y:.1f}", **attributes, **fill})
+    element = ET.Element("text", {"x": f"{x:.1f}", "y": f"{y:.1f}", **attributes})
+    if color:
+        element.set("fill", colour(color))
     element.text = words
     return element
 
@@ -334,5 +380,8 @@ def svg_text(
 def serialize_svg(root: ET.Element, spoken: Callable[[str], str]) -> str:
     """Return an element as text; all its words pass through `spoken`."""
     for element in root.iter():
-        element.text = spoken(element.text) if element.text else None
+        if element.text:
+            element.text = spoken(element.text)
+        else:
+            element.text = None
     return ET.tostring(root, encoding="unicode")

@@ -16,7 +16,7 @@ _AIR = 1.3  # room above the highest level, for the names of phases
 MOST_POINTS = 120
 
 Upward = Callable[[str, float, float, Words], Axis]
-Begins = Sequence[tuple[float, str]]  # when (ns) each phase of the run begins, and its name
+Begins = Sequence[tuple[float, str]]  # the begin (ns) of each phase of the run, and its name
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def course(
     """Chart one level over time as an area.
 
     `in_words` puts a level into words; `upward` makes their axis, which ends at `top` at least;
-    `begins` divide the run, with their names; at the times of `marked` triangles stand on top.
+    `begins` divide the run, with their names; triangles on top mark the times of `marked`.
     """
     time, up = _axes([level], upward, in_words, top)
     shapes: list[Shape] = [
@@ -72,7 +72,9 @@ def course(
         *_draw_phase_marks(begins, time),
     ]
     if marked:
-        shapes.append(chart.spikes([(moment, up.maximum / _AIR) for moment in marked], "warning"))
+        height = up.maximum / _AIR
+        marks = [(moment, height) for moment in marked]
+        shapes.append(chart.spikes(marks, "warning"))
     return Chart(title, summary, time, up, tuple(shapes))
 
 
@@ -101,27 +103,31 @@ def _axes(
 
 
 def _draw_phase_marks(begins: Begins, time: Axis) -> list[Shape]:
-    visible_begins = [
-        (begin, name) for begin, name in begins if time.minimum <= begin < time.maximum
-    ]
-    return [
-        chart.upright(begin, name, "phases", row=place % 2)
-        for place, (begin, name) in enumerate(visible_begins)
-    ]
+    shapes: list[Shape] = []
+    for begin, name in begins:
+        if time.minimum <= begin < time.maximum:
+            row = len(shapes) % 2  # so that the names of neighbours do not overlap
+            shapes.append(chart.upright(begin, name, "phases", row=row))
+    return shapes
 
 
 def _find_corners(level: Level) -> list[tuple[float, float]]:
-    """Return the corners of the steps; what does not change has none."""
-    points = [(float(level.edges[0]), float(level.heights[0]))]
-    for edge, value in zip(level.edges[1:-1], level.heights[1:], strict=True):
-        if value != points[-1][1]:
-            points += [(float(edge), points[-1][1]), (float(edge), float(value))]
-    return [*points, (float(level.edges[-1]), points[-1][1])]
+    """Return the corners of the steps; neighbours of equal height have none between them."""
+    height = float(level.heights[0])
+    points = [(float(level.edges[0]), height)]
+    for edge, next_height in zip(level.edges[1:-1], level.heights[1:], strict=True):
+        if next_height != height:
+            points.append((float(edge), height))
+            height = float(next_height)
+            points.append((float(edge), height))
+    points.append((float(level.edges[-1]), height))
+    return points
 
 
 Durations = NDArray[np.float64]
-_MOST_BINS, _FEWEST_BINS = 40, 8
-_TAIL = 0.995  # what lies beyond this share is put into the last bin
+_MOST_BINS = 40
+_FEWEST_BINS = 8
+_TAIL = 0.995  # values beyond this share are put into the last bin
 _FAR = 1.5
 
 
@@ -130,40 +136,46 @@ def distribution(title: str, values: Durations, color: str = "device") -> Chart:
 
     Few that are far beyond the others share the last bin.
     """
-    # Twice as many bins as Rice's rule, 2 n^(1/3), for so many values.
-    bins = min(_MOST_BINS, max(_FEWEST_BINS, round(4 * values.size ** (1 / 3))))
-    edges = _edges(values, bins)
+    edges = _edges(values, _count_bins(values))
     counts, _ = np.histogram(np.minimum(values, edges[-1]), edges)
-    p50, p99 = (float(value) for value in np.quantile(values, (0.5, 0.99)))
-    has_tail = float(values.max()) > edges[-1]
-    axis_title = (
-        f"time; the last bin holds all up to {duration(values.max())}" if has_tail else "time"
-    )
+    quantiles = np.quantile(values, (0.5, 0.99))
+    p50 = float(quantiles[0])
+    p99 = float(quantiles[1])
+    begin = float(edges[0])
+    end = float(edges[-1])
+    axis_title = "time"
+    if float(values.max()) > end:
+        axis_title = f"time; the last bin holds all up to {duration(values.max())}"
     summary = (
         f"{count(values.size)} values, half of them up to {duration(p50)}, 99 % up to "
         f"{duration(p99)}, the longest {duration(float(values.max()))}."
     )
     heights = counts.astype(float).tolist()
-    return Chart(
-        title,
-        summary,
-        chart.span(axis_title, float(edges[0]), float(edges[-1]), duration),
-        chart.make_count_axis("count", float(counts.max())),
-        (
-            chart.area(edges.tolist(), heights, color),
-            chart.upright(p50, f"p50 {duration(p50)}", "ink"),
-            chart.upright(min(p99, float(edges[-1])), f"p99 {duration(p99)}", "ink", row=1),
-        ),
+    shapes = (
+        chart.area(edges.tolist(), heights, color),
+        chart.upright(p50, f"p50 {duration(p50)}", "ink"),
+        chart.upright(min(p99, end), f"p99 {duration(p99)}", "ink", row=1),
     )
+    time = chart.span(axis_title, begin, end, duration)
+    up = chart.make_count_axis("count", float(counts.max()))
+    return Chart(title, summary, time, up, shapes)
+
+
+def _count_bins(values: Durations) -> int:
+    """Return twice as many bins as Rice's rule, 2 n^(1/3), within limits."""
+    bins = round(4 * values.size ** (1 / 3))
+    return min(_MOST_BINS, max(_FEWEST_BINS, bins))
 
 
 def _edges(values: Durations, bins: int) -> Durations:
-    lower_edge, upper_edge = float(values.min()), float(values.max())
+    lower_edge = float(values.min())
+    upper_edge = float(values.max())
     tail = float(np.quantile(values, _TAIL))
     if upper_edge - lower_edge > _FAR * (tail - lower_edge) > 0:
         upper_edge = tail + (tail - lower_edge) / bins
     if upper_edge <= lower_edge:
-        lower_edge, upper_edge = lower_edge * 0.9, lower_edge * 1.1 + 1
+        upper_edge = lower_edge * 1.1 + 1
+        lower_edge = lower_edge * 0.9
     return np.linspace(lower_edge, upper_edge, bins + 1)
 
 
@@ -183,18 +195,14 @@ class Placed:
 def roof(
     title: str, summary: str, points: Sequence[Placed], bandwidth: float, rate: float | None = None
 ) -> Chart:
-    """Chart points, one or more, under the roofs of memory and, where known, of arithmetic.
+    """Chart points, one or more, under the roofs of memory and, if it is known, of arithmetic.
 
-    `bandwidth` is what memory delivers in bytes per second, `rate` operations per second.
+    `bandwidth` is the rate of memory in bytes per second, `rate` operations per second.
     """
-    ways = [point.intensity for point in points] + ([rate / bandwidth] if rate else [])
-    left_end, right = min(ways) / _ROOM, max(ways) * _ROOM
-    heights = [left_end * bandwidth, rate or right * bandwidth, *(point.speed for point in points)]
-    x = chart.logarithmic("operations for each byte", left_end, right, "{:g}".format)
-    y = chart.logarithmic(
-        "operations per second", min(heights) / _ROOM, max(heights) * 2, format_number
-    )
-    bend = rate / bandwidth if rate else x.maximum
+    x, y = _roof_axes(points, bandwidth, rate)
+    bend = x.maximum
+    if rate:
+        bend = rate / bandwidth
     corners = [(x.minimum, x.minimum * bandwidth), (bend, bend * bandwidth)]
     if rate:
         corners.append((max(x.maximum, bend), rate))
@@ -203,26 +211,42 @@ def roof(
         shapes.append(chart.words((x.maximum, rate), f"arithmetic {quantity(rate, 'FLOP/s')}"))
     for point in points:
         place = (point.intensity, point.speed)
+        shapes.append(chart.dots([place], "steps", 5.0))
         is_above_roof = point.speed > point.intensity * bandwidth
-        label = (
-            chart.label_line(place, point.name)
-            if is_above_roof
-            else chart.words(place, point.name, under=True)
-        )
-        shapes += [chart.dots([place], "steps", 5.0), label]
+        if is_above_roof:
+            shapes.append(chart.label_line(place, point.name))
+        else:
+            shapes.append(chart.words(place, point.name, under=True))
     return Chart(title, summary, x, y, tuple(shapes))
+
+
+def _roof_axes(points: Sequence[Placed], bandwidth: float, rate: float | None) -> tuple[Axis, Axis]:
+    """Return axes with room for the points, and for the bend between the roofs if there is one."""
+    intensities = [point.intensity for point in points]
+    if rate:
+        intensities.append(rate / bandwidth)
+    left_end = min(intensities) / _ROOM
+    right_end = max(intensities) * _ROOM
+    speeds = [point.speed for point in points]
+    speeds += [left_end * bandwidth, rate or right_end * bandwidth]
+    lowest = min(speeds) / _ROOM
+    highest = max(speeds) * 2
+    x = chart.logarithmic("operations for each byte", left_end, right_end, "{:g}".format)
+    y = chart.logarithmic("operations per second", lowest, highest, format_number)
+    return x, y
 
 
 def _name_roof(
     x: Axis, y: Axis, bandwidth: float, rate: float | None, points: Sequence[Placed]
 ) -> Shape:
-    """Name the roof of memory within what is seen of it, where most room is between points."""
+    """Name the roof of memory on its visible part, at the place with most room between points."""
     begin = max(x.minimum, y.minimum / bandwidth)
     end = min(x.maximum, (rate or y.maximum) / bandwidth)
+
+    def measure_room(place: float) -> float:
+        return min(abs(math.log(place / point.intensity)) for point in points)
+
     places = [begin * (end / begin) ** share for share in _PLACES]
-    position = max(
-        places, key=lambda place: min(abs(math.log(place / p.intensity)) for p in points)
-    )
-    return chart.label_line(
-        (position, position * bandwidth), f"memory {quantity(bandwidth, 'bytes/s')}"
-    )
+    position = max(places, key=measure_room)
+    label = f"memory {quantity(bandwidth, 'bytes/s')}"
+    return chart.label_line((position, position * bandwidth), label)

@@ -1,6 +1,6 @@
-"""Facts, and the table of checks that find them.
+"""The facts of a machine, and the table of checks that find them.
 
-Each check looks at one thing that a recording needs, by using it where it can.
+Each check tests one thing that a recording needs, by using it if possible.
 """
 
 import os
@@ -32,7 +32,7 @@ from tracekit.workload import METAL_SYSTEM_TRACE
 
 
 class FactStatus(StrEnum):
-    """How a fact stands."""
+    """The verdict on a fact."""
 
     OK = "ok"
     WARNING = "warning"
@@ -45,24 +45,21 @@ class FactStatus(StrEnum):
 class MachineFact:
     """One row of the doctor's table."""
 
-    words: str  # what it is, in words
-    fix: str = ""  # what to do about it; empty where there is nothing to do
-    # whether nothing can be recorded without it, so that not knowing it leaves the whole question
-    # open
+    words: str  # the fact, in words
+    fix: str = ""  # the remedy, empty if the fact needs none
+    # whether nothing can be recorded without it; if such a fact is unknown, so is the whole verdict
     needed: bool = False
-    name: str = ""  # what was looked at; one without a name gets that of its check
-    verdict: FactStatus = FactStatus.OK  # how it stands
+    name: str = ""  # the thing that was checked, by default the name of the check
+    verdict: FactStatus = FactStatus.OK
 
 
 ok = MachineFact  # as it should be
-warning = partial(
-    MachineFact, verdict=FactStatus.WARNING
-)  # it may spoil a recording, or part of it
-failed = partial(
-    MachineFact, verdict=FactStatus.FAILED, needed=True
-)  # nothing can be recorded; has a fix
+# It may spoil a recording, or part of it.
+warning = partial(MachineFact, verdict=FactStatus.WARNING)
+# Nothing can be recorded; has a fix.
+failed = partial(MachineFact, verdict=FactStatus.FAILED, needed=True)
 not_applicable = partial(MachineFact, verdict=FactStatus.NOT_APPLICABLE)  # it has no meaning here
-unknown = partial(MachineFact, verdict=FactStatus.UNKNOWN)  # it could not be found out
+unknown = partial(MachineFact, verdict=FactStatus.UNKNOWN)  # it could not be determined
 
 
 Look = Callable[[DoctorSurroundings], MachineFact | Iterable[MachineFact]]
@@ -70,7 +67,7 @@ Look = Callable[[DoctorSurroundings], MachineFact | Iterable[MachineFact]]
 
 @dataclass(frozen=True)
 class DoctorCheck:
-    """One thing to look at; `requirement` says where, by a key of `_elsewhere`."""
+    """One thing to check; `requirement` limits it to some machines, see `_elsewhere`."""
 
     name: str
     look: Look
@@ -78,7 +75,7 @@ class DoctorCheck:
 
 
 def _elsewhere(requirement: str, surroundings: DoctorSurroundings) -> str:
-    """Say why a check has no meaning here; empty where it has one."""
+    """Return why a check has no meaning on this machine; empty if it has one."""
     system = surroundings.machine.system
     if requirement == "mac" and not surroundings.machine.on_mac:
         return f"Only macOS has it, and this is {system}."
@@ -108,9 +105,11 @@ def _host_recorder(_: DoctorSurroundings) -> MachineFact:
 
 def _system(surroundings: DoctorSurroundings) -> MachineFact:
     machine = surroundings.machine
-    if not surroundings.machine.on_mac:
-        name = machine.os if machine.system == platform.system() else ""
-        return ok(f"{name or machine.system}, kernel {machine.release}")
+    if not machine.on_mac:
+        name = machine.system
+        if machine.system == platform.system() and machine.os:
+            name = machine.os
+        return ok(f"{name}, kernel {machine.release}")
     if not machine.os or not machine.os_build:
         return unknown("macOS, but `sw_vers` does not tell its version and build.")
     return ok(f"{machine.os} ({machine.os_build})")
@@ -138,26 +137,26 @@ def _architecture(surroundings: DoctorSurroundings) -> MachineFact:
 
 
 def _chip(surroundings: DoctorSurroundings) -> MachineFact:
-    return (
-        ok(surroundings.machine.chip)
-        if surroundings.machine.chip
-        else unknown("The system does not name it.")
-    )
+    if not surroundings.machine.chip:
+        return unknown("The system does not name it.")
+    return ok(surroundings.machine.chip)
 
 
 def _gpu_cores(surroundings: DoctorSurroundings) -> MachineFact:
     cores = surroundings.machine.gpu_cores
-    return unknown("`ioreg` names no gpu-core-count.") if cores is None else ok(str(cores))
+    if cores is None:
+        return unknown("`ioreg` names no gpu-core-count.")
+    return ok(str(cores))
 
 
 def _metal_switches(surroundings: DoctorSurroundings) -> MachineFact:
-    there = sorted(name for name in surroundings.environment if distorts(name))
-    if not there:
+    names = sorted(filter(distorts, surroundings.environment))
+    if not names:
         return ok("none is set")
     return warning(
-        f"{', '.join(there)} change what Metal does, and so what is measured.",
+        f"{', '.join(names)} change what Metal does, and so what is measured.",
         "What tracekit launches does not get them; a process to attach to must be started "
-        f"without them: `unset {' '.join(there)}`.",
+        f"without them: `unset {' '.join(names)}`.",
     )
 
 
@@ -172,8 +171,10 @@ def _interpreter(surroundings: DoctorSurroundings) -> MachineFact:
                 "Run tracekit with the interpreter that `python -c 'import sys; "
                 "print(sys.executable)'` prints.",
             )
-    real = os.path.realpath(executable)
-    return ok(executable if real == executable else f"{executable}, which is {real}")
+    real_path = os.path.realpath(executable)
+    if real_path == executable:
+        return ok(executable)
+    return ok(f"{executable}, which is {real_path}")
 
 
 _ASK_MLX = """
@@ -187,11 +188,12 @@ _METAL = "mlx metal"
 
 
 def _mlx(surroundings: DoctorSurroundings) -> Iterator[MachineFact]:
+    on_mac = surroundings.machine.on_mac
     answer = surroundings.answer(
         surroundings.executable, "-P", "-c", _ASK_MLX, seconds=_IMPORT_SECONDS
     )
     if not answer:
-        package = "mlx" if surroundings.machine.on_mac else "'mlx[cpu]'"
+        package = "mlx" if on_mac else "'mlx[cpu]'"
         yield warning(
             "It cannot be imported, so the workloads cannot run; other programs can be recorded.",
             f"`{surroundings.executable} -c 'import mlx.core'` says why; `uv pip install --python "
@@ -200,41 +202,47 @@ def _mlx(surroundings: DoctorSurroundings) -> Iterator[MachineFact]:
         yield unknown("There is no MLX to ask.", name=_METAL)
         return
     try:
-        release, metal, device = msgspec.json.decode(
+        release, has_metal, device = msgspec.json.decode(
             answer.splitlines()[-1], type=tuple[str, bool, dict[str, Any]]
         )
     except msgspec.MsgspecError:
         yield unknown(f"It answers {answer!r}.")
-        yield unknown("MLX does not say.", needed=surroundings.machine.on_mac, name=_METAL)
+        yield unknown("MLX does not say.", needed=on_mac, name=_METAL)
         return
     yield ok(release)
-    names = (str(device[key]) for key in ("device_name", "architecture") if device.get(key))
+    yield _metal(device, on_mac=on_mac, has_metal=has_metal)
+
+
+def _metal(device: dict[str, Any], *, on_mac: bool, has_metal: bool) -> MachineFact:
+    """Return whether MLX can use Metal; `device` is its own description."""
+    names = [str(device[key]) for key in ("device_name", "architecture") if device.get(key)]
     device_label = " ".join(names) or "unnamed"
-    if metal:
-        yield ok(f"available: {device_label}", name=_METAL)
-    elif surroundings.machine.on_mac:
-        yield failed(
+    if has_metal:
+        return ok(f"available: {device_label}", name=_METAL)
+    if on_mac:
+        return failed(
             "MLX finds no Metal device, so workloads run on the CPU and no GPU work is recorded.",
             "Use an arm64 Python on Apple silicon, outside of virtual machines, and MLX's wheel.",
             name=_METAL,
         )
-    else:
-        reason = f"Metal exists on macOS only; MLX works on the CPU here: {device_label}."
-        yield not_applicable(reason, name=_METAL)
+    reason = f"Metal exists on macOS only; MLX works on the CPU here: {device_label}."
+    return not_applicable(reason, name=_METAL)
 
 
 _COMMAND_LINE_TOOLS = "/Library/Developer/CommandLineTools"
 
 
 def _developer_folder(surroundings: DoctorSurroundings) -> MachineFact:
-    chosen = surroundings.environment.get("DEVELOPER_DIR", "")
-    folder = chosen or surroundings.answer("xcode-select", "-p")
+    chosen_folder = surroundings.environment.get("DEVELOPER_DIR", "")
+    folder = chosen_folder or surroundings.answer("xcode-select", "-p")
     if not folder.startswith("/"):
         return unknown("`xcode-select -p` names none.", SELECT_XCODE)
     if folder.startswith(_COMMAND_LINE_TOOLS):
-        how = "DEVELOPER_DIR names" if chosen else "Selected are"
+        how = "DEVELOPER_DIR names" if chosen_folder else "Selected are"
         return failed(f"{how} the Command Line Tools, which have no xctrace.", SELECT_XCODE)
-    return ok(f"{folder}{' (DEVELOPER_DIR)' if chosen else ''}")
+    if chosen_folder:
+        return ok(f"{folder} (DEVELOPER_DIR)")
+    return ok(folder)
 
 
 def _xctrace(surroundings: DoctorSurroundings) -> MachineFact:
@@ -274,7 +282,9 @@ def _check_listed(
         names = surroundings.xctrace.names(kind)
     if not names:
         return unknown("xctrace lists nothing.", "Run `xcrun xctrace list` by hand.")
-    return ok(f"{name} is listed") if name in names else absence_fact
+    if name not in names:
+        return absence_fact
+    return ok(f"{name} is listed")
 
 
 _GROUP = "_developer"
@@ -289,7 +299,9 @@ def _developer_mode(surroundings: DoctorSurroundings) -> MachineFact:
             "disabled: macOS may ask for a password, or refuse to start a kernel trace.",
             "`sudo DevToolsSecurity -enable`, once.",
         )
-    words = f"`DevToolsSecurity -status` says {status!r}." if status else "It does not say."
+    words = "It does not say."
+    if status:
+        words = f"`DevToolsSecurity -status` says {status!r}."
     return unknown(words, "Run `DevToolsSecurity -status` by hand.", needed=True)
 
 
@@ -314,17 +326,16 @@ def _other_recorders(surroundings: DoctorSurroundings) -> MachineFact:
         warnings = refuse_rivals(surroundings.rivals())
     except ToolError as error:
         return warning(error.message, error.hint)
-    return (
-        warning(" ".join(warnings), "Quit it before you record.") if warnings else ok("none runs")
-    )
+    if not warnings:
+        return ok("none runs")
+    return warning(" ".join(warnings), "Quit it before you record.")
 
 
 def _disk(surroundings: DoctorSurroundings, requested_folder: Path) -> MachineFact:
-    # A folder that does not exist yet will be made in the nearest one above it that does.
-    places = (requested_folder.absolute(), *requested_folder.absolute().parents)
-    folder, traced = next(filter(Path.is_dir, places)), not _elsewhere("xctrace", surroundings)
+    folder = _find_existing_folder(requested_folder)
+    has_xctrace = not _elsewhere("xctrace", surroundings)
     try:
-        required_bytes = floor(surroundings.environment) if traced else _HOST_FLOOR
+        required_bytes = floor(surroundings.environment) if has_xctrace else _HOST_FLOOR
         free_bytes = surroundings.read_free_bytes(folder)
     except UsageError as error:
         return failed(error.message, f"`unset {VARIABLE}`")
@@ -333,36 +344,42 @@ def _disk(surroundings: DoctorSurroundings, requested_folder: Path) -> MachineFa
     words = f"{free_bytes / _GIGABYTE:.1f} GB free at {folder}"
     if free_bytes >= required_bytes:
         return ok(words)
-    lower = f" {VARIABLE}=2 lowers the floor to 2 GB." if traced else ""
     words = f"{words}; {required_bytes / _GIGABYTE:g} GB must stay free."
-    return failed(words, f"Make room on that disk.{lower}")
+    fix = "Make room on that disk."
+    if has_xctrace:
+        fix = f"{fix} {VARIABLE}=2 lowers the floor to 2 GB."
+    return failed(words, fix)
+
+
+def _find_existing_folder(requested_folder: Path) -> Path:
+    """Return the folder itself, or the nearest one above that exists: it will be made in there."""
+    folder = requested_folder.absolute()
+    return next(filter(Path.is_dir, (folder, *folder.parents)))
 
 
 def _staging_files(surroundings: DoctorSurroundings) -> MachineFact:
     leftover_files = list(surroundings.temporary.glob("instruments*.ktrace"))
     total_bytes = size(leftover_files)
-    words = (
-        f"{len(leftover_files)} left by recordings, {total_bytes / _GIGABYTE:.1f} GB"
-        if leftover_files
-        else "none left"
-    )
+    words = "none left"
+    if leftover_files:
+        gigabytes = total_bytes / _GIGABYTE
+        words = f"{len(leftover_files)} left by recordings, {gigabytes:.1f} GB"
     if total_bytes < _GIGABYTE:
         return ok(words)
     fix = "Remove those that `lsof` shows as closed: nothing else ever does."
     return warning(f"{words}, in {surroundings.temporary}.", fix)
 
 
-_FIXED_WORK = "calibration"  # a night does that of its own, so it is no matter of the machine
+_FIXED_WORK = "calibration"  # each night does its own, so it is not a property of the machine
 _MONITOR = "macmon tells a GPU's clock without root: `brew install macmon`."
 
 
 def _nightly(surroundings: DoctorSurroundings) -> Iterator[MachineFact]:
-    """Look at the machine as a night does, once."""
+    """Check the machine once, as a night does."""
     state = surroundings.state()
     absences = {name: reason for name, reason in state.absences.items() if name != _FIXED_WORK}
     state = replace(state, absences=absences)
     reasons = find_rejections(state, None, (), StateLimits())
-    readable_names = [name.replace("_", " ") for name in JUDGED if name in state.readings]
     if reasons:
         fix = (
             "While it is so, a night measures such pairs again, and is inconclusive in the end; "
@@ -370,10 +387,14 @@ def _nightly(surroundings: DoctorSurroundings) -> Iterator[MachineFact]:
         )
         yield warning(" ".join(reasons), fix)
     else:
-        yield ok(f"as a night wants it; readable: {', '.join(readable_names) or 'nothing'}")
-    if missing := not_known((state,)):
-        fix = _MONITOR if surroundings.machine.on_mac and "gpu_clock" in absences else ""
-        yield unknown(" ".join(missing), fix, name="nightly, unknown")
+        names = [name.replace("_", " ") for name in JUDGED if name in state.readings]
+        yield ok(f"as a night wants it; readable: {', '.join(names) or 'nothing'}")
+    missing_readings = not_known((state,))
+    if missing_readings:
+        fix = ""
+        if surroundings.machine.on_mac and "gpu_clock" in absences:
+            fix = _MONITOR
+        yield unknown(" ".join(missing_readings), fix, name="nightly, unknown")
 
 
 CHECKS: tuple[DoctorCheck, ...] = (
@@ -407,7 +428,15 @@ def run_checks(surroundings: DoctorSurroundings, *names: str) -> Iterator[Machin
     for check in CHECKS:
         if names and check.name not in names:
             continue
-        reason = _elsewhere(check.requirement, surroundings)
-        facts = not_applicable(reason) if reason else check.look(surroundings)
-        for fact in (facts,) if isinstance(facts, MachineFact) else facts:
-            yield fact if fact.name else replace(fact, name=check.name)
+        for fact in _run_check(check, surroundings):
+            yield replace(fact, name=fact.name or check.name)
+
+
+def _run_check(check: DoctorCheck, surroundings: DoctorSurroundings) -> Iterable[MachineFact]:
+    reason = _elsewhere(check.requirement, surroundings)
+    if reason:
+        return (not_applicable(reason),)
+    facts = check.look(surroundings)
+    if isinstance(facts, MachineFact):
+        return (facts,)
+    return facts

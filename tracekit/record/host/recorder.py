@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.base import (
+    Child,
     Overhead,
     Recording,
     StopPolicy,
@@ -49,8 +50,8 @@ class HostTimeouts:
     """Seconds to wait."""
 
     ready: float = 600.0  # for a worker to come to its steady phase, from its launch
-    # for a worker to finish its step and its account, past its time limit and past what it said
-    # that its measurement of what recording costs may take
+    # for a worker to finish its step and its account, past its time limit and past the end that
+    # it announced for its measurement of the overhead of recording
     grace: float = 20.0
     # for a program to end after each signal
     signals: tuple[tuple[int, float], ...] = (
@@ -62,18 +63,18 @@ class HostTimeouts:
 
 @dataclass
 class Listener:
-    """What the worker's marks have said so far, as far as a recorder must know."""
+    """The state of the worker by its marks so far, as far as a recorder must know."""
 
     journal: Path | None
     phase: str = ""
-    steady: int | None = None  # when that phase began, in monotonic ns
+    steady: int | None = None  # the begin of that phase, in monotonic ns
     paused: bool = False  # it wants to run unrecorded for a while
     busy: int = 0  # the moment, in monotonic ns, up to which it means to be at work
     limited: bool = False  # its time limit ended the steady phase
     _offset: int = 0
 
     def listen(self) -> bool:
-        """Read what is new; return whether the worker entered another phase."""
+        """Read the new marks; return whether the worker entered another phase."""
         previous_phase = self.phase
         for line in self._news():
             if b'"mark":"step"' in line:
@@ -170,9 +171,9 @@ def phase_in_words(listener: Listener, limit: float) -> str:
 
 
 def last_moment(start_time: int, listener: Listener, pace: SamplingPace) -> int:
-    """Return until when a target is watched that was begun then, in monotonic ns.
+    """Return the end of watching a target that started at `start_time`, in monotonic ns.
 
-    A worker says itself how long it means to be at work, as while it measures what recording costs.
+    A worker announces how long it will work, such as while it measures the overhead of recording.
     """
     if listener.journal is None:
         return start_time + round(pace.limit * SECOND)
@@ -194,10 +195,11 @@ def overhead(report: WorkloadReport) -> Overhead:
     and the same blocks give the same number.
     """
     pairs = _pairs(report.blocks)
+    if not len(pairs):
+        return Overhead(reason=report.overhead_reason or "no steps were made unrecorded")
     if len(pairs) < FEWEST_PAIRS:
-        few_pairs_reason = f"only {len(pairs)} pairs of recorded and unrecorded steps were made"
-        no_pairs_reason = report.overhead_reason or "no steps were made unrecorded"
-        return Overhead(reason=few_pairs_reason if len(pairs) else no_pairs_reason)
+        reason = f"only {len(pairs)} pairs of recorded and unrecorded steps were made"
+        return Overhead(reason=reason)
     draws = np.random.default_rng(0).integers(0, len(pairs), (_DRAWS, len(pairs)))
     medians = np.median(pairs[draws], axis=1)
     ratios = medians[:, 0] / medians[:, 1] - 1
@@ -215,11 +217,15 @@ def _pairs(blocks: Sequence[StepBlock]) -> NDArray[np.float64]:
     """Pair blocks 0 and 1, 2 and 3 …: `[pairs, 2]` ns a step, the recorded one first."""
     pairs: list[tuple[float, float]] = []
     for block, neighbour in zip(blocks[::2], blocks[1::2], strict=False):
-        first_block, second = sorted((block, neighbour), key=lambda block: not block.recorded)
-        if first_block.recorded != second.recorded:
-            per_step = [(block.end - block.start) / block.steps for block in (first_block, second)]
-            pairs.append((per_step[0], per_step[1]))
+        if block.recorded and not neighbour.recorded:
+            pairs.append((_step_time(block), _step_time(neighbour)))
+        elif neighbour.recorded and not block.recorded:
+            pairs.append((_step_time(neighbour), _step_time(block)))
     return np.array(pairs, dtype=np.float64).reshape(-1, 2)
+
+
+def _step_time(block: StepBlock) -> float:
+    return (block.end - block.start) / block.steps
 
 
 _NOT_OURS = "A program that is not tracekit's own cannot be run unrecorded."
@@ -230,9 +236,9 @@ ONLY_SAMPLES = (
 
 @dataclass(frozen=True)
 class Ending:
-    """How a program ended; `complaint` is the end of its stderr.
+    """The end of a program; `complaint` is the end of its stderr.
 
-    `stopped` tells that somebody asked tracekit to stop, even where that took a kill.
+    `stopped` is whether somebody asked tracekit to stop, even if that took a kill.
     """
 
     session: HostSession
@@ -244,9 +250,9 @@ class Ending:
 def complete_report(
     ending: Ending, journal: Path | None, recording: Recording
 ) -> WorkloadReport | None:
-    """Fold the worker's marks, and save them where it did not close its account itself.
+    """Fold the worker's marks, and save them if it did not close its account itself.
 
-    Raise UsageError where the worker refused its parameters, so that nothing was recorded.
+    Raise UsageError if the worker refused its parameters, so that nothing was recorded.
     """
     if journal is None:
         return None
@@ -262,8 +268,14 @@ def complete_report(
 def summarize_recording(
     ending: Ending, report: WorkloadReport | None, *command_lines: tuple[str, ...]
 ) -> FinishedRecording:
-    """Say what was recorded, and whether it counts as whole."""
+    """Return the account of a recording, and whether it counts as whole."""
     session = ending.session
+    recording_overhead = Overhead(reason=_NOT_OURS)
+    hint = ""
+    if report is not None:
+        recording_overhead = overhead(report)
+    if report is not None and report.error:
+        hint = report.hint
     return FinishedRecording(
         targets=(session.process,),
         command_lines=command_lines,
@@ -271,39 +283,55 @@ def summarize_recording(
         end_date=session.ended,
         end_reason=session.end_reason,
         clock={"origin": session.origin, "clock": "monotonic"},
-        overhead=Overhead(reason=_NOT_OURS) if report is None else overhead(report),
-        # Somebody may have asked the worker itself to stop.
-        interrupted=report is not None and report.complete and report.state == "interrupted"
-        if ending.end is End.EXITED
-        else ending.stopped or ending.end is End.INTERRUPTED,
+        overhead=recording_overhead,
+        interrupted=_is_interrupted(ending, report),
         failure=_failure(ending, report),
-        hint=report.hint if report is not None and report.error else "",
+        hint=hint,
         warnings=_warnings(ending, report),
     )
 
 
+def _is_interrupted(ending: Ending, report: WorkloadReport | None) -> bool:
+    """Return whether somebody asked tracekit to stop, or the worker itself."""
+    if ending.end is not End.EXITED:
+        return ending.stopped or ending.end is End.INTERRUPTED
+    return report is not None and report.complete and report.state == "interrupted"
+
+
 def _failure(ending: Ending, report: WorkloadReport | None) -> str:
+    """Return why the recording is not whole; empty if it is."""
     if report is not None and report.error:
         return report.error
-    name, status = ending.session.name, ending.session.exit_status
+    words = _describe_failure(ending, report)
+    if words and ending.complaint:
+        return f"{words} Its last words: {ending.complaint}"
+    return words
+
+
+def _describe_failure(ending: Ending, report: WorkloadReport | None) -> str:
+    name = ending.session.name
+    status = ending.session.exit_status
+    words = ""
     match ending.end:
-        case End.KILLED if _done(report):
-            return ""
-        case End.KILLED:
+        case End.KILLED if not _done(report):
             words = f"{name} did not end when it was asked to, and was killed."
-        case End.LIMIT if report and all(phase.name != "steady" for phase in report.phases):
+        case End.LIMIT if report is not None and not _has_steady_phase(report):
             words = f"{name} did not come to its steady phase in time."
         case End.LIMIT if report is not None and not _done(report):
             words = f"{name} did not end by itself in time and was asked to stop."
         case End.EXITED if report is not None and report.complete:
-            return ""
+            pass
         case End.EXITED if status:
             words = f"{name} ended with {exit_words(status)}."
         case End.EXITED if report is not None:
             words = f"{name} ended without closing its account."
         case _:
-            return ""
-    return f"{words} Its last words: {ending.complaint}" if ending.complaint else words
+            pass
+    return words
+
+
+def _has_steady_phase(report: WorkloadReport) -> bool:
+    return any(phase.name == "steady" for phase in report.phases)
 
 
 def _done(report: WorkloadReport | None) -> bool:
@@ -332,18 +360,10 @@ def _record(
     progress: Progress,
     supervisor: Supervisor,
 ) -> FinishedRecording:
-    """Run the program and sample it; nothing that it started outlives the recording."""
+    """Run the program and sample it; no process that it started outlives the recording."""
     fresh(recording)
     new_session = _begin_session("launched", pace)
-    policy, env = StopPolicy(pace.timeouts.signals, group=True), {**os.environ, **target.env}
-    try:
-        with (
-            recording.host_output.open("wb") as stdout_file,
-            recording.host_errors.open("wb") as err,
-        ):
-            child = supervisor.start(target.argv, policy, env=env, stdout=stdout_file, stderr=err)
-    except OSError as error:
-        raise not_started(target.argv, error) from error
+    child = _start(target, recording, pace, supervisor)
     try:
         name = Path(target.argv[0]).name  # the process itself may still be about to become it
         session = replace(new_session, pid=child.pid, name=name, arguments=target.argv[1:])
@@ -354,38 +374,58 @@ def _record(
                 sampler, listener, pace, progress, running=lambda: child.exit_status is None
             )
     finally:
-        graceful = child.stop()
+        is_graceful = child.stop()
         child.clean_up()
-    stopped = end is End.INTERRUPTED
-    end = end if graceful else End.KILLED
-    listener.listen()  # to what was marked since
-    limited = end is End.EXITED and child.exit_status == 0 and listener.limited
-    reason = End.LIMIT if limited else end
+    is_stopped = end is End.INTERRUPTED
+    if not is_graceful:
+        end = End.KILLED
+    listener.listen()  # to the last marks
+    reason = end
+    if end is End.EXITED and child.exit_status == 0 and listener.limited:
+        reason = End.LIMIT
     session = close(recording, session, reason.value, child.exit_status)
-    ending = Ending(session, end, last_words(recording.host_errors), stopped)
-    return summarize_recording(
-        ending, complete_report(ending, target.journal, recording), target.argv
-    )
+    ending = Ending(session, end, last_words(recording.host_errors), is_stopped)
+    report = complete_report(ending, target.journal, recording)
+    return summarize_recording(ending, report, target.argv)
+
+
+def _start(
+    target: ProgramLaunch, recording: Recording, pace: SamplingPace, supervisor: Supervisor
+) -> Child:
+    """Start the program, with its output and its errors in files of the recording."""
+    policy = StopPolicy(pace.timeouts.signals, group=True)
+    env = {**os.environ, **target.env}
+    try:
+        with (
+            recording.host_output.open("wb") as stdout_file,
+            recording.host_errors.open("wb") as stderr_file,
+        ):
+            return supervisor.start(
+                target.argv, policy, env=env, stdout=stdout_file, stderr=stderr_file
+            )
+    except OSError as error:
+        raise not_started(target.argv, error) from error
 
 
 def _record_attached(
     target: Attach, recording: Recording, pace: SamplingPace, progress: Progress
 ) -> FinishedRecording:
     """Sample the process, and leave it as it was."""
-    runs = running(target.pid)
+    is_running = running(target.pid)
     fresh(recording)
-    session = replace(
-        _begin_session("attached", pace), pid=target.pid, name=process_name(target.pid)
-    )
+    session = _begin_session("attached", pace)
+    session = replace(session, pid=target.pid, name=process_name(target.pid))
     save(recording.host_session, session)
     with closing(Sampler(target.pid, recording.host_samples)) as sampler:
-        end = watch(sampler, Listener(None), pace, progress, running=runs)
-    return summarize_recording(Ending(close(recording, session, end.value), end), None)
+        end = watch(sampler, Listener(None), pace, progress, running=is_running)
+    session = close(recording, session, end.value)
+    return summarize_recording(Ending(session, end), None)
 
 
 def _begin_session(kind: Literal["launched", "attached"], pace: SamplingPace) -> HostSession:
-    """Return a session that begins now; whose it is, is still to be said."""
-    origin, started = time.monotonic_ns(), make_timestamp()
+    """Return a session that begins now, of a process that the caller fills in."""
+    origin = time.monotonic_ns()
+    started = make_timestamp()
     return HostSession(
         0, "", kind, origin=origin, started=started, time_limit=pace.limit, machine=describe()
     )
@@ -393,7 +433,7 @@ def _begin_session(kind: Literal["launched", "attached"], pace: SamplingPace) ->
 
 @dataclass(frozen=True)
 class HostRecorder:
-    """Runs a program, or finds one that runs, and samples it.
+    """Runs a program, or finds a running one, and samples it.
 
     A worker ends its steady phase by itself after the request's time limit; any other program is
     ended then.
@@ -413,8 +453,8 @@ class HostRecorder:
     ) -> FinishedRecording:
         """Record the target into `recording.host_bundle`; Ctrl-C ends it and keeps all.
 
-        Raise ToolError where the program cannot be started, or the process cannot be looked at,
-        UsageError where a worker says that its parameters are wrong.
+        Raise ToolError if the program cannot be started, or the process cannot be examined;
+        UsageError if a worker refuses its parameters.
         """
         pace = SamplingPace(self.period, request.time_limit, self.timeouts)
         if isinstance(request.target, Attach):

@@ -1,4 +1,4 @@
-"""What one recording of the host recorder knows of itself, beside its samples."""
+"""The account that a recording of the host recorder keeps of itself, next to its samples."""
 
 import shlex
 import time
@@ -25,7 +25,7 @@ from tracekit.tables import Toc, TocRun, TocTable, toc_text
 
 @dataclass(frozen=True)
 class HostSession:
-    """One recording: of whom, when, and how it ended."""
+    """One recording: its process, its times and its end."""
 
     pid: int
     name: str
@@ -43,7 +43,7 @@ class HostSession:
 
     @property
     def process(self) -> Process:
-        """Who was recorded."""
+        """The recorded process."""
         return Process(self.pid, self.name)
 
 
@@ -62,7 +62,7 @@ def fresh(recording: Recording) -> None:
 def close(
     recording: Recording, session: HostSession, reason: str, status: int | None = None
 ) -> HostSession:
-    """Note that the recording ends now, why, and with what exit status."""
+    """Note that the recording ends now, with the reason and the exit status."""
     closed = replace(
         session,
         end=time.monotonic_ns(),
@@ -75,7 +75,7 @@ def close(
 
 
 def load_session(recording: Recording) -> HostSession:
-    """Read `session.json`; raise where there is none, or one that cannot be understood."""
+    """Read `session.json`; raise RecordingError without one, InputError if it is damaged."""
     file = recording.host_session
     try:
         return msgspec.json.decode(file.read_bytes(), type=HostSession)
@@ -92,31 +92,46 @@ def write_toc(
 
     It names neither machine nor user, and no template: it is not a trace of Instruments.
     """
-    machine, status = session.machine, session.exit_status
-    termination_reason = (
-        f"signal({-status})" if status is not None and status < 0 else f"exit({status})"
-    )
-    system = " ".join(str(machine.get(key, "")) for key in ("system", "release")).strip()
+    machine = session.machine
+    system_words = [str(machine.get(key, "")) for key in ("system", "release")]
+    arguments = ""
+    if session.kind == "launched":
+        arguments = shlex.join(session.arguments)
+    exit_status = ""
+    if session.exit_status is not None:
+        exit_status = str(session.exit_status)
+    end = session.end or last_moment
+    seconds = max(0, end - session.origin) / 1e9
+    tables = [TocTable(place, schema) for place, schema in enumerate(schemas, start=1)]
     run = TocRun(
         number=1,
         device={
             "platform": str(machine.get("system", "")),
             "model": str(machine.get("chip", "")),
-            "os-version": system,
+            "os-version": " ".join(system_words).strip(),
         },
         target=session.process,
         target_type=session.kind,
-        arguments=shlex.join(session.arguments) if session.kind == "launched" else "",
-        exit_status="" if status is None else str(status),
-        termination_reason="" if status is None else termination_reason,
+        arguments=arguments,
+        exit_status=exit_status,
+        termination_reason=_termination_reason(session.exit_status),
         start_date=session.started,
         end_date=session.ended,
-        duration=round(max(0, (session.end or last_moment) - session.origin) / 1e9, 6),
+        duration=round(seconds, 6),
         end_reason=session.end_reason,
         instruments_version=f"tracekit host recorder {version('tracekit')}",
         recording_mode="Host",
         time_limit=f"{session.time_limit:g} seconds",
         processes=(session.process,),
-        tables=tuple(TocTable(place, schema) for place, schema in enumerate(schemas, start=1)),
+        tables=tuple(tables),
     )
     write_whole(path, toc_text(Toc((run,))).encode())
+
+
+def _termination_reason(exit_status: int | None) -> str:
+    """Return the words of a TOC for an exit status; empty if it is unknown."""
+    if exit_status is None:
+        return ""
+    if exit_status < 0:
+        return f"signal({-exit_status})"
+    return f"exit({exit_status})"

@@ -1,7 +1,7 @@
-"""Templates of Instruments: which there are, and copies with settings switched on.
+"""Templates of Instruments: a list of them, and copies with settings switched on.
 
 A template file is a keyed archive: a property list of objects in a row that point at each other by
-number. Nothing is ever constructed from it, and a file that exists is never written.
+number. No object is ever constructed from it, and an existing file is never written.
 """
 
 import plistlib
@@ -19,7 +19,8 @@ SUFFIX = ".tracetemplate"
 _OF_USER = Path("Library") / "Application Support" / "Instruments" / "Templates"
 _OF_INSTRUMENTS = "Contents/Packages/*/Contents/Templates"
 _LARGEST = 1 << 26
-_KEYS, _VALUES = "NS.keys", "NS.objects"
+_KEYS = "NS.keys"
+_VALUES = "NS.objects"
 _DAMAGE = (
     *(ArithmeticError, AttributeError, LookupError, MemoryError),
     *(RuntimeError, TypeError, ValueError),
@@ -34,9 +35,9 @@ _BY_HAND = (
 
 @dataclass(frozen=True)
 class Overview:
-    """The templates as xctrace lists them, and where GPU counters come from."""
+    """The templates as xctrace lists them, and the source of GPU counters."""
 
-    xctrace: str  # what `xctrace version` prints
+    xctrace: str  # the output of `xctrace version`
     # names of templates under the headings that xctrace prints, in order
     sections: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     # whether the template that tracekit records with is among them
@@ -47,63 +48,79 @@ class Overview:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What else to know."""
-        no_metal = "This Xcode lists no template Metal System Trace, so it cannot record GPU work."
+        """Remarks on a missing template, and on the source of GPU counters."""
+        if self.gpu_counters:
+            counters = (
+                f"GPU counters are no template: --counters on adds the instrument {GPU_COUNTERS}. "
+                "Where a chip rejects its counters, a template file with a counter set may help: "
+                "`tracekit templates make`."
+            )
+        else:
+            counters = (
+                f"This Xcode has no instrument {GPU_COUNTERS}; counters come from a template file "
+                "that was saved in Instruments with a counter set, by --template PATH."
+            )
+        if self.metal_system_trace:
+            return (counters,)
         if not self.sections:
-            no_metal = "xctrace listed no template in a form that is known."
-        counters = (
-            f"GPU counters are no template: --counters on adds the instrument {GPU_COUNTERS}. "
-            "Where a chip rejects its counters, a template file with a counter set may help: "
-            "`tracekit templates make`."
-            if self.gpu_counters
-            else f"This Xcode has no instrument {GPU_COUNTERS}; counters come from a template file "
-            "that was saved in Instruments with a counter set, by --template PATH."
-        )
-        return (counters,) if self.metal_system_trace else (no_metal, counters)
+            return ("xctrace listed no template in a form that is known.", counters)
+        no_metal = "This Xcode lists no template Metal System Trace, so it cannot record GPU work."
+        return (no_metal, counters)
 
 
 def overview(tool: Xctrace, home: Path) -> Overview:
-    """Ask xctrace what there is; raise ToolError where it cannot answer."""
+    """Return the templates of a machine; raise ToolError if xctrace cannot answer."""
     sections = tool.sections("templates")
-    counters = tool.knows("record", "--instrument") and GPU_COUNTERS in tool.names("instruments")
+    gpu_counters = ""
+    if tool.knows("record", "--instrument") and GPU_COUNTERS in tool.names("instruments"):
+        gpu_counters = GPU_COUNTERS
     return Overview(
         xctrace=tool.version.text,
         sections=sections,
         metal_system_trace=any(METAL_SYSTEM_TRACE in names for names in sections.values()),
-        gpu_counters=GPU_COUNTERS if counters else "",
+        gpu_counters=gpu_counters,
         instruments_app=str(instruments_app(tool.path) or ""),
         files=tuple(map(str, template_files(home, tool.path))),
     )
 
 
 def instruments_app(xctrace: str) -> Path | None:
-    """Return the Instruments of the Xcode that an `xctrace` belongs to; None if it is not there.
+    """Return the Instruments of the Xcode that an `xctrace` belongs to; None if it has none.
 
     The tool lies in Contents/Developer of an Xcode, Instruments in its Contents/Applications.
     """
     for parent in Path(xctrace).parents:
         if parent.name == "Developer":
             app = parent.parent / "Applications" / "Instruments.app"
-            return app if app.is_dir() else None
+            if app.is_dir():
+                return app
+            return None
     return None
 
 
 def template_files(home: Path, xctrace: str = "") -> tuple[Path, ...]:
     """Return the template files that can be found, the user's own first."""
+    folders = [home / _OF_USER]
     app = instruments_app(xctrace)
-    folders = [home / _OF_USER, *(sorted(app.glob(_OF_INSTRUMENTS)) if app else ())]
-    return tuple(path for folder in folders for path in sorted(folder.glob(f"*{SUFFIX}")))
+    if app is not None:
+        folders += sorted(app.glob(_OF_INSTRUMENTS))
+    files: list[Path] = []
+    for folder in folders:
+        files += sorted(folder.glob(f"*{SUFFIX}"))
+    return tuple(files)
 
 
 def template_file(name: str, files: Sequence[Path]) -> Path:
-    """Return the only template file that is called `name`; raise UsageError unless there is one."""
+    """Return the only template file of a name; raise UsageError if there are none or several."""
     matches = [path for path in files if path.stem == name]
     if len(matches) == 1:
         return matches[0]
-    listed = f": {', '.join(map(str, matches))}" if matches else ""
+    listed_files = ""
+    if matches:
+        listed_files = f": {', '.join(map(str, matches))}"
     raise UsageError(
         f"{len(matches) or 'No'} template files called {name!r} were found in the user's folder of "
-        f"templates and in the Instruments of the selected Xcode{listed}.",
+        f"templates and in the Instruments of the selected Xcode{listed_files}.",
         hint="Name one by its path, with --from. File > Save As Template in Instruments makes one.",
     )
 
@@ -120,7 +137,7 @@ class KeyChange:
 
     @property
     def place(self) -> str:
-        """Where it stands, in words."""
+        """The place of the key, in words."""
         return f"object {self.holder}: {self.key}"
 
 
@@ -134,12 +151,13 @@ class Template:
     def entries(self) -> Iterator[tuple[int, int, str, Any]]:
         """Yield object, position, key and value of all archived dictionaries' entries.
 
-        Keys that are no strings are left out. Raise InputError where the archive is damaged.
+        Keys that are not strings are left out. Raise InputError if the archive is damaged.
         """
         for holder, archived in enumerate(self.plist["$objects"]):
             if not isinstance(archived, dict) or _KEYS not in archived:
                 continue
-            keys, values = archived[_KEYS], archived.get(_VALUES)
+            keys = archived[_KEYS]
+            values = archived.get(_VALUES)
             if not isinstance(keys, list) or not isinstance(values, list):
                 raise self._make_damage_error(
                     f"the dictionary {holder} has no lists of keys and values"
@@ -156,20 +174,23 @@ class Template:
     def changes(self, new_values: Mapping[str, int | bool]) -> tuple[KeyChange, ...]:
         """Return every place that differs if keys have these values.
 
-        Raise InputError where a key is in no archived dictionary, or its value has another type.
+        Raise InputError if a key is in no archived dictionary, or its value has another type.
         """
-        key_changes = tuple(
-            KeyChange(holder, position, key, old_value, new_values[key])
-            for holder, position, key, old_value in self.entries()
-            if key in new_values
-        )
+        key_changes: list[KeyChange] = []
+        for holder, position, key, old_value in self.entries():
+            if key in new_values:
+                change = KeyChange(holder, position, key, old_value, new_values[key])
+                key_changes.append(change)
         for change in key_changes:
             if type(change.old_value) is not type(change.new_value):
-                kind = "on or off" if isinstance(change.new_value, bool) else "a whole number"
+                kind = "a whole number"
+                if isinstance(change.new_value, bool):
+                    kind = "on or off"
                 raise self._unknown(f"{change.place} is {change.old_value!r}, not {kind}")
-        for key in new_values.keys() - {change.key for change in key_changes}:
+        missing_keys = new_values.keys() - {change.key for change in key_changes}
+        for key in missing_keys:
             raise self._unknown(f"no archived dictionary has the key {key}")
-        return key_changes
+        return tuple(key_changes)
 
     def apply_changes(self, changes: Sequence[KeyChange]) -> bytes:
         """Return the content of a copy with these changes.
@@ -190,13 +211,12 @@ class Template:
             raise InputError(f"{self.path} cannot be written again as it was read.") from error
 
     def counter_profile(self) -> int | None:
-        """Return the number of the counter profile that is asked for; None if unknown."""
-        profile_values = [value for *_, key, value in self.entries() if key == _COUNTER_PROFILE[0]]
-        return (
-            profile_values[0]
-            if len(set(map(repr, profile_values))) == 1 and type(profile_values[0]) is int
-            else None
-        )
+        """Return the number of the requested counter profile; None if it is unknown."""
+        profiles = [value for *_, key, value in self.entries() if key == _COUNTER_PROFILE[0]]
+        distinct_profiles = set(map(repr, profiles))
+        if len(distinct_profiles) != 1 or type(profiles[0]) is not int:
+            return None
+        return profiles[0]
 
     def _resolve(self, uid: Any) -> Any:
         objects = self.plist["$objects"]
@@ -219,7 +239,7 @@ class Template:
 
 
 def read_template(path: Path) -> Template:
-    """Read a template file; raise InputError where it cannot be understood."""
+    """Read a template file; raise InputError if it cannot be understood."""
     try:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
@@ -246,13 +266,16 @@ def read_template(path: Path) -> Template:
 def draft(
     source: Path, output: Path, counter_profile: int | None, shader_timeline: bool | None
 ) -> tuple[tuple[KeyChange, ...], bytes]:
-    """Return how a copy of a template differs, and its content; None leaves a setting as it is.
+    """Return the changes in a copy of a template, and its content; None keeps a setting.
 
-    Raise UsageError where nothing is to be changed, or the output exists or has another suffix,
-    InputError where the source is no template, or not built in the way that is known.
+    Raise UsageError if nothing is to be changed, or the output exists or has another suffix;
+    InputError if the source is not a template, or has an unknown structure.
     """
-    wished = ((_COUNTER_PROFILE, counter_profile), (_SHADER_TIMELINE, shader_timeline))
-    new_values = {key: value for keys, value in wished if value is not None for key in keys}
+    new_values: dict[str, int | bool] = {}
+    if counter_profile is not None:
+        new_values |= dict.fromkeys(_COUNTER_PROFILE, counter_profile)
+    if shader_timeline is not None:
+        new_values |= dict.fromkeys(_SHADER_TIMELINE, shader_timeline)
     if not new_values:
         hint = "Give --counter-profile N or --shader-timeline on."
         raise UsageError("Nothing is to be changed.", hint=hint)

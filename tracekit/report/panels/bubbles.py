@@ -1,6 +1,7 @@
-"""Why the device had nothing to do: idle time by cause, and what the host did meanwhile."""
+"""The reasons for idle time of the device, by cause, and the host's work meanwhile."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pandas as pd
 
@@ -16,42 +17,66 @@ _UNTOLD = "not known"
 
 @panel("Idle time, by cause", "gpu_intervals", "phases")
 def bubbles(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
-    """Sum the idle time up by cause: the shares come to all of it, what has no cause included."""
-    loaded, gap_rows, cause_rows = (rows(tables, name) for name in ("loaded", "gaps", "causes"))
-    window, gaps = steady_or_busy_window(tables), gap_rows.frame
-    idle = 0 if gap_rows.absence else analysis.idle_time(gaps)
-    parties: list[tuple[str, float]] = []
-    if idle:
-        sums = gaps.groupby("party", observed=True)["duration"].sum()
-        total = int(sums.sum())
-        names = analysis.PARTIES.items()
-        shares = {words: sums.get(str(party), 0) / total for party, words in names}
-        parties = [(words, float(share)) for words, share in shares.items() if share]
-    return {
-        "absence": loaded.absence or ("" if gap_rows.is_known else gap_rows.absence),
-        "idle": idle,
-        "loaded": 0 if loaded.absence else analysis.loaded_time(loaded.frame),
-        "gaps": gaps["gap"].nunique() if idle else 0,
-        "causes": list(_causes(gaps, idle)) if idle else [],
-        "unsure": analysis.unsure(cause_rows.frame) if idle and not cause_rows.absence else "",
-        "parties": parties,
+    """Sum the idle time up by cause: the shares come to all of it, unattributed time included."""
+    loaded_rows = rows(tables, "loaded")
+    gap_rows = rows(tables, "gaps")
+    cause_rows = rows(tables, "causes")
+    window = steady_or_busy_window(tables)
+    context: dict[str, Any] = {
+        "absence": loaded_rows.absence,
+        "idle": 0,
+        "loaded": 0,
+        "gaps": 0,
+        "causes": [],
+        "unsure": "",
+        "parties": [],
         "window": window.name if window else "the steady window",
         "source": of_table(tables, "gpu_intervals"),
     }
+    if not gap_rows.is_known:
+        context["absence"] = loaded_rows.absence or gap_rows.absence
+    if not loaded_rows.absence:
+        context["loaded"] = analysis.loaded_time(loaded_rows.frame)
+    if gap_rows.absence:
+        return context
+    gaps = gap_rows.frame
+    idle = analysis.idle_time(gaps)
+    if idle:
+        context["idle"] = idle
+        context["gaps"] = gaps["gap"].nunique()
+        context["causes"] = list(_causes(gaps, idle))
+        context["parties"] = _share_by_party(gaps)
+        if not cause_rows.absence:
+            context["unsure"] = analysis.unsure(cause_rows.frame)
+    return context
+
+
+def _share_by_party(gaps: pd.DataFrame) -> list[tuple[str, float]]:
+    """Return each party with its share of the idle time, but for those without any."""
+    sums = gaps.groupby("party", observed=True)["duration"].sum()
+    total = int(sums.sum())
+    shares: list[tuple[str, float]] = []
+    for party, words in analysis.PARTIES.items():
+        share = sums.get(str(party), 0) / total
+        if share:
+            shares.append((words, float(share)))
+    return shares
 
 
 def _causes(gaps: pd.DataFrame, idle: int) -> Iterator[Context]:
-    """Yield the causes that there were, the longest first, and always what is unattributed.
+    """Yield the causes that there were, the longest first, and always the unattributed time.
 
     The longest piece of each lies between `start` and `end`; times are in ns.
     """
     sums = analysis.by_cause(gaps)
     for cause in sorted(sums, key=lambda kind: (kind is analysis.Cause.UNATTRIBUTED, -sums[kind])):
-        pieces = gaps[(gaps["cause"] == str(cause)).to_numpy()]
-        pieces = pieces.sort_values("duration", ascending=False, kind="stable")
         if not sums[cause] and cause is not analysis.Cause.UNATTRIBUTED:
             continue
-        start, length = (int(pieces[column].head(1).sum()) for column in ("start", "duration"))
+        pieces = gaps[(gaps["cause"] == str(cause)).to_numpy()]
+        pieces = pieces.sort_values("duration", ascending=False, kind="stable")
+        longest = pieces.head(1)  # empty if there is none, so that the sums are 0
+        start = int(longest["start"].sum())
+        length = int(longest["duration"].sum())
         yield {
             "cause": analysis.CAUSES[cause],
             "count": len(pieces),
@@ -64,9 +89,12 @@ def _causes(gaps: pd.DataFrame, idle: int) -> Iterator[Context]:
 
 
 def _during(pieces: pd.DataFrame, total: int) -> str:
+    """Return the host's main activities during the pieces, each with its share."""
     sums = pieces.groupby("during", observed=True)["duration"].sum()
     ranked = sums.sort_values(ascending=False, kind="stable").head(_MOST_NAMED)
-    shares = {str(name) or _UNTOLD: int(time) / total for name, time in ranked.items()}
-    return ", ".join(
-        f"{name} {percent(share)}" for name, share in shares.items() if share >= _LEAST_NAMED
-    )
+    words: list[str] = []
+    for name, time in ranked.items():
+        share = int(time) / total
+        if share >= _LEAST_NAMED:
+            words.append(f"{str(name) or _UNTOLD} {percent(share)}")
+    return ", ".join(words)

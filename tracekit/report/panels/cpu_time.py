@@ -1,4 +1,4 @@
-"""What the target's threads ran, by samples: functions, threads, a flame graph."""
+"""The functions that the target's threads ran, by samples: functions, threads, a flame graph."""
 
 from collections.abc import Callable, Iterator
 
@@ -20,42 +20,39 @@ from tracekit.report.panel import Context, Rows, Tables, of_table, of_target, pa
 MOST_ROWS = 25
 LEAST = 0.05
 """Share of the CPU time from which a function is listed that has none of its own."""
-_WIDTH, _ROW = 1_000, 18  # of the flame graph, in units of its own
+_WIDTH = 1_000  # of the flame graph, in units of its own
+_ROW = 18  # height of a row there
 _LETTER = 6.6  # width of a letter there
-_AWAKE = 0.5  # share of its life below which a target is said to have slept
+_AWAKE = 0.5  # share of its life below which a target counts as asleep
 
 
 @panel("CPU time", *PROFILES, "threads", "life_cycles")
 def cpu_time(result: Result, tables: Tables) -> Context | None:
-    """Show where the samples of the target's threads lie; None where nothing was sampled."""
-    name = next((table for table in PROFILES if not rows(tables, table).absence), None)
+    """Sum up the samples of the target's threads; None if nothing was sampled."""
+    name = _find_profile(tables)
     if name is None:
         return None
     sample_rows = of_target(tables, name)
     if sample_rows.absence:
         return {"absence": sample_rows.absence}
-    samples, frames = sample_rows.frame, rows(tables, "profile_frames").frame
+    samples = sample_rows.frame
+    frames = rows(tables, "profile_frames").frame
     weight = sampled_weight(samples)
-    in_words = duration if name == "cpu_profile" else lambda cycles: f"{count(cycles)} cycles"
+    in_words = _cycles_in_words
+    asleep = ""
+    if name == "cpu_profile":
+        in_words = duration
+        asleep = _asleep(weight, result.provenance, tables)
     all_functions = functions(samples, frames)
-    listed = all_functions[(all_functions["own"] > 0) | (all_functions["total"] >= LEAST * weight)]
+    is_listed = (all_functions["own"] > 0) | (all_functions["total"] >= LEAST * weight)
+    listed = all_functions[is_listed]
     return {
         "absence": "",
         "source": of_table(tables, name),
         "samples": len(samples),
         "weight": in_words(weight),
-        "asleep": _asleep(weight, result.provenance, tables) if name == "cpu_profile" else "",
-        "functions": [
-            {
-                "function": row["function"],
-                "samples": row["samples"],
-                "own": in_words(row["own"]),
-                "own_share": row["own"] / weight if weight else 0.0,
-                "total": in_words(row["total"]),
-                "total_share": row["total"] / weight if weight else 0.0,
-            }
-            for row in listed.head(MOST_ROWS).to_dict("records")
-        ],
+        "asleep": asleep,
+        "functions": list(_list_functions(listed.head(MOST_ROWS), in_words, weight)),
         "more": len(all_functions) - min(len(listed), MOST_ROWS),
         "nameless": int(samples["stack"].isna().sum()),
         "threads": list(_threads(samples, in_words, weight, rows(tables, "threads"))),
@@ -63,17 +60,54 @@ def cpu_time(result: Result, tables: Tables) -> Context | None:
     }
 
 
+def _find_profile(tables: Tables) -> str | None:
+    """Return the first profile that has samples."""
+    for name in PROFILES:
+        if not rows(tables, name).absence:
+            return name
+    return None
+
+
+def _cycles_in_words(cycles: float) -> str:
+    return f"{count(cycles)} cycles"
+
+
+def _list_functions(
+    listed: pd.DataFrame, in_words: Callable[[float], str], entire: int
+) -> Iterator[Context]:
+    for row in listed.to_dict("records"):
+        yield {
+            "function": row["function"],
+            "samples": row["samples"],
+            "own": in_words(row["own"]),
+            "own_share": _share(row["own"], entire),
+            "total": in_words(row["total"]),
+            "total_share": _share(row["total"], entire),
+        }
+
+
+def _share(weight: int, entire: int) -> float:
+    if not entire:
+        return 0.0
+    return weight / entire
+
+
 def _asleep(weight: int, provenance: Provenance, tables: Tables) -> str:
-    """Say how much of its life the target ran, and that it mostly slept."""
-    cycles = rows(tables, "life_cycles")
+    """Return the share of its life that the target ran, and whether it mostly slept."""
+    cycle_rows = rows(tables, "life_cycles")
+    cycles = None if cycle_rows.absence else cycle_rows.frame
     try:
-        life = lifetime_of(None if cycles.absence else cycles.frame, provenance.targets, provenance)
+        life = lifetime_of(cycles, provenance.targets, provenance)
     except Unavailable:
         return ""
     share = f"That is {percent(weight / life.length)} of the {duration(life.length)}"
-    share += " recorded" if life.created is None else f" of its life ({_left_out(life.created)})"
+    if life.created is None:
+        share = f"{share} recorded"
+        idle = "It waited, or was not started."
+    else:
+        share = f"{share} of its life ({_left_out(life.created)})"
+        idle = "It waited."
     if weight < _AWAKE * life.length:
-        idle = "It waited, or was not started." if life.created is None else "It waited."
         return f"{share}: for the rest no thread of the target ran. {idle}"
     return f"{share}; more than 100 % where several threads ran at once."
 
@@ -85,8 +119,9 @@ def _left_out(created: int) -> str:
 def _threads(
     samples: pd.DataFrame, in_words: Callable[[float], str], entire: int, thread_rows: Rows
 ) -> Iterator[Context]:
-    """Yield the sampled threads, the one that ran longest first, by their names where known."""
-    names = thread_rows.frame.drop_duplicates("tid", keep="last").set_index("tid")["name"].dropna()
+    """Yield the sampled threads, the one that ran longest first, by their names if known."""
+    latest_threads = thread_rows.frame.drop_duplicates("tid", keep="last")
+    names = latest_threads.set_index("tid")["name"].dropna()
     weights = samples["weight"].fillna(0).astype(np.int64).groupby(samples["tid"], dropna=False)
     sums = weights.agg(["sum", "size"]).sort_values("sum", ascending=False, kind="stable")
     for tid, (own_weight, number) in zip(sums.index, sums.to_numpy().tolist(), strict=True):
@@ -94,7 +129,7 @@ def _threads(
             "name": str(names.get(tid, f"thread {tid}")),
             "samples": number,
             "own": in_words(own_weight),
-            "share": own_weight / entire if entire else 0.0,
+            "share": _share(own_weight, entire),
         }
 
 
@@ -102,22 +137,25 @@ def _flame(
     samples: pd.DataFrame, frames: pd.DataFrame, in_words: Callable[[float], str], entire: int
 ) -> Context | None:
     """Place the blocks of the flame graph, the outermost callers on top."""
-    blocks = flame(samples, frames) if entire else []
+    if not entire:
+        return None
+    blocks = flame(samples, frames)
     if not blocks:
         return None
     scale = _WIDTH / entire
-    placed_blocks = [
-        {
+    placed_blocks: list[Context] = []
+    for block in blocks:
+        width = block.weight * scale
+        share = percent(block.weight / entire)
+        placed_block = {
             "x": round(block.start * scale, 2),
             "y": block.depth * _ROW,
-            "width": round(block.weight * scale, 2),
+            "width": round(width, 2),
             "tone": block.depth % 2,
-            "label": _fit_label(block.function, block.weight * scale),
-            "title": f"{block.function}: {in_words(block.weight)}, "
-            f"{percent(block.weight / entire)}",
+            "label": _fit_label(block.function, width),
+            "title": f"{block.function}: {in_words(block.weight)}, {share}",
         }
-        for block in blocks
-    ]
+        placed_blocks.append(placed_block)
     deepest = max(block.depth for block in blocks) + 1
     return {"blocks": placed_blocks, "width": _WIDTH, "height": deepest * _ROW, "row": _ROW}
 
@@ -126,4 +164,6 @@ def _fit_label(name: str, width: float) -> str:
     room = int(width / _LETTER) - 1
     if room < 3:  # noqa: PLR2004  a letter and an ellipsis say nothing
         return ""
-    return name if len(name) <= room else f"{name[: room - 1]}…"
+    if len(name) <= room:
+        return name
+    return f"{name[: room - 1]}…"

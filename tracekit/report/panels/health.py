@@ -1,4 +1,4 @@
-"""Can the capture be trusted? How it ended, what it cost, and what the tables lack."""
+"""Whether the capture can be trusted: its end, its cost, and the gaps of its tables."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,10 +13,10 @@ from tracekit.tables import SCHEMAS
 
 @dataclass(frozen=True)
 class Gate:
-    """How many rows a table has, of whatever process; None where there is no table.
+    """The number of rows of a table, of whatever process; None without a table.
 
-    `own` of them are the target's, None for tables whose rows name no process. `source` says where
-    its times come from, `absence` why there are no rows.
+    `own` of them are the target's, None for tables whose rows name no process. `source` is the
+    origin of its times, `absence` the reason why there are no rows.
     """
 
     table: str
@@ -40,10 +40,11 @@ def gates(tables: Tables) -> list[Gate]:
 def _gate(tables: Tables, name: str) -> Gate:
     table_rows = rows(tables, name)
     if table_rows.absence:
-        with suppress(Exception):  # whatever keeps it from being read, its absence says
+        number = None
+        with suppress(Exception):  # its absence names any reason why it cannot be read
             if tables[name].empty:
-                return Gate(name, 0, absence=table_rows.absence)
-        return Gate(name, None, absence=table_rows.absence)
+                number = 0
+        return Gate(name, number, absence=table_rows.absence)
     target_rows = None
     if any(column.name == "target" for column in SCHEMAS[name].columns):
         target_rows = len(of_target(tables, name).frame)
@@ -57,11 +58,10 @@ _MARKS = ("phases", "steps")
 
 @panel("Capture health", "gpu_counters")
 def health(result: Result, tables: Tables) -> Context:
-    """Collect what tells whether the numbers can be trusted."""
+    """Collect the facts that decide whether the numbers can be trusted."""
     provenance = result.provenance
-    table_gates = gates(tables)  # which reads the tables that losses are about
-    loss_frame = rows(tables, "losses").frame
-    losses = [] if loss_frame.empty else dict.fromkeys(loss_frame["text"].dropna().astype(str))
+    table_gates = gates(tables)  # this reads the tables whose losses are listed next
+    losses = _list_losses(tables)
     return {
         "warnings": provenance.warnings,
         "losses": [text for text in losses if text not in provenance.warnings],
@@ -74,40 +74,71 @@ def health(result: Result, tables: Tables) -> Context:
         "recorder": provenance.recorder,
         "capabilities": provenance.capabilities,
         "gates": table_gates,
-        "filled": [gate for gate in table_gates if gate.rows and not gate.empty],
-        "foreign": [gate for gate in table_gates if gate.empty and gate.rows],
-        "empty": [gate for gate in table_gates if gate.rows == 0],
-        "missing": [gate for gate in table_gates if gate.rows is None],
+        **_sort_gates(table_gates),
     }
+
+
+def _list_losses(tables: Tables) -> list[str]:
+    """Return the reported losses, each once."""
+    frame = rows(tables, "losses").frame
+    if frame.empty:
+        return []
+    return list(dict.fromkeys(frame["text"].dropna().astype(str)))
+
+
+def _sort_gates(table_gates: list[Gate]) -> dict[str, list[Gate]]:
+    """Sort tables by their rows: of the target, of other processes only, none, or no table."""
+    groups: dict[str, list[Gate]] = {"filled": [], "foreign": [], "empty": [], "missing": []}
+    for gate in table_gates:
+        if gate.rows is None:
+            groups["missing"].append(gate)
+        elif gate.rows == 0:
+            groups["empty"].append(gate)
+        elif gate.empty:
+            groups["foreign"].append(gate)
+        else:
+            groups["filled"].append(gate)
+    return groups
 
 
 def _facts(provenance: Provenance, tables: Tables) -> Iterator[tuple[str, str]]:
     end = provenance.end_reason or "the recording does not say why"
-    lasted = provenance.duration
-    yield "Ended", end if lasted is None else f"{end}, after {duration(lasted * 1e9)}"
+    if provenance.duration is not None:
+        end = f"{end}, after {duration(provenance.duration * 1e9)}"
+    yield "Ended", end
     if provenance.templates:
         yield "Template", ", ".join(provenance.templates)
     yield "Counter Set", counter_set(provenance, tables)
-    marked = any(not rows(tables, name).absence for name in _MARKS)
-    yield "Clock of the marks", clock_words(provenance, marked=marked)
+    has_marks = any(not rows(tables, name).absence for name in _MARKS)
+    yield "Clock of the marks", clock_words(provenance, marked=has_marks)
 
 
 def counter_set(provenance: Provenance, tables: Tables) -> str:
-    """Say which set of GPU counters was recorded, and how many samples there are of it."""
+    """Return the set of GPU counters that was recorded, and the number of its samples."""
     if provenance.recorder == "host":
         return "none: the host recorder sees no GPU"
-    settings, counters = rows(tables, "settings"), rows(tables, "gpu_counters")
-    number = "no" if counters.absence else count(len(counters.frame))
-    set_names = "not known, because no table of contents of the recording names it"
-    if not settings.absence:
-        lines = settings.frame["setting"].dropna().astype(str)
-        sets = dict.fromkeys(line.removeprefix(_SET) for line in lines if line.startswith(_SET))
-        set_names = ", ".join(name for name in sets if name not in _NO_SET) or "none is switched on"
+    set_names = _find_counter_sets(tables)
+    counters = rows(tables, "gpu_counters")
+    number = "no"
+    if not counters.absence:
+        number = count(len(counters.frame))
     return f"{set_names}; {number} samples of counters"
 
 
+def _find_counter_sets(tables: Tables) -> str:
+    settings = rows(tables, "settings")
+    if settings.absence:
+        return "not known, because no table of contents of the recording names it"
+    set_names: list[str] = []
+    for line in settings.frame["setting"].dropna().astype(str):
+        set_name = line.removeprefix(_SET)
+        if line.startswith(_SET) and set_name not in (*_NO_SET, *set_names):
+            set_names.append(set_name)
+    return ", ".join(set_names) or "none is switched on"
+
+
 def clock_words(provenance: Provenance, *, marked: bool) -> str:
-    """Say how the workload's marks were laid on the trace's time."""
+    """Return how the workload's marks were laid on the trace's time."""
     clock = provenance.clock
     if provenance.recorder == "host":
         return "the marks and the samples are of one clock of the host"
@@ -117,6 +148,9 @@ def clock_words(provenance: Provenance, *, marked: bool) -> str:
         return "not known: the recording does not say how its clocks are aligned"
     if "origin" not in clock:
         return "the marks tell no time that the trace tells too, so they are not laid on it"
-    by = f"laid on the trace's time by {clock.get('source', 'a clock that is not named')}"
-    good = clock.get("uncertainty")
-    return f"{by}, good to {duration(good)}" if isinstance(good, int) else by
+    source = clock.get("source", "a clock that is not named")
+    words = f"laid on the trace's time by {source}"
+    uncertainty = clock.get("uncertainty")
+    if isinstance(uncertainty, int):
+        return f"{words}, good to {duration(uncertainty)}"
+    return words

@@ -1,4 +1,4 @@
-"""Where it ran, and the command lines to run it again."""
+"""The environment of a run, and the command lines to run it again."""
 
 import shlex
 from collections.abc import Iterator
@@ -16,9 +16,10 @@ _RECORDERS = {"host", "xctrace"}
 def reproduce(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """List the environment and the command lines."""
     provenance = result.provenance
-    memory = provenance.machine.get("memory")
-    in_words = {"memory": size(memory)} if isinstance(memory, int) else {}
-    machine = {**provenance.machine, **in_words}
+    machine = dict(provenance.machine)
+    memory = machine.get("memory")
+    if isinstance(memory, int):
+        machine["memory"] = size(memory)
     return {
         "command": shlex.join(_command(provenance)),
         "command_lines": [shlex.join(line) for line in provenance.command_lines],
@@ -30,14 +31,14 @@ def reproduce(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a pan
 
 
 def _command(provenance: Provenance) -> tuple[str, ...]:
-    """Return the command that makes such a run again; empty where the run was made elsewhere."""
+    """Return the command that makes such a run again; empty for a run made elsewhere."""
     if provenance.recorder not in _RECORDERS:
         return ()
     options = tuple(_recording_options(provenance))
     if provenance.workload:
-        parameter_options = [
-            part for pair in provenance.parameters.items() for part in _option(*pair)
-        ]
+        parameter_options: list[str] = []
+        for name, value in provenance.parameters.items():
+            parameter_options += _option(name, value)
         return (
             "tracekit",
             "capture",
@@ -52,14 +53,19 @@ def _command(provenance: Provenance) -> tuple[str, ...]:
 
 
 def _recording_options(provenance: Provenance) -> Iterator[str]:
-    limit = provenance.time_limit
+    method = "auto"
+    if provenance.recorder == "xctrace":
+        method = provenance.method
+    time_limit = None
+    if provenance.time_limit is not None:
+        time_limit = f"{provenance.time_limit:g}s"
     option_values = {
         "recorder": provenance.recorder,
-        "method": provenance.method if provenance.recorder == "xctrace" else "auto",
+        "method": method,
         "counters": provenance.counters,
         "telemetry": provenance.telemetry,
         "template": list(provenance.templates),
-        "time_limit": None if limit is None else f"{limit:g}s",
+        "time_limit": time_limit,
         "warmup": provenance.warmup,
         "repeats": provenance.repeats,
         "workloads": provenance.workloads or None,
@@ -70,27 +76,50 @@ def _recording_options(provenance: Provenance) -> Iterator[str]:
 
 
 def _option(name: str, value: Any) -> tuple[str, ...]:
+    """Return the arguments that set an option; a list repeats it, None leaves it out."""
     option = name.replace("_", "-")
     if value is None:
         return ()
     if isinstance(value, list):
-        return tuple(part for item in value for part in _option(name, item))
-    if isinstance(value, bool):
-        return (f"--{option}" if value else f"--no-{option}",)
+        arguments: list[str] = []
+        for item in value:
+            arguments += _option(name, item)
+        return tuple(arguments)
+    if value is True:
+        return (f"--{option}",)
+    if value is False:
+        return (f"--no-{option}",)
     return (f"--{option}", str(value))
 
 
 def _facts(provenance: Provenance) -> Iterator[tuple[str, str]]:
-    limit = provenance.time_limit
-    ours = provenance.recorder not in {"", "import"}  # of others' recordings none means unknown
+    """Yield the facts of the recording; an empty one is unknown.
+
+    A recording from elsewhere does not report everything, so a fact that it lacks is unknown.
+    """
+    is_ours = provenance.recorder not in {"", "import"}
+    templates = ", ".join(provenance.templates)
+    instruments = ", ".join(provenance.instruments)
+    counters = ""
+    time_limit = ""
+    if is_ours:
+        templates = templates or "none"
+        instruments = instruments or "no others"
+        counters = provenance.counters
+        time_limit = "none"
+    if provenance.time_limit is not None:
+        time_limit = f"{provenance.time_limit:g} s"
+    duration = ""
+    if provenance.duration is not None:
+        duration = f"{provenance.duration:g} s"
     yield "workload", provenance.workload or "none of tracekit's"
     yield "recorder", f"{provenance.recorder} {provenance.recorder_version}".strip()
-    yield "templates", ", ".join(provenance.templates) or ("none" if ours else "")
-    yield "instruments", ", ".join(provenance.instruments) or ("no others" if ours else "")
-    yield "counters", provenance.counters if ours else ""
+    yield "templates", templates
+    yield "instruments", instruments
+    yield "counters", counters
     yield "started", stamp(provenance.started)
     yield "ended", stamp(provenance.ended)
-    yield "duration", "" if provenance.duration is None else f"{provenance.duration:g} s"
-    yield "time limit", ("none" if ours else "") if limit is None else f"{limit:g} s"
+    yield "duration", duration
+    yield "time limit", time_limit
     yield "git commit", provenance.git_commit
     yield "tracekit", provenance.tracekit

@@ -1,4 +1,4 @@
-"""What a server was asked, and how it answered: latencies, the parts of the run, its levels."""
+"""The requests to a server and its answers: latencies, the parts of the run, its levels."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -35,45 +35,67 @@ _RATES = (
 
 @panel("Requests", "requests", "request_tokens", "steps", "gauges", "spans")
 def requests(result: Result, tables: Tables) -> Context | None:
-    """Sum up the requests; None where the run served none."""
+    """Sum up the requests; None if the run served none."""
     request_rows = rows(tables, "requests")
     if request_rows.absence:
         return None
-    requests, tokens = request_rows.frame, rows(tables, "request_tokens").frame
-    steps, gauges = rows(tables, "steps").frame, rows(tables, "gauges").frame
-    did = rows(tables, "spans").frame
+    requests = request_rows.frame
+    tokens = rows(tables, "request_tokens").frame
+    steps = rows(tables, "steps").frame
+    gauges = rows(tables, "gauges").frame
+    spans = rows(tables, "spans").frame
+    served_spans = spans[spans["name"] != REFERENCE]
+    parts_absence = ""
+    try:
+        in_parts = analysis.parts(steps, gauges)
+    except analysis.Unavailable as reason:
+        in_parts = {}
+        parts_absence = str(reason)
+    return {
+        "total": len(requests),
+        "states": _count_states(requests),
+        "reasons": _count_reasons(requests),
+        "statistics": list(analysis.STATISTICS),
+        "latencies": [_latency(latency, requests, tokens) for latency in analysis.LATENCIES],
+        **_select_metrics(result),
+        "parts": in_parts,
+        "parts_absence": parts_absence,
+        "spans": by_time(served_spans, "name", None),
+        "charts": list(_charts(steps, gauges)),
+    }
+
+
+def _count_states(requests: pd.DataFrame) -> list[tuple[str, int]]:
+    """Return the number of requests in each final state that occurs."""
+    numbers = requests["state"].value_counts()
+    states = [(state, int(numbers.get(state, 0))) for state in _STATES]
+    return [(state, number) for state, number in states if number]
+
+
+def _count_reasons(requests: pd.DataFrame) -> list[tuple[str, int]]:
+    """Return the reasons of rejections, each with the number of its requests."""
+    rejected = requests.loc[requests["state"] == "rejected", "reason"].fillna("").value_counts()
+    return [(str(reason), int(number)) for reason, number in rejected.items() if reason]
+
+
+def _select_metrics(result: Result) -> Context:
+    """Return the known metrics of the panel: rates, and how late requests arrived."""
     known_metrics = {
         metric.name: metric
         for metric in (*result.metrics, *result.results)
         if metric.value is not None
     }
-    states = requests["state"].value_counts()
-    rejected = requests.loc[requests["state"] == "rejected", "reason"].fillna("").value_counts()
-    try:
-        in_parts, parts_absence = analysis.parts(steps, gauges), ""
-    except analysis.Unavailable as reason:
-        in_parts, parts_absence = {}, str(reason)
+    lateness_names = [name for name in known_metrics if name.startswith("arrival_lateness")]
     return {
-        "total": len(requests),
-        "states": [(name, int(states.get(name, 0))) for name in _STATES if states.get(name, 0)],
-        "reasons": [(str(reason), int(number)) for reason, number in rejected.items() if reason],
-        "statistics": list(analysis.STATISTICS),
-        "latencies": [_latency(latency, requests, tokens) for latency in analysis.LATENCIES],
         "rates": [known_metrics[name] for name in _RATES if name in known_metrics],
-        "lateness": [
-            known_metrics[name] for name in known_metrics if name.startswith("arrival_lateness")
-        ],
-        "parts": in_parts,
-        "parts_absence": parts_absence,
-        "spans": by_time(did[did["name"] != REFERENCE], "name", None),
-        "charts": list(_charts(steps, gauges)),
+        "lateness": [known_metrics[name] for name in lateness_names],
     }
 
 
 def _latency(
     latency: analysis.Latency, requests: pd.DataFrame, tokens: pd.DataFrame
 ) -> tuple[str, str, int, list[float]]:
-    """Return a latency's name, its meaning, of how many it is, and each statistic in ns."""
+    """Return a latency's name, its meaning, its number of values, and each statistic in ns."""
     try:
         values = latency.values(requests, tokens)
     except analysis.Unavailable:
@@ -83,16 +105,17 @@ def _latency(
 
 
 def _charts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Iterator[Chart]:
-    """Draw levels over the steady phase, below their limit where the workload reports one."""
+    """Draw levels over the steady phase, below their limit if the workload reports one."""
     with suppress(analysis.Unavailable):
         run = analysis.steady_phase(steps)
         for name, title, bound, color in _LEVELS:
             with suppress(analysis.Unavailable):
                 times, values = analysis.readings_named(gauges, name)
+                summary = f"At most {count(float(values.max()))}"
+                top = 0.0
                 level_limit = analysis.limit(gauges, bound) if bound else None
-                limit = "" if level_limit is None else f" of {count(level_limit)}"
-                summary = f"At most {count(float(values.max()))}{limit}."
+                if level_limit is not None:
+                    summary = f"{summary} of {count(level_limit)}"
+                    top = level_limit
                 level = sample_level(name, times, values, run, color)
-                yield course(
-                    title, summary, level, count, upward=make_integer_axis, top=level_limit or 0
-                )
+                yield course(title, f"{summary}.", level, count, upward=make_integer_axis, top=top)

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import pandas as pd
+
 from tracekit import analysis
 from tracekit.analysis import Result
 from tracekit.base import count, percent, quantity, unavailable
@@ -34,7 +36,7 @@ _FIRST = (
     "idle_on_purpose",
     "host_busy",
 )
-_OF_THE_SPAN = {"gpu_idle_ratio", "host_idle_ratio"}  # warm-up included: not what findings say
+_OF_THE_SPAN = {"gpu_idle_ratio", "host_idle_ratio"}  # warm-up included, unlike in findings
 _STEP_TIME = "step_time_"
 _WORST = {"ttft_p50": "ttft_p99", "tpot_p50": "tpot_p99"}
 
@@ -42,69 +44,100 @@ _WORST = {"ttft_p50": "ttft_p99", "tpot_p50": "tpot_p99"}
 def headlines(result: Result, tables: Tables) -> list[Context]:
     """Return the numbers that a reader came for, at most `MOST_NUMBERS`.
 
-    A comparison has its speed-up first, known or not, and then what a step of each takes; a
+    A comparison has its speed-up first, known or not, and then the step time of each variant; a
     server has its latencies, a program the tokens/s that it printed.
     """
     metrics_by_name = {metric.name: metric for metric in (*result.metrics, *result.results)}
-    headline_rows: list[Context] = []
-    for name in list(dict.fromkeys(_order_names(result, metrics_by_name)))[:MOST_NUMBERS]:
-        metric, worst, note = metrics_by_name[name], metrics_by_name.get(_WORST.get(name, "")), ""
-        if name == "speedup":
-            note = _sureness({measurement.name: measurement for measurement in result.results})
-        elif worst is not None and worst.value is not None:
-            note = f"99th percentile {quantity(worst.value, worst.unit)}"
-        row = {"name": name, "known": metric.value is not None, "note": note}
-        if metric.value is None:
-            row |= {"value": "not available", "source": unavailable(metric.reason), "note": ""}
-        else:
-            source = REPORTED if metric in result.results else of_metric(tables, name)
-            row |= {"value": quantity(metric.value, metric.unit), "source": source}
-        headline_rows.append(row)
-    return headline_rows
+    names = dict.fromkeys(_order_names(result, metrics_by_name))
+    return [_headline(name, result, metrics_by_name, tables) for name in [*names][:MOST_NUMBERS]]
+
+
+def _headline(
+    name: str, result: Result, metrics_by_name: dict[str, analysis.Measurement], tables: Tables
+) -> Context:
+    metric = metrics_by_name[name]
+    if metric.value is None:
+        return {
+            "name": name,
+            "known": False,
+            "note": "",
+            "value": "not available",
+            "source": unavailable(metric.reason),
+        }
+    is_reported = metric in result.results
+    return {
+        "name": name,
+        "known": True,
+        "note": _headline_note(name, result, metrics_by_name),
+        "value": quantity(metric.value, metric.unit),
+        "source": REPORTED if is_reported else of_metric(tables, name),
+    }
+
+
+def _headline_note(
+    name: str, result: Result, metrics_by_name: dict[str, analysis.Measurement]
+) -> str:
+    """Return how sure a speed-up is, or the worst case of a latency; empty for others."""
+    if name == "speedup":
+        return _sureness({measurement.name: measurement for measurement in result.results})
+    worst = metrics_by_name.get(_WORST.get(name, ""))
+    if worst is None or worst.value is None:
+        return ""
+    return f"99th percentile {quantity(worst.value, worst.unit)}"
 
 
 def _order_names(result: Result, metrics_by_name: dict[str, analysis.Measurement]) -> Iterator[str]:
-    """Yield what the run is about, then what else is known; all names where nothing is."""
+    """Yield the subject of the run, then the other known metrics; all names if none is known."""
     known_names = {name for name, metric in metrics_by_name.items() if metric.value is not None}
     if "speedup" in metrics_by_name:
         yield "speedup"
         yield from (name for name in metrics_by_name if name.startswith(_STEP_TIME))
     if "ttft_p50" in known_names:
         yield from (name for name in _SERVED if name in known_names)
-    printed = {metric.name for metric in result.results} & known_names
-    yield from (
-        name for name in metrics_by_name if name.endswith("_tokens_per_second") and name in printed
-    )
-    less_telling = _OF_THE_SPAN if "idle_ratio" in known_names else set[str]()
-    order = [name for name in _FIRST if name in metrics_by_name and name not in less_telling]
+    printed_names = known_names & {metric.name for metric in result.results}
+    for name in metrics_by_name:
+        if name in printed_names and name.endswith("_tokens_per_second"):
+            yield name
+    yield from _order_metrics(result, metrics_by_name, known_names)
+
+
+def _order_metrics(
+    result: Result, metrics_by_name: dict[str, analysis.Measurement], known_names: set[str]
+) -> list[str]:
+    """Return the known metrics, the most telling first; all of them if none is known."""
+    order = [name for name in _FIRST if name in metrics_by_name]
+    if "idle_ratio" in known_names:
+        order = [name for name in order if name not in _OF_THE_SPAN]
     order += [metric.name for metric in result.metrics if metric.name not in _FIRST]
-    yield from [name for name in order if name in known_names] or order
+    known_order = [name for name in order if name in known_names]
+    return known_order or order
 
 
 def _sureness(results: dict[str, analysis.Measurement]) -> str:
-    names = [name.removeprefix(_STEP_TIME) for name in results if name.startswith(_STEP_TIME)]
-    lower_bound, upper_bound = results.get("speedup_low_95"), results.get("speedup_high_95")
-    if lower_bound is None or upper_bound is None:
-        return " over ".join(names)
+    """Return the variants of a comparison, and the interval of its speed-up if there is one."""
+    variants = [name.removeprefix(_STEP_TIME) for name in results if name.startswith(_STEP_TIME)]
+    words = [" over ".join(variants)]
+    lower_bound = results.get("speedup_low_95")
+    upper_bound = results.get("speedup_high_95")
+    if lower_bound is not None and upper_bound is not None:
+        words.append(_interval_words(lower_bound, upper_bound))
+    return ": ".join(filter(None, words))
+
+
+def _interval_words(lower_bound: analysis.Measurement, upper_bound: analysis.Measurement) -> str:
     if lower_bound.value is None or upper_bound.value is None:
-        interval = f"no interval: {lower_bound.reason or upper_bound.reason}"
-    else:
-        ends = (
-            f"{quantity(lower_bound.value, lower_bound.unit)} to "
-            f"{quantity(upper_bound.value, upper_bound.unit)}"
-        )
-        unsure = (
-            "; which is faster, the run does not tell"
-            if lower_bound.value <= 1 <= upper_bound.value
-            else ""
-        )
-        interval = f"{ends} with 95 % confidence{unsure}"
-    return ": ".join(filter(None, (" over ".join(names), interval)))
+        return f"no interval: {lower_bound.reason or upper_bound.reason}"
+    lower_end = quantity(lower_bound.value, lower_bound.unit)
+    upper_end = quantity(upper_bound.value, upper_bound.unit)
+    interval = f"{lower_end} to {upper_end} with 95 % confidence"
+    if lower_bound.value <= 1 <= upper_bound.value:
+        return f"{interval}; which is faster, the run does not tell"
+    return interval
 
 
 @dataclass(frozen=True)
 class PageVerdict:
-    """A sentence, what to do about it, and a tone, which is a word of the style.
+    """A sentence, a piece of advice, and a tone, which is a word of the style.
 
     Tones are error, warning, unclear, good, and samples for a recording without GPU work.
     """
@@ -135,33 +168,37 @@ def verdict(result: Result, tables: Tables) -> Context:
 
 
 def _of_samples(result: Result, tables: Tables) -> PageVerdict | None:
-    """Say what a recording without GPU work holds; None for others, or where a fault was found."""
-    if not is_without_gpu_work(tables) or any(
-        finding.severity is not analysis.Severity.NOTE for finding in result.findings
-    ):
+    """Sum up a recording without GPU work; None for others, or if a fault was found."""
+    if not is_without_gpu_work(tables):
         return None
-    names = [name for name in analysis.PROFILES if not of_target(tables, name).absence]
+    if any(finding.severity is not analysis.Severity.NOTE for finding in result.findings):
+        return None
     replayed = rows(tables, REPLAY).frame
     if len(replayed):
         number = replayed["place"].nunique()
         lead = f"Xcode's counters of {count(number)} encoders"
         return PageVerdict("samples", f"{lead}, from a serialized replay at a fixed clock.")
-    if not names:
-        return None
-    samples = of_target(tables, names[0]).frame
-    hottest = analysis.functions(samples, rows(tables, "profile_frames").frame).head(1)
+    for name in analysis.PROFILES:
+        sample_rows = of_target(tables, name)
+        if not sample_rows.absence:
+            return _of_profile(sample_rows.frame, rows(tables, "profile_frames").frame)
+    return None
+
+
+def _of_profile(samples: pd.DataFrame, frames: pd.DataFrame) -> PageVerdict:
+    """Count the samples of a profile, and name the function with the most weight of its own."""
+    words = count(len(samples))
     weight = analysis.sampled_weight(samples)
-    hottest_words = [
-        f", {percent(own_weight / weight)} of their weight in {name}"
-        for own_weight, name in zip(hottest["own"], hottest["function"], strict=True)
-        if weight
-    ]
+    hottest = analysis.functions(samples, frames).head(1)
+    if weight and len(hottest):
+        row = hottest.iloc[0]
+        words = f"{words}, {percent(row['own'] / weight)} of their weight in {row['function']}"
     lead = "The recording holds no GPU work, but samples of the target's threads:"
-    return PageVerdict("samples", f"{lead} {count(len(samples))}{''.join(hottest_words)}.")
+    return PageVerdict("samples", f"{lead} {words}.")
 
 
 def verdict_of(result: Result) -> PageVerdict:
-    """Judge a run by its first finding; without any, by how many checks could be made."""
+    """Judge a run by its first finding; without any, by the number of completed checks."""
     judged = [finding for finding in result.findings if finding.severity in _TONES]
     if not judged:
         return _without_fault(result.checks)
@@ -177,20 +214,22 @@ _TONES = {analysis.Severity.ERROR: "error", analysis.Severity.WARNING: "warning"
 
 def _without_fault(checks: tuple[analysis.RuleCheck, ...]) -> PageVerdict:
     states = Counter(check.status for check in checks)
-    open_ones = states[analysis.Status.ABSTAINED] + states[analysis.Status.FAILED]
-    completed_checks = len(checks) - open_ones
+    open_checks = states[analysis.Status.ABSTAINED] + states[analysis.Status.FAILED]
+    completed_checks = len(checks) - open_checks
     if not checks:
         return PageVerdict("unclear", "Nothing was checked, so nothing can be said.")
     if completed_checks == 0:
-        lead = f"Nothing can be said: none of {_checks(open_ones)} could be made."
+        lead = f"Nothing can be said: none of {_checks(open_checks)} could be made."
         return PageVerdict("unclear", lead)
-    if open_ones:
+    if open_checks:
         lead = f"No fault was found by {count(completed_checks)} of {_checks(len(checks))}"
-        return PageVerdict("unclear", f"{lead}; {count(open_ones)} could not be made.")
+        return PageVerdict("unclear", f"{lead}; {count(open_checks)} could not be made.")
     return PageVerdict(
         "good", f"No fault was found by {_checks(len(checks))}, and all could be made."
     )
 
 
 def _checks(number: int) -> str:
-    return f"{count(number)} check{'' if number == 1 else 's'}"
+    if number == 1:
+        return "1 check"
+    return f"{count(number)} checks"

@@ -1,4 +1,4 @@
-"""Where the time went: the target's work by name, and its steps by phase."""
+"""The distribution of time: the target's work by name, and its steps by phase."""
 
 from collections.abc import Hashable
 from contextlib import suppress
@@ -20,39 +20,65 @@ _PERCENTILES = (50, 95, 99)
 @panel("Kernels and pipelines", "gpu_intervals", "steps", "specializations", "shaders", "phases")
 def work(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """Group the target's work on the device, and the workload's steps."""
+    return {**_device_work(tables), **_steps(tables), **_pipelines(tables)}
+
+
+def _device_work(tables: Tables) -> Context:
+    """Group the target's work on the device by channel and label."""
     device = of_target(tables, "gpu_intervals")
-    marked = rows(tables, "steps")
-    labels = marked.frame["variant"] if analysis.variants(marked.frame) else None
-    phases = rows(tables, "phases").frame
-    begins = phases.loc[(phases["name"] == STEADY).to_numpy(), "start"]
     iterations = rows(tables, "iterations").frame
-    by_label = []
+    groups: list[dict[Hashable, Any]] = []
+    busy = None
+    unit = ""
     if not device.absence:
-        by_label = by_time(device.frame, "channel", device.frame["label"])
+        groups = by_time(device.frame, "channel", device.frame["label"])
         if len(iterations):
             with suppress(KeyError, analysis.Unavailable):
-                _count_by_iteration(by_label, device.frame, tables["loop"], len(iterations))
+                _count_by_iteration(groups, device.frame, tables["loop"], len(iterations))
+    if groups:
+        busy = analysis.busy(*analysis.spans(device.frame))
+        if "each" in groups[0]:
+            unit = analysis.unit(iterations)
+    labels = [str(group["label"]) for group in groups]
+    unlisted_groups = groups[MOST_ROWS:]
     return {
-        "unit": analysis.unit(iterations) if by_label and "each" in by_label[0] else "",
-        "groups": by_label[:MOST_ROWS],
-        "rest": len(by_label[MOST_ROWS:]),
-        "rest_total": sum(group["total"] for group in by_label[MOST_ROWS:]),
-        "busy": analysis.busy(*analysis.spans(device.frame)) if by_label else None,
-        "sum": sum(group["total"] for group in by_label),
-        **_without_names(tables, [str(group["label"]) for group in by_label]),
+        "unit": unit,
+        "groups": groups[:MOST_ROWS],
+        "rest": len(unlisted_groups),
+        "rest_total": sum(group["total"] for group in unlisted_groups),
+        "busy": busy,
+        "sum": sum(group["total"] for group in groups),
+        **_without_names(tables, labels),
         "absence": device.absence,
         "source": of_table(tables, "gpu_intervals"),
-        "steps": [] if marked.absence else by_time(marked.frame, "phase", labels),
-        "varied": labels is not None,
-        "steps_absence": marked.absence,
+    }
+
+
+def _steps(tables: Tables) -> Context:
+    """Group the workload's steps by phase, and by variant if they have some."""
+    step_rows = rows(tables, "steps")
+    phases = rows(tables, "phases").frame
+    begins = phases.loc[(phases["name"] == STEADY).to_numpy(), "start"]
+    steady_begin = None
+    if len(begins):
+        steady_begin = int(begins.min())
+    variants = None
+    if analysis.variants(step_rows.frame):
+        variants = step_rows.frame["variant"]
+    steps: list[dict[Hashable, Any]] = []
+    if not step_rows.absence:
+        steps = by_time(step_rows.frame, "phase", variants)
+    return {
+        "steps": steps,
+        "varied": variants is not None,
+        "steps_absence": step_rows.absence,
         "steps_source": of_table(tables, "steps"),
-        "steady": int(begins.min()) if len(begins) else None,
-        **_pipelines(tables),
+        "steady": steady_begin,
     }
 
 
 def _without_names(tables: Tables, labels: list[str]) -> Context:
-    """Return the work of the loop by channel, and by equal length where no label names a kernel."""
+    """Return the work of the loop by channel, and by equal length if no label names a kernel."""
     unnamed_work: Context = {"channels": [], "lengths": []}
     with suppress(KeyError, analysis.Unavailable):
         channels = tables["channels"]
@@ -64,29 +90,30 @@ def _without_names(tables: Tables, labels: list[str]) -> Context:
 
 
 def _pipelines(tables: Tables) -> Context:
-    """Return pipelines, those first that came after the warm-up, and in which phase each came."""
-    specialization_rows, shader_rows = rows(tables, "specializations"), of_target(tables, "shaders")
-    pipelines = [
+    """Return pipelines with the phase of each; those made after the warm-up come first."""
+    specialization_rows = rows(tables, "specializations")
+    shader_rows = of_target(tables, "shaders")
+    first_times = [
         *_find_first_times(specialization_rows.frame, "the workload"),
         *_find_first_times(shader_rows.frame, "the trace"),
     ]
     phases = rows(tables, "phases").frame.sort_values("start", kind="stable")
-    begins, names = phases["start"].to_numpy(dtype=np.int64), ["", *phases["name"].astype(str)]
-    phase_of = [
-        names[int(np.searchsorted(begins, first_time, side="right"))]
-        for *_, first_time in pipelines
-    ]
-    pipeline_rows = [
-        {"name": name, "seen": by, "first": first_time, "phase": phase, "late": phase == STEADY}
-        for (name, by, first_time), phase in zip(pipelines, phase_of, strict=True)
-    ]
-    ordered = sorted(pipeline_rows, key=lambda row: (not row["late"], row["first"], row["name"]))
+    begins = phases["start"].to_numpy(dtype=np.int64)
+    phase_names = ["", *phases["name"].astype(str)]
+    pipelines: list[Context] = []
+    for name, by, first_time in first_times:
+        phase = phase_names[int(np.searchsorted(begins, first_time, side="right"))]
+        is_late = phase == STEADY
+        pipeline = {"name": name, "seen": by, "first": first_time, "phase": phase, "late": is_late}
+        pipelines.append(pipeline)
+    absence = ""
+    if not pipelines:
+        absence = f"{specialization_rows.absence}, and {shader_rows.absence}"
+    pipelines.sort(key=lambda row: (not row["late"], row["first"], row["name"]))
     return {
-        "pipelines": ordered[:MOST_ROWS],
-        "more_pipelines": len(ordered[MOST_ROWS:]),
-        "pipelines_absence": ""
-        if pipeline_rows
-        else f"{specialization_rows.absence}, and {shader_rows.absence}",
+        "pipelines": pipelines[:MOST_ROWS],
+        "more_pipelines": len(pipelines[MOST_ROWS:]),
+        "pipelines_absence": absence,
     }
 
 
@@ -98,10 +125,12 @@ def _find_first_times(table: pd.DataFrame, by: str) -> list[tuple[str, str, int]
 def _count_by_iteration(
     groups: list[dict[Hashable, Any]], frame: pd.DataFrame, loop: analysis.Window, iterations: int
 ) -> None:
-    """Add to each group how often an iteration of the loop has it: `each`."""
+    """Add `each` to each group: its number of rows in an iteration of the loop, on average."""
     loop_rows = loop.rows(frame)
-    loop_groups = by_time(loop_rows, "channel", loop_rows["label"]) if len(loop_rows) else []
-    counts = {(group["channel"], group["label"]): group["count"] for group in loop_groups}
+    counts: dict[tuple[str, str], int] = {}
+    if len(loop_rows):
+        for group in by_time(loop_rows, "channel", loop_rows["label"]):
+            counts[group["channel"], group["label"]] = group["count"]
     for group in groups:
         group["each"] = counts.get((group["channel"], group["label"]), 0) / iterations
 
@@ -111,25 +140,30 @@ def by_time(
 ) -> list[dict[Hashable, Any]]:
     """Group rows by a column and a label; the longest total first.
 
-    Each group says how often, how long in all, which share of all groups' sum, and first when;
-    times are in ns. Rows without a duration count as none; percentiles are linear between ranks.
+    Each group has its count, its total time, its share of the sum of all groups, and the time of
+    its first row; times are in ns. Rows without a duration are left out; percentiles are linear
+    between ranks.
     """
-    labelled, texts = families(labels if labels is not None else frame[column])
+    if labels is None:
+        labels = frame[column]
+    labelled, texts = families(labels)
     channels, names = pd.factorize(frame[column].fillna("not stated").astype(str))
     has_duration = frame["duration"].notna().to_numpy()
     codes = (channels * len(texts) + labelled.to_numpy())[has_duration]
-    group_statistics = analysis.grouped(
-        codes, frame["duration"][has_duration].to_numpy(dtype=np.int64), _PERCENTILES
-    )
+    durations = frame["duration"][has_duration].to_numpy(dtype=np.int64)
     starts = pd.Series(frame["start"][has_duration].to_numpy(dtype=np.int64))
+    statistics = analysis.grouped(codes, durations, _PERCENTILES)
+    percentiles = statistics.percentiles.T
     groups = pd.DataFrame(
         {
-            "channel": [str(names[code // len(texts)]) for code in group_statistics.codes],
-            "label": [texts[code % len(texts)] for code in group_statistics.codes],
-            "count": group_statistics.counts,
-            "total": group_statistics.totals,
-            "share": group_statistics.totals / (group_statistics.totals.sum() or 1),
-            **dict(zip(("p50", "p95", "p99"), group_statistics.percentiles.T, strict=True)),
+            "channel": [str(names[code // len(texts)]) for code in statistics.codes],
+            "label": [texts[code % len(texts)] for code in statistics.codes],
+            "count": statistics.counts,
+            "total": statistics.totals,
+            "share": statistics.totals / (statistics.totals.sum() or 1),
+            "p50": percentiles[0],
+            "p95": percentiles[1],
+            "p99": percentiles[2],
             "first": starts.groupby(codes, sort=True).min().to_numpy(),
         }
     )

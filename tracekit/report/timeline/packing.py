@@ -1,28 +1,28 @@
 """A timeline as few bytes: columns of small numbers, split into planes, deflated.
 
 A column holds unsigned integers of 1 … 8 bytes: first the lowest byte of every value, then the
-next byte of every value, and so on; equal bytes stand together and deflate well.
+next byte of every value, and so on; equal bytes are neighbours and deflate well.
 
 The layout, before deflate:
 
     u32, little-endian      length of the header
-    header                  JSON: texts, tracks, and how many bytes wide each column is
+    header                  JSON: texts, tracks, and the width of each column in bytes
     columns                 those of each track, in the header's order
 
 Times are ticks of the track's clock, `tick`, and lose nothing. A track's first columns are, of each
 interval,
 
-    how long after the end before it in its lane it starts; the first one after `from`
-    how much longer it lasts than the one before it with the same text, folded: 0, -1, 1 …
-    where its text stands
+    the time from the end before it in its lane to its start; of the first one from `from`
+    the difference of its length to that of the one before it with the same text, folded: 0, -1, 1 …
+    the index of its text
 
 and then its details:
 
-    ns        a time plus one, zero for unknown; of three digits, which is what the page shows
+    ns        a time plus one, zero for unknown; of three digits, as many as the page shows
     lead      a time up to the interval's start, as the tick at which it began (the one after the
-              start where it is not known), as it differs from the one before, folded
-    text      where the text stands, plus one; zero for unknown
-    number    as it differs from the one before, folded; the number zero is unknown
+              start if it is not known), as a difference to the one before, folded
+    text      the index of a text, plus one; zero for unknown
+    number    a difference to the one before, folded; the number zero is unknown
 
 A track of levels has a last column, of steps between the lowest and the highest.
 """
@@ -43,7 +43,8 @@ from tracekit.analysis import Times
 from tracekit.report.timeline.track import Detail, Timeline, Track
 
 STEPS = (1 << 16) - 1
-_DIGITS, _LEAST = 900, 100
+_DIGITS = 900
+_LEAST = 100
 
 
 @dataclass(frozen=True)
@@ -58,42 +59,47 @@ class Tick:
         return -(-times * self.under // self.numerator)
 
     def time(self, ticks: Times) -> Times:
-        """Return when each tick is."""
+        """Return the time of each tick."""
         return ticks * self.numerator // self.under
 
     def count_nearest(self, durations: Times) -> Times:
-        """Return how many ticks each duration takes, to the nearest."""
+        """Return the number of ticks of each duration, to the nearest."""
         return (durations * self.under + self.numerator // 2) // self.numerator
 
     def tells(self, times: Times) -> bool:
-        """Tell whether all times can be written in ticks, to the nanosecond."""
+        """Return whether all times can be written in ticks, to the nanosecond."""
         return bool((self.time(self.count(times)) == times).all())
 
 
-# The clock of Apple silicon runs at 24 MHz; a trace tells its ticks in ns, rounded down.
+# The clock of Apple silicon runs at 24 MHz; a trace gives its ticks in ns, rounded down.
 _CLOCKS = (Tick(125, 3), Tick())
 
 
 def clock(*times: Times) -> Tick:
-    """Return the coarsest known clock that tells all times without loss."""
-    return next(tick for tick in _CLOCKS if all(tick.tells(some) for some in times))
+    """Return the coarsest known clock that holds all times without loss."""
+    for tick in _CLOCKS[:-1]:
+        if all(tick.tells(part) for part in times):
+            return tick
+    return _CLOCKS[-1]  # which holds every nanosecond
 
 
 def planes(values: Times) -> tuple[int, bytes]:
-    """Return how many bytes wide a column is, and its bytes, plane by plane.
+    """Return the width of a column in bytes, and its bytes, plane by plane.
 
     A negative value is a ValueError.
     """
     if values.size and int(values.min()) < 0:
         raise ValueError(f"a packed column holds no negative values, but {values.min()}")
-    highest = int(values.max()) if values.size else 0
+    highest = 0
+    if values.size:
+        highest = int(values.max())
     width = max(1, (highest.bit_length() + 7) // 8)
     octets = values.astype("<u8").view(np.uint8).reshape(-1, 8)
     return width, octets[:, :width].T.tobytes()
 
 
 def pauses(starts: Times, ends: Times, lanes: tuple[int, ...], begin: int) -> Times:
-    """Return how long after the end before it in its lane each interval starts."""
+    """Return the time from the end before it in its lane to the start of each interval."""
     previous_ends = np.empty_like(starts)
     previous_ends[1:] = ends[:-1]
     firsts = [0, *accumulate(lanes)][: len(lanes)]
@@ -102,9 +108,10 @@ def pauses(starts: Times, ends: Times, lanes: tuple[int, ...], begin: int) -> Ti
 
 
 def unlike(values: Times, codes: Times) -> Times:
-    """Return how each value differs from the one before it of the same code, folded."""
+    """Return the difference of each value to the one before it of the same code, folded."""
     order = np.argsort(codes, kind="stable")
-    ordered, groups = values[order], codes[order]
+    ordered = values[order]
+    groups = codes[order]
     previous_values = np.zeros_like(values)
     previous_values[1:] = np.where(groups[1:] == groups[:-1], ordered[:-1], 0)
     differences = np.empty_like(values)
@@ -118,7 +125,7 @@ def fold_signs(values: Times) -> Times:
 
 
 def three_digits(values: Times) -> Times:
-    """Return codes of numbers from 0 on, of which three digits are kept, as the page shows them.
+    """Return codes of numbers from 0 on, with as many digits as the page shows: three.
 
     Below 1000 a code is the number; from there each power of ten has 900 codes.
     """
@@ -128,7 +135,8 @@ def three_digits(values: Times) -> Times:
         power += quotients > 0
         quotients //= 10
     rounded = (values + 10**power // 2) // 10**power
-    return np.where(power > 0, 1000 + (power - 1) * _DIGITS + rounded - _LEAST, values)
+    codes = 1000 + (power - 1) * _DIGITS + rounded - _LEAST
+    return np.where(power > 0, codes, values)
 
 
 def steps(values: NDArray[np.float64], lowest: float, highest: float) -> Times:
@@ -142,7 +150,7 @@ _LEVEL = 6
 
 
 class _Texts(dict[str, int]):
-    """Where each string of a page stands; `shown` makes it fit to be shown."""
+    """The index of each string of a page; `clean_text` makes it fit to be shown."""
 
     def __init__(self, clean_text: Callable[[str], str]) -> None:
         self._shown = clean_text
@@ -151,7 +159,7 @@ class _Texts(dict[str, int]):
         return self.setdefault(self._shown(text), len(self))
 
     def places(self, texts: tuple[str, ...], codes: Times) -> Times:
-        """Return where the text of each code stands; -1 stays -1."""
+        """Return the index of the text of each code; -1 stays -1."""
         return np.array([*map(self.place, texts), -1], np.int64)[codes]
 
 
@@ -163,12 +171,14 @@ def pack(timeline: Timeline, clean_text: Callable[[str], str]) -> str:
     texts = _Texts(clean_text)
     columns: list[bytes] = []
     tracks = [_header(track, texts, columns) for track in timeline.tracks]
-    steady = timeline.steady
+    steady = None
+    if timeline.steady is not None:
+        steady = [timeline.steady.start, timeline.steady.end]
     header = {
         "format": FORMAT,
         "begin": timeline.begin,
         "end": timeline.end,
-        "steady": [steady.start, steady.end] if steady else None,
+        "steady": steady,
         "tracks": tracks,
         "texts": list(texts),
     }
@@ -178,14 +188,19 @@ def pack(timeline: Timeline, clean_text: Callable[[str], str]) -> str:
 
 
 def _header(track: Track, texts: _Texts, columns: list[bytes]) -> dict[str, Any]:
-    widths: list[int] = []
+    """Return the header of a track, and add its columns and texts to those of the timeline."""
     tick = clock(track.starts, track.ends)
-    begin = int(tick.count(track.starts).min()) if track.starts.size else 0
+    begin = 0
+    if track.starts.size:
+        begin = int(tick.count(track.starts).min())
+    widths: list[int] = []
     for values in _columns(track, tick, begin, texts):
         width, octets = planes(values)
         widths.append(width)
         columns.append(octets)
-    levels = track.levels
+    levels = None
+    if track.levels is not None:
+        levels = [track.levels.lowest, track.levels.highest, track.levels.unit]
     return {
         "name": texts.place(track.name),
         "note": texts.place(track.note),
@@ -195,18 +210,22 @@ def _header(track: Track, texts: _Texts, columns: list[bytes]) -> dict[str, Any]
         "from": begin,
         "widths": widths,
         "details": [[texts.place(detail.name), detail.unit] for detail in track.details],
-        "levels": [levels.lowest, levels.highest, levels.unit] if levels else None,
+        "levels": levels,
     }
 
 
 def _columns(track: Track, tick: Tick, begin: int, texts: _Texts) -> Iterator[Times]:
-    starts, ends = tick.count(track.starts), tick.count(track.ends)
+    starts = tick.count(track.starts)
+    ends = tick.count(track.ends)
     codes = texts.places(track.texts, track.codes)
     yield pauses(starts, ends, track.lanes, begin)
     yield unlike(ends - starts, codes)
     yield codes
     for detail in track.details:
-        yield _lead(detail, tick, starts) if detail.unit == "lead" else _detail(detail, texts)
+        if detail.unit == "lead":
+            yield _lead(detail, tick, starts)
+        else:
+            yield _detail(detail, texts)
     if track.levels is not None:
         yield steps(track.levels.values, track.levels.lowest, track.levels.highest)
 
@@ -217,10 +236,13 @@ def _detail(detail: Detail, texts: _Texts) -> Times:
     if detail.unit == "number":
         return fold_signs(np.diff(detail.numbers, prepend=0))
     is_known = detail.numbers >= 0
-    return np.where(is_known, three_digits(np.where(is_known, detail.numbers, 0)) + 1, 0)
+    codes = three_digits(np.where(is_known, detail.numbers, 0))
+    return np.where(is_known, codes + 1, 0)
 
 
 def _lead(detail: Detail, tick: Tick, starts: Times) -> Times:
     is_known = detail.numbers >= 0
-    begin_ticks = starts - tick.count_nearest(np.where(is_known, detail.numbers, 0))
-    return fold_signs(np.diff(np.where(is_known, begin_ticks, starts + 1), prepend=0))
+    durations = np.where(is_known, detail.numbers, 0)
+    begin_ticks = starts - tick.count_nearest(durations)
+    begin_ticks = np.where(is_known, begin_ticks, starts + 1)
+    return fold_signs(np.diff(begin_ticks, prepend=0))

@@ -1,4 +1,4 @@
-"""What a timeline is made of: tracks, and rows of a table laid on them in lanes.
+"""The parts of a timeline: tracks, and rows of a table laid on them in lanes.
 
 A worker that was attached to has prepared and warmed up before time 0 of the trace. Its tables
 keep those marks with their true, negative times; drawn, they would only stretch the axis.
@@ -16,7 +16,7 @@ from tracekit.tables import families
 
 
 class Kind(StrEnum):
-    """What a track shows, and so how it is drawn."""
+    """The content of a track, which decides how it is drawn."""
 
     EVIDENCE = "evidence"
     PHASES = "phases"
@@ -33,11 +33,11 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Detail:
-    """A fact of each interval of a track; -1 where it is not known.
+    """A fact of each interval of a track; -1 if it is not known.
 
     `unit` is "ns" for a time; "lead" for a time that ended when the interval started; "text" for
-    indexes into `texts`; or "number" for what is counted from 1, zero where it is not known:
-    those with the same number on several tracks belong together.
+    indexes into `texts`; or "number" for things that are counted from 1, zero if not known.
+    Intervals with the same number on several tracks belong together.
     """
 
     name: str
@@ -48,9 +48,9 @@ class Detail:
 
 @dataclass(frozen=True)
 class Levels:
-    """How high something stood during each interval of a track; none is unknown.
+    """A level during each interval of a track; none is unknown.
 
-    `unit` is "ratio", "bytes", "count", or "" where it is not stated.
+    `unit` is "ratio", "bytes", "count", or "" if it is not stated.
     """
 
     values: NDArray[np.float64]
@@ -59,12 +59,16 @@ class Levels:
     @property
     def lowest(self) -> float:
         """The lowest level."""
-        return float(self.values.min()) if self.values.size else 0.0
+        if not self.values.size:
+            return 0.0
+        return float(self.values.min())
 
     @property
     def highest(self) -> float:
         """The highest level."""
-        return float(self.values.max()) if self.values.size else 0.0
+        if not self.values.size:
+            return 0.0
+        return float(self.values.max())
 
 
 @dataclass(frozen=True)
@@ -88,13 +92,13 @@ class Track:
 
     @property
     def ends(self) -> Times:
-        """When each interval ended."""
+        """The end of each interval."""
         return self.starts + self.durations
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """All tracks on one axis, from `begin` to `end`; `absences` says which are missing, and why."""
+    """All tracks on one axis, from `begin` to `end`; `absences` names missing ones with reasons."""
 
     begin: int
     end: int
@@ -104,7 +108,7 @@ class Timeline:
 
     @property
     def count(self) -> int:
-        """How many intervals there are on all tracks."""
+        """The number of intervals on all tracks."""
         return sum(track.starts.size for track in self.tracks)
 
 
@@ -127,16 +131,18 @@ def track(
 ) -> Track:
     """Make a track of the rows of a table with `start` and `duration`.
 
-    Rows that find no free lane are merged into one lane more, and the note says how many.
+    Rows that find no free lane are merged into one lane more, and the note gives their number.
     """
     starts, ends = spans(frame)
     codes, texts = families(labels)
-    order = np.lexsort((-ends, starts))
-    lanes = lanes_of(starts[order], ends[order], max_lanes)
-    order, lanes = order[np.argsort(lanes, kind="stable")], np.sort(lanes, kind="stable")
-    overflow, kept_rows, lanes = order[lanes < 0], order[lanes >= 0], lanes[lanes >= 0]
+    order, lanes = _arrange(starts, ends, max_lanes)
+    has_lane = lanes >= 0
+    kept_rows = order[has_lane]
+    overflow = order[~has_lane]
     unknown = int(frame["duration"].isna().sum())
-    points = f"{unknown:,} without a duration, drawn as points" if unknown else ""
+    if unknown:
+        note = _add_note(note, f"{unknown:,} without a duration, drawn as points")
+    kept_details = [replace(detail, numbers=detail.numbers[kept_rows]) for detail in details]
     base_track = Track(
         name=name,
         kind=kind,
@@ -144,13 +150,27 @@ def track(
         durations=(ends - starts)[kept_rows],
         codes=codes.to_numpy(dtype=np.int64)[kept_rows],
         texts=texts,
-        lanes=tuple(int(size) for size in np.bincount(lanes)),
-        note="; ".join(filter(None, (note, points))),
-        details=tuple(replace(detail, numbers=detail.numbers[kept_rows]) for detail in details),
+        lanes=tuple(np.bincount(lanes[has_lane]).tolist()),
+        note=note,
+        details=tuple(kept_details),
     )
-    return (
-        _with_merged(base_track, starts[overflow], ends[overflow]) if overflow.size else base_track
-    )
+    if not overflow.size:
+        return base_track
+    return _with_merged(base_track, starts[overflow], ends[overflow])
+
+
+def _arrange(starts: Times, ends: Times, max_lanes: int) -> tuple[Times, Times]:
+    """Return the rows ordered by lane and start, and the lane of each, -1 without a free lane."""
+    order = np.lexsort((-ends, starts))
+    lanes = lanes_of(starts[order], ends[order], max_lanes)
+    by_lane = np.argsort(lanes, kind="stable")
+    return order[by_lane], lanes[by_lane]
+
+
+def _add_note(note: str, addition: str) -> str:
+    if not note:
+        return addition
+    return f"{note}; {addition}"
 
 
 def times(name: str, values: pd.Series) -> Detail:
@@ -177,6 +197,7 @@ def numbers(name: str, ids: pd.Series, known_ids: Times) -> Detail:
 
 
 def _with_merged(base_track: Track, starts: Times, ends: Times) -> Track:
+    """Add a lane of merged intervals below the others."""
     note = f"{starts.size:,} more that overlap are merged in the lowest lane"
     starts, ends = union(starts, ends)
     size = starts.size
@@ -184,6 +205,10 @@ def _with_merged(base_track: Track, starts: Times, ends: Times) -> Track:
     def extend(values: Times, value: int) -> Times:
         return np.concatenate((values, np.full(size, value, np.int64)))
 
+    details: list[Detail] = []
+    for detail in base_track.details:
+        extended_numbers = extend(detail.numbers, unknown(detail))
+        details.append(replace(detail, numbers=extended_numbers))
     return replace(
         base_track,
         starts=np.concatenate((base_track.starts, starts)),
@@ -191,34 +216,36 @@ def _with_merged(base_track: Track, starts: Times, ends: Times) -> Track:
         codes=extend(base_track.codes, len(base_track.texts)),
         texts=(*base_track.texts, MERGED),
         lanes=(*base_track.lanes, size),
-        note="; ".join(filter(None, (base_track.note, note))),
-        details=tuple(
-            replace(detail, numbers=extend(detail.numbers, unknown(detail)))
-            for detail in base_track.details
-        ),
+        note=_add_note(base_track.note, note),
+        details=tuple(details),
     )
 
 
 def unknown(detail: Detail) -> int:
-    """Return the number that stands for what is not known of an interval."""
-    return 0 if detail.unit == "number" else UNKNOWN
+    """Return the number that marks an interval for which the detail is not known."""
+    if detail.unit == "number":
+        return 0
+    return UNKNOWN
 
 
 _BEGUN = "begun before the trace"
 
 
 def in_trace(frame: pd.DataFrame, labels: pd.Series) -> tuple[pd.DataFrame, pd.Series, str]:
-    """Leave out what ended before time 0, and draw from there what went on through it.
+    """Leave out rows that ended before time 0, and begin those that went on through it at 0.
 
-    The third part says in words what was left out.
+    The third part is a note in words on the rows left out.
     """
     starts, ends = spans(frame)
     outside = (starts < 0) & (ends <= 0)
     through = (starts < 0) & (ends > 0)
     if not (outside | through).any():
         return frame, labels, ""
-    clipped_frame = frame.assign(start=np.maximum(starts, 0), duration=ends - np.maximum(starts, 0))
+    clipped_starts = np.maximum(starts, 0)
+    clipped_frame = frame.assign(start=clipped_starts, duration=ends - clipped_starts)
     texts = labels.astype(object).mask(through, labels.astype(str) + f", {_BEGUN}")
+    note = ""
     count = int(outside.sum())
-    note = f"{count:,} from before the trace left out" if count else ""
+    if count:
+        note = f"{count:,} from before the trace left out"
     return clipped_frame[~outside], texts[~outside], note

@@ -1,4 +1,4 @@
-"""Which tracks a run has, from top to bottom: device, idle time, states, workload."""
+"""The tracks of a run, from top to bottom: device, idle time, states, workload."""
 
 from collections.abc import Iterator
 
@@ -28,23 +28,20 @@ def idle(tables: Tables) -> Track | str:
     """Make the track of idle gaps, each piece with its cause."""
     gap_rows = rows(tables, "gaps")
     if gap_rows.absence:
-        reason = (
-            "the target's work covers all of the window" if gap_rows.is_known else gap_rows.absence
-        )
+        reason = gap_rows.absence
+        if gap_rows.is_known:
+            reason = "the target's work covers all of the window"
         return f"No idle gaps: {reason.rstrip('.')}."
+    gaps = gap_rows.frame
     causes = {str(cause): text for cause, text in analysis.CAUSES.items()}
-    labels = gap_rows.frame["cause"].map(causes).fillna(gap_rows.frame["cause"])
+    parties = {str(party): text for party, text in analysis.PARTIES.items()}
+    labels = gaps["cause"].map(causes).fillna(gaps["cause"])
     details = (
-        words(
-            "idle",
-            gap_rows.frame["party"].map(
-                {str(party): text for party, text in analysis.PARTIES.items()}
-            ),
-        ),
-        words("meanwhile", gap_rows.frame["during"].replace("", pd.NA)),
+        words("idle", gaps["party"].map(parties)),
+        words("meanwhile", gaps["during"].replace("", pd.NA)),
     )
     note = "by cause; nothing of the target runs"
-    return track("Idle gaps", Kind.IDLE, note, gap_rows.frame, labels, details=details)
+    return track("Idle gaps", Kind.IDLE, note, gaps, labels, details=details)
 
 
 _IDLE = "Idle"
@@ -54,22 +51,22 @@ _MARKED = "marked by the workload"
 
 def states(tables: Tables) -> Iterator[Track]:
     """Make a track of each sort of state that the trace has; most traces lack some."""
-    awake = rows(tables, "gpu_states").frame
-    labels = awake["state"].fillna(_UNKNOWN)
-    awake, labels = awake[labels != _IDLE], labels[labels != _IDLE]
-    if len(awake):
-        note = f"all processes; {_IDLE} is left out"
-        yield track("GPU states", Kind.STATES, note, awake, labels)
+    gpu = rows(tables, "gpu_states").frame
+    is_awake = gpu["state"].fillna(_UNKNOWN) != _IDLE
+    note = f"all processes; {_IDLE} is left out"
+    yield from _state_track("GPU states", note, gpu[is_awake])
     clock = rows(tables, "gpu_performance_states").frame  # by name, if the trace names them
     if clock.empty:
         clock = rows(tables, "gpu_device_performance_states").frame
         clock = clock.assign(state="state " + clock["state"].astype("string"))
-    for name, note, frame in (
-        ("GPU performance", "while the GPU is awake", clock),
-        ("Thermal state", "of the machine", rows(tables, "thermal_states").frame),
-    ):
-        if len(frame):
-            yield track(name, Kind.STATES, note, frame, frame["state"].fillna(_UNKNOWN))
+    yield from _state_track("GPU performance", "while the GPU is awake", clock)
+    thermal = rows(tables, "thermal_states").frame
+    yield from _state_track("Thermal state", "of the machine", thermal)
+
+
+def _state_track(name: str, note: str, frame: pd.DataFrame) -> Iterator[Track]:
+    if len(frame):
+        yield track(name, Kind.STATES, note, frame, frame["state"].fillna(_UNKNOWN))
 
 
 def marks(tables: Tables) -> Iterator[Track | str]:
@@ -79,12 +76,11 @@ def marks(tables: Tables) -> Iterator[Track | str]:
     """
     for table, kind, column in (("phases", Kind.PHASES, "name"), ("steps", Kind.STEPS, "phase")):
         table_rows = rows(tables, table)
+        if table_rows.absence:
+            yield f"No {table}: {table_rows.absence}."
+            continue
         labels = table_rows.frame[column].fillna("step")
-        yield (
-            f"No {table}: {table_rows.absence}."
-            if table_rows.absence
-            else _marks(table.title(), kind, _MARKED, table_rows.frame, labels)
-        )
+        yield _marks(table.title(), kind, _MARKED, table_rows.frame, labels)
     frame = rows(tables, "spans").frame
     frame = frame[frame["name"] != REFERENCE]
     if len(frame):
@@ -97,9 +93,12 @@ def _marks(name: str, kind: Kind, note: str, frame: pd.DataFrame, labels: pd.Ser
     frame, labels, left_out_note = in_trace(frame, labels)
     if frame.empty:
         return f"No {name.lower()}: {left_out_note}."
-    handed = [times("until handed over", frame["submitted"])] if "submitted" in frame else []
-    note = "; ".join(filter(None, (note, left_out_note)))
-    return track(name, kind, note, frame, labels, details=tuple(handed))
+    if left_out_note:
+        note = f"{note}; {left_out_note}"
+    details: tuple[Detail, ...] = ()
+    if "submitted" in frame:
+        details = (times("until handed over", frame["submitted"]),)
+    return track(name, kind, note, frame, labels, details=details)
 
 
 OTHERS_SHOWN = 5
@@ -109,24 +108,28 @@ _IDS = ("command_buffer", "encoder")
 
 
 def device(tables: Tables) -> Iterator[Track | str]:
-    """Make the tracks of what the target submitted and of what ran, a track for each channel."""
-    sent, interval_rows = of_target(tables, "submissions"), of_target(tables, "gpu_intervals")
-    if sent.absence:
-        yield f"No submissions: {sent.absence}."
+    """Make the tracks of the target's submissions and of its work, a track for each channel."""
+    submission_rows = of_target(tables, "submissions")
+    interval_rows = of_target(tables, "gpu_intervals")
+    owners = (submission_rows, interval_rows)
+    if submission_rows.absence:
+        yield f"No submissions: {submission_rows.absence}."
     else:
-        frame = sent.frame
+        frame = submission_rows.frame
         labels = frame["label"].where(frame["label"].fillna("") != "", frame["event"])
         note = "on the CPU, from creation to commit"
-        details = _belonging(frame, (sent, interval_rows), _IDS[:1])
+        details = _belonging(frame, owners, _IDS[:1])
         yield track("Submissions", Kind.SUBMISSIONS, note, frame, labels, details=details)
     if interval_rows.absence:
         yield f"No work of the target on the device: {interval_rows.absence}."
         return
     channels = interval_rows.frame["channel"].fillna(_UNKNOWN_CHANNEL).astype(str)
     for channel, part in interval_rows.frame.groupby(channels, sort=True):
-        name = str(channel) if interval_rows.clock == "host" else f"GPU {channel}"
+        name = f"GPU {channel}"
+        if interval_rows.clock == "host":
+            name = str(channel)
         note = f"the target's; {_OWNERS.get(interval_rows.clock, 'clock not stated')}"
-        details = _belonging(part, (sent, interval_rows), _IDS)
+        details = _belonging(part, owners, _IDS)
         latency = lead("from submission to start", part["start_latency"])
         if (latency.numbers >= 0).any():
             details = (latency, *details)
@@ -134,7 +137,7 @@ def device(tables: Tables) -> Iterator[Track | str]:
 
 
 def compiles(tables: Tables) -> Iterator[Track | str]:
-    """Make the tracks of what the shader compiler did and of pipelines that were new."""
+    """Make the tracks of the shader compiler's work and of pipelines that were new."""
     activity_rows = of_target(tables, "compiler_activity")
     if activity_rows.absence:
         yield f"No compiler activity: {activity_rows.absence}."
@@ -143,25 +146,24 @@ def compiles(tables: Tables) -> Iterator[Track | str]:
         yield track("Compiler", Kind.COMPILER, "for the target", activity_rows.frame, labels)
     specialization_rows = rows(tables, "specializations")
     if not specialization_rows.absence:
-        frame = specialization_rows.frame.assign(
-            start=specialization_rows.frame["time"], duration=0
-        )
+        frame = specialization_rows.frame
+        frame = frame.assign(start=frame["time"], duration=0)
         note = "first use, by the workload's marks"
         yield _marks("New pipelines", Kind.COMPILER, note, frame, frame["name"])
 
 
 def drivers(tables: Tables) -> Iterator[Track | str]:
-    """Make the track of what the driver did."""
+    """Make the track of the driver's work: the target's, or that of all processes."""
     driver_rows = rows(tables, "driver_intervals")
     if driver_rows.absence:
         yield f"No driver intervals: {driver_rows.absence}."
         return
+    frame = driver_rows.frame
+    note = "all processes"
     target_rows = of_target(tables, "driver_intervals")
-    frame, note = (
-        (driver_rows.frame, "all processes")
-        if target_rows.absence
-        else (target_rows.frame, "for the target")
-    )
+    if not target_rows.absence:
+        frame = target_rows.frame
+        note = "for the target"
     labels = frame["event"].fillna(frame["label"])
     yield track("Driver", Kind.DRIVER, note, frame, labels)
 
@@ -172,13 +174,14 @@ def track_other_processes(tables: Tables) -> Iterator[Track]:
     frame = frame[~frame["target"].astype(bool)]
     names = frame["process"].fillna("process not stated").astype(str)
     groups = {str(name): part for name, part in frame.groupby(names)}
-    ranked = sorted(groups, key=lambda name: (-analysis.busy(*analysis.spans(groups[name])), name))
-    drawn_groups = {name: groups[name] for name in ranked[:OTHERS_SHOWN]}
-    if remaining_names := ranked[OTHERS_SHOWN:]:
-        drawn_groups[f"{len(remaining_names)} more processes"] = pd.concat(
-            [groups[name] for name in remaining_names]
-        )
-    for name, part in drawn_groups.items():
+    busy_times = {name: analysis.busy(*analysis.spans(part)) for name, part in groups.items()}
+    ranked_names = sorted(groups, key=lambda name: (-busy_times[name], name))
+    drawn_groups = [(name, groups[name]) for name in ranked_names[:OTHERS_SHOWN]]
+    remaining_names = ranked_names[OTHERS_SHOWN:]
+    if remaining_names:
+        remaining_rows = pd.concat([groups[name] for name in remaining_names])
+        drawn_groups.append((f"{len(remaining_names)} more processes", remaining_rows))
+    for name, part in drawn_groups:
         details = (words("process", part["process"]), words("channel", part["channel"]))
         yield track(name, Kind.OTHERS, "another process", part, part["label"], details=details)
 
@@ -186,17 +189,20 @@ def track_other_processes(tables: Tables) -> Iterator[Track]:
 def _belonging(
     frame: pd.DataFrame, tables: tuple[Rows, ...], columns: tuple[str, ...]
 ) -> tuple[Detail, ...]:
-    """Number what rows belong to, alike on all tracks; what no row names is left out."""
+    """Number the owners of rows, alike on all tracks; an owner that no row names is left out."""
     details: list[Detail] = []
     for column in columns:
-        having = [table.frame[column].dropna() for table in tables if column in table.frame]
-        known_ids = np.unique(np.concatenate([ids.to_numpy(np.uint64) for ids in having]))
-        details.append(numbers(column.replace("_", " "), frame[column], known_ids))
-    return tuple(detail for detail in details if detail.numbers.any())
+        id_columns = [table.frame[column] for table in tables if column in table.frame]
+        ids = [id_column.dropna().to_numpy(np.uint64) for id_column in id_columns]
+        unique_ids = np.unique(np.concatenate(ids))
+        detail = numbers(column.replace("_", " "), frame[column], unique_ids)
+        if detail.numbers.any():
+            details.append(detail)
+    return tuple(details)
 
 
 def timeline(result: analysis.Result, tables: Tables) -> Timeline:
-    """Lay all that the tables tell of a run on one axis."""
+    """Lay all events of a run's tables on one axis."""
     steady = steady_or_busy_window(tables)
     entries = (
         *marks(tables),
@@ -208,17 +214,19 @@ def timeline(result: analysis.Result, tables: Tables) -> Timeline:
         *readings(tables),
         *track_other_processes(tables),
     )
-    tracks = (
-        *_evidence(result.findings),
-        *(entry for entry in entries if isinstance(entry, Track)),
-    )
-    absences = dict.fromkeys(entry for entry in entries if isinstance(entry, str) and entry)
-    ends = [int(strip.ends.max()) for strip in tracks]
-    begins = [int(strip.starts.min()) for strip in tracks]
+    tracks = list(_evidence(result.findings))
+    absences: dict[str, None] = {}  # an ordered set
+    for entry in entries:
+        if isinstance(entry, Track):
+            tracks.append(entry)
+        elif entry:
+            absences[entry] = None
+    begin = min((0, *(int(strip.starts.min()) for strip in tracks)))
+    end = max((1, *(int(strip.ends.max()) for strip in tracks)))
     complete_timeline = Timeline(
-        begin=min((0, *begins)),
-        end=max((1, *ends)),
-        tracks=tracks,
+        begin=begin,
+        end=end,
+        tracks=tuple(tracks),
         steady=steady,
         absences=tuple(absences),
     )
@@ -226,18 +234,20 @@ def timeline(result: analysis.Result, tables: Tables) -> Timeline:
 
 
 def _evidence(findings: tuple[analysis.Finding, ...]) -> Iterator[Track]:
-    evidence = [(finding, window) for finding in findings for window in finding.evidence]
-    if not evidence:
+    """Make the track of all windows that findings name as their evidence."""
+    starts: list[int] = []
+    durations: list[int] = []
+    labels: list[str] = []
+    for finding in findings:
+        for window in finding.evidence:
+            starts.append(window.start)
+            durations.append(window.end - window.start)
+            place = finding.rule
+            if window.note:
+                place = f"{place} ({window.note})"
+            labels.append(f"{place}: {finding.message}")
+    if not starts:
         return
-    frame = pd.DataFrame(
-        {
-            "start": [window.start for _, window in evidence],
-            "duration": [window.end - window.start for _, window in evidence],
-        }
-    )
-    labels = [
-        f"{finding.rule}{f' ({window.note})' if window.note else ''}: {finding.message}"
-        for finding, window in evidence
-    ]
+    frame = pd.DataFrame({"start": starts, "duration": durations})
     note = "windows of the findings"
     yield track("Evidence", Kind.EVIDENCE, note, frame, pd.Series(labels))
