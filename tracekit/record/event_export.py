@@ -1,4 +1,4 @@
-"""The workload's own events beside the tables of a trace, laid on the trace's time."""
+"""The workload's own events, next to the tables of a trace and laid on the trace's time."""
 
 import logging
 import re
@@ -22,19 +22,22 @@ _AGREED = 20 * _MILLISECOND
 _MISREAD = 10_000 * _MILLISECOND  # wrong ticks or a wrong timebase are off by hours
 _WHOLE = re.compile(r"[0-9]{1,20}", re.ASCII)
 _RATIO = re.compile(r"([0-9]{1,10}) ?/ ?([0-9]{1,10})", re.ASCII)
-_FASTEST, _SLOWEST = 1e-3, 1e6  # ns of a tick: whatever is outside was read wrongly
+_FASTEST = 1e-3  # ns of a tick: any value outside was read wrongly
+_SLOWEST = 1e6
 
 
 def time_info(epoch: str, timebase: str) -> int | None:
-    """Return the trace's time 0 as `time-info` states it; None where that cannot be read.
+    """Return the trace's time 0 by `time-info`; None if that cannot be read.
 
-    It is in nanoseconds of mach absolute time, which is what Python's monotonic clock counts on
-    macOS. The ticks of `epoch` are a plain integer and the timebase a ratio such as "125/3".
+    It is in nanoseconds of mach absolute time, which Python's monotonic clock counts on macOS. The
+    ticks of `epoch` are a plain integer and the timebase a ratio such as "125/3".
     """
-    ticks, ratio = _WHOLE.fullmatch(epoch.strip()), _RATIO.fullmatch(timebase.strip())
+    ticks = _WHOLE.fullmatch(epoch.strip())
+    ratio = _RATIO.fullmatch(timebase.strip())
     if ticks is None or ratio is None:
         return None
-    numerator, denominator = int(ratio[1]), int(ratio[2])
+    numerator = int(ratio[1])
+    denominator = int(ratio[2])
     if not denominator or not _FASTEST < numerator / denominator < _SLOWEST:
         return None
     return int(ticks[0]) * numerator // denominator
@@ -43,15 +46,15 @@ def time_info(epoch: str, timebase: str) -> int | None:
 def align(
     start_date: str, anchors: Sequence[ClockAnchor], info: int | None = None
 ) -> dict[str, Any]:
-    """Return what is known of the trace's time 0, all in nanoseconds.
+    """Return the trace's time 0 as far as it is known, all in nanoseconds.
 
     The TOC states when the recording began, to the millisecond, and an anchor holds the worker's
     wall clock and monotonic clock of one moment. Together they give `origin`, monotonic time at
     trace time 0, good to `uncertainty`; without a date or an anchor there is none.
 
-    `time-info` states the same moment in ticks. Where it agrees with the date it serves in its
-    place, without the date's rounding; the two differ by `difference`. Where they differ by more,
-    the date serves, and is as uncertain as they differ; by far more, `time-info` is left aside.
+    `time-info` states the same moment in ticks. If it agrees with the date it takes the date's
+    place, without the date's rounding; the two differ by `difference`. If they differ by more, the
+    date counts, with their difference as its uncertainty; if by far more, `time-info` is ignored.
     """
     epoch = _epoch(start_date)
     if epoch is None:
@@ -60,20 +63,25 @@ def align(
     if not anchors:
         return clock
     offsets = [anchor.epoch - anchor.monotonic for anchor in anchors]
-    near = min(anchors, key=lambda anchor: abs(anchor.epoch - epoch))
-    origin = near.monotonic + epoch - near.epoch
+    nearest_anchor = min(anchors, key=lambda anchor: abs(anchor.epoch - epoch))
+    origin = nearest_anchor.monotonic + epoch - nearest_anchor.epoch
     uncertainty = _MILLISECOND + max(offsets) - min(offsets)
-    clock |= {"origin": origin, "uncertainty": uncertainty}
+    clock["origin"] = origin
+    clock["uncertainty"] = uncertainty
     if info is None:
         return clock
-    apart = abs(info - origin)
-    clock["difference"] = info - origin
-    if apart <= _AGREED + uncertainty:
-        return clock | {"source": TIME_INFO, "origin": info, "uncertainty": apart}
-    if apart <= _MISREAD:
-        remark = "states another moment than the start-date"
-        return clock | {"uncertainty": apart, "time_info": remark}
-    return clock | {"time_info": "left aside: it fits no moment of the run"}
+    difference = info - origin
+    clock["difference"] = difference
+    if abs(difference) <= _AGREED + uncertainty:
+        clock["source"] = TIME_INFO
+        clock["origin"] = info
+        clock["uncertainty"] = abs(difference)
+    elif abs(difference) <= _MISREAD:
+        clock["uncertainty"] = abs(difference)
+        clock["time_info"] = "states another moment than the start-date"
+    else:
+        clock["time_info"] = "left aside: it fits no moment of the run"
+    return clock
 
 
 def _epoch(date: str) -> int | None:
@@ -88,11 +96,11 @@ def _epoch(date: str) -> int | None:
 
 
 def export_workload_events(recording: Recording) -> tuple[str, ...]:
-    """Write what the workload said of itself as tables; return what is uncertain about it.
+    """Write the workload's account of itself as tables; return warnings of its uncertainty.
 
-    The host recorder writes them with its own exports. Beside a trace of xctrace they are laid
-    on the trace's time by the clock that `recording.json` holds; where there is none, they are
-    left out, and the warning says so.
+    The host recorder writes them with its own exports. Next to a trace of xctrace they are laid on
+    the trace's time by the clock that `recording.json` holds; without a clock they are left out,
+    with a warning.
     """
     report = account(recording)
     tables = event_tables(recording, report)
@@ -102,12 +110,15 @@ def export_workload_events(recording: Recording) -> tuple[str, ...]:
     if "origin" not in clock:
         return _without_clock(recording, report)
     write_events(report, int(clock["origin"]), recording.exports, tables)
-    if not recording.journal_file.exists() and not report.gauges:
+    if recording.journal_file.exists():
+        subject = "Phases and steps"
+    elif report.gauges:
+        subject = "A monitor's readings"
+    else:
         return ()  # results have no times
-    subject = "Phases and steps" if recording.journal_file.exists() else "A monitor's readings"
     uncertainty = int(clock.get("uncertainty", 0)) / _MILLISECOND
-    by = f"{clock.get('source', 'its clock')}, good to {uncertainty:.1f} ms"
-    return (f"{subject} are laid on the trace's time by {by}.",)
+    source = clock.get("source", "its clock")
+    return (f"{subject} are laid on the trace's time by {source}, good to {uncertainty:.1f} ms.",)
 
 
 def trace_clock(recording: Recording, run: TocRun) -> dict[str, Any]:
@@ -122,13 +133,12 @@ def trace_clock(recording: Recording, run: TocRun) -> dict[str, Any]:
     if rows is None or rows.empty:
         return align(run.start_date, anchors)
     first_row = rows.iloc[0].fillna("")
-    info = time_info(first_row["absolute"], first_row["timebase"])
+    epoch = first_row["absolute"]
+    timebase = first_row["timebase"]
+    info = time_info(epoch, timebase)
     clock = align(run.start_date, anchors, info)
     if info is None and "origin" in clock:
-        printed_values = (
-            f"mabs-epoch {first_row['absolute']!r}, timebase-info {first_row['timebase']!r}"
-        )
-        clock["time_info"] = f"not read: {printed_values}"
+        clock["time_info"] = f"not read: mabs-epoch {epoch!r}, timebase-info {timebase!r}"
     return clock
 
 
@@ -136,9 +146,11 @@ _UNLAID = "is left out: it cannot be laid on the trace's time, as the trace name
 
 
 def _without_clock(recording: Recording, report: WorkloadReport) -> tuple[str, ...]:
-    """Write what needs no clock: a program's results; a worker's stand in `workload.json`."""
+    """Write the tables that need no clock: a program's results; `workload.json` has a worker's."""
     if recording.journal_file.exists():
         return (f"What the workload marked {_UNLAID}",)
     if report.results:
         write_events(report, 0, recording.exports, ["results"])
-    return (f"What a monitor read {_UNLAID}",) if report.gauges else ()
+    if not report.gauges:
+        return ()
+    return (f"What a monitor read {_UNLAID}",)

@@ -23,6 +23,7 @@ from tracekit.record.xctrace.command import own_environment
 from tracekit.workload import (
     Plan,
     Spec,
+    WorkloadReport,
     check,
     claim_folder,
     command,
@@ -33,7 +34,7 @@ from tracekit.workload import (
 
 @dataclass(frozen=True)
 class FrameTimeouts:
-    """Seconds to wait: for the whole capture, and for an end that was asked for."""
+    """Seconds to wait: for the whole capture, and for a requested end."""
 
     capture: float = 1800
     leave: float = 20
@@ -53,8 +54,8 @@ def capture_gpu(
 ) -> Recording:
     """Capture a few steps of the plan's workload into `capture.gputrace` of a new folder.
 
-    Raise UsageError where the plan has no workload, asks for a recorder or has a wrong parameter,
-    ToolError where there is no Metal here, or no capture came of it.
+    Raise UsageError if the plan has no workload, asks for a recorder or has a wrong parameter;
+    ToolError if this machine has no Metal, or nothing was captured.
     """
     _check(plan)
     require_place(plan)
@@ -87,9 +88,14 @@ def _check(plan: Plan) -> None:
 
 
 def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: FrameTimeouts) -> None:
-    gputrace, repeats = recording.gputrace.resolve(), plan.repeats or STEPS
+    gputrace = recording.gputrace.resolve()
     spec = Spec.from_plan(
-        plan, recording, repeats=repeats, seconds=None, lifeline=True, gputrace=gputrace
+        plan,
+        recording,
+        repeats=plan.repeats or STEPS,
+        seconds=None,
+        lifeline=True,
+        gputrace=gputrace,
     )
     spec.save(recording.spec_file)
     argv = command(recording.spec_file.resolve())
@@ -99,26 +105,36 @@ def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: Fra
     recording.save_provenance(initial_provenance)
     # The worker's standard input is a pipe from us, which ends with us, and the worker with it.
     policy = StopPolicy(((0, timeouts.leave), (system.SIGKILL, 5.0)), lifeline=True)
-    env = own_environment({}) | {SWITCH: "1"}  # Metal reads it when a process starts
+    env = own_environment({})
+    env[SWITCH] = "1"  # Metal reads it when a process starts
     child = start_worker(argv, policy, env, recording)
     try:
         progress("preparing, warming up and capturing; writing it can take minutes")
-        late = not child.wait(timeouts.capture)
+        is_late = not child.wait(timeouts.capture)
     finally:
         child.stop()
         child.clean_up()
     report = report_of(child, recording.journal_file, recording)
-    provenance = recording.provenance()
-    recording.save_provenance(
-        replace(
-            provenance,
-            ended=make_timestamp(),
-            targets=(Process(report.pid, report.process),) if report.pid else (),
-            warnings=tuple(dict.fromkeys((*provenance.warnings, *report.warnings))),
-        )
-    )
-    if late:
+    _complete_provenance(recording, report)
+    if is_late:
         raise ToolError(f"The capture was not done within {timeouts.capture:g} s and was ended.")
+    _require_capture(recording, report)
+
+
+def _complete_provenance(recording: Recording, report: WorkloadReport) -> None:
+    """Note the end of the capture, the worker's process and its warnings."""
+    provenance = recording.provenance()
+    targets: tuple[Process, ...] = ()
+    if report.pid:
+        targets = (Process(report.pid, report.process),)
+    warnings = tuple(dict.fromkeys((*provenance.warnings, *report.warnings)))
+    recording.save_provenance(
+        replace(provenance, ended=make_timestamp(), targets=targets, warnings=warnings)
+    )
+
+
+def _require_capture(recording: Recording, report: WorkloadReport) -> None:
+    """Raise an error if the worker was stopped, failed or left no capture."""
     if report.state == "interrupted":
         raise KeyboardInterrupt("the workload was asked to stop")
     if report.exit_code == UsageError.exit_code:

@@ -1,12 +1,12 @@
-"""What llama-bench prints: JSON, JSONL, CSV and its default, a table of Markdown.
+"""The output of llama-bench: JSON, JSONL, CSV and its default, a table of Markdown.
 
 A test is named as llama-bench names it: pp512 (a prompt of 512 tokens), tg128 (128 tokens
 generated), pp512+tg128, and @d512 behind it for tokens that the cache held already.
 
 Source: ggml-org/llama.cpp, tools/llama-bench/llama-bench.cpp: `json_printer`, `jsonl_printer`,
 `csv_printer` (a header without quotes, then every field in quotes, no samples) and
-`markdown_printer` ("%.2f ± %.2f" of mean and standard deviation; how many samples there were is
-not in the table; in older versions a test is "pp 512").
+`markdown_printer` ("%.2f ± %.2f" of mean and standard deviation, without the number of samples; in
+older versions a test is "pp 512").
 """
 
 import csv
@@ -21,7 +21,7 @@ import msgspec
 
 from tracekit.workload import Measured
 
-# What differs from test to test without saying what was tested.
+# Fields that differ from test to test without describing the test.
 _OUTCOMES = {"test_time", "avg_ns", "stddev_ns", "avg_ts", "stddev_ts", "samples_ns", "samples_ts"}
 _SHAPE = {"n_prompt", "n_gen", "n_depth"}
 _OPENING = re.compile(r"^[ \t]*([\[{])", re.MULTILINE)
@@ -39,13 +39,20 @@ class _BenchEntry(msgspec.Struct):
 
     @property
     def name(self) -> str:
-        parts = [f"pp{self.n_prompt}" * bool(self.n_prompt), f"tg{self.n_gen}" * bool(self.n_gen)]
-        return "+".join(filter(None, parts)) + (f"@d{self.n_depth}" if self.n_depth else "")
+        parts: list[str] = []
+        if self.n_prompt:
+            parts.append(f"pp{self.n_prompt}")
+        if self.n_gen:
+            parts.append(f"tg{self.n_gen}")
+        name = "+".join(parts)
+        if self.n_depth:
+            return f"{name}@d{self.n_depth}"
+        return name
 
 
 @dataclass(frozen=True)
 class _SpeedTest:
-    """One test: its name, its speed, and the settings that may tell it from another."""
+    """One test: its name, its speed, and the settings that may distinguish it from another."""
 
     name: str
     speed: Measured
@@ -55,28 +62,32 @@ class _SpeedTest:
 def read_llama_bench(text: str) -> dict[str, Measured]:
     """Return tokens per second of each test: the mean, with its samples or their deviation.
 
-    The deviation is a result too, where it was printed.
+    The deviation is a result too, if it was printed.
     """
     tests = list(_read_json(text)) or list(_read_csv(text)) or list(_read_markdown(text))
     results: dict[str, Measured] = {}
     for test in tests:
-        namesakes = [other_test.settings for other_test in tests if other_test.name == test.name]
-        differing = [
-            f"{key}={value}"
-            for key, value in test.settings.items()
-            if len({str(settings.get(key)) for settings in namesakes}) > 1
-        ]
-        full = "_".join([test.name, *differing])
-        speed = _choose_name(full, results)
-        results[speed] = test.speed
+        name = _choose_name(_distinguish(test, tests), results)
+        results[name] = test.speed
         if test.speed.deviation is not None:
             deviation = Measured(test.speed.deviation, "tokens/s", "neither")
-            results[f"{speed}_stddev"] = deviation
+            results[f"{name}_stddev"] = deviation
     return results
 
 
+def _distinguish(test: _SpeedTest, tests: Sequence[_SpeedTest]) -> str:
+    """Return the name of a test, with the settings in which tests of that name differ."""
+    words = [test.name]
+    namesakes = [other_test.settings for other_test in tests if other_test.name == test.name]
+    for key, value in test.settings.items():
+        values = {str(settings.get(key)) for settings in namesakes}
+        if len(values) > 1:
+            words.append(f"{key}={value}")
+    return "_".join(words)
+
+
 def _choose_name(name: str, results: Mapping[str, Measured]) -> str:
-    """Return what the speed of a test is called, numbered where a test before has that name."""
+    """Return the name of a test's speed, numbered if an earlier test has that name."""
     speed = f"{name}_tokens_per_second"
     again = 1
     while speed in results:
@@ -103,13 +114,10 @@ def _read_entry(entry: Any, *, strict: bool = True) -> Iterator[_SpeedTest]:
     with suppress(msgspec.ValidationError):
         row = msgspec.convert(entry, _BenchEntry, strict=strict)
         settings = {key: entry[key] for key in entry if key not in _OUTCOMES | _SHAPE}
-        speed = Measured(
-            row.avg_ts,
-            "tokens/s",
-            "higher",
-            samples=tuple(row.samples_ts) if len(row.samples_ts) > 1 else (),
-            deviation=row.stddev_ts,
-        )
+        samples: tuple[float, ...] = ()
+        if len(row.samples_ts) > 1:
+            samples = tuple(row.samples_ts)
+        speed = Measured(row.avg_ts, "tokens/s", "higher", samples=samples, deviation=row.stddev_ts)
         yield _SpeedTest(row.name, speed, settings)
 
 
@@ -126,7 +134,9 @@ def _read_markdown(text: str) -> Iterator[_SpeedTest]:
             if speed is None:
                 continue
             settings = {key: value for key, value in cells.items() if key not in _CELLS}
-            deviation = None if speed[2] is None else float(speed[2])
+            deviation = None
+            if speed[2] is not None:
+                deviation = float(speed[2])
             measured = Measured(float(speed[1]), "tokens/s", "higher", deviation=deviation)
             yield _SpeedTest(cells["test"].replace(" ", ""), measured, settings)
 
@@ -146,16 +156,20 @@ def _take_table(lines: Sequence[str], opening: str) -> Iterator[str]:
 
 
 def read_objects(text: str) -> Iterator[Any]:
-    """Yield what the arrays and objects of JSON hold in a text that may have other lines.
+    """Yield the objects of JSON, and the items of its arrays, in a text that may have other lines.
 
-    Of an array that was cut short its whole objects count.
+    Of an array that was cut short the whole objects are read.
     """
-    decoder, read_to = json.JSONDecoder(), 0
+    decoder = json.JSONDecoder()
+    end = 0
     for opening in _OPENING.finditer(text):
-        if opening.start(1) < read_to:
+        if opening.start(1) < end:
             continue
         try:
-            value, read_to = decoder.raw_decode(text, opening.start(1))
+            value, end = decoder.raw_decode(text, opening.start(1))
         except ValueError:
             continue
-        yield from value if isinstance(value, list) else [value]
+        if isinstance(value, list):
+            yield from value
+        else:
+            yield value

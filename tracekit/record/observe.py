@@ -1,4 +1,4 @@
-"""From a plan to a recording, with a monitor's readings and a program's output beside it."""
+"""From a plan to a recording, with a monitor's readings and a program's output next to it."""
 
 import time
 from collections.abc import Generator
@@ -21,7 +21,7 @@ from tracekit.record.recorder import (
 from tracekit.record.throughput import keep_output
 from tracekit.workload import ClockAnchor, Journal, Plan, Spec, command
 
-# What xctrace grants a worker, in seconds, to get ready within the recording. The worker ends by
+# The seconds that xctrace grants a worker to get ready within the recording. The worker ends by
 # itself after its steady phase, and the recording with it; the grant only bounds one that hangs.
 START_UP = 30.0
 # The same for a worker that is ready when the recording begins: it has to wake up, and to end.
@@ -31,7 +31,7 @@ _GO_TIMEOUT = 3600.0
 
 
 def request_for(plan: Plan, recording: Recording, recorder: Recorder) -> RecordingRequest:
-    """Return what the recorder is to do; write the worker's orders into the run's folder.
+    """Return the request to the recorder; write the worker's orders into the run's folder.
 
     The plan's time limit is that of a workload's steady phase, or of the whole recording of any
     other program.
@@ -63,15 +63,14 @@ def request_for(plan: Plan, recording: Recording, recorder: Recorder) -> Recordi
 
 
 def find_ignored_options(plan: Plan, recorder: Recorder) -> tuple[str, ...]:
-    """Return, in words, what of a plan has no meaning for what it records, or for the recorder."""
+    """Return warnings of a plan's options that do not apply to its target or to the recorder."""
     if plan.workload is None:
-        steps = {"repeats": plan.repeats, "warmup": plan.warmup}
-        given_options = [
-            f"--{name} {steps[name]}" for name in steps if steps[name] != getattr(Plan, name)
-        ]
-        return tuple(
-            f"{words} was not followed: only a workload has steps." for words in given_options
-        )
+        warnings: list[str] = []
+        for name, value in (("repeats", plan.repeats), ("warmup", plan.warmup)):
+            if value != getattr(Plan, name):
+                option = f"--{name} {value}"
+                warnings.append(f"{option} was not followed: only a workload has steps.")
+        return tuple(warnings)
     if recorder.name != "host" or plan.method == "auto":
         return ()
     reason = "the host recorder starts its workload itself, and marks the warm-up apart"
@@ -90,9 +89,9 @@ def observe(
     progress: Progress,
     telemetry: str,
 ) -> FinishedRecording:
-    """Record, read a monitor of the machine meanwhile, and keep what a program printed.
+    """Record, read a monitor of the machine meanwhile, and keep the output of a program.
 
-    `telemetry` is the monitor, by a name that `--telemetry` takes; what it meets stops nothing.
+    `telemetry` is the monitor, by a name that `--telemetry` takes; its errors stop nothing.
     """
     with run_monitor(telemetry, recording.gauges_file, request.time_limit) as monitored:
         recorded = recorder.record(request, recording, progress)
@@ -107,8 +106,8 @@ def run_monitor(
 ) -> Generator[Beside]:
     """Read the monitor `telemetry` while the block runs; append its gauges to `file`, a journal.
 
-    A gauge has the time at which it was read; what a program prints is of the time since its
-    sample before. `machine` decides which monitors can be read, by default this one.
+    A gauge has the time at which it was read; a value that a program prints covers the time since
+    its sample before. `machine` decides which monitors can be read, by default this one.
     """
     journal: Journal | None = None
 
@@ -119,8 +118,14 @@ def run_monitor(
             if journal is None:  # it begins with the time of day
                 journal = Journal(file)
                 journal.write("anchor", **vars(ClockAnchor.read_clocks()))
-            name, value, unit = gauge.name, gauge.value, gauge.unit
-            journal.write("gauge", name=name, value=value, at=moment, unit=unit, source=source)
+            journal.write(
+                "gauge",
+                name=gauge.name,
+                value=gauge.value,
+                at=moment,
+                unit=gauge.unit,
+                source=source,
+            )
 
     try:
         with following(telemetry, write, time_limit, machine) as monitored:

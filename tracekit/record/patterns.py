@@ -1,6 +1,6 @@
 """Lines in which a program prints a number: declared patterns, ours and a user's.
 
-Ours are data, in `patterns.toml` beside this module, each with the file that prints it.
+Ours are data, in `patterns.toml` next to this module, each with the file that prints it.
 """
 
 import math
@@ -17,7 +17,7 @@ import msgspec
 from tracekit.base import InputError, UsageError, read_input
 from tracekit.workload import Measured
 
-# What a printed unit is in the units of results: its name there, and how many of these.
+# Printed units in the units of results: the unit there, and the factor.
 _UNITS = {
     "ns": ("ns", 1.0),
     "us": ("ns", 1e3),
@@ -83,13 +83,14 @@ def parse_pattern(words: str) -> Pattern:
 
 
 def save_patterns(file: Path, patterns: Iterable[Pattern]) -> None:
-    """Write a user's patterns for later stages; nothing where there are none."""
-    if chosen := tuple(patterns):
-        file.write_bytes(msgspec.json.encode(chosen))
+    """Write a user's patterns for later stages; no file if there are none."""
+    user_patterns = tuple(patterns)
+    if user_patterns:
+        file.write_bytes(msgspec.json.encode(user_patterns))
 
 
 def load_patterns(file: Path) -> tuple[Pattern, ...]:
-    """Return the patterns in a file, none where there is no such file."""
+    """Return the patterns in a file, none without such a file."""
     try:
         return msgspec.json.decode(read_input(file), type=tuple[Pattern, ...])
     except FileNotFoundError:
@@ -99,18 +100,21 @@ def load_patterns(file: Path) -> tuple[Pattern, ...]:
 
 
 def read_lines(text: str, patterns: Iterable[Pattern]) -> dict[str, Measured]:
-    """Return the numbers that the patterns find: the median, and all where there are several.
+    """Return the numbers that the patterns find: the median, and all if there are several.
 
     Of several patterns with one name the first that finds a number counts.
     """
     results: dict[str, Measured] = {}
     for pattern in patterns:
+        if pattern.name in results:
+            continue
         unit, factor = _UNITS.get(pattern.unit, (pattern.unit, 1.0))
-        groups = (match[1] for match in re.finditer(pattern.line, text, re.MULTILINE))
-        samples = [
-            number * factor for group in groups if (number := _read_number(group)) is not None
-        ]
-        if samples and pattern.name not in results:
+        samples: list[float] = []
+        for match in re.finditer(pattern.line, text, re.MULTILINE):
+            number = _read_number(match[1])
+            if number is not None:
+                samples.append(number * factor)
+        if samples:
             results[pattern.name] = summarize_samples(samples, unit, pattern.better)
     return results
 
@@ -118,8 +122,10 @@ def read_lines(text: str, patterns: Iterable[Pattern]) -> dict[str, Measured]:
 def summarize_samples(
     samples: list[float], unit: str, better: Literal["lower", "higher", "neither"]
 ) -> Measured:
-    """Return what was measured several times, or once: its median, with the samples if several."""
-    kept_samples = tuple(samples) if len(samples) > 1 else ()
+    """Return the median of one measurement or several, with the samples if several."""
+    kept_samples: tuple[float, ...] = ()
+    if len(samples) > 1:
+        kept_samples = tuple(samples)
     return Measured(float(median(samples)), unit, better, samples=kept_samples)
 
 
@@ -129,4 +135,6 @@ def _read_number(text: str | None) -> float | None:
         number = float((text or "").replace(",", ""))
     except ValueError:
         return None
-    return number if math.isfinite(number) else None
+    if not math.isfinite(number):
+        return None
+    return number

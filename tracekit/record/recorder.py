@@ -1,4 +1,4 @@
-"""The protocol that both recorders fit, and which of them serves here."""
+"""The protocol of both recorders, with its requests and results."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -11,12 +11,12 @@ import psutil
 
 from tracekit.base import Overhead, Process, Recording, UsageError, runs
 
-# Called with a few words on what goes on; the command line shows it, a script ignores it.
+# Called with a few words on the current work; the command line shows them, a script ignores them.
 Progress = Callable[[str], None]
 
 
 def quiet(_: str) -> None:
-    """Be the progress of those who do not want to hear of it."""
+    """Ignore the progress."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Attach:
 
 
 def running(pid: int) -> Callable[[], bool]:
-    """Return a function that tells whether the very process, not only its number, still runs.
+    """Return a function that returns whether the very process, not only its number, still runs.
 
-    Raise UsageError where there is no such process.
+    Raise UsageError if there is no such process.
     """
     with suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
@@ -77,7 +77,7 @@ def journal_of(target: Target) -> Path | None:
 
 @dataclass(frozen=True)
 class RecordingRequest:
-    """What to record, and how. `time_limit` is in seconds; `counters` is auto, on or off."""
+    """A request to record. `time_limit` is in seconds; `counters` is auto, on or off."""
 
     target: Target
     time_limit: float
@@ -87,7 +87,7 @@ class RecordingRequest:
 
 @dataclass(frozen=True)
 class FinishedRecording:
-    """What a recorder says of a finished recording."""
+    """A recorder's account of a finished recording."""
 
     targets: tuple[Process, ...] = ()  # the processes whose rows count as the target's
     command_lines: tuple[tuple[str, ...], ...] = ()  # the command lines that were run, in order
@@ -96,12 +96,12 @@ class FinishedRecording:
     end_reason: str = ""  # why it ended, in the recorder's words
     # how to lay monotonic time on the trace's; {"origin": ns of trace time 0} if known
     clock: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    # what recording cost the workload; None where it was not measured
+    # the cost of recording for the workload; None if it was not measured
     overhead: Overhead | None = None
-    interrupted: bool = False  # a person or the system asked to stop; what was recorded is kept
+    interrupted: bool = False  # a person or the system asked to stop; the recording is kept
     failure: str = ""  # why the recording cannot count as whole; empty if it can
-    hint: str = ""  # what to do about that, where the workload says it
-    warnings: tuple[str, ...] = ()  # what a user must know
+    hint: str = ""  # the remedy, if the workload gives one
+    warnings: tuple[str, ...] = ()  # for the user
 
 
 class Recorder(Protocol):

@@ -1,4 +1,4 @@
-"""Which recorder serves, and what a run must hold for the stages after it."""
+"""The choice of a recorder, and the files that later stages require of a run."""
 
 import shutil
 
@@ -11,7 +11,7 @@ from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Xctrace, find_xctrace, locate
 from tracekit.tables import PRUNED_NOTE, SCHEMAS, direct, export_files, needed_schemas
 
-GPUTRACE = "gputrace"  # no recorder: what stands in a run that Metal captured instead
+GPUTRACE = "gputrace"  # not a recorder, but noted in its place in a run that Metal captured
 
 
 def choose_used_schemas(there: frozenset[str]) -> frozenset[str]:
@@ -22,13 +22,17 @@ def choose_used_schemas(there: frozenset[str]) -> frozenset[str]:
 def choose(name: str, choose_schemas: Choose = choose_used_schemas) -> Recorder:
     """Return the recorder of that name; `auto` is xctrace if this machine has it, else host.
 
-    `choose_schemas` says which schemas it exports. Raise ToolError where xctrace was asked for by
-    name, and cannot be used here.
+    `choose_schemas` selects the schemas that it exports. Raise ToolError if xctrace was asked for
+    by name, and cannot be used on this machine.
     """
     if name == "xctrace":
         return XctraceRecorder(xctrace_here(), choose_schemas)
-    tool = find_xctrace() if name == "auto" else None
-    return HostRecorder() if tool is None else XctraceRecorder(tool, choose_schemas)
+    tool = None
+    if name == "auto":
+        tool = find_xctrace()
+    if tool is None:
+        return HostRecorder()
+    return XctraceRecorder(tool, choose_schemas)
 
 
 def xctrace_here() -> Xctrace:
@@ -42,10 +46,10 @@ def xctrace_here() -> Xctrace:
 
 
 def recorder_for(recording: Recording, choose_schemas: Choose) -> Recorder:
-    """Return the recorder that can export the run's bundle, and which of its schemas.
+    """Return the recorder that can export the run's bundle, limited to the chosen schemas.
 
-    Raise RecordingError where the run has no bundle, or one that is read directly and no xctrace
-    is here, ToolError where the bundle is one of xctrace, which is not here.
+    Raise RecordingError if the run has no bundle, or one that is read directly on a machine without
+    xctrace; ToolError if the bundle is one of xctrace and this machine has none.
     """
     require_timing(recording)
     if recording.host_bundle.is_dir():
@@ -57,14 +61,14 @@ def recorder_for(recording: Recording, choose_schemas: Choose) -> Recorder:
                 hint="Go on with `tracekit analyze`.",
             )
         return choose("xctrace", choose_schemas)
+    reason = ""
     pruned = recording.provenance().pruning_note
-    reason = f": it was pruned ({pruned})" if pruned else ""
-    raise RecordingError(
-        f"{recording.folder} has no bundle to export{reason}.",
-        hint="Its tables were exported before: go on with `tracekit analyze`."
-        if recording.exports.is_dir()
-        else "Nothing was recorded; record again.",
-    )
+    if pruned:
+        reason = f": it was pruned ({pruned})"
+    hint = "Nothing was recorded; record again."
+    if recording.exports.is_dir():
+        hint = "Its tables were exported before: go on with `tracekit analyze`."
+    raise RecordingError(f"{recording.folder} has no bundle to export{reason}.", hint=hint)
 
 
 def require_timing(recording: Recording) -> None:
@@ -81,16 +85,18 @@ def require_timing(recording: Recording) -> None:
 def require_exports(recording: Recording) -> None:
     """Raise RecordingError if the run has no exports: of nothing, nothing could be said."""
     files = set(export_files(recording.exports))
-    pruned = (recording.exports / PRUNED_NOTE).exists()
-    if not files and not pruned:
+    is_pruned = (recording.exports / PRUNED_NOTE).exists()
+    if not files and not is_pruned:
         raise RecordingError(
             f"{recording.folder} has no exports to analyze.",
             hint=f"Run `tracekit export {quote_path(recording.folder)}` first.",
         )
     note = direct(recording.exports)
-    bundle = note.path(recording.exports) if note is not None else None
-    exported = files - {recording.toc_file} or pruned
-    if bundle is not None and not bundle.exists() and not exported:
+    if note is None:
+        return
+    bundle = note.path(recording.exports)
+    has_exports = is_pruned or files - {recording.toc_file}
+    if not bundle.exists() and not has_exports:
         raise RecordingError(
             f"The tables of {recording.folder} are read from {bundle}, which is not there.",
             hint="Put the bundle back, or import it again.",

@@ -1,4 +1,4 @@
-"""Markdown that shows a text as it is, whatever it holds."""
+"""Markdown that shows a text as it is, whatever characters it holds."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from tracekit.report.text import line
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
-# What begins a list, a rule or the line below a heading.
+# The beginning of a list, of a rule or of the line below a heading.
 _BEGINNING = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+=]+(?:\s|$)))")
 
 
@@ -21,4 +21,4 @@ def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Ite
     yield f"| {' | '.join(columns)} |"
     yield f"|{' --- |' * len(columns)}"
     for cells in rows:
-        yield f"| {' | '.join(escape_markdown(cell) for cell in cells)} |"
+        yield f"| {' | '.join(map(escape_markdown, cells))} |"

@@ -20,9 +20,9 @@ _V = TypeVar("_V")
 class Panel:
     """One section of the page; its `name` is its id there, and the stem of its template.
 
-    `context` makes what the template shows, and is a pure function of a result and its tables;
-    None leaves the section out, for panels that make sense of some runs only. `reads` are the
-    tables that it shows rows of, in addition to those of metrics and rules.
+    `context` makes the template's context, and is a pure function of a result and its tables; None
+    leaves the section out, for panels that apply to some runs only. `reads` are the tables whose
+    rows it shows, in addition to those of metrics and rules.
     """
 
     name: str
@@ -40,9 +40,9 @@ def panel(
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a table; `absence` says why there are none, and is empty if there are.
+    """The rows of a table; `absence` is the reason if there are none, and empty otherwise.
 
-    `is_known` tells a table that has no rows from one that nobody has.
+    `is_known` distinguishes an empty table from a missing one.
     """
 
     frame: pd.DataFrame
@@ -51,11 +51,11 @@ class Rows:
 
     @property
     def clock(self) -> str:
-        """Whose clock the times are read from: "gpu", "host", or "" where it is not known."""
+        """The clock of the times: "gpu", "host", or "" if it is not known."""
         if self.frame.empty or "clock" not in self.frame:
             return ""
-        clocks = sorted(str(clock) for clock in self.frame["clock"].dropna().unique())
-        return " and ".join(clocks)
+        clocks = self.frame["clock"].dropna().unique()
+        return " and ".join(sorted(map(str, clocks)))
 
 
 def rows(tables: Tables, name: str) -> Rows:
@@ -76,8 +76,9 @@ def rows(tables: Tables, name: str) -> Rows:
 
 
 def _make_empty_frame(name: str) -> pd.DataFrame:
-    columns = SCHEMAS[name].columns if name in SCHEMAS else ()
-    return pd.DataFrame(columns=[column.name for column in columns])
+    if name not in SCHEMAS:
+        return pd.DataFrame(columns=[])
+    return pd.DataFrame(columns=[column.name for column in SCHEMAS[name].columns])
 
 
 def of_target(tables: Tables, name: str) -> Rows:
@@ -86,22 +87,24 @@ def of_target(tables: Tables, name: str) -> Rows:
     if all_rows.absence:
         return all_rows
     target_rows = analysis.own_rows(all_rows.frame)
-    absence = f"none of the {len(all_rows.frame):,} rows of {name} belongs to the target"
-    return Rows(target_rows, absence if target_rows.empty else "")
+    absence = ""
+    if target_rows.empty:
+        absence = f"none of the {len(all_rows.frame):,} rows of {name} belongs to the target"
+    return Rows(target_rows, absence)
 
 
 REPLAY = "replay_counters"
 
 
 def is_without_gpu_work(tables: Tables) -> bool:
-    """Tell whether a recording has no GPU work but CPU samples, or the counters of a replay."""
-    return "gpu_intervals" not in tables and any(
-        name in tables for name in (*analysis.PROFILES, REPLAY)
-    )
+    """Return whether a recording has no GPU work but CPU samples, or the counters of a replay."""
+    if "gpu_intervals" in tables:
+        return False
+    return any(name in tables for name in (*analysis.PROFILES, REPLAY))
 
 
 def group_by_key(pairs: Iterable[tuple[_K, _V]]) -> dict[_K, list[_V]]:
-    """Return what belongs to each key, both in the order in which they came."""
+    """Return the values of each key, both in the order in which they came."""
     groups: dict[_K, list[_V]] = {}
     for key, value in pairs:
         groups.setdefault(key, []).append(value)
@@ -109,31 +112,30 @@ def group_by_key(pairs: Iterable[tuple[_K, _V]]) -> dict[_K, list[_V]]:
 
 
 def variants_of(frame: pd.DataFrame) -> pd.Series:
-    """Return what each row is a variant of; empty where a row, or the table, does not say."""
-    variants = frame["variant"] if "variant" in frame else pd.Series("", index=frame.index)
-    return variants.fillna("").astype(str)
+    """Return the variant of each row; empty if a row, or the table, does not name one."""
+    if "variant" not in frame:
+        return pd.Series("", index=frame.index).astype(str)
+    return frame["variant"].fillna("").astype(str)
 
 
 def phase_begins(tables: Tables) -> list[tuple[float, str]]:
-    """Return when each phase begins, with its name."""
+    """Return the begin of each phase, with its name."""
     phases = rows(tables, "phases").frame
-    return [
-        (float(start), str(name))
-        for name, start in zip(phases["name"], phases["start"], strict=True)
-    ]
+    begins = [float(start) for start in phases["start"]]
+    return list(zip(begins, map(str, phases["name"]), strict=True))
 
 
 def marked_window(tables: Tables) -> analysis.Window | None:
-    """Return the steady window that the workload marked; None where it marked none."""
+    """Return the steady window that the workload marked; None if it marked none."""
     phases = rows(tables, "phases").frame
     return analysis.steady_window(phases, phases.iloc[:0])
 
 
 def steady_or_busy_window(tables: Tables) -> analysis.Window | None:
     """Return the marked window, else the time from the target's first to its last interval."""
-    return analysis.steady_window(
-        rows(tables, "phases").frame, of_target(tables, "gpu_intervals").frame
-    )
+    phases = rows(tables, "phases").frame
+    intervals = of_target(tables, "gpu_intervals").frame
+    return analysis.steady_window(phases, intervals)
 
 
 REPORTED = "measured by the workload itself"
@@ -145,11 +147,15 @@ _SOURCES = {
     ("gpu_intervals", "gpu"): _GPU,
     ("gpu_states", "gpu"): _GPU,
     ("phases", "gpu"): "the program's own signposts, on the trace's clock",
-    **{(name, ""): _MARKS for name in ("steps", "phases", "specializations", "spans", "results")},
-    **{(name, ""): _MARKS for name in ("requests", "request_tokens")},
+    ("steps", ""): _MARKS,
+    ("phases", ""): _MARKS,
+    ("specializations", ""): _MARKS,
+    ("spans", ""): _MARKS,
+    ("results", ""): _MARKS,
+    ("requests", ""): _MARKS,
+    ("request_tokens", ""): _MARKS,
     ("gauges", ""): "read now and then by a monitor or the workload, host clock",
     ("memory_profile", ""): "noted by the workload's process itself between its phases",
-    **{(name, "gpu"): "samples of Instruments, on the trace's clock" for name in analysis.PROFILES},
     (REPLAY, ""): "a serialized replay at a fixed clock, as Xcode exported it",
     ("process_samples", ""): "samples by the operating system, host clock",
     ("step_models", ""): "what the workload says a step does, no measurement",
@@ -159,21 +165,25 @@ _SOURCES = {
 
 
 def of_table(tables: Tables, name: str) -> str:
-    """Return where the times of a table come from, in words that do not pretend.
+    """Return the source of a table's times, in words that do not pretend.
 
-    A table that the analysis makes itself comes from where the first one comes that it asks for.
+    A table that the analysis derives has the source of the first table that it asks for.
     """
     while name in analysis.DERIVED:
         name = analysis.asked_tables(analysis.DERIVED[name])[0]
     table_rows = rows(tables, name)
     if table_rows.absence:
         return table_rows.absence
-    keys = ((name, table_rows.clock), (name, ""), ("", table_rows.clock))
-    return next((_SOURCES[key] for key in keys if key in _SOURCES), "clock not stated")
+    if name in analysis.PROFILES and table_rows.clock == "gpu":
+        return "samples of Instruments, on the trace's clock"
+    for key in ((name, table_rows.clock), (name, ""), ("", table_rows.clock)):
+        if key in _SOURCES:
+            return _SOURCES[key]
+    return "clock not stated"
 
 
 def of_metric(tables: Tables, name: str) -> str:
-    """Return where a metric comes from: by the first table that it asks for."""
+    """Return the source of a metric: that of the first table that it asks for."""
     metric = analysis.METRICS.get(name)
     if metric is None:
         return "source not stated"
@@ -181,7 +191,9 @@ def of_metric(tables: Tables, name: str) -> str:
 
 
 def meaning(name: str) -> str:
-    """Return what a metric is, in its own words; empty for one that this version lacks."""
+    """Return the meaning of a metric, in its own words; empty for one that this version lacks."""
     metric = analysis.METRICS.get(name)
-    first_paragraph = metric.meaning.split("\n\n")[0] if metric else ""
+    if metric is None:
+        return ""
+    first_paragraph = metric.meaning.split("\n\n")[0]
     return " ".join(first_paragraph.replace("`", "").split())

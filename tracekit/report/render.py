@@ -20,7 +20,7 @@ from tracekit.report.timeline.track import Timeline
 
 Redact = Callable[[str], str]
 
-# In the order in which they build on one another; together they are one module.
+# In the order in which they build on each other; together they are one module.
 SCRIPTS = ("words.js", "unpack.js", "view.js", "draw.js", "pick.js", "controls.js", "page.js")
 
 _COMMAND = re.compile(r"`([^`<>]+)`")
@@ -33,11 +33,12 @@ _ORIGINS = {
 def render(result: Result, tables: Tables, *, redact: Redact) -> str:
     """Return the page: one HTML document that loads nothing and reads without script.
 
-    `tables` are the normalized tables by name; a missing one raises KeyError. `redact` takes out of
-    a string what must not be shown; every string but the template's own passes through it. The
-    same input gives the same characters.
+    `tables` are the normalized tables by name; a missing one raises KeyError. `redact` removes
+    secrets from a string; every string but the template's own passes through it. The same input
+    gives the same characters.
     """
-    given_tables, provenance = Given(tables, result.provenance), result.provenance
+    provenance = result.provenance
+    given_tables = Given(tables, provenance)
     origin = _ORIGINS.get(provenance.recorder, "recorder not stated")
     if provenance.recorder == "import":
         origin = f"imported; recorded {units.stamp(provenance.started) or 'at a time not stated'}"
@@ -64,7 +65,8 @@ def document(
     """Fill the template of a whole page, with its style, its script and the policy for both."""
     folder = find_shipped_folder("templates") / "report"
     style = "\n".join((folder / name).read_text("utf-8") for name in styles)
-    script = "\n".join(_terse((folder / "script" / name).read_text("utf-8")) for name in scripts)
+    script_texts = [(folder / "script" / name).read_text("utf-8") for name in scripts]
+    script = "\n".join(map(_terse, script_texts))
     return environment.get_template(template).render(
         **context,
         policy=Markup(_policy(style, script)),  # noqa: S704  our own words, and hashes
@@ -76,10 +78,10 @@ def document(
 def _sections(
     environment: jinja2.Environment, result: Result, tables: Tables
 ) -> Iterator[tuple[Panel, Markup]]:
-    """Yield the panels that have something to say; without GPU work, none of rows that it lacks."""
-    without = is_without_gpu_work(tables)
+    """Yield the panels that have content; without GPU work, only those with rows to read."""
+    lacks_gpu_work = is_without_gpu_work(tables)
     for panel in PANELS:
-        if without and panel.reads and all(rows(tables, name).absence for name in panel.reads):
+        if lacks_gpu_work and panel.reads and not _has_rows(panel, tables):
             continue
         context = panel.context(result, tables)
         if context is not None:
@@ -87,11 +89,15 @@ def _sections(
             yield panel, Markup(body)  # noqa: S704  escaped by Jinja
 
 
+def _has_rows(panel: Panel, tables: Tables) -> bool:
+    return any(not rows(tables, name).absence for name in panel.reads)
+
+
 @lru_cache(maxsize=4)
 def environment_of(redact: Redact) -> jinja2.Environment:
-    """Return what fills templates: every string but their own passes through `redact`.
+    """Return an environment for templates: every string but their own passes through `redact`.
 
-    It keeps the templates that it has compiled: that takes as long as filling them.
+    It keeps the templates that it has compiled: compiling takes as long as filling them.
     """
 
     def clean_text(words: str) -> str:
@@ -101,9 +107,9 @@ def environment_of(redact: Redact) -> jinja2.Environment:
         return text.line(redact(words))
 
     def clean_value(value: object) -> object:
-        return (
-            clean_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-        )
+        if isinstance(value, str) and not isinstance(value, Markup):
+            return clean_text(value)
+        return value
 
     def prose(words: str) -> Markup:
         """Write a text with its `commands` as such."""
@@ -128,25 +134,27 @@ def environment_of(redact: Redact) -> jinja2.Environment:
         *(units.duration, units.moment, units.size, units.percent, units.count, units.quantity),
         *(units.unavailable, units.stamp, line, prose, drawn, packed),
     )
-    filters: dict[str, Callable[..., str]] = {
-        **{filter_function.__name__: filter_function for filter_function in named_filters},
-        "heading": lambda name: text.heading(redact(name)),
-        "sentence": lambda words: text.sentence(redact(words)),
-    }
-    environment.filters.update(filters)
+    for named_filter in named_filters:
+        environment.filters[named_filter.__name__] = named_filter
+    environment.filters["heading"] = lambda name: text.heading(redact(name))
+    environment.filters["sentence"] = lambda words: text.sentence(redact(words))
     return environment
 
 
 def _terse(script: str) -> str:
     """Return a script without its comments and indentation; no string of ours has such lines."""
-    lines = (line.strip() for line in script.splitlines())
+    lines = [line.strip() for line in script.splitlines()]
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
-def _policy(*contents: str) -> str:
-    digests = (hashlib.sha256(content.encode()).digest() for content in contents)
-    style, script = (f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+def _policy(style: str, script: str) -> str:
     return (
-        f"default-src 'none'; style-src {style}; script-src {script}; "
+        f"default-src 'none'; style-src {_hash_source(style)}; script-src {_hash_source(script)}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
+
+
+def _hash_source(content: str) -> str:
+    """Return the source expression of a policy that allows just this content."""
+    digest = hashlib.sha256(content.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

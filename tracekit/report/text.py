@@ -12,22 +12,28 @@ _SPACE = re.compile(r"[ \t\n]+")
 
 
 def line(text: str, longest: int = LONGEST) -> str:
-    """Return the text on one line, cut with "…" where it is longer than `longest`."""
+    """Return the text on one line, cut with "…" if it is longer than `longest`."""
     text = _SPACE.sub(" ", visible(text)).strip()
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    if len(text) <= longest:
+        return text
+    return text[: longest - 1] + "…"
 
 
 def sentence(text: str) -> str:
     """Return the text with a capital at its start and a full stop at its end."""
     text = text.strip()
-    end = "" if text.endswith((".", "!", "?")) else "."
-    return f"{text[:1].upper()}{text[1:]}{end}" if text else ""
+    if not text:
+        return ""
+    text = text[:1].upper() + text[1:]
+    if text.endswith((".", "!", "?")):
+        return text
+    return f"{text}."
 
 
 def heading(name: str) -> str:
     """Return a metric's name as a heading: "gpu_idle_ratio" becomes "GPU idle ratio".
 
-    A first word with digits in it is somebody's own name, such as "pp512", and stays as it is.
+    A first word with digits in it is a name of the user's, such as "pp512", and is not changed.
     """
     words = [_SPELLED.get(word, word) for word in name.split("_")]
     spelled = " ".join(words)
@@ -43,9 +49,11 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str
         if isinstance(value, Mapping):
             yield from flat(value, name)
         elif isinstance(value, (list, tuple)):
-            yield name, ", ".join(str(item) for item in value)
+            yield name, ", ".join(map(str, value))
+        elif value is None:
+            yield name, NOT_AVAILABLE
         else:
-            yield name, NOT_AVAILABLE if value is None else str(value)
+            yield name, str(value)
 
 
 _ACRONYMS = ("alu", "cpu", "gpu", "kv", "mlx", "ttft", "tpot", "itl", "e2e", "slo")

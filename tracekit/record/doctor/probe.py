@@ -1,8 +1,7 @@
-"""Short recordings of a probe, to see which ways to record give rows on this machine."""
+"""Short recordings of a probe, to find the ways to record that give rows on this machine."""
 
 import tempfile
 import time
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -29,9 +28,12 @@ WORK = Path(__file__).with_name("probe_work.py")
 _WARMUP = 3
 _SECONDS = 2.0  # of the probe's steady phase
 _DISPATCHES = 150  # of the probe in all
-_MODES: tuple[Mode, ...] = ("launch", "attach")
-WAYS: tuple[tuple[Mode, bool], ...] = tuple(
-    (mode, counters) for counters in (False, True) for mode in _MODES
+
+WAYS: tuple[tuple[Mode, bool], ...] = (
+    ("launch", False),
+    ("attach", False),
+    ("launch", True),
+    ("attach", True),
 )
 
 
@@ -44,9 +46,9 @@ def probe(
     seconds: float = _SECONDS,
     dispatches: int = _DISPATCHES,
 ) -> Capabilities:
-    """Record the probe in each way, and return what came of it.
+    """Record the probe in each way, and return the results.
 
-    A way that fails is a result like any other. What was recorded is removed again.
+    A way that fails is a result like any other. The recordings are removed again.
     """
     combinations: list[Combination] = []
     for number, (mode, counters) in enumerate(ways, 1):
@@ -60,21 +62,24 @@ def probe(
             counters="on" if counters else "off",
         )
         head = f"{number}: {way.name}: "
-        with tempfile.TemporaryDirectory(
-            prefix="tracekit-probe-", ignore_cleanup_errors=True
-        ) as folder:
-            recording = Recording(Path(folder) / "run")
-            recording.save_provenance(Provenance(created=make_timestamp(), recorder=recorder.name))
-            try:
-                outcome = _try_way(
-                    plan, recorder, recording, lambda text, head=head: progress(head + text)
-                )
-            except (KeyboardInterrupt, InterruptedRunError) as stop:
-                raise InterruptedRunError("Interrupted; no probe is kept.") from stop
-            except TracekitError as error:
-                outcome = {"failure": f"{error.message} {error.hint}".strip()}
+        outcome = _probe_way(plan, recorder, lambda text, head=head: progress(head + text))
         combinations.append(replace(way, **outcome))
     return Capabilities(identity, make_timestamp(), tuple(combinations))
+
+
+def _probe_way(plan: Plan, recorder: Recorder, progress: Progress) -> dict[str, Any]:
+    """Record into a temporary folder; return fields of a `Combination`, or why it failed."""
+    with tempfile.TemporaryDirectory(
+        prefix="tracekit-probe-", ignore_cleanup_errors=True
+    ) as folder:
+        recording = Recording(Path(folder) / "run")
+        recording.save_provenance(Provenance(created=make_timestamp(), recorder=recorder.name))
+        try:
+            return _try_way(plan, recorder, recording, progress)
+        except (KeyboardInterrupt, InterruptedRunError) as stop:
+            raise InterruptedRunError("Interrupted; no probe is kept.") from stop
+        except TracekitError as error:
+            return {"failure": f"{error.message} {error.hint}".strip()}
 
 
 def _try_way(
@@ -84,39 +89,55 @@ def _try_way(
     recorded = recorder.record(request_for(plan, recording, recorder), recording, progress)
     if recorded.interrupted:
         raise KeyboardInterrupt
-    saving = None
-    with suppress(ValueError):
-        save_seconds = time.time() - datetime.fromisoformat(recorded.end_date).timestamp()
-        saving = max(0.0, round(save_seconds, 3))
-    warnings = recorder.export(recording, progress)
+    saving = _measure_saving(recorded.end_date)
+    export_warnings = recorder.export(recording, progress)
     report = fold(recording.journal_file)
-    tables = Tables(recording.exports, frozenset(target.pid for target in recorded.targets))
-    intervals, counters = tables.get("gpu_intervals"), tables.get("gpu_counters")
+    targets = frozenset(target.pid for target in recorded.targets)
+    tables = Tables(recording.exports, targets)
+    intervals = tables.get("gpu_intervals")
+    counters = tables.get("gpu_counters")
     runs = read_toc(recording.toc_file).runs
-    target_rows = None if intervals is None else int(intervals["target"].sum())
+    rows = None
+    other_rows = None
+    if intervals is not None:
+        rows = int(intervals["target"].sum())
+        other_rows = len(intervals) - rows
+    counter_rows = None
+    if counters is not None and plan.counters != "off":
+        counter_rows = len(counters)
+    warnings = (*tables.warnings, *recorded.warnings, *export_warnings)
     return {
-        "rows": target_rows,
-        "others": None
-        if intervals is None or target_rows is None
-        else len(intervals) - target_rows,
+        "rows": rows,
+        "others": other_rows,
         "counter_set": counter_set(runs[-1]) if runs else "",
-        "counter_rows": None if counters is None or plan.counters == "off" else len(counters),
+        "counter_rows": counter_rows,
         "backend": report.backend,
         "dispatches": dispatches_within(report, plan.method, plan.parameters["dispatches"]),
         "saving": saving,
         "failure": recorded.failure,
-        "warnings": tuple(dict.fromkeys((*tables.warnings, *recorded.warnings, *warnings))),
+        "warnings": tuple(dict.fromkeys(warnings)),
     }
 
 
+def _measure_saving(end_date: str) -> float | None:
+    """Return the seconds since the end of a recording; None if its date cannot be read."""
+    try:
+        end = datetime.fromisoformat(end_date).timestamp()
+    except ValueError:
+        return None
+    return max(0.0, round(time.time() - end, 3))
+
+
 def dispatches_within(report: WorkloadReport, mode: str, budget: int) -> int | None:
-    """Return how many dispatches the probe made while it was recorded; None if nobody knows.
+    """Return the number of dispatches of the probe while it was recorded; None if unknown.
 
     A launched probe is recorded from its beginning; one that was attached to, after its warm-up.
     Steps beyond the budget only rest.
     """
     if report.model.dispatches is None:
         return None
-    working = report.steps[:budget]
-    recorded = [step for step in working if mode == "launch" or step.phase != "warm-up"]
-    return len(recorded) * report.model.dispatches
+    steps = 0
+    for step in report.steps[:budget]:
+        if mode == "launch" or step.phase != "warm-up":
+            steps += 1
+    return steps * report.model.dispatches

@@ -1,6 +1,6 @@
 """The workload of the probe: a known number of dispatches, one to a command buffer, then rest.
 
-It is no workload for users: it measures the recorder, and says nothing of the machine's speed.
+It is not a workload for users: it measures the recorder, not the machine's speed.
 """
 
 import time

@@ -19,7 +19,7 @@ from tracekit.workload import TRACES
 
 @dataclass(frozen=True)
 class DoctorSurroundings:
-    """What a recording on a machine depends on; tests describe another one."""
+    """The surroundings that a recording on a machine depends on; tests describe another one."""
 
     machine: Machine = field(default_factory=Machine)
     run: Run = run
@@ -30,11 +30,11 @@ class DoctorSurroundings:
     # the folder for temporary files, where xctrace stages recordings
     temporary: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
     executable: str = sys.executable
-    state: Callable[[], State] = look  # what a night would want to know of the machine
+    state: Callable[[], State] = look  # the state of the machine, as a night reads it
 
     @property
     def has_xcode(self) -> bool:
-        """Whether there is anything to look for xctrace with."""
+        """Whether xctrace can be searched for."""
         return self.machine.on_mac or self.find("xcrun") is not None
 
     @property
@@ -44,21 +44,22 @@ class DoctorSurroundings:
 
     @cached_property
     def xctrace(self) -> Xctrace | TracekitError | None:
-        """The xctrace that Xcode has, or why it cannot be used; None where there is no Xcode."""
+        """The xctrace of Xcode, or why it cannot be used; None without Xcode."""
         if not self.has_xcode:
             return None
         try:
             tool = locate(self.run)
-            _ = tool.version  # asked here, so that what it refuses is known
+            _ = tool.version  # asked here, so that its errors are known
         except TracekitError as error:
             return error
         return tool
 
     @property
     def identity(self) -> Identity:
-        """The builds of system and Xcode, and the chip; empty where they cannot be known."""
-        tool = self.xctrace
-        return self.identify(tool.version if isinstance(tool, Xctrace) else Version(""))
+        """The builds of system and Xcode, and the chip; empty if they cannot be known."""
+        if isinstance(self.xctrace, Xctrace):
+            return self.identify(self.xctrace.version)
+        return self.identify(Version(""))
 
     def identify(self, version: Version) -> Identity:
         """Return the identity of this machine with an xctrace of some version."""
@@ -69,9 +70,11 @@ class DoctorSurroundings:
         return shutil.which(program, path=self.environment.get("PATH", ""))
 
     def answer(self, *argv: str, seconds: float = 10) -> str:
-        """Return what a command prints; empty where it fails, or does not exist."""
+        """Return the output of a command; empty if it fails, or does not exist."""
         try:
             completed = self.run(argv, seconds)
         except TracekitError:
             return ""
-        return completed.stdout.strip() if completed.returncode == 0 else ""
+        if completed.returncode != 0:
+            return ""
+        return completed.stdout.strip()

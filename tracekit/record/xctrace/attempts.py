@@ -1,4 +1,4 @@
-"""A running `xctrace record`, listened to and watched; again where a failure is known to pass."""
+"""A running `xctrace record` under watch, with new tries after failures that are known to pass."""
 
 import logging
 import shlex
@@ -46,7 +46,7 @@ class Family:
         self._done: set[int] = set()
 
     def look(self) -> None:
-        """Note who runs now."""
+        """Note the processes that run now."""
         for process in psutil.process_iter():
             pid = process.pid
             if pid in self._done:
@@ -65,9 +65,8 @@ class Family:
             children = {child for child, parent in self._parents.items() if parent in parents}
             parents = children - descendant_pids - {pid}
             descendant_pids |= parents
-        return tuple(
-            Process(child, self._names.get(child, "")) for child in sorted(descendant_pids)
-        )
+        ordered_pids = sorted(descendant_pids)
+        return tuple(Process(child, self._names.get(child, "")) for child in ordered_pids)
 
 
 _STATES = {
@@ -94,13 +93,13 @@ class Manner:
     pauses: Sequence[float] = (1, 1, 1)  # seconds before each new try
     # how long to wait for a worker that is attached to
     worker: WorkerTimeouts = field(default_factory=WorkerTimeouts)
-    # where notes are kept, and what must stay free
+    # where notes are kept, and how much space must stay free
     premises: Premises = field(default_factory=Premises)
 
 
 @dataclass(frozen=True)
 class RecordingJob:
-    """What is to be recorded, where to, how, and with what of the machine."""
+    """One recording to make: its request, its folder, how to make it, and the claimed machine."""
 
     request: RecordingRequest
     recording: Recording
@@ -114,10 +113,10 @@ def attempts(
     ready: Callable[[], RecordedSubject],
     line: Callable[[RecordedSubject], tuple[str, ...]],
 ) -> "Vigil":
-    """Record, and try again where it could not start for a reason that is known to pass.
+    """Record, and try again if it could not start for a reason that is known to pass.
 
-    What a failed try left is kept, with its number in its name. Before each try, `ready` says
-    whom to record and `line` with which command line. Returned is the last try, ended.
+    Files of a failed try are kept, with its number in their names. Before each try, `ready` gives
+    the subject and `line` the command line that records it. Return the last try, ended.
     """
     target = job.request.target
     journal = target.journal if isinstance(target, ProgramLaunch) else None
@@ -145,43 +144,52 @@ def _attempt(
 
 
 class Vigil:
-    """One try to record: a process under watch, what it said, what it wrote, what it was sent."""
+    """One try to record: a process under watch, with its output, its files and its signals."""
 
     ending: Ended
     left_staging: frozenset[Path]
 
     def __init__(self, job: RecordingJob, subject: RecordedSubject, argv: tuple[str, ...]) -> None:
-        self.job, self.subject, self.argv = job, subject, argv
+        self.job = job
+        self.subject = subject
+        self.argv = argv
         self.family = Family()
         self.account = RecordingTranscript()
         self.escalation = Escalation(job.manner.deadlines, job.request.time_limit, time.monotonic())
-        self.interrupted, self.halted = False, ""
+        self.interrupted = False
+        self.halted = ""
         self.staged = staging_files()  # by others, before
-        self.next_survey, self.written, self.reported = 0.0, 0, 0
+        self.next_survey = 0.0
+        self.written = 0
+        self.reported = 0
 
     def run(self) -> Ended:
-        """Record to the end, whatever end that is; no state lasts longer than it may.
+        """Record to the end, whatever end that is; no state lasts longer than its deadline.
 
         Ctrl-C, SIGTERM or SIGHUP asks it to stop and save; each further one sends the next stop
-        signal. If tracekit itself is killed, its guardian goes on from there. Raise ToolError
-        where it cannot be started.
+        signal. If tracekit itself is killed, its guardian goes on from there. Raise ToolError if
+        xctrace cannot be started.
         """
         log.info("record: %s", shlex.join(self.argv))
         supervisor = self.job.claim.supervisor
         policy = self.job.manner.deadlines.policy(self.job.recording.bundle)
-        # Files, not pipes: whatever becomes of us, xctrace neither waits for a reader nor dies.
+        # Files, not pipes: even if tracekit ends, xctrace neither waits for a reader nor dies.
         with (
             TemporaryFile() as stdout_file,
-            TemporaryFile() as err,
+            TemporaryFile() as stderr_file,
             stop_requests() as take_stop_request,
         ):
             try:
                 self.child = supervisor.start(
-                    self.argv, policy, env=tool_environment(), stdout=stdout_file, stderr=err
+                    self.argv,
+                    policy,
+                    env=tool_environment(),
+                    stdout=stdout_file,
+                    stderr=stderr_file,
                 )
             except OSError as error:
                 raise not_started(self.argv, error) from error
-            self.heard = ((Tail(stdout_file), hear_output), (Tail(err), hear_complaint))
+            self.heard = ((Tail(stdout_file), hear_output), (Tail(stderr_file), hear_complaint))
             try:
                 return self._keep(take_stop_request)
             finally:
@@ -199,9 +207,14 @@ class Vigil:
                 self._send(self.escalation.next_signal(time.monotonic()))
             self.child.wait(self.job.manner.deadlines.poll)
         self._hear(has_ended=True)
-        sent, finished = self.escalation.sent, self.escalation.finished
-        stopped = self.interrupted or take_stop_request()
-        return Ended(self.account, self.child.exit_status, sent, stopped, finished, self.halted)
+        return Ended(
+            account=self.account,
+            returncode=self.child.exit_status,
+            signals=self.escalation.sent,
+            interrupted=self.interrupted or take_stop_request(),
+            finished=self.escalation.finished,
+            halted=self.halted,
+        )
 
     @property
     def _has_ended(self) -> bool:
@@ -211,14 +224,16 @@ class Vigil:
         for tail, hear in self.heard:
             for line in tail.lines(has_ended=has_ended):
                 log.debug("xctrace: %s", line)
-                previous_account, self.account = self.account, hear(self.account, line)
-                if self.account.state is not previous_account.state:
+                previous_state = self.account.state
+                self.account = hear(self.account, line)
+                if self.account.state is not previous_state:
                     self._enter(self.account.state)
 
     def _enter(self, state: RecordingState) -> None:
         self.escalation.hear(self.account, time.monotonic())
-        ends_by_itself = state > RecordingState.STARTED
-        timeout = self.job.manner.deadlines.saving if ends_by_itself else 0
+        timeout = 0.0
+        if state > RecordingState.STARTED:  # from here on it ends by itself
+            timeout = self.job.manner.deadlines.saving
         self.job.claim.supervisor.note(f"xctrace: {state.name.lower()}", timeout)
         self.job.progress(_STATES[state])
         self.subject.changed(self.account)
@@ -232,18 +247,24 @@ class Vigil:
         self._send(self.escalation.find_due_signal(current_time))
 
     def _survey(self, current_time: float) -> None:
-        """See what was written, who was started, and whether there is room to go on."""
+        """Check the sizes of files, the running processes, and the room left on the disk."""
         self.family.look()
         written_bytes = size({self.job.recording.bundle, *(staging_files() - self.staged)})
-        state, places = self.account.state, self.job.claim.places
-        premises = self.job.manner.premises
         if written_bytes > self.written:
             self.escalation.grow(current_time)
         self.written = written_bytes
+        state = self.account.state
         if state in _STATES and written_bytes >= self.reported + _MEGABYTE:
             self.reported = written_bytes
             self.job.progress(f"{_STATES[state]} ({written_bytes / _MEGABYTE:,.0f} MB so far)")
-        shortage = premises.shortage(places) if state is not RecordingState.SAVED else ""
+        if state is not RecordingState.SAVED:
+            self._check_disk(current_time)
+
+    def _check_disk(self, current_time: float) -> None:
+        """Stop if the disk is short of room; send the next signal if it becomes critical."""
+        premises = self.job.manner.premises
+        places = self.job.claim.places
+        shortage = premises.shortage(places)
         if shortage and (not self.halted or premises.critical(places)):
             self.halted = self.halted or shortage
             self._send(self.escalation.next_signal(current_time))

@@ -1,8 +1,7 @@
-"""The command line of a recording, whom it records, and with which template and GPU counters."""
+"""The command line of a recording: its target, its template and its GPU counters."""
 
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,8 +33,8 @@ _AUTO_LEAVES_OUT = (
 class TemplateSelection:
     """One template, by name or by absolute path, and whether the counters' instrument is added.
 
-    `own_counters` tells whether the template itself switches a counter set on; None where that
-    is not known before something was recorded.
+    `own_counters` is whether the template itself switches a counter set on; None if that is not
+    known before the recording.
     """
 
     template: str
@@ -45,12 +44,12 @@ class TemplateSelection:
 
     @property
     def counters(self) -> bool:
-        """Tell whether GPU counters are to be recorded."""
+        """Whether GPU counters are to be recorded."""
         return self.adds_counters or self.own_counters is True
 
 
 def select(request: RecordingRequest, tool: Xctrace) -> TemplateSelection:
-    """Choose what to record with; a wish for counters becomes the instrument that has them.
+    """Choose the template; a wish for counters becomes the instrument that has them.
 
     Xctrace takes one template a recording, the last one given. There is no template of GPU
     counters in any Xcode; "Metal GPU Counters" is an instrument, added to a template. It is not
@@ -58,8 +57,30 @@ def select(request: RecordingRequest, tool: Xctrace) -> TemplateSelection:
     chips reject. Raise UsageError for several templates, or one that this Xcode does not have,
     ToolError for an xctrace that does not know instruments.
     """
-    wishes = [name for name in request.templates if name.casefold() in _COUNTER_REQUESTS]
-    templates = list(dict.fromkeys(name for name in request.templates if name not in wishes))
+    template, wants_counters = _read_wishes(request)
+    template, own_counters = _find_template(template, tool)
+    if request.counters == "off":
+        if wants_counters or own_counters:
+            raise UsageError("GPU counters are both asked for and switched off.")
+        own_counters = False
+    adds_counters = (wants_counters or request.counters == "on") and not own_counters
+    if adds_counters:
+        _require_counters(tool)
+    warnings: tuple[str, ...] = ()
+    if request.counters == "auto" and own_counters is False and not adds_counters:
+        warnings = (_AUTO_LEAVES_OUT,)
+    return TemplateSelection(template, adds_counters, warnings, own_counters)
+
+
+def _read_wishes(request: RecordingRequest) -> tuple[str, bool]:
+    """Return the one template of a request, and whether it names GPU counters as another."""
+    templates: list[str] = []
+    wants_counters = False
+    for name in request.templates:
+        if name.casefold() in _COUNTER_REQUESTS:
+            wants_counters = True
+        elif name not in templates:
+            templates.append(name)
     if len(templates) > 1:
         raise UsageError(
             f"xctrace records with one template, and {len(templates)} were given: "
@@ -67,51 +88,58 @@ def select(request: RecordingRequest, tool: Xctrace) -> TemplateSelection:
             hint="Choose one. Instruments saves any set of instruments as a template file, "
             "which --template takes by its path.",
         )
-    template = templates[0] if templates else METAL_SYSTEM_TRACE
-    own_counters = False if template == METAL_SYSTEM_TRACE else None
+    if not templates:
+        return METAL_SYSTEM_TRACE, wants_counters
+    return templates[0], wants_counters
+
+
+def _find_template(template: str, tool: Xctrace) -> tuple[str, bool | None]:
+    """Return a template by its name or absolute path, and whether it has counters of its own."""
     if "/" in template or template.endswith(SUFFIX):
         path = Path(template).expanduser().resolve()
         if not path.exists():
             raise UsageError(f"There is no template file {path}.")
-        template, own_counters = str(path), _own_counters(path)
-    elif (names := tool.names("templates")) and template not in names:
+        return str(path), _own_counters(path)
+    names = tool.names("templates")
+    if names and template not in names:
         hint = f"{suggest_name(template, names)} A template file is given by its path."
         raise UsageError(f"There is no template in this Xcode {template!r}.", hint)
-    if request.counters == "off":
-        if wishes or own_counters:
-            raise UsageError("GPU counters are both asked for and switched off.")
-        own_counters = False
-    adds = bool(wishes or request.counters == "on") and not own_counters
-    if adds:
-        if not tool.knows("record", "--instrument"):
-            raise ToolError(
-                f"{tool.version.text} cannot add instruments to a template.",
-                hint="Xcode 14 and later can.",
-            )
-        if names := tool.names("instruments"):
-            require(GPU_COUNTERS, names, "instrument in this Xcode")
-    leaves_out_counters = request.counters == "auto" and own_counters is False and not adds
-    return TemplateSelection(
-        template, adds, (_AUTO_LEAVES_OUT,) if leaves_out_counters else (), own_counters
-    )
+    if template == METAL_SYSTEM_TRACE:
+        return template, False
+    return template, None
+
+
+def _require_counters(tool: Xctrace) -> None:
+    """Raise ToolError if xctrace takes no instruments, UsageError if it has none of counters."""
+    if not tool.knows("record", "--instrument"):
+        raise ToolError(
+            f"{tool.version.text} cannot add instruments to a template.",
+            hint="Xcode 14 and later can.",
+        )
+    names = tool.names("instruments")
+    if names:
+        require(GPU_COUNTERS, names, "instrument in this Xcode")
 
 
 def _own_counters(path: Path) -> bool | None:
-    """Say whether a template switches counters on; None where that is not known beforehand."""
-    with suppress(InputError):
+    """Return whether a template switches counters on; None if that is not known beforehand."""
+    try:
         profile = read_template(path).counter_profile()
-        return None if profile is None else profile > 0
-    return None
+    except InputError:
+        return None
+    if profile is None:
+        return None
+    return profile > 0
 
 
 @dataclass(frozen=True)
 class RecordedSubject:
-    """Whom one recording is of."""
+    """The subject of one recording."""
 
-    target: ProgramLaunch | Attach  # what xctrace launches or attaches to
+    target: ProgramLaunch | Attach  # the program that xctrace launches or attaches to
     # called with the account of the recording whenever its state changes
     changed: Callable[[RecordingTranscript], None] = lambda _: None
-    # says whether nothing of it is left to record, though xctrace may go on
+    # returns whether nothing of it is left to record, though xctrace may go on
     finished: Callable[[], bool] = lambda: False
 
 
@@ -123,8 +151,8 @@ def subject_of(target: ProgramLaunch | Attach) -> RecordedSubject:
     """
     if isinstance(target, ProgramLaunch):
         return RecordedSubject(target)
-    runs = running(target.pid)
-    return RecordedSubject(target, finished=lambda: not runs())
+    is_running = running(target.pid)
+    return RecordedSubject(target, finished=lambda: not is_running())
 
 
 def record_line(
@@ -138,10 +166,11 @@ def record_line(
 ) -> tuple[str, ...]:
     """Return the command line that records `target`, as `request` wants it, into the bundle.
 
-    A launched program's standard output goes to a file beside it; xctrace forwards neither it
+    A launched program's standard output goes to a file next to it; xctrace forwards neither it
     nor standard error, for which it has no option.
     """
-    limit, bundle = time_limit(request.time_limit), str(recording.bundle.absolute())
+    limit = time_limit(request.time_limit)
+    bundle = str(recording.bundle.absolute())
     words = [tool.path, "record", "--template", selection.template]
     if selection.adds_counters:
         words += ["--instrument", GPU_COUNTERS]
@@ -157,11 +186,13 @@ def record_line(
 
 
 def time_limit(seconds: float) -> str:
-    """Write a time limit as xctrace reads it: whole seconds, else whole milliseconds."""
+    """Return a time limit as xctrace reads it: whole seconds, else whole milliseconds."""
     milliseconds = round(seconds * 1000)
     if milliseconds < 1:
         raise UsageError(f"A time limit of {seconds:g} s is too short to record anything.")
-    return f"{milliseconds}ms" if milliseconds % 1000 else f"{milliseconds // 1000}s"
+    if milliseconds % 1000:
+        return f"{milliseconds}ms"
+    return f"{milliseconds // 1000}s"
 
 
 def absolute(argv: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -169,5 +200,7 @@ def absolute(argv: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str
     if not argv:
         raise UsageError("There is no command to record.")
     program = Path(require_program(argv[0], environment.get("PATH"))).absolute()
-    shell = ("/bin/sh",) if needs_shell(program) else ()
-    return (*shell, str(program), *argv[1:])
+    words = (str(program), *argv[1:])
+    if needs_shell(program):
+        return ("/bin/sh", *words)
+    return words

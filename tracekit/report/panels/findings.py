@@ -1,4 +1,4 @@
-"""What was found, the worst first, each with its advice and where to see it."""
+"""The findings, the worst first, each with its advice and its evidence."""
 
 from tracekit.analysis import Result, Severity, saving_range
 from tracekit.report.panel import Context, Tables, panel

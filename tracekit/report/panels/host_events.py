@@ -1,4 +1,4 @@
-"""What else the host recorded of the target: its launch, hangs, signposts by name."""
+"""Other events of the target that the host recorded: its launch, hangs, signposts by name."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -14,9 +14,9 @@ MOST_ROWS = 25
 @panel("Launch, hangs, signposts", "life_cycles", "hangs", "signpost_intervals")
 def host_events(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
     """List phases of the launch, hangs of the main thread, and signposts by their names."""
-    launch, hangs, signposts = (
-        of_target(tables, name).frame for name in ("life_cycles", "hangs", "signpost_intervals")
-    )
+    launch = of_target(tables, "life_cycles").frame
+    hangs = of_target(tables, "hangs").frame
+    signposts = of_target(tables, "signpost_intervals").frame
     if launch.empty and hangs.empty and signposts.empty:
         return None
     named_signposts = _by_name(signposts)
@@ -30,14 +30,17 @@ def host_events(result: Result, tables: Tables) -> Context | None:  # noqa: ARG0
 
 
 def _list_rows(frame: pd.DataFrame, name: str) -> list[Context]:
-    return [
-        {
-            "name": "not named" if pd.isna(row[name]) else str(row[name]),
-            "start": int(row["start"]),
-            "duration": None if pd.isna(row["duration"]) else int(row["duration"]),
-        }
-        for row in frame.head(MOST_ROWS).to_dict("records")
-    ]
+    listed_rows: list[Context] = []
+    for row in frame.head(MOST_ROWS).to_dict("records"):
+        words = "not named"
+        if not pd.isna(row[name]):
+            words = str(row[name])
+        duration = None
+        if not pd.isna(row["duration"]):
+            duration = int(row["duration"])
+        listed_row = {"name": words, "start": int(row["start"]), "duration": duration}
+        listed_rows.append(listed_row)
+    return listed_rows
 
 
 def _by_name(signposts: pd.DataFrame) -> list[dict[Hashable, Any]]:

@@ -1,4 +1,4 @@
-"""How long things took and how evenly: steps, starting on the device, completing."""
+"""The lengths of steps, starts on the device and completions, and how even they are."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.analysis import Result, Unavailable, steady_steps
+from tracekit.report.chart import Chart
 from tracekit.report.panel import (
     Context,
     Tables,
-    group_by_key,
     marked_window,
     of_table,
     of_target,
@@ -34,7 +34,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class LatencyRow:
-    """A latency of the steady window; times in ns. `absence` says why there is none."""
+    """A latency of the steady window; times in ns. `absence` is the reason if there are none."""
 
     table: str
     name: str
@@ -45,30 +45,23 @@ class LatencyRow:
 
 @panel("Latencies and cadence", "steps", "phases", "gpu_intervals", "command_buffers")
 def latencies(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
-    """List the latencies with percentiles, linear between ranks; chart what came often enough."""
-    latency_rows = [*_of_steps(tables), *(_of_column(tables, *column) for column in _COLUMNS)]
-    known_rows = [latency for latency in latency_rows if latency.times.size]
-    missing = [latency for latency in latency_rows if not latency.times.size]
-    return {
-        "known": [
-            (
-                latency,
-                of_table(tables, latency.table),
-                np.percentile(latency.times, _PERCENTILES).tolist(),
-            )
-            for latency in known_rows
-        ],
-        "unknown": group_by_key(
-            (latency.absence, f"{latency.name} ({latency.meant})") for latency in missing
-        ),
-        "charts": [
-            distribution(
-                latency.name, latency.times, "steps" if latency.table == "steps" else "device"
-            )
-            for latency in known_rows
-            if latency.times.size >= FEWEST
-        ][:MOST_CHARTS],
-    }
+    """List the latencies with percentiles, linear between ranks; chart those with many times."""
+    latency_rows = list(_of_steps(tables))
+    latency_rows += [_of_column(tables, *column) for column in _COLUMNS]
+    known: list[tuple[LatencyRow, str, list[float]]] = []
+    charts: list[Chart] = []
+    names_by_absence: dict[str, list[str]] = {}
+    for latency in latency_rows:
+        if not latency.times.size:
+            words = f"{latency.name} ({latency.meant})"
+            names_by_absence.setdefault(latency.absence, []).append(words)
+            continue
+        percentiles = np.percentile(latency.times, _PERCENTILES).tolist()
+        known.append((latency, of_table(tables, latency.table), percentiles))
+        if latency.times.size >= FEWEST and len(charts) < MOST_CHARTS:
+            color = "steps" if latency.table == "steps" else "device"
+            charts.append(distribution(latency.name, latency.times, color))
+    return {"known": known, "unknown": names_by_absence, "charts": charts}
 
 
 def _of_steps(tables: Tables) -> Iterator[LatencyRow]:
@@ -78,23 +71,25 @@ def _of_steps(tables: Tables) -> Iterator[LatencyRow]:
     except Unavailable as reason:
         yield LatencyRow("steps", "Step", _STEP, np.empty(0), step_rows.absence or str(reason))
         return
-    for name, variant_steps in steady.groupby(variants_of(steady), sort=True):
+    for variant, variant_steps in steady.groupby(variants_of(steady), sort=True):
+        name = f"Step of {variant}" if variant else "Step"
         values = variant_steps["duration"].dropna().to_numpy(dtype=np.float64)
-        yield LatencyRow("steps", f"Step of {name}" if name else "Step", _STEP, values)
+        yield LatencyRow("steps", name, _STEP, values)
 
 
 def _of_column(tables: Tables, table: str, column: str, name: str, meaning: str) -> LatencyRow:
-    """Return a column of the steady window; of the whole run where nobody marked one."""
-    table_rows, window = of_target(tables, table), marked_window(tables)
+    """Return a column of the steady window; of the whole run if no window is marked."""
+    table_rows = of_target(tables, table)
+    window = marked_window(tables)
     frame = table_rows.frame
     if column not in frame:
         absence = table_rows.absence or f"the table {table} has no column {column}"
         return LatencyRow(table, name, meaning, np.empty(0), absence)
     if window is not None and not table_rows.absence:
-        times = frame["start" if "start" in frame else "committed"]
-        window_mask = (times >= window.start) & (times < window.end)
-        frame = frame[window_mask.fillna(value=False).astype(bool)]
+        time_column = "start" if "start" in frame else "committed"
+        times = frame[time_column]
+        is_within = (times >= window.start) & (times < window.end)
+        frame = frame[is_within.fillna(value=False).astype(bool)]
     absence = table_rows.absence or f"no row of {table} in the steady window has it"
-    return LatencyRow(
-        table, name, meaning, frame[column].dropna().to_numpy(dtype=np.float64), absence
-    )
+    values = frame[column].dropna().to_numpy(dtype=np.float64)
+    return LatencyRow(table, name, meaning, values, absence)

@@ -11,7 +11,6 @@ from tracekit.report.chart import Chart
 from tracekit.report.panel import (
     Context,
     Tables,
-    group_by_key,
     of_table,
     of_target,
     panel,
@@ -27,7 +26,7 @@ _SEEN = (
     ("resident", "process_samples", "time", "memory", "steps"),
     ("allocated of the GPU", "allocated_sizes", "start", "size", "device"),
 )
-_PEAKS = ("mlx_peak",)  # which are no levels, so they do not grow
+_PEAKS = ("mlx_peak",)  # which are not levels, so they do not grow
 _MEANT = {
     "resident": "of the process, by the operating system",
     "mlx_active": "in MLX's arrays",
@@ -40,20 +39,21 @@ _MEANT = {
 
 @panel("Memory", "memory_profile", "process_samples", "allocated_sizes", "phases")
 def memory(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
-    """Lay the notes out as a table; None where nobody took any."""
+    """Lay the notes out as a table; None if there are none, and no levels over time."""
     profile_rows = rows(tables, "memory_profile")
     lines = list(_levels(tables))
     if profile_rows.absence and not lines:
         return None
     notes = profile_rows.frame.sort_values("time", kind="stable")
     phases = list(dict.fromkeys(notes["phase"].astype(str)))
-    sorts = [
-        _sort(str(name), sort_notes, phases)
-        for name, sort_notes in notes.groupby("what", sort=False)
-    ]
+    sorts: list[Context] = []
+    for name, sort_notes in notes.groupby("what", sort=False):
+        sort = _sort(str(name), sort_notes, phases)
+        if set(sort["levels"]) != {None}:
+            sorts.append(sort)
     return {
         "phases": phases,
-        "sorts": [sort for sort in sorts if set(sort["levels"]) != {None}],
+        "sorts": sorts,
         "reasons": _reasons(notes),
         "source": of_table(tables, "memory_profile"),
         "absence": profile_rows.absence,
@@ -62,7 +62,7 @@ def memory(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a
 
 
 def _levels(tables: Tables) -> Iterator[Level]:
-    """Yield the levels that were seen over time: of the process, and what it allocated of Metal."""
+    """Yield the levels over time: of the process, and of its allocations of Metal."""
     for name, table, time, column, color in _SEEN:
         level_rows = of_target(tables, table).frame.dropna(subset=[column]).sort_values(time)
         if len(level_rows) < FEWEST:
@@ -73,48 +73,55 @@ def _levels(tables: Tables) -> Iterator[Level]:
 
 
 def _chart(lines: list[Level], tables: Tables) -> Chart:
-    summary = ", ".join(
-        f"{line.name} from {size(line.heights[0])} to {size(line.heights[-1])}, at most "
-        f"{size(max(line.heights))}"
-        for line in lines
-    )
-    begins = phase_begins(tables)
-    return levels("Memory over the run", sentence(summary), lines, size, begins=begins)
+    words: list[str] = []
+    for line in lines:
+        begin = size(line.heights[0])
+        end = size(line.heights[-1])
+        highest = size(max(line.heights))
+        words.append(f"{line.name} from {begin} to {end}, at most {highest}")
+    summary = sentence(", ".join(words))
+    return levels("Memory over the run", summary, lines, size, begins=phase_begins(tables))
 
 
 def _sort(name: str, notes: pd.DataFrame, phases: list[str]) -> Context:
-    """Return the level of each phase, None where there is none, and how it grew when steady."""
-    phase_levels = {
-        str(phase): int(level)
-        for phase, level in zip(notes["phase"], notes["bytes"], strict=True)
-        if not pd.isna(level)
-    }
+    """Return the level of each phase, None if it is unknown, and the growth to the steady one."""
+    known_notes = notes[notes["bytes"].notna()]
+    level_by_phase: dict[str, int] = {}
+    for phase, level in zip(known_notes["phase"], known_notes["bytes"], strict=True):
+        level_by_phase[str(phase)] = int(level)
     growth = None
-    if name not in _PEAKS and _STEADY in phase_levels:
-        earlier_phases = [
-            phase for phase in phases[: phases.index(_STEADY)] if phase in phase_levels
-        ]
-        growth = (
-            phase_levels[_STEADY] - phase_levels[earlier_phases[-1]] if earlier_phases else None
-        )
+    if name not in _PEAKS:
+        growth = _measure_growth(level_by_phase, phases)
     return {
         "name": name,
         "meant": _MEANT.get(name, ""),
-        "levels": [phase_levels.get(phase) for phase in phases],
+        "levels": [level_by_phase.get(phase) for phase in phases],
         "growth": growth,
     }
 
 
+def _measure_growth(level_by_phase: dict[str, int], phases: list[str]) -> int | None:
+    """Return the growth to the steady phase from the last phase before it with a known level."""
+    if _STEADY not in level_by_phase:
+        return None
+    earlier_phases = phases[: phases.index(_STEADY)]
+    for phase in reversed(earlier_phases):
+        if phase in level_by_phase:
+            return level_by_phase[_STEADY] - level_by_phase[phase]
+    return None
+
+
 def _reasons(notes: pd.DataFrame) -> list[tuple[str, str]]:
-    """Return which levels are not known, and why; what has one reason stands together."""
+    """Return the levels that are not known, with the reason; those of one reason are joined."""
     unknown = notes[notes["bytes"].isna()]
+    phases_by_sort: dict[tuple[str, str], list[str]] = {}
     columns = (unknown["what"], unknown["reason"].fillna(""), unknown["phase"])
-    cells = zip(*columns, strict=True)
-    phases = group_by_key(((str(name), str(reason)), str(phase)) for name, reason, phase in cells)
-    sorts = group_by_key(
-        ((reason, ", ".join(phase_names)), name) for (name, reason), phase_names in phases.items()
-    )
-    return [
-        (f"{', '.join(map(heading, names))} ({phase_words})", reason)
-        for (reason, phase_words), names in sorts.items()
-    ]
+    for name, reason, phase in zip(*columns, strict=True):
+        phases_by_sort.setdefault((str(name), str(reason)), []).append(str(phase))
+    sorts_by_reason: dict[tuple[str, str], list[str]] = {}
+    for (name, reason), phases in phases_by_sort.items():
+        sorts_by_reason.setdefault((reason, ", ".join(phases)), []).append(heading(name))
+    reasons: list[tuple[str, str]] = []
+    for (reason, phase_words), headings in sorts_by_reason.items():
+        reasons.append((f"{', '.join(headings)} ({phase_words})", reason))
+    return reasons

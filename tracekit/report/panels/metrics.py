@@ -9,9 +9,9 @@ _DIRECTIONS = {Better.LOWER: "lower is better", Better.HIGHER: "higher is better
 
 @panel("Metrics")
 def metrics(result: Result, tables: Tables) -> Context:
-    """List each known metric with its source and meaning, then what the workload measured.
+    """List each known metric with its source and meaning, then the workload's measurements.
 
-    What is missing for one reason stands together: reasons are read, names looked up.
+    Metrics that are missing for one reason are joined: reasons are read, names looked up.
     """
     metric_rows = [
         (metric, of_metric(tables, metric.name), meaning(metric.name)) for metric in result.metrics

@@ -1,4 +1,4 @@
-"""How full the GPU was and what held it back, as far as its counters tell."""
+"""The occupancy of the GPU and its limiters, as far as its counters show them."""
 
 from collections.abc import Iterator
 
@@ -23,43 +23,38 @@ _GIGA = "GB/s"
 @panel("Occupancy and limiters", "gpu_counters", "gpu_intervals")
 def occupancy(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """List the counters whose meaning is known, by their kind; the highest first."""
-    means, samples = rows(tables, "counter_means"), rows(tables, "counter_samples")
-    counter_means = means.frame
-    return {
-        "absence": means.absence,
-        "kinds": [
-            (
-                title,
-                list(
-                    _rows_of(
-                        counter_means[(counter_means["kind"] == str(kind)).to_numpy()],
-                        samples.frame,
-                    )
-                ),
-            )
-            for kind, title in _TITLES.items()
-            if not means.absence and (counter_means["kind"] == str(kind)).any()
-        ],
-    }
+    means = rows(tables, "counter_means")
+    samples = rows(tables, "counter_samples")
+    kinds: list[tuple[str, list[Context]]] = []
+    if not means.absence:
+        for kind, title in _TITLES.items():
+            kind_means = means.frame[(means.frame["kind"] == str(kind)).to_numpy()]
+            if len(kind_means):
+                kinds.append((title, list(_rows_of(kind_means, samples.frame))))
+    return {"absence": means.absence, "kinds": kinds}
 
 
 def _rows_of(means: pd.DataFrame, samples: pd.DataFrame) -> Iterator[Context]:
-    """Yield each counter: its mean, where nine tenths of its samples lie, a bar if a ratio."""
+    """Yield each counter: its mean, the range of nine tenths of its samples, a bar if a ratio."""
     ordered = means.sort_values(["mean", "counter"], ascending=[False, True], kind="stable")
     for row in ordered.to_dict("records"):
         counter_values = samples.loc[(samples["counter"] == row["counter"]).to_numpy(), "value"]
-        lower_bound, upper_bound = (
-            float(end) for end in np.quantile(counter_values.to_numpy(dtype=np.float64), _SPREAD)
-        )
-        mean, share = row["mean"], row["share"]
-        ratio = not pd.isna(share)
+        ends = np.quantile(counter_values.to_numpy(dtype=np.float64), _SPREAD)
+        lower_end = float(ends[0])
+        upper_end = float(ends[1])
+        unit = _GIGA
+        mean = f"{row['mean']:,.1f} {_GIGA}"
+        bar = None
+        share = row["share"]
+        if not pd.isna(share):
+            unit = "%"
+            mean = percent(share)
+            bar = (share * 100, max(0.0, lower_end), min(100.0, upper_end))
         yield {
             "name": str(row["counter"]),
             "group": str(row["group"]),
-            "mean": percent(share) if ratio else f"{mean:,.1f} {_GIGA}",
-            "spread": f"{lower_bound:.1f} to {upper_bound:.1f} {'%' if ratio else _GIGA}",
+            "mean": mean,
+            "spread": f"{lower_end:.1f} to {upper_end:.1f} {unit}",
             "samples": int(row["samples"]),
-            "drawn": (share * 100, max(0.0, lower_bound), min(100.0, upper_bound))
-            if ratio
-            else None,
+            "drawn": bar,
         }

@@ -1,6 +1,6 @@
-"""Counters that Xcode exported, by encoder: what a serialized replay at a fixed clock shows."""
+"""Counters that Xcode exported, by encoder: the values of a serialized replay at a fixed clock."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -10,48 +10,67 @@ from tracekit.base import percent, size
 from tracekit.report.panel import REPLAY, Context, Tables, panel, rows
 
 MOST_ROWS = 30
+_CELLS: dict[str, Callable[[Any], str]] = {
+    "limiter": str,
+    "cost": percent,
+    "occupancy": percent,
+    "limited": percent,
+    "used": percent,
+    "stack": percent,
+    "read": size,
+    "written": size,
+    "bandwidth": "{:,.2f}".format,
+}
 
 
 @panel("Xcode's counters, by encoder", REPLAY)
 def replay(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
-    """List encoders with what held them back; None where no counters were imported."""
+    """List encoders with their limiters; None if no counters were imported."""
     counter_rows = rows(tables, REPLAY)
     if counter_rows.absence:
         return None
     table = encoders(counter_rows.frame)
-    suspect = counter_rows.frame.dropna(subset=["suspect"])
-    # For which share of the execution cost each limiter is the highest.
-    costs = table.dropna(subset=["cost", "limiter"]).groupby("limiter")["cost"].sum()
-    limiters = costs.sort_values(ascending=False, kind="stable")
-    sums = {name: average_by_cost(table, name) for name in ("occupancy", "limited")}
+    occupancy = average_by_cost(table, "occupancy")
     return {
         "ranked": bool(table["cost"].notna().any()),
         "timed": is_timed(counter_rows.frame),
         "encoders": [_describe_encoder(row) for row in table.head(MOST_ROWS).to_dict("records")],
         "more": max(0, len(table) - MOST_ROWS),
-        "occupancy": None if sums["occupancy"] is None else percent(sums["occupancy"]),
-        "limiters": [(str(unit), percent(float(cost))) for unit, cost in limiters.items()],
-        "suspect": [
-            (str(counter), str(reason), len(suspect_rows))
-            for (counter, reason), suspect_rows in suspect.groupby(
-                ["counter", "suspect"], sort=True
-            )
-        ],
+        "occupancy": None if occupancy is None else percent(occupancy),
+        "limiters": _share_by_limiter(table),
+        "suspect": _count_suspects(counter_rows.frame),
     }
 
 
-def _describe_encoder(row: Mapping[Any, Any]) -> Context:
-    def cells(in_words: Any, *names: str) -> Context:
-        cell_words = {name: in_words(row[name]) for name in names if not pd.isna(row[name])}
-        return dict.fromkeys(names, "not available") | cell_words
+def _share_by_limiter(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return for each limiter the share of the execution cost for which it is the highest."""
+    costs = table.dropna(subset=["cost", "limiter"]).groupby("limiter")["cost"].sum()
+    ordered = costs.sort_values(ascending=False, kind="stable")
+    return [(str(unit), percent(float(cost))) for unit, cost in ordered.items()]
 
+
+def _count_suspects(counters: pd.DataFrame) -> list[tuple[str, str, int]]:
+    """Return the counters with suspect values, each with the reason and the number of values."""
+    groups = counters.dropna(subset=["suspect"]).groupby(["counter", "suspect"], sort=True)
+    return [(str(counter), str(reason), len(part)) for (counter, reason), part in groups]
+
+
+def _describe_encoder(row: Mapping[Any, Any]) -> Context:
+    command_buffer = ""
+    if not pd.isna(row["command_buffer"]):
+        command_buffer = str(row["command_buffer"])
+    share = None
+    if not pd.isna(row["cost"]):
+        share = float(row["cost"])
+    cells: dict[str, str] = {}
+    for name, in_words in _CELLS.items():
+        cells[name] = "not available"
+        if not pd.isna(row[name]):
+            cells[name] = in_words(row[name])
     return {
         "place": int(row["place"]),
         "encoder": str(row["encoder"]),
-        "command_buffer": "" if pd.isna(row["command_buffer"]) else str(row["command_buffer"]),
-        "share": None if pd.isna(row["cost"]) else float(row["cost"]),
-        **cells(str, "limiter"),
-        **cells(percent, "cost", "occupancy", "limited", "used", "stack"),
-        **cells(size, "read", "written"),
-        **cells("{:,.2f}".format, "bandwidth"),
+        "command_buffer": command_buffer,
+        "share": share,
+        **cells,
     }

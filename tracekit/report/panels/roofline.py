@@ -1,4 +1,4 @@
-"""What the chip allows a step, and what was reached of it."""
+"""The limits of the chip for a step, and the share of them that was reached."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,26 +18,28 @@ _SECOND = 1e9
 
 @panel("Roofline", "step_models", "steps")
 def roofline(result: Result, tables: Tables) -> Context | None:
-    """Place the steps under the chip's roof; None where the workload does not say what they do."""
-    models, steps = rows(tables, "step_models"), rows(tables, "steps")
+    """Place the steps under the chip's roof; None if the workload does not describe its steps."""
+    models = rows(tables, "step_models")
+    steps = rows(tables, "steps")
     if models.absence or steps.absence:
         return None
     chip, absence = _chip(result, models.frame)
-    bandwidth = chip.bandwidth.value if chip else None
-    if chip and bandwidth is None:
-        absence = chip.bandwidth.reason
+    bandwidth = None
+    if chip is not None:
+        bandwidth = chip.bandwidth.value
+        if bandwidth is None:
+            absence = chip.bandwidth.reason
     points = list(_points(models.frame, steps.frame, bandwidth))
     if not points:
         return None
-    return {
-        "points": points,
-        "absence": absence,
-        "chip": chip,
-        "chart": _chart(points, chip) if chip and bandwidth else None,
-    }
+    chart = None
+    if chip is not None and bandwidth:
+        chart = _chart(points, chip, bandwidth)
+    return {"points": points, "absence": absence, "chip": chip, "chart": chart}
 
 
 def _chip(result: Result, models: pd.DataFrame) -> tuple[Chip | None, str]:
+    """Return the chip of the run, or the reason why it is not known."""
     if (models["backend"] == "cpu").any():
         return None, (
             "the steps ran on the CPU, and what bandwidth a CPU reaches nobody publishes; "
@@ -52,20 +54,23 @@ def _chip(result: Result, models: pd.DataFrame) -> tuple[Chip | None, str]:
 def _points(
     models: pd.DataFrame, steps: pd.DataFrame, bandwidth: float | None
 ) -> Iterator[Context]:
-    """Yield the steps of each variant: their median time in ns, what they move and compute in it.
+    """Yield the steps of each variant: their median time in ns, with their bytes and operations.
 
-    `flops` and `intensity` are None where the workload does not say how many operations.
+    `flops` and `intensity` are None if the workload does not give the number of operations.
     """
     try:
         steady = steady_steps(steps)
     except Unavailable:
         return
-    names = variants_of(steady)
+    step_variants = variants_of(steady)
     for row, name in zip(models.to_dict("records"), variants_of(models), strict=True):
-        variant_steps = steady[(names == name).to_numpy()] if len(models) > 1 else steady
+        variant_steps = steady
+        if len(models) > 1:
+            variant_steps = steady[(step_variants == name).to_numpy()]
         time = variant_steps["duration"].dropna().astype(np.float64).median()
         with suppress(Unavailable):
-            moved, flops = bytes_moved(pd.Series(row)), int(row["flops"]) or None
+            moved = bytes_moved(pd.Series(row))
+            flops = int(row["flops"]) or None
             if time > 0:
                 yield {
                     "name": name or "step",
@@ -77,21 +82,24 @@ def _points(
                 }
 
 
-def _chart(points: list[Context], chip: Chip) -> Chart | None:
-    bandwidth = chip.bandwidth.value
-    placed_points = [
-        Placed(point["name"], point["intensity"], point["flops"] / (point["time"] / _SECOND))
-        for point in points
-        if point["flops"] and point["intensity"]
-    ]
-    if not placed_points or bandwidth is None:
+def _chart(points: list[Context], chip: Chip, bandwidth: float) -> Chart | None:
+    """Chart the points whose number of operations is known; None if there are none."""
+    placed_points: list[Placed] = []
+    words: list[str] = []
+    for point in points:
+        if point["flops"] and point["intensity"]:
+            speed = point["flops"] / (point["time"] / _SECOND)
+            placed_points.append(Placed(point["name"], point["intensity"], speed))
+        words.append(_describe_point(point))
+    if not placed_points:
         return None
-    words = (
-        f"{point['name']} is faster than memory could deliver its bytes"
-        if point["reached"].cached
-        else f"{point['name']} reaches {percent(point['reached'].share)} of the bandwidth"
-        for point in points
-    )
     summary = f"{chip.name}. {', '.join(words)}."
     rate = chip.fp16.value or chip.fp32.value
     return roof("Steps under the roof of the chip", summary, placed_points, bandwidth, rate)
+
+
+def _describe_point(point: Context) -> str:
+    reached = point["reached"]
+    if reached.cached:
+        return f"{point['name']} is faster than memory could deliver its bytes"
+    return f"{point['name']} reaches {percent(reached.share)} of the bandwidth"

@@ -1,4 +1,4 @@
-"""The machine beside the run: its clock, power and heat, where a monitor read them."""
+"""The machine next to the run: its clock, power and heat, if a monitor read them."""
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ _COLORS = {"Hz": "device", "W": "steps", "level": "idle"}
 
 @panel("Clock, power and heat", "gauges", "phases")
 def telemetry(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
-    """Put what monitors read into words and lines; nothing where none was read."""
+    """Put the readings of monitors into words and lines; None if there are none."""
     gauge_frame = rows(tables, "gauges").frame
     read = readings(gauge_frame).dropna(subset=["source", "value"])
     if read.empty:
@@ -24,37 +24,43 @@ def telemetry(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001
     steady = marked_window(tables)
     run = Window(int(read["time"].min()), int(read["time"].max()))
     names = sorted(read["name"].astype(str).unique(), key=lambda name: (name[:3] != "gpu", name))
-    drawn = [name for name in names if name.startswith(_DRAWN)] or names
+    readings_by_name = {name: read[read["name"] == name] for name in names}
+    drawn_names = [name for name in names if name.startswith(_DRAWN)] or names
+    charts = [_chart(name, readings_by_name[name], run, tables) for name in drawn_names]
     return {
         "sources": ", ".join(sorted(read["source"].astype(str).unique())),
         "steady": steady is not None,
-        "levels": [_level(name, read[read["name"] == name], steady) for name in names],
-        "charts": [_chart(name, read[read["name"] == name], run, tables) for name in drawn],
+        "levels": [_level(name, part, steady) for name, part in readings_by_name.items()],
+        "charts": charts,
     }
 
 
 def _level(name: str, gauge_readings: pd.DataFrame, steady: Window | None) -> Context:
-    steady_readings = (
-        gauge_readings
-        if steady is None
-        else gauge_readings[gauge_readings["time"].between(steady.start, steady.end)]
-    )
-    values = steady_readings["value"].astype(float)
+    """Return the lowest, median and highest reading, of the steady window if one is marked."""
     unit = str(gauge_readings["unit"].iloc[0])
+    if steady is not None:
+        is_steady = gauge_readings["time"].between(steady.start, steady.end)
+        gauge_readings = gauge_readings[is_steady]
+    values = gauge_readings["value"].astype(float)
     numbers = (values.min(), values.median(), values.max())
     return {
         "name": name,
         "numbers": [quantity(number, unit) for number in numbers],
-        "count": len(steady_readings),
+        "count": len(gauge_readings),
     }
 
 
 def _chart(name: str, gauge_readings: pd.DataFrame, run: Window, tables: Tables) -> Chart:
-    unit, ordered = str(gauge_readings["unit"].iloc[0]), gauge_readings.sort_values("time")
-    times, values = ordered["time"].to_numpy(np.int64), ordered["value"].to_numpy(np.float64)
+    unit = str(gauge_readings["unit"].iloc[0])
+    ordered = gauge_readings.sort_values("time")
+    times = ordered["time"].to_numpy(np.int64)
+    values = ordered["value"].to_numpy(np.float64)
     level = sample_level(name, times, values, run, _COLORS.get(unit, "others"))
-    lowest, highest = (quantity(value, unit) for value in (values.min(), values.max()))
-    summary = f"{lowest} throughout." if lowest == highest else f"Between {lowest} and {highest}."
+    lowest = quantity(values.min(), unit)
+    highest = quantity(values.max(), unit)
+    summary = f"Between {lowest} and {highest}."
+    if lowest == highest:
+        summary = f"{lowest} throughout."
     begins = phase_begins(tables)
     if unit == "level":
         return course(heading(name), summary, level, count, upward=make_integer_axis, begins=begins)

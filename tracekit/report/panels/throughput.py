@@ -1,4 +1,4 @@
-"""How fast the run went from its begin to its end, how busy the device was, and what stood out."""
+"""The pace of the run from its begin to its end, the load of the device, and the spikes."""
 
 import math
 from collections.abc import Iterator
@@ -20,28 +20,29 @@ MOST_BINS = 60
 MOST_SPIKES = 6
 _SECOND = 1e9
 _A_BIN = 4  # steps, at least
-_EDGE = 0.1  # of the steady steps: the first and the last of them stand apart
+_EDGE = 0.1  # of the steady steps: the first and the last of them are listed apart
 
 Numbers = NDArray[np.float64]
 
 
-Spike = tuple[int, int, float]  # start, end and excess of a step that stands out, ns
+Spike = tuple[int, int, float]  # start, end and excess of an unusually long step, ns
 
 
 @panel("Throughput over the run", "steps", "phases", "spans", "gpu_intervals")
 def throughput(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
-    """Chart the rate of steps or tokens, and the device; None where the run has neither."""
-    step_rows, device = rows(tables, "steps"), of_target(tables, "gpu_intervals")
+    """Chart the rate of steps or tokens, and the device; None if the run has neither."""
+    step_rows = rows(tables, "steps")
+    device = of_target(tables, "gpu_intervals")
     if step_rows.absence and device.absence:
         return None
     steps = _select_run_steps(step_rows.frame)
-    spiked = _spikes(tables)
-    charts = [*_rate(steps, tables, spiked), *_device(device.frame, tables)]
+    spikes = _spikes(tables)
+    charts = [*_rate(steps, tables, spikes), *_device(device.frame, tables)]
     return {
         "charts": charts,
         "parts": list(_parts(steps)),
-        "spikes": sorted(spiked, key=lambda spike: -spike[-1])[:MOST_SPIKES],
-        "more": max(0, len(spiked) - MOST_SPIKES),
+        "spikes": sorted(spikes, key=lambda spike: -spike[-1])[:MOST_SPIKES],
+        "more": max(0, len(spikes) - MOST_SPIKES),
         "mixed": analysis.variants(step_rows.frame),
         "source": of_table(tables, "steps"),
         "device_source": of_table(tables, "gpu_intervals"),
@@ -49,7 +50,7 @@ def throughput(result: Result, tables: Tables) -> Context | None:  # noqa: ARG00
 
 
 def _select_run_steps(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return the run's own steps in order, without waits; none where several things compete."""
+    """Return the run's own steps in order, without waits; none if several variants compete."""
     timed_steps = steps[steps["duration"].notna() & (steps["phase"] != OVERHEAD)]
     if "variant" in timed_steps:
         timed_steps = timed_steps[timed_steps["variant"].fillna("") != IDLE]
@@ -59,12 +60,14 @@ def _select_run_steps(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def _count_output(steps: pd.DataFrame) -> tuple[Numbers, str]:
-    """Return what each step made, and of what: tokens, or steps where there are none."""
+    """Return the output of each step and its unit: tokens, or steps if there are no tokens."""
     tokens = steps["tokens"].fillna(0).to_numpy(dtype=np.float64)
-    return (tokens, "tokens/s") if tokens.any() else (np.ones(len(steps)), "steps/s")
+    if tokens.any():
+        return tokens, "tokens/s"
+    return np.ones(len(steps)), "steps/s"
 
 
-def _rate(steps: pd.DataFrame, tables: Tables, spiked: list[Spike]) -> Iterator[Chart]:
+def _rate(steps: pd.DataFrame, tables: Tables, spikes: list[Spike]) -> Iterator[Chart]:
     number = min(MOST_BINS, len(steps) // _A_BIN)
     if number < 2:  # noqa: PLR2004  one bin shows no course
         return
@@ -72,29 +75,27 @@ def _rate(steps: pd.DataFrame, tables: Tables, spiked: list[Spike]) -> Iterator[
     starts, ends = analysis.spans(steps)
     edges = np.linspace(int(starts.min()), int(ends.max()), number + 1)
     rates = _per_second(edges, starts, ends, outputs)
-    middle, lowest, highest = (
-        quantity(float(rate), unit) for rate in (np.median(rates), rates.min(), rates.max())
-    )
+    middle = quantity(float(np.median(rates)), unit)
+    lowest = quantity(float(rates.min()), unit)
+    highest = quantity(float(rates.max()), unit)
     summary = (
         f"In {count(number)} stretches of equal length: {middle} in the middle one, {lowest} in "
-        "the "
-        f"slowest, {highest} in the fastest."
+        f"the slowest, {highest} in the fastest."
     )
-    level = Level(unit, edges.tolist(), rates.tolist(), "steps")
     yield course(
         unit[:1].upper() + unit[1:],
         summary,
-        level,
+        Level(unit, edges.tolist(), rates.tolist(), "steps"),
         format_number,
         begins=phase_begins(tables),
-        marked=[float(start) for start, *_ in spiked],
+        marked=[float(start) for start, *_ in spikes],
     )
 
 
 def _per_second(
     edges: Numbers, starts: analysis.Times, ends: analysis.Times, outputs: Numbers
 ) -> Numbers:
-    """Return the rate between edges, where each step makes its own evenly while it lasts."""
+    """Return the rate between edges, as if each step made its output evenly while it lasts."""
     cumulative_outputs = np.concatenate(([0.0], np.cumsum(outputs)))
     moments = np.ravel(np.column_stack((starts, np.maximum(ends, starts))))
     sums = np.ravel(np.column_stack((cumulative_outputs[:-1], cumulative_outputs[1:])))
@@ -110,22 +111,22 @@ def _device(intervals: pd.DataFrame, tables: Tables) -> Iterator[Chart]:
     starts, ends = analysis.spans(intervals[(intervals["start"] < until).to_numpy()])
     if not starts.size:
         return
-    begin, end = int(starts.min()), int(ends.max())
+    begin = int(starts.min())
+    end = int(ends.max())
     if end - begin < MOST_BINS:
         return
     edges = np.linspace(begin, end, MOST_BINS + 1).astype(np.int64)
-    busy_shares = analysis.IntervalSet.from_spans(starts, ends).measure_within(
-        edges[:-1], edges[1:]
-    ) / np.diff(edges)
-    total_share = analysis.IntervalSet.from_spans(starts, ends).measure_within(
-        edges[:1], edges[-1:]
-    )[0] / (end - begin)
+    work = analysis.IntervalSet.from_spans(starts, ends)
+    shares = work.measure_within(edges[:-1], edges[1:]) / np.diff(edges)
+    total_share = work.measure_within(edges[:1], edges[-1:])[0] / (end - begin)
+    total = percent(float(total_share))
+    lowest = percent(float(shares.min()))
+    highest = percent(float(shares.max()))
     yield course(
         "Share of time in which the device ran for the target",
-        f"{percent(float(total_share))} in all, {percent(float(busy_shares.min()))} in the least "
-        "busy of "
-        f"{MOST_BINS} stretches, {percent(float(busy_shares.max()))} in the busiest.",
-        Level("busy", edges.tolist(), busy_shares.tolist()),
+        f"{total} in all, {lowest} in the least busy of {MOST_BINS} stretches, {highest} in the "
+        "busiest.",
+        Level("busy", edges.tolist(), shares.tolist()),
         lambda value: f"{value * 100:g} %",
         begins=phases,
         top=1.0,
@@ -133,7 +134,7 @@ def _device(intervals: pd.DataFrame, tables: Tables) -> Iterator[Chart]:
 
 
 def _parts(steps: pd.DataFrame) -> Iterator[Context]:
-    """Yield what came before the steady steps, and the begin, the middle and the end of these."""
+    """Yield the phases before the steady steps, and the begin, the middle and the end of these."""
     if steps.empty:
         return
     for name, phase_steps in steps[steps["phase"] != "steady"].groupby("phase", sort=False):
@@ -155,25 +156,27 @@ def _part(name: str, part_steps: pd.DataFrame) -> Context:
     outputs, unit = _count_output(part_steps)
     starts, ends = analysis.spans(part_steps)
     window = analysis.Window(int(starts.min()), int(ends.max()))
-    rate = (
-        quantity(outputs.sum() * _SECOND / window.length, unit) if window.length else NOT_AVAILABLE
-    )
+    rate = NOT_AVAILABLE
+    if window.length:
+        rate = quantity(outputs.sum() * _SECOND / window.length, unit)
     return {"name": name, "steps": len(part_steps), "length": window.length, "rate": rate}
 
 
 def _spikes(tables: Tables) -> list[Spike]:
-    """Return the steps that stand out, as the rule step-spikes sees them."""
+    """Return the steps that the rule step-spikes reports."""
     thresholds = analysis.thresholds(analysis.RULES["step-spikes"].judge)
-    steps, requests = rows(tables, "steps"), rows(tables, "requests")
-    served = None if requests.absence else requests.frame
+    steps = rows(tables, "steps")
+    requests = rows(tables, "requests")
+    request_frame = None if requests.absence else requests.frame
     try:
-        beats = analysis.beats(steps.frame, served, rows(tables, "spans").frame)
+        beats = analysis.beats(steps.frame, request_frame, rows(tables, "spans").frame)
     except analysis.Unavailable:
         return []
     spikes: list[Spike] = []
     for beat in beats:
         chosen, excess = analysis.spikes(beat, thresholds["least_z"], thresholds["least_excess"])
         if chosen.mean() <= thresholds["most"]:
-            columns = (beat.starts[chosen], beat.ends[chosen], excess[chosen])
-            spikes += zip(*(column.tolist() for column in columns), strict=True)
+            starts = beat.starts[chosen].tolist()
+            ends = beat.ends[chosen].tolist()
+            spikes += zip(starts, ends, excess[chosen].tolist(), strict=True)
     return spikes

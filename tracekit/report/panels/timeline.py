@@ -22,18 +22,21 @@ from tracekit.report.timeline.tracks import timeline as laid
 def timeline(result: Result, tables: Tables) -> Context:
     """Lay the run on one axis, for the script and for readers without it."""
     line = laid(result, tables)
-    return drawn(replace(line, absences=()) if is_without_gpu_work(tables) else line)
+    if is_without_gpu_work(tables):
+        line = replace(line, absences=())
+    return drawn(line)
 
 
 _TICKS = 5
 
 
 def drawn(line: Timeline) -> Context:
-    """Return what the template shows of a timeline."""
+    """Return the context of the template for a timeline."""
+    tick_times = np.linspace(line.begin, line.end, _TICKS)
     return {
         "line": line,
         "strips": strips(line),
-        "ticks": [duration(tick_time) for tick_time in np.linspace(line.begin, line.end, _TICKS)],
+        "ticks": [duration(tick_time) for tick_time in tick_times],
         "width": WIDTH,
         "shades": SHADES,
     }

@@ -1,4 +1,4 @@
-"""What was read again and again: counters, memory, work in flight, what monitors read."""
+"""Tracks of repeated readings: counters, memory, work in flight, readings of monitors."""
 
 from collections.abc import Iterator
 
@@ -26,17 +26,17 @@ def level_track(
     """Make a track of readings in the order of their time.
 
     A reading lasts until its end, or until the next one. Of more than `max_readings`, equal parts
-    of the run keep their lowest and their highest, and the note says so.
+    of the run keep their lowest and their highest, and the note gives the size of a part.
     """
     starts, ends = times
     kept_indexes = _extremes(values, max_readings)
     if kept_indexes.size < values.size:
-        note = (
-            f"{note}; the lowest and highest of each {count(_part(values.size, max_readings))} "
-            "readings"
-        )
-    ends = np.maximum.reduceat(ends, kept_indexes) if kept_indexes.size else ends
-    starts, values = starts[kept_indexes], values[kept_indexes]
+        part = count(_part(values.size, max_readings))
+        note = f"{note}; the lowest and highest of each {part} readings"
+    if kept_indexes.size:
+        ends = np.maximum.reduceat(ends, kept_indexes)
+    starts = starts[kept_indexes]
+    values = values[kept_indexes]
     ends = np.minimum(ends, np.append(starts[1:], ends[-1:]))
     return Track(
         name=name,
@@ -73,7 +73,7 @@ _FIRST = "occupancy"
 
 
 def readings(tables: Tables) -> Iterator[Track | str]:
-    """Make a track for each thing that was read, and say which counters are left out."""
+    """Make a track for each kind of reading, and report the number of counters left out."""
     yield from _in_flight(tables)
     yield from _counters(tables)
     yield from _memory(tables)
@@ -84,7 +84,8 @@ def _in_flight(tables: Tables) -> Iterator[Track]:
     buffers = of_target(tables, "command_buffers").frame.dropna(subset=["committed", "completed"])
     if buffers.empty:
         return
-    begins, ends = (buffers[column].to_numpy(np.int64) for column in ("committed", "completed"))
+    begins = buffers["committed"].to_numpy(np.int64)
+    ends = buffers["completed"].to_numpy(np.int64)
     moments = np.concatenate((begins, ends))
     changes = np.repeat(np.array([1, -1]), begins.size)
     order = np.lexsort((changes, moments))
@@ -101,25 +102,24 @@ def _counters(tables: Tables) -> Iterator[Track | str]:
     ranked = sorted(means.index, key=lambda name: (_FIRST not in name.lower(), -means[name], name))
     for name in ranked[:COUNTERS_SHOWN]:
         counter_readings = read[read["counter"] == name]
+        unit = ""
         if counter_readings["percentage"].fillna(value=False).all():
-            counter_readings, unit = (
-                counter_readings.assign(value=counter_readings["value"] / 100),
-                "ratio",
-            )
-        else:
-            unit = ""
+            unit = "ratio"
+            ratios = counter_readings["value"] / 100
+            counter_readings = counter_readings.assign(value=ratios)
         yield _track(counter_readings, "value", name, "counter of the whole GPU", unit)
-    if undrawn_count := len(ranked[COUNTERS_SHOWN:]):
+    undrawn_count = len(ranked[COUNTERS_SHOWN:])
+    if undrawn_count:
         yield f"{undrawn_count:,} more counters are read and not drawn: those with lower values."
 
 
 def _memory(tables: Tables) -> Iterator[Track]:
     sizes = of_target(tables, "allocated_sizes").frame.dropna(subset=["size"])
     for pid, process_rows in sizes.groupby("pid", sort=True, dropna=False):
-        whose = "" if pd.isna(pid) else f" of the process {pid}"
-        yield _track(
-            process_rows, "size", "Allocated", f"memory of Metal's resources{whose}", "bytes"
-        )
+        note = "memory of Metal's resources"
+        if not pd.isna(pid):
+            note = f"{note} of the process {pid}"
+        yield _track(process_rows, "size", "Allocated", note, "bytes")
     samples = of_target(tables, "process_samples").frame.dropna(subset=["memory"])
     for pid, process_rows in samples.groupby("pid", sort=True):
         note = f"of the process {pid}, by the operating system"
@@ -131,33 +131,36 @@ def _gauges(tables: Tables) -> Iterator[Track]:
     if read.empty:
         return
     readings_in_trace = read[read["time"] >= 0].sort_values("time", kind="stable")
-    for name, gauge_readings in list(readings_in_trace.groupby("name", sort=True))[:GAUGES_SHOWN]:
-        unit, source = gauge_readings["unit"].iloc[0], gauge_readings["source"].iloc[0]
+    groups = list(readings_in_trace.groupby("name", sort=True))
+    for name, gauge_readings in groups[:GAUGES_SHOWN]:
+        source = gauge_readings["source"].iloc[0]
+        unit = gauge_readings["unit"].iloc[0]
         unit_text = "" if pd.isna(unit) else str(unit)
         yield _track(gauge_readings, "value", str(name), f"read by {source}", unit_text)
 
 
 def _track(frame: pd.DataFrame, column: str, name: str, note: str, unit: str) -> Track:
     """Make a track of rows that last, or of moments of which each lasts until the next."""
-    time_column = "time" if "time" in frame else "start"
-    frame = frame.sort_values(time_column, kind="stable")
-    times = (
-        _until_next(frame[time_column].to_numpy(np.int64))
-        if time_column == "time"
-        else _lasting(frame)
-    )
+    if "time" in frame:
+        frame = frame.sort_values("time", kind="stable")
+        times = _until_next(frame["time"].to_numpy(np.int64))
+    else:
+        frame = frame.sort_values("start", kind="stable")
+        times = _lasting(frame)
     return level_track(name, note, times, frame[column].to_numpy(np.float64), unit)
 
 
 def _lasting(frame: pd.DataFrame) -> tuple[Times, Times]:
-    """Return how long samples last: what lasts no time, until the next one is usually due."""
+    """Return the intervals of samples; samples without length last until the next.
+
+    If the next one is late, they last twice the usual time between two samples.
+    """
     starts, ends = spans(frame)
     if (ends > starts).any() or starts.size < 2:  # noqa: PLR2004
         return starts, ends
     median_period = int(np.median(np.diff(starts)))
-    return starts, np.minimum(
-        np.append(starts[1:], starts[-1] + median_period), starts + 2 * median_period
-    )
+    next_starts = np.append(starts[1:], starts[-1] + median_period)
+    return starts, np.minimum(next_starts, starts + 2 * median_period)
 
 
 def _until_next(moments: Times) -> tuple[Times, Times]:

@@ -1,9 +1,9 @@
-"""Of very many intervals the page keeps each where readers look, and merges the others.
+"""Thin out a timeline of very many intervals: keep those that readers look at, merge the others.
 
 Detail is kept in the windows of findings, then in the steady phase, then in the rest, each from its
-begin, until there are as many intervals as a page can bear. What is left is merged lane by lane
-within equal parts of the axis: one interval that starts with the first of them and lasts as long as
-all together, so that sums of time stay what they are.
+begin, up to as many intervals as a page can bear. The others are merged lane by lane within equal
+parts of the axis: one interval that starts with the first of them and lasts as long as all
+together, so that sums of time stay the same.
 """
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis import Times, union
 from tracekit.base import count, duration
-from tracekit.report.timeline.track import MERGED, Kind, Timeline, Track, unknown
+from tracekit.report.timeline.track import MERGED, Detail, Kind, Timeline, Track, unknown
 
 MOST = 1_800_000
 KEPT = 1_200_000
@@ -27,26 +27,21 @@ def thin_timeline(
     """Return the timeline, or, if it has more than `max_intervals` intervals, one with fewer.
 
     Of these, about `kept_intervals` keep their detail; the others are merged within each of so many
-    `parts` of the axis. Tracks of few intervals stay whole. A track's note says how many of its
-    intervals are merged, and within what time.
+    `parts` of the axis. Tracks of few intervals stay whole. A track's note gives the number of its
+    merged intervals, and the time within which they were merged.
     """
     if timeline.count <= max_intervals:
         return timeline
     small = min(_SMALL, kept_intervals)
-    large = [track for track in timeline.tracks if track.starts.size > small]
-    order = np.sort(np.concatenate([_rank_intervals(track.starts, timeline) for track in large]))
-    detail_end = (
-        order[kept_intervals] if order.size > kept_intervals else order[-1] + 1
-    )  # where detail ends
+    detail_end = _find_detail_end(timeline, small, kept_intervals)
     width = max(1, -(-(timeline.end - timeline.begin) // parts))
-    tracks = (
-        _merge_track(
-            track, _rank_intervals(track.starts, timeline) >= detail_end, timeline.begin, width
-        )
-        if track.starts.size > small
-        else track
-        for track in timeline.tracks
-    )
+    tracks: list[Track] = []
+    for track in timeline.tracks:
+        if track.starts.size <= small:
+            tracks.append(track)
+            continue
+        outside = _rank_intervals(track.starts, timeline) >= detail_end
+        tracks.append(_merge_track(track, outside, timeline.begin, width))
     thin = replace(timeline, tracks=tuple(tracks))
     if thin.count == timeline.count:
         return timeline
@@ -58,8 +53,18 @@ def thin_timeline(
     return replace(thin, absences=(*thin.absences, absence))
 
 
+def _find_detail_end(timeline: Timeline, small: int, kept_intervals: int) -> int:
+    """Return the first rank whose intervals lose their detail."""
+    large_tracks = [track for track in timeline.tracks if track.starts.size > small]
+    ranks = [_rank_intervals(track.starts, timeline) for track in large_tracks]
+    ordered = np.sort(np.concatenate(ranks))
+    if ordered.size > kept_intervals:
+        return int(ordered[kept_intervals])
+    return int(ordered[-1]) + 1
+
+
 def _rank_intervals(starts: Times, timeline: Timeline) -> Times:
-    """Return numbers that grow as intervals are less wanted: by where they begin, then by when."""
+    """Return ranks, the lowest for the intervals to keep: by their phase, then by their begin."""
     rank = np.full(starts.size, 2)
     if timeline.steady is not None:
         rank[(starts >= timeline.steady.start) & (starts < timeline.steady.end)] = 1
@@ -71,7 +76,7 @@ def _rank_intervals(starts: Times, timeline: Timeline) -> Times:
 
 
 def _merge_track(track: Track, outside: NDArray[np.bool_], begin: int, width: int) -> Track:
-    """Merge neighbours in a lane that both lie outside of what keeps its detail."""
+    """Merge neighbours in a lane that both lie outside of the part with detail."""
     lanes = np.repeat(np.arange(len(track.lanes)), track.lanes)
     parts = (track.starts - begin) // width
     joins = np.zeros(track.starts.size, bool)
@@ -81,21 +86,22 @@ def _merge_track(track: Track, outside: NDArray[np.bool_], begin: int, width: in
     firsts = np.flatnonzero(~joins)
     sizes = np.diff(np.append(firsts, track.starts.size))
     is_merged = sizes > 1
-    merge_note = (
-        f"{count(int(sizes[is_merged].sum()))} merged into {count(int(is_merged.sum()))}, each "
-        "within "
-        f"{duration(width)}, to keep the page small"
-    )
+    before = count(int(sizes[is_merged].sum()))
+    after = count(int(is_merged.sum()))
+    note = f"{before} merged into {after}, each within {duration(width)}, to keep the page small"
+    if track.note:
+        note = f"{track.note}; {note}"
+    details: list[Detail] = []
+    for detail in track.details:
+        numbers = np.where(is_merged, unknown(detail), detail.numbers[firsts])
+        details.append(replace(detail, numbers=numbers))
     return replace(
         track,
         starts=track.starts[firsts],
         durations=np.add.reduceat(track.durations, firsts),
         codes=np.where(is_merged, len(track.texts), track.codes[firsts]),
         texts=(*track.texts, MERGED),
-        lanes=tuple(int(number) for number in np.bincount(lanes[firsts])),
-        note="; ".join(filter(None, (track.note, merge_note))),
-        details=tuple(
-            replace(detail, numbers=np.where(is_merged, unknown(detail), detail.numbers[firsts]))
-            for detail in track.details
-        ),
+        lanes=tuple(np.bincount(lanes[firsts]).tolist()),
+        note=note,
+        details=tuple(details),
     )
