@@ -1,4 +1,4 @@
-"""Record a workload, or import what somebody else recorded.
+"""Record a workload, or import a recording that was made elsewhere.
 
 Other rooms import from here; `__init__.pyi` lists the names and the modules that they come from.
 """

@@ -124,13 +124,19 @@ def recordings_of(files: Sequence[Path]) -> list[ExportFiles]:
 
     Raise InputError if a file is not an export, or belongs to none or several of the TOCs.
     """
-    files_by_kind: dict[str, list[Path]] = {"toc": [], "tables": [], "unknown": []}
+    tocs: list[Path] = []
+    tables: list[Path] = []
+    unknown_files: list[Path] = []
     for file in dict.fromkeys(files):
-        files_by_kind[identify(file).kind].append(file)
-    if files_by_kind["unknown"]:
-        raise refusal(files_by_kind["unknown"][0])
-    tocs = files_by_kind["toc"]
-    tables = files_by_kind["tables"]
+        match identify(file).kind:
+            case "toc":
+                tocs.append(file)
+            case "tables":
+                tables.append(file)
+            case "unknown":
+                unknown_files.append(file)
+    if unknown_files:
+        raise refusal(unknown_files[0])
     if not tocs and not tables:
         return []
     if not tocs:
@@ -246,14 +252,18 @@ def run_and_targets(
     there is no such run.
     """
     provenance = recording.provenance()
-    run = None
-    if number not in {None, provenance.run}:
-        run, _ = select_run(index(recording.exports), recording.exports, number)
-    targets = provenance.targets
-    if run is not None and provenance.recorder == "import":
-        targets = () if run.target is None else (run.target,)
-    run_number = provenance.run if number is None else number
-    return run_number, frozenset(target.pid for target in targets)
+    if number is None or number == provenance.run:
+        return provenance.run, _pids_of(provenance.targets)
+    run, _ = select_run(index(recording.exports), recording.exports, number)
+    if run is None or provenance.recorder != "import":
+        return number, _pids_of(provenance.targets)
+    if run.target is None:
+        return number, frozenset()
+    return number, frozenset({run.target.pid})
+
+
+def _pids_of(targets: Sequence[Process]) -> frozenset[int]:
+    return frozenset(target.pid for target in targets)
 
 
 def with_target(provenance: Provenance, recording: Recording, target: str | None) -> Provenance:
@@ -487,11 +497,12 @@ def bring(
     if not recording_count:
         raise InputError(
             f"No export and no bundle in {', '.join(map(str, paths))}.",
-            hint="An export is what `xctrace export` writes, with --toc or --xpath; a bundle's "
+            hint="Exports are files of `xctrace export`, made with --toc or --xpath; a bundle's "
             "folder ends with .trace. Folders inside a folder are not searched.",
         )
     if output is not None and recording_count > 1:
-        names = [source.name for source in exports] + [name_of(bundle) for bundle in bundles]
+        names = [source.name for source in exports]
+        names += map(name_of, bundles)
         raise UsageError(
             f"--output names one folder, but there are {recording_count} recordings: "
             f"{', '.join(names)}.",
@@ -501,6 +512,6 @@ def bring(
     replays: list[Recording] = []
     if counters:
         replays.append(importer.counters(counters))
-    recordings = [importer.exports(files) for files in exports]
-    recordings += [importer.bundle(bundle) for bundle in bundles]
+    recordings = list(map(importer.exports, exports))
+    recordings += map(importer.bundle, bundles)
     return recordings + replays

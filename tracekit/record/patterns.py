@@ -38,8 +38,8 @@ _EXAMPLE = "frame_time:ms:lower:frame took ([0-9.]+) ms"
 class Pattern(msgspec.Struct, frozen=True):
     """A number that a program prints: the first group of `line`, a regular expression.
 
-    `unit` is that of the printed number; times become ns and sizes bytes. `better` says which
-    direction is good news, `source` which file prints it.
+    `unit` is that of the printed number; times become ns and sizes bytes. `better` is the good
+    direction, `source` the file that prints the number.
     """
 
     name: str

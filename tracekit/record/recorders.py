@@ -36,7 +36,7 @@ def choose(name: str, choose_schemas: Choose = choose_used_schemas) -> Recorder:
 
 
 def xctrace_here() -> Xctrace:
-    """Return the xctrace of this machine; raise ToolError that says why it cannot be used."""
+    """Return the xctrace of this machine; raise ToolError with the reason if it is unusable."""
     if shutil.which("xcrun") is None:
         raise ToolError(
             "There is no xctrace on this machine.",
@@ -83,7 +83,7 @@ def require_timing(recording: Recording) -> None:
 
 
 def require_exports(recording: Recording) -> None:
-    """Raise RecordingError if the run has no exports: of nothing, nothing could be said."""
+    """Raise RecordingError if the run has no exports, so that there is nothing to analyze."""
     files = set(export_files(recording.exports))
     is_pruned = (recording.exports / PRUNED_NOTE).exists()
     if not files and not is_pruned:

@@ -49,7 +49,7 @@ _GONE = "tracekit was ended before it could finish"
 
 @dataclass(frozen=True)
 class Watched:
-    """A process that must not outlive tracekit; `start` tells it from a later one of its number."""
+    """A process that must not outlive tracekit; pid and `start` together identify it."""
 
     pid: int
     start: int

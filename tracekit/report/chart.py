@@ -38,7 +38,7 @@ class Axis:
     logarithmic: bool = False
 
     def project(self, value: float, begin: float, end: float) -> float:
-        """Return the place of a number between those of the axis' ends; none lies outside."""
+        """Return the place of a number between those of the axis' ends, never outside."""
         lower_end = self._way(self.minimum)
         upper_end = self._way(self.maximum)
         share = (self._way(value) - lower_end) / (upper_end - lower_end)
@@ -93,7 +93,7 @@ def binary(title: str, minimum: float, maximum: float, words: Words) -> Axis:
 
 
 def span(title: str, minimum: float, maximum: float, words: Words) -> Axis:
-    """Return an axis that ends just where the numbers end, as time does; ticks lie within."""
+    """Return an axis that ends at the last number itself, as time does; ticks lie within."""
     wide = linear(title, minimum, maximum, words)
     maximum = max(maximum, minimum + 1)
     inner_marks = tuple(mark for mark in wide.marks if minimum <= mark <= maximum)

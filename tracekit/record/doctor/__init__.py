@@ -1,1 +1,1 @@
-"""Is this machine ready to record? Facts, verdicts, and what it has shown to work."""
+"""Whether this machine is ready to record: facts, verdicts, and the results of earlier probes."""

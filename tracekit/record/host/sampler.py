@@ -15,14 +15,14 @@ from tracekit.workload import Journal
 
 @dataclass(frozen=True)
 class ProcessSample:
-    """What the operating system said of a process at one moment."""
+    """The readings of the operating system for a process at one moment."""
 
     at: int  # monotonic ns
     cpu: int  # ns of CPU time so far
     memory: int  # resident bytes
     threads: int
     voluntary: int
-    involuntary: int | None  # None where this system does not tell
+    involuntary: int | None  # None if this system does not count them
     machine: int  # ns of CPU time that all processes have used so far
 
 
@@ -30,13 +30,13 @@ class Sampler:
     """Takes samples of one process and appends each to a file of JSON lines as it comes."""
 
     def __init__(self, pid: int, path: Path) -> None:
-        """Begin to look at process `pid`, which must not have been reaped yet."""
+        """Open process `pid`, which must not have been reaped yet."""
         self._process = psutil.Process(pid)
         self._threads: dict[str, tuple[int, int]] = {}  # context switches, of ended ones too
         self._journal = Journal(path)
 
     def take(self) -> None:
-        """Take one sample, unless the process is gone; raise ToolError where it may not be seen."""
+        """Take one sample, unless the process is gone; raise ToolError without permission."""
         try:
             sample = self._sample()
         except (psutil.NoSuchProcess, ProcessLookupError):
@@ -49,7 +49,7 @@ class Sampler:
         self._journal.append(sample)
 
     def close(self) -> None:
-        """Close the file; what was written is safe without it."""
+        """Close the file; the samples taken are safe without it."""
         self._journal.close()
 
     def _sample(self) -> ProcessSample:
@@ -69,11 +69,13 @@ class Sampler:
             )
 
     def _switches(self) -> tuple[int, int | None]:
-        """Return the voluntary and the involuntary switches so far; None: not known here."""
+        """Return the voluntary and the involuntary switches so far; None if they are unknown."""
         if sys.platform != "linux":
             switches = self._process.num_ctx_switches()
-            # psutil says 0 involuntary ones on macOS, where the kernel does not tell
-            return switches.voluntary, None if sys.platform == "darwin" else switches.involuntary
+            if sys.platform == "darwin":
+                # psutil returns 0 involuntary ones on macOS, where the kernel does not count them
+                return switches.voluntary, None
+            return switches.voluntary, switches.involuntary
         # psutil counts those of the first thread alone, which mostly waits for the others
         for status in Path(f"/proc/{self._process.pid}/task").glob("*/status"):
             with suppress(OSError):
@@ -82,12 +84,16 @@ class Sampler:
                     int(voluntary.split()[0]),
                     int(involuntary.split()[0]),
                 )
-        counts = self._threads.values()
-        return sum(count for count, _ in counts), sum(other for _, other in counts)
+        voluntary_sum = 0
+        involuntary_sum = 0
+        for thread_voluntary, thread_involuntary in self._threads.values():
+            voluntary_sum += thread_voluntary
+            involuntary_sum += thread_involuntary
+        return voluntary_sum, involuntary_sum
 
 
 def read_samples(path: Path) -> list[ProcessSample]:
-    """Read samples back; a line cut in half ends them, no file is no samples."""
+    """Read samples back; a line cut in half ends them, and a missing file has none."""
     samples: list[ProcessSample] = []
     try:
         lines = path.read_bytes().splitlines()

@@ -1,1 +1,1 @@
-"""All that tracekit knows of Apple's command line; nothing else starts it."""
+"""All knowledge of Apple's command line; no other package starts it."""

@@ -31,11 +31,11 @@ _STATES = {"preparing": "preparing the workload", "warming": "warming up, outsid
 
 @dataclass(frozen=True)
 class WorkerTimeouts:
-    """How long to wait for a worker, in seconds."""
+    """Seconds to wait for a worker."""
 
     ready: float = 600  # from its launch until it has warmed up
     leave: float = 20  # until it has closed its account and ended, after it was asked to
-    poll: float = 0.02  # between two looks at it
+    poll: float = 0.02  # between two checks of its state
 
 
 @dataclass
@@ -58,22 +58,26 @@ class AttachedWorker:
     def ready(self) -> RecordedSubject:
         """Return a worker that has warmed up and waits: the one from before if it still does.
 
-        Raise UsageError where it refused its parameters, ToolError where it failed or was late.
+        Raise UsageError if it refused its parameters, ToolError if it failed or was late.
         """
-        # One that was let go may still say that it waits: it looks only now and then.
-        if self._child is None or self._let_go or self._state().state != "waiting":
+        child = self._child
+        # A worker that was let go may still report that it waits: it updates its state seldom.
+        if child is None or self._let_go or self._state().state != "waiting":
             self.close()
             for path in (self._journal, self.recording.workload_file):
                 set_aside(path, self._tries)
             self._tries += 1
-            self._let_go = self._stop_requested = False
-            launch, env = self.target.launch, own_environment(self.target.launch.env)
-            self._child = start_worker(launch.argv, _LIFELINE, env, self.recording)
-        self._await(self._child)
-        return RecordedSubject(Attach(self._child.pid), self._follow_state, self._is_finished)
+            self._let_go = False
+            self._stop_requested = False
+            launch = self.target.launch
+            env = own_environment(launch.env)
+            child = start_worker(launch.argv, _LIFELINE, env, self.recording)
+            self._child = child
+        self._await(child)
+        return RecordedSubject(Attach(child.pid), self._follow_state, self._is_finished)
 
     def report(self) -> WorkloadReport:
-        """Return what the worker said, and how it ended where it could not say so itself."""
+        """Return the worker's report, completed with its end if it could not close it itself."""
         return report_of(self._child, self._journal, self.recording)
 
     @property
@@ -84,7 +88,10 @@ class AttachedWorker:
     def _await(self, child: Child) -> None:
         deadline = time.monotonic() + self.timeouts.ready
         previous_state = ""
-        while (state := self._state().state) != "waiting":
+        while True:
+            state = self._state().state
+            if state == "waiting":
+                return
             if child.exit_status is not None:
                 report = self.report()
                 if report.exit_code == UsageError.exit_code:
@@ -128,7 +135,7 @@ class AttachedWorker:
         return msgspec.json.decode(text, type=WorkloadReport)
 
     def close(self) -> None:
-        """Let the worker leave, and see to it that it does."""
+        """Let the worker leave, and stop it if it does not."""
         if self._child is None:
             return
         self.target.go_file.unlink(missing_ok=True)
@@ -139,7 +146,7 @@ class AttachedWorker:
 
 
 def set_aside(path: Path, number: int) -> None:
-    """Keep what a failed try left, if it did, with its number in its name."""
+    """Keep a file of a failed try, if there is one, with the number of the try in its name."""
     if path.exists():
         path.rename(path.with_name(f"{path.stem}-try-{number}{path.suffix}"))
 
@@ -147,31 +154,34 @@ def set_aside(path: Path, number: int) -> None:
 def start_worker(
     argv: tuple[str, ...], policy: StopPolicy, env: Mapping[str, str], recording: Recording
 ) -> Child:
-    """Start a worker, its output in files of the run; raise ToolError where that is impossible."""
+    """Start a worker, its output in files of the run; raise ToolError if that is impossible."""
     output = recording.target_output_file
     try:
-        with output.open("ab") as stdout_file, _errors(recording).open("ab") as err:
-            return start_child(argv, policy, env=env, stdout=stdout_file, stderr=err)
+        with output.open("ab") as stdout_file, _errors(recording).open("ab") as stderr_file:
+            return start_child(argv, policy, env=env, stdout=stdout_file, stderr=stderr_file)
     except OSError as error:
         raise not_started(argv, error) from error
 
 
 def report_of(child: Child | None, journal: Path, recording: Recording) -> WorkloadReport:
-    """Return what a worker said, and how it ended where it could not say so itself."""
+    """Return a worker's report, completed with its end if it could not close it itself."""
     report = fold(journal)
     if report.complete or child is None:
         return report
-    if child.killed:
-        message = "The workload did not end when it was asked to, and was killed."
-    else:
-        message = (
-            f"The workload ended with {exit_words(child.exit_status)} before it closed its account."
-        )
-        if words := last_words(_errors(recording)):
-            message = f"{message} Its last words: {words}"
-    report = mark_unclosed(report, message)
+    report = mark_unclosed(report, _describe_end(child, recording))
     save(recording.workload_file, report)
     return report
+
+
+def _describe_end(child: Child, recording: Recording) -> str:
+    if child.killed:
+        return "The workload did not end when it was asked to, and was killed."
+    how = exit_words(child.exit_status)
+    message = f"The workload ended with {how} before it closed its account."
+    words = last_words(_errors(recording))
+    if words:
+        return f"{message} Its last words: {words}"
+    return message
 
 
 def _errors(recording: Recording) -> Path:

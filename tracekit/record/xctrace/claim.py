@@ -42,7 +42,7 @@ _GIGABYTE = 1e9
 _LAST_RESERVE = 0.1  # of the floor: below it, even saving is given up
 
 Free = Callable[[Path], int]
-# Whether a process has a file open; None where that cannot be known.
+# Whether a process has a file open; None if that cannot be known.
 Open = Callable[[Path], bool | None]
 
 
@@ -52,7 +52,7 @@ def staging_files() -> frozenset[Path]:
 
 
 def staging_warning(leftover_files: frozenset[Path]) -> tuple[str, ...]:
-    """Say which staging files are still there."""
+    """Return a warning of the staging files that are still there."""
     if not leftover_files:
         return ()
     names = ", ".join(str(path) for path in sorted(leftover_files))
@@ -69,16 +69,18 @@ def is_file_open(path: Path, run: Run = run) -> bool | None:
         return None
     if lsof_answer.stdout.strip():
         return True
-    return False if lsof_answer.returncode == 1 and not lsof_answer.stderr.strip() else None
+    if lsof_answer.returncode == 1 and not lsof_answer.stderr.strip():
+        return False
+    return None
 
 
 def free_bytes(path: Path) -> int:
-    """Return the bytes that are free where `path` lies."""
+    """Return the free bytes of the disk that holds `path`."""
     return shutil.disk_usage(path).free
 
 
 def floor(environment: Mapping[str, str] = os.environ) -> float:
-    """Return the bytes that must stay free: 10 GB, or what TRACEKIT_DISK_FLOOR says, in GB."""
+    """Return the bytes that must stay free: 10 GB, or TRACEKIT_DISK_FLOOR, in GB."""
     text = environment.get(VARIABLE, "").strip()
     try:
         gigabytes = float(text) if text else _DEFAULT
@@ -91,7 +93,7 @@ def floor(environment: Mapping[str, str] = os.environ) -> float:
 
 @dataclass(frozen=True)
 class Premises:
-    """Where a recorder keeps its notes, what must stay free, and which files it leaves alone."""
+    """The folder of a recorder's notes, its demands on the disk, and the files it leaves alone."""
 
     # the folder of the lock and of `staging.json`, the list of staging files that recordings of
     # ours made and that are still there
@@ -103,33 +105,29 @@ class Premises:
     is_open: Open = is_file_open
 
     def shortage(self, places: tuple[Path, ...]) -> str:
-        """Say which of the places is below the floor; empty if none is."""
+        """Return which of the places is below the floor, in words; empty if none is."""
         free_space, place = min((self.read_free_bytes(place), place) for place in places)
         if free_space >= self.floor:
             return ""
+        gigabytes = free_space / _GIGABYTE
         requirement = f"{self.floor / _GIGABYTE:g} GB must stay free"
-        return f"{free_space / _GIGABYTE:.1f} GB are free where {place} lies, and {requirement}"
+        return f"{gigabytes:.1f} GB are free where {place} lies, and {requirement}"
 
     def critical(self, places: tuple[Path, ...]) -> bool:
-        """Tell whether so little is left that even saving must be given up."""
-        return any(self.read_free_bytes(place) < self.floor * _LAST_RESERVE for place in places)
+        """Return whether so little is left that even saving must be given up."""
+        reserve = self.floor * _LAST_RESERVE
+        return any(self.read_free_bytes(place) < reserve for place in places)
 
     def remove_staging(self, new_files: frozenset[Path] = frozenset()) -> frozenset[Path]:
         """Remove staging files of ours that nobody needs; return those of `new_files` that stay.
 
-        A file goes when it has not changed for a while and no process has it open: services of
-        Instruments hold theirs for most of a minute after a recording was saved.
+        A file is removed when it has not changed for a while and no process has it open: services
+        of Instruments hold theirs for most of a minute after a recording was saved.
         """
         ledger = self.notes / "staging.json"
-        try:
-            known_files = frozenset(
-                map(Path, msgspec.json.decode(ledger.read_bytes(), type=list[str]))
-            )
-        except (OSError, msgspec.MsgspecError):
-            known_files = frozenset[Path]()
-        if (
-            new_files - known_files
-        ):  # noted first: asking who has them open takes long, and may be interrupted
+        known_files = _read_ledger(ledger)
+        if new_files - known_files:
+            # Saved first: to ask which processes have them open takes long, and may be interrupted.
             known_files |= new_files
             save(ledger, sorted(map(str, known_files)))
         leftover_files = frozenset(path for path in known_files if not self._remove_if_unused(path))
@@ -139,8 +137,8 @@ class Premises:
 
     def _remove_if_unused(self, path: Path) -> bool:
         try:
-            young = time.time() - path.lstat().st_mtime < self.staging_age
-            if young or self.is_open(path) is not False:
+            is_young = time.time() - path.lstat().st_mtime < self.staging_age
+            if is_young or self.is_open(path) is not False:
                 return False
             path.unlink()
         except FileNotFoundError:
@@ -152,12 +150,20 @@ class Premises:
         return True
 
 
+def _read_ledger(ledger: Path) -> frozenset[Path]:
+    try:
+        names = msgspec.json.decode(ledger.read_bytes(), type=list[str])
+    except (OSError, msgspec.MsgspecError):
+        return frozenset()
+    return frozenset(map(Path, names))
+
+
 _NAMES = frozenset({"xctrace", "Instruments"})
 
 
 @dataclass(frozen=True)
 class Rival:
-    """A process that may record; `arguments` is None where they may not be read."""
+    """A process that may record; `arguments` is None if they may not be read."""
 
     pid: int
     name: str
@@ -173,30 +179,37 @@ def rivals(names: Iterable[str] = _NAMES) -> tuple[Rival, ...]:
         if process.info["name"] in names:
             with suppress(psutil.NoSuchProcess):
                 details = process.as_dict(["name", "username", "create_time", "cmdline"])
-                arguments = tuple(details["cmdline"] or ()) or None
-                user, created = details["username"] or "", details["create_time"] or 0.0
-                running_rivals.append(Rival(process.pid, details["name"], user, created, arguments))
+                rival = Rival(
+                    pid=process.pid,
+                    name=details["name"],
+                    user=details["username"] or "",
+                    created=details["create_time"] or 0.0,
+                    arguments=tuple(details["cmdline"] or ()) or None,
+                )
+                running_rivals.append(rival)
     return tuple(running_rivals)
 
 
 def refuse_rivals(running_rivals: Iterable[Rival]) -> tuple[str, ...]:
     """Return a warning for each program that may hold the performance counters.
 
-    Whether an open Instruments records cannot be seen from outside, so it is no reason to
-    refuse; an `xctrace` that exports is none either.
+    Whether an open Instruments records cannot be seen from outside, so it is not a reason to
+    refuse; nor is an `xctrace` that exports. Raise ToolError for an `xctrace` that records.
     """
     warnings: list[str] = []
     for rival in running_rivals:
         since = f"{datetime.fromtimestamp(rival.created).astimezone():%Y-%m-%d %H:%M:%S}"
         words = f"{rival.name}, process {rival.pid}, runs since {since}"
         if rival.name != "xctrace" or rival.arguments is None:
-            warnings.append(  # nobody is named: pages quote it
+            warnings.append(  # without the user's name: pages quote it
                 f"{words}; if it records too, only one of the two has performance data."
             )
         elif "record" in rival.arguments[1:]:
-            whose = f" under {rival.user}" if rival.user else ""
+            user = ""
+            if rival.user:
+                user = f" under {rival.user}"
             hint = f"Only one recorder can run at a time. Wait for it; {_stop(rival.pid)}"
-            raise ToolError(f"Another recorder runs{whose}: {words}.", hint)
+            raise ToolError(f"Another recorder runs{user}: {words}.", hint)
     return tuple(warnings)
 
 
@@ -209,14 +222,13 @@ def hold_user_lock(folder: Path, lock_folder: Path) -> Generator[tuple[int | Non
     """Hold the lock of this user on this machine, noted in `lock_folder`, to record into `folder`.
 
     The system frees it when the last process that has it open ends. The block gets the lock's
-    descriptor, and who held it before and did not give it back. Raise ToolError where someone
-    else holds it: who, since when and for what.
+    descriptor, and an earlier holder that did not give it back. Raise ToolError if another process
+    holds it, with its start time and its purpose.
     """
     reason = "It makes sure that only one recording runs; let it be written."
+    place = locks.place_of("recording", lock_folder)
     try:
-        with locks.holding(
-            locks.place_of("recording", lock_folder), reason, str(folder)
-        ) as lock_state:
+        with locks.holding(place, reason, str(folder)) as lock_state:
             yield lock_state
     except HeldError as error:
         raise _make_held_error(error.holder) from None
@@ -224,7 +236,7 @@ def hold_user_lock(folder: Path, lock_folder: Path) -> Generator[tuple[int | Non
 
 @contextmanager
 def _machine_locked() -> Generator[tuple[int | None, str]]:
-    """Hold the lock that all users of the machine share; raise ToolError where another has it."""
+    """Hold the lock that all users of the machine share; raise ToolError if another has it."""
     try:
         with shared_lock.holding("recording") as lock_state:
             yield lock_state
@@ -248,15 +260,14 @@ def _make_held_error(holder: Holder | None) -> ToolError:
         )
     return ToolError(
         f"The recording into {holder.what}, begun at {holder.local_start_time}, is still being "
-        "stopped and "
-        f"saved; its tracekit, process {holder.pid}, was ended.",
+        f"stopped and saved; its tracekit, process {holder.pid}, was ended.",
         hint=f"{wait} This can take minutes.",
     )
 
 
 @dataclass(frozen=True)
 class MachineClaim:
-    """What a recording needs that has the machine to itself."""
+    """The resources of a recording that has the machine to itself."""
 
     supervisor: Supervisor
     places: tuple[Path, ...]
@@ -267,28 +278,30 @@ class MachineClaim:
 def claim_machine(recording: Recording, premises: Premises) -> Generator[MachineClaim]:
     """Claim the machine for as long as the block lasts.
 
-    Raise ToolError where another recorder runs, RecordingError where the disk is all but full.
+    Raise ToolError if another recorder runs, RecordingError if the disk is all but full.
     """
     places = (recording.folder, Path(tempfile.gettempdir()))
     with (
-        hold_user_lock(recording.folder.absolute(), premises.notes) as (handle, stale),
-        _machine_locked() as (shared, remark),
+        hold_user_lock(recording.folder.absolute(), premises.notes) as (handle, stale_holder),
+        _machine_locked() as (shared_handle, remark),
     ):
-        warnings = (*refuse_rivals(rivals()), *filter(None, [remark]))
-        if stale is not None:
-            warning = (
-                f"The recording into {stale.what}, begun at {stale.local_start_time} by process "
-                f"{stale.pid}, "
-                "did not end in good order; `tracekit export` may still read it."
+        warnings = list(refuse_rivals(rivals()))
+        if remark:
+            warnings.append(remark)
+        if stale_holder is not None:
+            warnings.append(
+                f"The recording into {stale_holder.what}, begun at {stale_holder.local_start_time} "
+                f"by process {stale_holder.pid}, did not end in good order; `tracekit export` may "
+                "still read it."
             )
-            warnings = (*warnings, warning)
         premises.remove_staging()
-        if shortage := premises.shortage(places):
+        shortage = premises.shortage(places)
+        if shortage:
             raise RecordingError(
                 f"Nothing was recorded: {shortage}.",
                 hint="Make room: a recording and its staging files can take many gigabytes. "
                 f"{VARIABLE}=2 lowers the floor to 2 GB.",
             )
-        handles = tuple(lock_handle for lock_handle in (handle, shared) if lock_handle is not None)
+        handles = [number for number in (handle, shared_handle) if number is not None]
         with Supervisor(recording.folder, handles) as supervisor:
-            yield MachineClaim(supervisor, places, warnings)
+            yield MachineClaim(supervisor, places, tuple(warnings))

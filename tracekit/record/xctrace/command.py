@@ -1,4 +1,4 @@
-"""How xctrace is started, in which environment, and how its failures become our errors."""
+"""The start of xctrace, its environment, and the errors that its failures become."""
 
 import logging
 import os
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class KnownFailure:
-    """A failure that people have met before; `problems.toml` says what each field is."""
+    """A failure that people have met before; `problems.toml` describes the fields."""
 
     meaning: str
     hint: str
@@ -28,16 +28,18 @@ class KnownFailure:
     passing: bool = False
 
     def fits(self, code: int, text: str) -> bool:
-        """Tell whether a command that ended with `code` and said `text` has this problem."""
-        return self.code in {None, code} and bool(re.search(self.pattern, text, re.IGNORECASE))
+        """Return whether a command that ended with `code` and printed `text` has this problem."""
+        if self.code not in {None, code}:
+            return False
+        return re.search(self.pattern, text, re.IGNORECASE) is not None
 
 
-PROBLEMS = {
-    name: KnownFailure(**fields)
-    for name, fields in tomllib.loads(
-        Path(__file__).with_name("problems.toml").read_text(encoding="utf-8")
-    ).items()
-}
+def _read_problems() -> dict[str, KnownFailure]:
+    text = Path(__file__).with_name("problems.toml").read_text(encoding="utf-8")
+    return {name: KnownFailure(**fields) for name, fields in tomllib.loads(text).items()}
+
+
+PROBLEMS = _read_problems()
 NO_DOCUMENT = PROBLEMS["no_document"]
 UNSUPPORTED_COUNTERS = PROBLEMS["unsupported_counters"]
 NO_COUNTERS = UNSUPPORTED_COUNTERS.meaning.removesuffix(".")
@@ -47,10 +49,13 @@ SELECT_XCODE = PROBLEMS["no_xcode"].hint
 
 def recognize(code: int, text: str) -> KnownFailure | None:
     """Return the known problem that a failed command had, or None."""
-    return next((problem for problem in PROBLEMS.values() if problem.fits(code, text)), None)
+    for problem in PROBLEMS.values():
+        if problem.fits(code, text):
+            return problem
+    return None
 
 
-# Validation, HUD and capture change what is measured; none of them is needed to record.
+# Validation, HUD and capture change the measurement; none of them is needed to record.
 _DISTORTING = ("MTL_", "MTLCAPTURE_", "METAL_DEVICE_WRAPPER_TYPE")
 _NEEDED = ("HOME", "PATH", "TMPDIR", "USER")
 _NEEDED_PREFIXES = ("MLX_", "PYTHON")
@@ -58,19 +63,19 @@ _LOCALE = {"LANG": "en_US.UTF-8", "LC_ALL": "en_US.UTF-8"}
 
 
 def distorts(name: str) -> bool:
-    """Tell whether a variable changes how Metal runs, and so what a trace shows."""
+    """Return whether a variable changes how Metal runs, and thereby the trace."""
     return name.startswith(_DISTORTING)
 
 
 def tool_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return `environment` for xctrace itself: in English, without what distorts Metal."""
+    """Return `environment` for xctrace itself: in English, without variables that distort Metal."""
     return own_environment({}, environment) | _LOCALE
 
 
 def own_environment(
     requested_variables: Mapping[str, str], environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """Return what a program that tracekit itself starts, to attach to it, is to see."""
+    """Return the environment of a program that tracekit itself starts, to attach to it."""
     all_variables = {**environment, **requested_variables}
     return {name: value for name, value in all_variables.items() if not distorts(name)}
 
@@ -81,19 +86,18 @@ def target_environment(
     """Return the variables that a launched program needs, because it may inherit nothing.
 
     Whether xctrace hands its own environment on is reported both ways, so the few variables
-    that a program cannot do without are named one by one. Empty values and whatever distorts
+    that a program cannot do without are named one by one. Empty values and variables that distort
     Metal are left out.
     """
-    needed = {
-        name: value
-        for name, value in environment.items()
-        if name in _NEEDED or name.startswith(_NEEDED_PREFIXES)
-    }
+    variables = {name: value for name, value in environment.items() if _is_needed(name)}
+    variables.update(requested_variables)
     return {
-        name: value
-        for name, value in sorted((needed | dict(requested_variables)).items())
-        if value and not distorts(name)
+        name: value for name, value in sorted(variables.items()) if value and not distorts(name)
     }
+
+
+def _is_needed(name: str) -> bool:
+    return name in _NEEDED or name.startswith(_NEEDED_PREFIXES)
 
 
 _QUOTED_LINES = 12
@@ -101,7 +105,7 @@ _QUOTED_LINES = 12
 
 @dataclass(frozen=True)
 class Completed:
-    """A command that ended: what it was, how it ended, what it said.
+    """A command that ended, with its exit code and its output.
 
     A negative `returncode` is the number of the signal that ended it.
     """
@@ -113,8 +117,9 @@ class Completed:
 
     @property
     def text(self) -> str:
-        """All that it said; its complaints first."""
-        return "\n".join(part for part in (self.stderr.strip(), self.stdout.strip()) if part)
+        """All of its output; standard error first."""
+        parts = (self.stderr.strip(), self.stdout.strip())
+        return "\n".join(filter(None, parts))
 
 
 # Run a command line for at most so many seconds. Tests put another function in its place.
@@ -122,10 +127,10 @@ Run = Callable[[tuple[str, ...], float], Completed]
 
 
 def run(argv: tuple[str, ...], timeout: float, supervisor: Supervisor | None = None) -> Completed:
-    """Run a command to its end, in English, with nothing to read, and return what it said.
+    """Run a command to its end, in English, without input, and return its output.
 
-    With a supervisor it does not outlive tracekit, even if that is killed. Raise ToolError where
-    it cannot be started, or did not end within `timeout` seconds.
+    With a supervisor it does not outlive tracekit, even if that is killed. Raise ToolError if it
+    cannot be started, or did not end within `timeout` seconds.
     """
     log.debug("run %s", shlex.join(argv))
     start = start_child if supervisor is None else supervisor.start
@@ -151,16 +156,20 @@ def check(completed: Completed) -> Completed:
 
 
 def failure(completed: Completed) -> ToolError:
-    """Say in words why a command failed: its line, its own text and, where known, the way out."""
-    problem = recognize(completed.returncode, completed.text) or KnownFailure("", "")
+    """Return the error of a failed command: its line, its own text and, if known, the remedy."""
     output_tail = "\n".join(completed.text.splitlines()[-_QUOTED_LINES:]) or "It said nothing."
     line = f"{shlex.join(completed.argv)} failed with {exit_words(completed.returncode)}"
-    meaning = f"{problem.meaning} " if problem.meaning else ""
-    return ToolError(f"{meaning}{line}:\n{output_tail}", hint=problem.hint)
+    message = f"{line}:\n{output_tail}"
+    problem = recognize(completed.returncode, completed.text)
+    if problem is None:
+        return ToolError(message)
+    if problem.meaning:
+        message = f"{problem.meaning} {message}"
+    return ToolError(message, hint=problem.hint)
 
 
 def not_started(argv: tuple[str, ...], error: OSError) -> ToolError:
-    """Say that a command could not be started at all."""
+    """Return the error for a command that could not be started at all."""
     hint = error.hint if isinstance(error, ProgramError) else ""
     if argv[0].rpartition("/")[2] in {"xcrun", "xctrace"}:
         hint = (

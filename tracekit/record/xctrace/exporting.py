@@ -1,8 +1,8 @@
-"""A bundle's tables as XML files, and whether it really has GPU counters."""
+"""The export of a bundle's tables as XML files, and the check for its GPU counters."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracekit.base import Recording, ToolError
@@ -18,20 +18,23 @@ _NONE = "(null)"
 
 def counter_set(run: TocRun) -> str:
     """Return the counter set that any instrument of the run was set to; empty for none."""
-    lines = (line for lines in run.settings.values() for line in lines)
-    sets = (line.removeprefix(_KEY) for line in lines if line.startswith(_KEY))
-    return next((name for name in sets if name and name != _NONE), "")
+    for lines in run.settings.values():
+        for line in lines:
+            name = line.removeprefix(_KEY)
+            if line.startswith(_KEY) and name not in {"", _NONE}:
+                return name
+    return ""
 
 
 def no_counters(reason: str) -> str:
-    """Say that GPU counters were asked for and are not there, why, and the ways out."""
+    """Return the warning that requested GPU counters are missing, with reason and remedies."""
     return f"{NO_COUNTERS}: {reason}. {WAYS_TO_COUNTERS}"
 
 
 def counter_warnings(selection: TemplateSelection, run: TocRun) -> tuple[str, ...]:
-    """Say so if no counter set was recorded.
+    """Return a warning if no counter set was recorded.
 
-    Where nobody asked for counters, a template that may have a set of its own is named.
+    If nobody asked for counters, it names a template that may have a set of its own.
     """
     if counter_set(run):
         return ()
@@ -54,8 +57,8 @@ NO_ROWS = (
     "See whether the target was awake and used Metal."
 )
 
-# Which schemas to export, of those that are there. It is asked again without those that turn
-# out to have no rows, for what can be read in their place.
+# Returns the schemas to export, of those in the recording. It is called again without those that
+# turn out to have no rows, for schemas that can be read in their place.
 Choose = Callable[[frozenset[str]], frozenset[str]]
 
 _HEAD = 1 << 20  # a schema's header is a few kilobytes; its first row follows
@@ -70,7 +73,7 @@ class SeenTables:
 
 
 def choose_only(schemas: Iterable[str] = ()) -> Choose:
-    """Choose just these, where they are there."""
+    """Return a function that chooses just these, if they are there."""
     return frozenset(schemas).intersection
 
 
@@ -83,44 +86,72 @@ def export(
 ) -> tuple[str, ...]:
     """Export the TOC and those tables of the recording's run that are chosen.
 
-    The table of the trace's clock is exported as well. A table that fails leaves the others
-    alone; what is to be said of it is in the warnings that are returned. What is `seen_tables` in
-    another way counts as rows, or as none, where something seems to be lacking. Raise ToolError
-    where the TOC cannot be exported, or no table could.
+    The table of the trace's clock is exported as well. A table that fails does not stop the
+    others; the returned warnings name it. `seen_tables` were read in another way: they count, with
+    rows or without, in the check for missing data. Raise ToolError if the TOC cannot be exported,
+    or no table could.
     """
     progress("table of contents")
     tool.toc(recording.bundle, recording.toc_file)
     run = find_recorded_run(recording)
     if run is None:
         raise ToolError(f"{recording.bundle} holds no run.", hint="Record again.")
-    there = frozenset(table.schema for table in run.tables)
-    absence_warnings = tuple(
-        f"The recording has no table {name}." for name in sorted(choose(there) - there)
+    listed = frozenset(table.schema for table in run.tables)
+    absent = sorted(choose(listed) - listed)
+    absence_warnings = [f"The recording has no table {name}." for name in absent]
+    exports = _Exports(
+        tool, recording, run, progress, set(seen_tables.filled), set(seen_tables.empty)
     )
-    filled, empty, requested_schemas = set(seen_tables.filled), set(seen_tables.empty), set[str]()
-    written_files: list[Path] = []
-    errors: list[ToolError] = []
-    while fresh := ({*choose(there - empty), TIME_INFO} & there) - requested_schemas:
-        requested_schemas |= fresh
-        for number, table in enumerate(tables := select_tables(run, fresh), 1):
-            progress(f"{table.file} ({number} of {len(tables)})")
-            output = recording.exports / table.file
+    requested_schemas: set[str] = set()
+    while True:
+        chosen = {*choose(listed - exports.empty), TIME_INFO} & listed
+        new_schemas = chosen - requested_schemas
+        if not new_schemas:
+            break
+        requested_schemas |= new_schemas
+        exports.write(new_schemas)
+    if exports.errors and not exports.written:
+        raise exports.errors[0]
+    missing_data = find_missing_data(run, exports.filled, exports.empty)
+    return (*absence_warnings, *map(str, exports.errors), *missing_data)
+
+
+@dataclass
+class _Exports:
+    """The exported tables of a run so far: schemas with rows and without, and errors."""
+
+    tool: Xctrace
+    recording: Recording
+    run: TocRun
+    progress: Progress
+    filled: set[str]
+    empty: set[str]
+    written: int = 0  # number of files
+    errors: list[ToolError] = field(default_factory=list[ToolError])
+
+    def write(self, schemas: set[str]) -> None:
+        """Export the tables of these schemas; a table that fails is noted."""
+        tables = select_tables(self.run, schemas)
+        for number, table in enumerate(tables, 1):
+            self.progress(f"{table.file} ({number} of {len(tables)})")
+            output = self.recording.exports / table.file
             try:
-                tool.export_table(recording.bundle, run.number, table.schema, output, table.place)
+                self.tool.export_table(
+                    self.recording.bundle, self.run.number, table.schema, output, table.place
+                )
             except ToolError as error:
                 log.warning("%s", error)
-                errors.append(error)
+                self.errors.append(error)
+                continue
+            self.written += 1
+            if has_rows(output) or table.schema in self.filled:
+                self.filled.add(table.schema)
             else:
-                written_files.append(output)
-                rows = has_rows(output) or table.schema in filled
-                (filled if rows else empty).add(table.schema)
-    if errors and not written_files:
-        raise errors[0]
-    return (*absence_warnings, *map(str, errors), *find_missing_data(run, filled, empty))
+                self.empty.add(table.schema)
 
 
 def find_missing_data(run: TocRun, filled: set[str], empty: set[str]) -> Iterator[str]:
-    """Say so if there are no rows, or no table, of what the recording promised."""
+    """Yield warnings of data that the recording promised, but that has no rows or no table."""
     listed = {table.schema for table in run.tables}
     if GPU_INTERVALS not in listed:
         yield (
@@ -129,21 +160,21 @@ def find_missing_data(run: TocRun, filled: set[str], empty: set[str]) -> Iterato
         )
     elif GPU_INTERVALS in empty:
         yield NO_ROWS
-    promised, counters = counter_set(run), {GPU_COUNTER_INTERVALS, GPU_COUNTER_VALUES}
-    if not promised or counters & filled:
+    promised_set = counter_set(run)
+    counters = {GPU_COUNTER_INTERVALS, GPU_COUNTER_VALUES}
+    if not promised_set or counters & filled:
         return
     if counters.isdisjoint(listed):
         reason = f"there is no {GPU_COUNTER_INTERVALS}"
     elif counters & empty:
-        reason = " and ".join(
-            f"{name} has no rows" for name in sorted(counters & empty, reverse=True)
-        )
+        names = sorted(counters & empty, reverse=True)
+        reason = " and ".join(f"{name} has no rows" for name in names)
     else:
         return
-    yield no_counters(f"the counter set {promised} was switched on, but {reason}")
+    yield no_counters(f"the counter set {promised_set} was switched on, but {reason}")
 
 
 def has_rows(export: Path) -> bool:
-    """Tell whether an exported table has rows, by its first megabyte."""
+    """Return whether an exported table has rows, by its first megabyte."""
     with export.open("rb") as file:
         return b"<row" in file.read(_HEAD)

@@ -1,6 +1,6 @@
-"""What a recording says of itself, line by line, and what follows from it.
+"""The output of a recording, line by line, and the account that follows from it.
 
-Nothing here starts or waits: lines go in, an account of the recording comes out.
+No code here starts or waits: lines go in, an account of the recording comes out.
 """
 
 import os
@@ -11,7 +11,7 @@ from typing import IO
 
 
 class Tail:
-    """What a process writes to a file, read line by line while it writes."""
+    """The output of a process to a file, read line by line while it writes."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -21,30 +21,33 @@ class Tail:
         """Return the lines since the last call; one without a line end only after `has_ended`."""
         handle = self._file.fileno()
         text = os.pread(handle, os.fstat(handle).st_size - self._offset, self._offset)
-        whole_lines = text if has_ended else text[: text.rfind(b"\n") + 1]
-        self._offset += len(whole_lines)
-        lines = whole_lines.removesuffix(b"\n").split(b"\n") if whole_lines else []
+        if not has_ended:
+            text = text[: text.rfind(b"\n") + 1]
+        if not text:
+            return []
+        self._offset += len(text)
+        lines = text.removesuffix(b"\n").split(b"\n")
         return [line.decode("utf-8", "replace") for line in lines]
 
 
 class RecordingState(IntEnum):
     """How far a recording has come; it never goes back."""
 
-    LAUNCHED = 0  # xctrace was started and has said nothing yet
+    LAUNCHED = 0  # xctrace was started and has printed nothing yet
     ANNOUNCED = 1  # it named its template; the target is not yet started or attached to
     STARTED = 2  # it records: only the line on Ctrl-C proves that
-    STOPPING = 3  # it said why it stops
+    STOPPING = 3  # it printed why it stops
     SAVING = 4  # it writes the bundle; this can take minutes
-    SAVED = 5  # it said that the bundle is written
+    SAVED = 5  # it reported that the bundle is written
 
 
 @dataclass(frozen=True)
 class RecordingTranscript:
-    """All that a recording has said so far."""
+    """The account of a recording by its output so far."""
 
     state: RecordingState = RecordingState.LAUNCHED  # how far it has come
-    stop_line: str = ""  # the first line that says why it stops
-    failed: bool = False  # it said that the recording failed with errors
+    stop_line: str = ""  # the first line with the reason why it stops
+    failed: bool = False  # it reported that the recording failed with errors
     errors: tuple[str, ...] = ()  # of its block of run issues, each once
     warnings: tuple[str, ...] = ()
     foreign: bool = False  # its lines were not in English and are read by their order alone
@@ -58,7 +61,7 @@ class RecordingTranscript:
 
     @property
     def is_stopped(self) -> bool:
-        """Tell whether it says that it was stopped, by its time limit or by a signal."""
+        """Whether it reported that it was stopped, by its time limit or by a signal."""
         return self.stop_line.startswith(("Reached specified time limit", "Stopping recording"))
 
 
@@ -82,16 +85,25 @@ def hear_output(account: RecordingTranscript, line: str) -> RecordingTranscript:
     account = replace(account, output=(*account.output, line)[-_KEPT_LINES:])
     for pattern, state in _MARKS:
         if pattern.match(line):
-            reached = account.state if not account.foreign else RecordingState.LAUNCHED
-            stops = state is RecordingState.STOPPING and not account.stop_line
-            return replace(
-                account,
-                state=max(reached, state),
-                stop_line=line if stops else account.stop_line,
-                failed=account.failed or "failed with errors" in line,
-                foreign=False,
-            )
+            return _hear_mark(account, line, state)
     return _hear_foreign(account, line)
+
+
+def _hear_mark(
+    account: RecordingTranscript, line: str, state: RecordingState
+) -> RecordingTranscript:
+    """Return the account after a line that announces a state."""
+    if account.foreign:  # the states so far were only guessed
+        account = replace(account, state=RecordingState.LAUNCHED, foreign=False)
+    stop_line = account.stop_line
+    if state is RecordingState.STOPPING:
+        stop_line = stop_line or line
+    return replace(
+        account,
+        state=max(account.state, state),
+        stop_line=stop_line,
+        failed=account.failed or "failed with errors" in line,
+    )
 
 
 def hear_complaint(account: RecordingTranscript, line: str) -> RecordingTranscript:
@@ -107,12 +119,14 @@ def hear_complaint(account: RecordingTranscript, line: str) -> RecordingTranscri
 
 
 def _hear_foreign(account: RecordingTranscript, line: str) -> RecordingTranscript:
-    """Take the first two lines for "announced" and "started" if none is in words that are known.
+    """Take the first two lines for "announced" and "started" if none is in known words.
 
-    The words may follow the system's language, their order does not. Nothing beyond "started"
+    The words may follow the system's language, but their order does not. No state beyond "started"
     is concluded from lines that are not understood.
     """
-    silent = account.state is RecordingState.LAUNCHED
-    if not line or not (account.foreign or silent) or account.state >= RecordingState.STARTED:
+    is_silent = account.state is RecordingState.LAUNCHED
+    if not line or not (account.foreign or is_silent):
+        return account
+    if account.state >= RecordingState.STARTED:
         return account
     return replace(account, state=RecordingState(account.state + 1), foreign=True)

@@ -1,4 +1,4 @@
-"""How long an `xctrace record` may take, and how it is stopped so that it can save."""
+"""The deadlines of an `xctrace record`, and how it is stopped so that it can save."""
 
 import signal
 import threading
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from tracekit.base import StopPolicy, system
 from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
@@ -17,20 +18,22 @@ _ASKING = (signal.SIGINT, signal.SIGTERM, *system.HANG_UPS)
 
 @contextmanager
 def stop_requests(merge_seconds: float = 1.0) -> Generator[Callable[[], bool]]:
-    """Count requests to stop instead of letting them end us in the middle of something.
+    """Count requests to stop instead of letting them end tracekit in the middle of its work.
 
-    The block gets a function that tells whether a request waits, and takes it. Signals that are
+    The block gets a function that returns whether a request waits, and takes it. Signals that are
     ignored stay ignored, as a job in the background wants it. Away from the main thread, where
     Python delivers no signals, nothing is counted. Signals within `merge_seconds` seconds are one
     request: a terminal and a parent such as `uv run` both pass a Ctrl-C on.
     """
-    last, waiting = float("-inf"), 0
+    last_time = float("-inf")
+    waiting = 0
 
     def count(_number: int, _frame: FrameType | None) -> None:
-        nonlocal last, waiting
+        nonlocal last_time, waiting
         current_time = time.monotonic()
-        if current_time - last >= merge_seconds:
-            last, waiting = current_time, waiting + 1
+        if current_time - last_time >= merge_seconds:
+            last_time = current_time
+            waiting += 1
 
     def take() -> bool:
         nonlocal waiting
@@ -39,18 +42,26 @@ def stop_requests(merge_seconds: float = 1.0) -> Generator[Callable[[], bool]]:
         waiting -= 1
         return True
 
-    asking = _ASKING if threading.current_thread() is threading.main_thread() else ()
-    handlers = {number: signal.getsignal(number) for number in asking}
-    previous_handlers = {
-        number: old for number, old in handlers.items() if old is not signal.SIG_IGN
-    }
+    previous_handlers = _find_handlers()
     for number in previous_handlers:
         signal.signal(number, count)
     try:
         yield take
     finally:
-        for number, old in previous_handlers.items():
-            signal.signal(number, old)
+        for number, handler in previous_handlers.items():
+            signal.signal(number, handler)
+
+
+def _find_handlers() -> dict[signal.Signals, Any]:
+    """Return the handlers of the signals that ask to stop, but for ignored signals."""
+    handlers: dict[signal.Signals, Any] = {}
+    if threading.current_thread() is not threading.main_thread():
+        return handlers
+    for number in _ASKING:
+        handler = signal.getsignal(number)
+        if handler is not signal.SIG_IGN:
+            handlers[number] = handler
+    return handlers
 
 
 # SIGINT stops and saves. SIGTERM is ignored while recording, yet ends some hung recorders.
@@ -59,36 +70,35 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGINT, signal.SIGTERM, system.SIGKILL)
 
 @dataclass(frozen=True)
 class Deadlines:
-    """How long to wait, in seconds; people have seen each of them needed."""
+    """Seconds to wait; each of these deadlines has been needed."""
 
     start: float = 45  # from the launch until it records
     slack: float = 20  # beyond the time limit, which xctrace may ignore
     stopping: float = 60  # from its stop line until it saves
     # until it is saved, counted again whenever the bundle or its staging files grow
     saving: float = 300
-    finished: float = 3  # from the end of what there is to record until it stops by itself
+    finished: float = 3  # from the end of the target until it stops by itself
     exit: float = 60  # from "saved" to the end of the process
     # after each of the stop signals, until the next one
     signals: tuple[float, float, float, float] = (120, 60, 10, 5)
-    poll: float = 0.1  # between two looks at the process
-    survey: float = 1  # between two looks at sizes and at child processes
+    poll: float = 0.1  # between two checks of the process
+    survey: float = 1  # between two checks of sizes and of child processes
 
     def policy(self, bundle: Path) -> StopPolicy:
         """Return how a guardian stops it, which does not hear it: saving has its full time."""
         waits = (max(self.signals[0], self.saving), *self.signals[1:])
-        return StopPolicy(
-            tuple((int(number), wait) for number, wait in zip(STOP_SIGNALS, waits, strict=True)),
-            grows=(str(bundle.absolute()),),
-        )
+        signals = tuple(zip(map(int, STOP_SIGNALS), waits, strict=True))
+        return StopPolicy(signals, grows=(str(bundle.absolute()),))
 
     def allowance(self, account: RecordingTranscript, time_limit: float) -> float:
-        """Return how long the state of `account` may last."""
+        """Return the seconds that the state of `account` may last."""
         match account.state:
             case RecordingState.LAUNCHED | RecordingState.ANNOUNCED:
                 return self.start
+            case RecordingState.STARTED if account.foreign:  # its later states are not heard
+                return time_limit + self.slack + self.stopping + self.saving
             case RecordingState.STARTED:
-                unheard = self.stopping + self.saving if account.foreign else 0
-                return time_limit + self.slack + unheard
+                return time_limit + self.slack
             case RecordingState.STOPPING:
                 return self.stopping
             case RecordingState.SAVING:
@@ -98,7 +108,7 @@ class Deadlines:
 
 
 class Escalation:
-    """Decides when to send which signal; the times are handed in, so nothing here waits."""
+    """Decides when to send which signal; the times are passed in, so nothing here waits."""
 
     def __init__(self, deadlines: Deadlines, time_limit: float, current_time: float) -> None:
         self._deadlines = deadlines
@@ -109,15 +119,13 @@ class Escalation:
         self.finished = False
 
     def hear(self, account: RecordingTranscript, current_time: float) -> None:
-        """Give a state that was just reached its own time."""
+        """Give a newly reached state its own time; those before the recording share one."""
         if account.state is self._state:
             return
-        starting = {self._state, account.state} <= {
-            RecordingState.LAUNCHED,
-            RecordingState.ANNOUNCED,
-        }
+        was_starting = self._state <= RecordingState.ANNOUNCED
+        is_starting = account.state <= RecordingState.ANNOUNCED
         self._state = account.state
-        if not starting:
+        if not (was_starting and is_starting):
             self._until = current_time + self._deadlines.allowance(account, self._time_limit)
 
     def grow(self, current_time: float) -> None:
@@ -126,17 +134,19 @@ class Escalation:
             self._until = max(self._until, current_time + self._deadlines.saving)
 
     def finish(self, current_time: float) -> None:
-        """Let a recording whose target has nothing left to record soon be asked to stop."""
+        """Ask a recording to stop soon, because its target has nothing left to record."""
         if not self.finished and not self.sent:
             self._until = min(self._until, current_time + self._deadlines.finished)
         self.finished = True
 
     def find_due_signal(self, current_time: float) -> signal.Signals | None:
         """Return the signal to send now, or None while there is time."""
-        return self.next_signal(current_time) if current_time >= self._until else None
+        if current_time < self._until:
+            return None
+        return self.next_signal(current_time)
 
     def next_signal(self, current_time: float) -> signal.Signals | None:
-        """Return the next signal, or None where all were sent."""
+        """Return the next signal, or None if all were sent."""
         if self.sent == STOP_SIGNALS:
             return None
         number = len(self.sent)
@@ -145,7 +155,7 @@ class Escalation:
         return STOP_SIGNALS[number]
 
     def is_hopeless(self, current_time: float) -> bool:
-        """Tell whether even the last signal, which nothing can ignore, did not help in its time."""
+        """Return whether even the last signal, which nothing can ignore, did not help in time."""
         return self.sent == STOP_SIGNALS and current_time >= self._until
 
 
@@ -153,7 +163,7 @@ class Escalation:
 class Ended:
     """A recording whose process is gone."""
 
-    account: RecordingTranscript  # all that it said; its state is the last one before the end
+    account: RecordingTranscript  # its output; its state is the last one before the end
     returncode: int | None  # its exit code; negative for a signal; None if nothing could end it
     signals: tuple[signal.Signals, ...] = ()  # the signals that we sent, in order
     interrupted: bool = False  # a person or the system asked to stop
@@ -162,10 +172,10 @@ class Ended:
 
     @property
     def has_stop_request(self) -> bool:
-        """Tell whether it was asked to stop, by us or by anybody."""
+        """Whether it was asked to stop, by us or by anybody."""
         return bool(self.signals) or self.interrupted
 
     @property
     def is_killed(self) -> bool:
-        """Tell whether we had to end it in a way that loses the recording."""
+        """Whether we had to end it in a way that loses the recording."""
         return system.SIGKILL in self.signals or self.returncode == -signal.SIGTERM

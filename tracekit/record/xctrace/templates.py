@@ -87,7 +87,7 @@ def overview(tool: Xctrace, home: Path) -> Overview:
 def instruments_app(xctrace: str) -> Path | None:
     """Return the Instruments of the Xcode that an `xctrace` belongs to; None if it has none.
 
-    The tool lies in Contents/Developer of an Xcode, Instruments in its Contents/Applications.
+    The tool is in Contents/Developer of an Xcode, Instruments in its Contents/Applications.
     """
     for parent in Path(xctrace).parents:
         if parent.name == "Developer":
@@ -221,9 +221,7 @@ class Template:
     def _resolve(self, uid: Any) -> Any:
         objects = self.plist["$objects"]
         if not isinstance(uid, plistlib.UID):
-            raise self._make_damage_error(
-                f"{type(uid).__name__} stands where a reference must stand"
-            )
+            raise self._make_damage_error(f"{type(uid).__name__} is in the place of a reference")
         if uid.data >= len(objects):
             raise self._make_damage_error(f"it points at object {uid.data} of {len(objects)}")
         return objects[uid.data]
@@ -260,7 +258,9 @@ def read_template(path: Path) -> Template:
         case {"$archiver": "NSKeyedArchiver", "$objects": list()}:
             return Template(path, plist)
         case _:
-            raise InputError(f"{path} is not a keyed archive, so it is no template of Instruments.")
+            raise InputError(
+                f"{path} is not a keyed archive, so it is not a template of Instruments."
+            )
 
 
 def draft(

@@ -1,4 +1,4 @@
-"""The tool: one method a subcommand. What a version can do is asked, never assumed."""
+"""The tool: one method a subcommand. The features of a version are queried, never assumed."""
 
 import logging
 import re
@@ -24,7 +24,7 @@ _BUILD_OF_26 = 17  # Apple skipped from 16 to 26; every other build agrees
 
 @dataclass(frozen=True)
 class Version:
-    """What `xctrace version` prints; only the build in brackets tells versions apart.
+    """The output of `xctrace version`; only the build in brackets distinguishes versions.
 
     The number before it is not monotonic: Xcode 26.3 prints 26.0, Xcode 26.6 prints 16.0.
     """
@@ -34,10 +34,14 @@ class Version:
 
     @property
     def xcode(self) -> int | None:
-        """Xcode's major version, from the build; None where there is no build."""
+        """Xcode's major version, from the build; None without a build."""
         digits = re.match(r"\d+", self.build)
-        major = int(digits[0]) if digits else None
-        return 26 if major == _BUILD_OF_26 else major
+        if digits is None:
+            return None
+        major = int(digits[0])
+        if major == _BUILD_OF_26:
+            return 26
+        return major
 
 
 Listed = Literal["templates", "instruments"]
@@ -45,7 +49,7 @@ Listed = Literal["templates", "instruments"]
 
 @dataclass(frozen=True)
 class ToolTimeouts:
-    """How long to wait for a command, in seconds, and the pauses before each new try to export."""
+    """Seconds to wait for a command, and the pauses before each new try to export."""
 
     answer: float = 60
     export: float = 1800
@@ -66,27 +70,31 @@ class Xctrace:
 
     def bind_supervisor(self, supervisor: Supervisor) -> "Xctrace":
         """Return the same tool, none of whose commands outlives tracekit."""
-        supervised_run = partial(run, supervisor=supervisor) if self.run is run else self.run
+        supervised_run = self.run
+        if self.run is run:
+            supervised_run = partial(run, supervisor=supervisor)
         return Xctrace(self.path, supervised_run, self._timeouts)
 
     @cached_property
     def version(self) -> Version:
-        """Ask for the version; raise ToolError where Xcode is not ready to be used."""
+        """Ask for the version; raise ToolError if Xcode is not ready to be used."""
         return read_version(self._ask("version").stdout.strip())
 
     def knows(self, command: str, flag: str) -> bool:
-        """Tell whether the help of a subcommand, asked for once, names `flag`."""
-        if command not in self._help:  # how it ends is no matter
+        """Return whether the help of a subcommand, asked for once, names `flag`."""
+        if command not in self._help:  # its exit code does not matter
             argv = (self.path, "help", command)
             self._help[command] = self.run(argv, self._timeouts.answer).text
         text = self._help[command]
         return re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", text) is not None
 
     def sections(self, kind: Listed) -> dict[str, list[str]]:
-        """Return what this Xcode and its user have: names under headings, in order."""
+        """Return the names that this Xcode and its user have, under headings, in order."""
         completed = self._ask("list", kind)
         listing = parse_listing(completed.stdout)
-        return listing if any(listing.values()) else parse_listing(completed.stderr)
+        if any(listing.values()):
+            return listing
+        return parse_listing(completed.stderr)
 
     def names(self, kind: Listed) -> list[str]:
         """Return the names of all sections."""
@@ -105,8 +113,8 @@ class Xctrace:
     ) -> Path:
         """Write one table of run `number` to `output`, whole or not at all.
 
-        `place` (1, 2 …) chooses among tables of the same schema. What was written before a
-        failure is kept beside it, with `.partial` appended to its name.
+        `place` (1, 2 …) chooses among tables of the same schema. After a failure the part written
+        so far is kept next to it, with `.partial` appended to its name.
         """
         if not _SCHEMA.fullmatch(schema):
             raise ToolError(f"{schema!r} is not the name of a table and is not exported.")
@@ -127,15 +135,14 @@ class Xctrace:
             raise RecordingError(f"{output.parent} cannot be made: {error.strerror}.") from error
         paths = ("--input", str(bundle.absolute()), "--output", str(partial.absolute()))
         argv = (self.path, "export", *paths, *selection)
-        remaining_pauses = iter(pauses)
-        while True:
-            partial.unlink(missing_ok=True)
-            completed = self.run(argv, self._timeouts.export)
-            code, pause = completed.returncode, next(remaining_pauses, None)
-            if pause is None or not (code and NO_DOCUMENT.fits(code, completed.text)):
+        completed = self._export_once(argv, partial)
+        for pause in pauses:
+            code = completed.returncode
+            if not code or not NO_DOCUMENT.fits(code, completed.text):
                 break
             log.info("the bundle cannot be exported yet; trying again in %g s", pause)
             time.sleep(pause)
+            completed = self._export_once(argv, partial)
         check(completed)
         if not _starts_like_xml(partial):
             raise ToolError(
@@ -145,15 +152,21 @@ class Xctrace:
         partial.replace(output)
         return output
 
+    def _export_once(self, argv: tuple[str, ...], partial: Path) -> Completed:
+        partial.unlink(missing_ok=True)
+        return self.run(argv, self._timeouts.export)
+
 
 def read_version(text: str) -> Version:
-    """Find the build in what `xctrace version` printed; empty where there is none."""
+    """Find the build in the output of `xctrace version`; empty if there is none."""
     build = _BUILD.search(text)
-    return Version(text, build.group(1) if build else "")
+    if build is None:
+        return Version(text)
+    return Version(text, build.group(1))
 
 
 def locate(run: Run = run, timeouts: ToolTimeouts = TIMEOUTS) -> Xctrace:
-    """Find xctrace through `xcrun`; raise ToolError that says what is missing and what helps."""
+    """Find xctrace through `xcrun`; raise ToolError with the reason and a remedy."""
     xcrun_answer = check(run(("xcrun", "--find", "xctrace"), timeouts.answer))
     path = xcrun_answer.stdout.strip()
     if not path:
@@ -164,9 +177,9 @@ def locate(run: Run = run, timeouts: ToolTimeouts = TIMEOUTS) -> Xctrace:
 
 
 def find_xctrace(run: Run = run) -> Xctrace | None:
-    """Return xctrace where it can be used, else None; starts nothing where there is no `xcrun`.
+    """Return xctrace if it can be used, else None; starts nothing without `xcrun`.
 
-    Where there is `xcrun` but no usable xctrace, the reason, which `locate` raises, is logged.
+    If there is `xcrun` but no usable xctrace, the reason, which `locate` raises, is logged.
     """
     if shutil.which("xcrun") is None:
         return None

@@ -149,7 +149,7 @@ class PageVerdict:
 
 @panel("Verdict")
 def verdict(result: Result, tables: Tables) -> Context:
-    """Say in one sentence how the run did, and show its headlines."""
+    """Sum the run up in one sentence, and show its headlines."""
     states = Counter(check.status for check in result.checks)
     finding_count = len(result.findings)
     return {
