@@ -171,14 +171,16 @@ def _compare_cells(direct: pd.DataFrame, exported: pd.DataFrame) -> tuple[int, s
         return 0, f"its columns are {direct_names}, exported {exported_names}"
     rows = min(len(exported), len(direct))
     for name in direct:
-        left = direct[name][:rows]
-        right = exported[name][:rows]
-        equal_cells = (left == right) | (left.isna() & right.isna())
+        direct_cells = direct[name][:rows]
+        exported_cells = exported[name][:rows]
+        equal_cells = (direct_cells == exported_cells) | (
+            direct_cells.isna() & exported_cells.isna()
+        )
         if not equal_cells.all():
             place = int(equal_cells.argmin())
-            left_word = _word(left.iloc[place])
-            right_word = _word(right.iloc[place])
-            difference = f"{left_word} directly, {right_word} exported"
+            direct_word = _word(direct_cells.iloc[place])
+            exported_word = _word(exported_cells.iloc[place])
+            difference = f"{direct_word} directly, {exported_word} exported"
             return rows, f"row {place + 1}, {name}: {difference}"
     if len(exported) != len(direct):
         return rows, f"it has {len(direct):,} rows, exported {len(exported):,}"

@@ -89,10 +89,10 @@ def _distinguish(test: _SpeedTest, tests: Sequence[_SpeedTest]) -> str:
 def _choose_name(name: str, results: Mapping[str, Measured]) -> str:
     """Return the name of a test's speed, numbered if an earlier test has that name."""
     speed = f"{name}_tokens_per_second"
-    again = 1
+    number = 1
     while speed in results:
-        again += 1
-        speed = f"{name}_{again}_tokens_per_second"
+        number += 1
+        speed = f"{name}_{number}_tokens_per_second"
     return speed
 
 

@@ -148,7 +148,7 @@ def describe_probe(
     plain_ways = [way for way in ways if not way.counters]
     counter_ways = [way for way in ways if way.counters]
     for way in plain_ways:
-        another_works = any(other.works for other in plain_ways if other is not way)
+        another_works = any(other_way.works for other_way in plain_ways if other_way is not way)
         fact = _mode(way, another_works=another_works)
         yield replace(fact, name=f"{_PROBE}: {way.mode}")
     yield replace(_counters(counter_ways), name=f"{_PROBE}: counters")

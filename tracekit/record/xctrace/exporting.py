@@ -97,8 +97,8 @@ def export(
     if run is None:
         raise ToolError(f"{recording.bundle} holds no run.", hint="Record again.")
     listed = frozenset(table.schema for table in run.tables)
-    absent = sorted(choose(listed) - listed)
-    absence_warnings = [f"The recording has no table {name}." for name in absent]
+    absent_schemas = sorted(choose(listed) - listed)
+    absence_warnings = [f"The recording has no table {name}." for name in absent_schemas]
     exports = _Exports(
         tool, recording, run, progress, set(seen_tables.filled), set(seen_tables.empty)
     )
@@ -110,7 +110,7 @@ def export(
             break
         requested_schemas |= new_schemas
         exports.write(new_schemas)
-    if exports.errors and not exports.written:
+    if exports.errors and not exports.file_count:
         raise exports.errors[0]
     missing_data = find_missing_data(run, exports.filled, exports.empty)
     return (*absence_warnings, *map(str, exports.errors), *missing_data)
@@ -126,7 +126,7 @@ class _Exports:
     progress: Progress
     filled: set[str]
     empty: set[str]
-    written: int = 0  # number of files
+    file_count: int = 0  # of the written files
     errors: list[ToolError] = field(default_factory=list[ToolError])
 
     def write(self, schemas: set[str]) -> None:
@@ -143,7 +143,7 @@ class _Exports:
                 log.warning("%s", error)
                 self.errors.append(error)
                 continue
-            self.written += 1
+            self.file_count += 1
             if has_rows(output) or table.schema in self.filled:
                 self.filled.add(table.schema)
             else:

@@ -79,8 +79,8 @@ def judge(
     """
     account = ending.account
     if ending.is_killed:
-        when = _STATES[account.state]
-        return f"xctrace hung {when} and had to be killed; the recording may lack its end."
+        state_words = _STATES[account.state]
+        return f"xctrace hung {state_words} and had to be killed; the recording may lack its end."
     if ending.halted:
         return f"The recording was stopped before its time: {ending.halted}. What it saved is kept."
     if account.errors or account.failed:
@@ -185,20 +185,20 @@ def early_end(ending: Ended, target: Target) -> tuple[str, ...]:
 
 def nothing_came(ending: Ended, target: Target, argv: tuple[str, ...], reason: str) -> ToolError:
     """Return the error for a recording without a bundle that can be opened."""
-    when = _STATES[ending.account.state]
+    state_words = _STATES[ending.account.state]
     if ending.is_killed or ending.returncode is None:
         if ending.halted:
             cause = f"was stopped for {ending.halted}"
             hint = "Make room before the next one."
         else:
-            cause = f"hung {when}"
+            cause = f"hung {state_words}"
             hint = f"Run it by hand: it may wait for a password or an answer. {shlex.join(argv)}"
         return ToolError(f"xctrace {cause} and had to be killed; the recording is lost.", hint)
     text = "\n".join(ending.account.output)
     complaint_lines = (*ending.account.complaints, reason, *early_end(ending, target))
     complaints = "\n".join(complaint_lines).strip()
     quoted = failure(Completed(argv, ending.returncode, text, complaints))
-    message = f"Nothing was recorded: xctrace ended {when}. {quoted.message}"
+    message = f"Nothing was recorded: xctrace ended {state_words}. {quoted.message}"
     return ToolError(message, hint=quoted.hint)
 
 

@@ -48,7 +48,7 @@ def latencies(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a pan
     """List the latencies with percentiles, linear between ranks; chart those with many times."""
     latency_rows = list(_of_steps(tables))
     latency_rows += [_of_column(tables, *column) for column in _COLUMNS]
-    known: list[tuple[LatencyRow, str, list[float]]] = []
+    known_rows: list[tuple[LatencyRow, str, list[float]]] = []
     charts: list[Chart] = []
     names_by_absence: dict[str, list[str]] = {}
     for latency in latency_rows:
@@ -57,11 +57,11 @@ def latencies(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a pan
             names_by_absence.setdefault(latency.absence, []).append(words)
             continue
         percentiles = np.percentile(latency.times, _PERCENTILES).tolist()
-        known.append((latency, of_table(tables, latency.table), percentiles))
+        known_rows.append((latency, of_table(tables, latency.table), percentiles))
         if latency.times.size >= FEWEST and len(charts) < MOST_CHARTS:
             color = "steps" if latency.table == "steps" else "device"
             charts.append(distribution(latency.name, latency.times, color))
-    return {"known": known, "unknown": names_by_absence, "charts": charts}
+    return {"known": known_rows, "unknown": names_by_absence, "charts": charts}
 
 
 def _of_steps(tables: Tables) -> Iterator[LatencyRow]:

@@ -40,8 +40,8 @@ def thin_timeline(
         if track.starts.size <= small:
             tracks.append(track)
             continue
-        outside = _rank_intervals(track.starts, timeline) >= detail_end
-        tracks.append(_merge_track(track, outside, timeline.begin, width))
+        is_outside = _rank_intervals(track.starts, timeline) >= detail_end
+        tracks.append(_merge_track(track, is_outside, timeline.begin, width))
     thin = replace(timeline, tracks=tuple(tracks))
     if thin.count == timeline.count:
         return timeline
@@ -75,20 +75,25 @@ def _rank_intervals(starts: Times, timeline: Timeline) -> Times:
     return rank * (timeline.end - timeline.begin + 1) + starts - timeline.begin
 
 
-def _merge_track(track: Track, outside: NDArray[np.bool_], begin: int, width: int) -> Track:
+def _merge_track(track: Track, is_outside: NDArray[np.bool_], begin: int, width: int) -> Track:
     """Merge neighbours in a lane that both lie outside of the part with detail."""
     lanes = np.repeat(np.arange(len(track.lanes)), track.lanes)
     parts = (track.starts - begin) // width
     joins = np.zeros(track.starts.size, bool)
-    joins[1:] = outside[1:] & outside[:-1] & (parts[1:] == parts[:-1]) & (lanes[1:] == lanes[:-1])
+    is_same_part = parts[1:] == parts[:-1]
+    is_same_lane = lanes[1:] == lanes[:-1]
+    joins[1:] = is_outside[1:] & is_outside[:-1] & is_same_part & is_same_lane
     if not joins.any():
         return track
     firsts = np.flatnonzero(~joins)
     sizes = np.diff(np.append(firsts, track.starts.size))
     is_merged = sizes > 1
-    before = count(int(sizes[is_merged].sum()))
-    after = count(int(is_merged.sum()))
-    note = f"{before} merged into {after}, each within {duration(width)}, to keep the page small"
+    interval_count = count(int(sizes[is_merged].sum()))
+    merged_count = count(int(is_merged.sum()))
+    note = (
+        f"{interval_count} merged into {merged_count}, each within {duration(width)}, to keep the "
+        "page small"
+    )
     if track.note:
         note = f"{track.note}; {note}"
     details: list[Detail] = []

@@ -237,15 +237,15 @@ def in_trace(frame: pd.DataFrame, labels: pd.Series) -> tuple[pd.DataFrame, pd.S
     The third part is a note in words on the rows left out.
     """
     starts, ends = spans(frame)
-    outside = (starts < 0) & (ends <= 0)
+    is_outside = (starts < 0) & (ends <= 0)
     through = (starts < 0) & (ends > 0)
-    if not (outside | through).any():
+    if not (is_outside | through).any():
         return frame, labels, ""
     clipped_starts = np.maximum(starts, 0)
     clipped_frame = frame.assign(start=clipped_starts, duration=ends - clipped_starts)
     texts = labels.astype(object).mask(through, labels.astype(str) + f", {_BEGUN}")
     note = ""
-    count = int(outside.sum())
+    count = int(is_outside.sum())
     if count:
         note = f"{count:,} from before the trace left out"
-    return clipped_frame[~outside], texts[~outside], note
+    return clipped_frame[~is_outside], texts[~is_outside], note
