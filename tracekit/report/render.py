@@ -134,10 +134,13 @@ def environment_of(redact: Redact) -> jinja2.Environment:
         *(units.duration, units.moment, units.size, units.percent, units.count, units.quantity),
         *(units.unavailable, units.stamp, line, prose, drawn, packed),
     )
+    filters: dict[str, Callable[..., str]] = {
+        "heading": lambda name: text.heading(redact(name)),
+        "sentence": lambda words: text.sentence(redact(words)),
+    }
     for named_filter in named_filters:
-        environment.filters[named_filter.__name__] = named_filter
-    environment.filters["heading"] = lambda name: text.heading(redact(name))
-    environment.filters["sentence"] = lambda words: text.sentence(redact(words))
+        filters[named_filter.__name__] = named_filter
+    environment.filters.update(filters)
     return environment
 
 

@@ -118,7 +118,7 @@ def test_other_files_are_not_templates(template: Template) -> None:
             "points at object 99 of 4",
         ),
         (archive_objects({"NS.keys": [UID(4)], "NS.objects": [UID(2)]}), "points at object 4 of 4"),
-        (archive_objects({"NS.keys": [7], "NS.objects": [UID(2)]}), "a reference must stand"),
+        (archive_objects({"NS.keys": [7], "NS.objects": [UID(2)]}), "in the place of a reference"),
         (archive_objects({"NS.keys": [UID(1)], "NS.objects": []}), "dictionary 3 do not pair"),
         (archive_objects({"NS.keys": [UID(1)]}), "dictionary 3 has no lists"),
     ):
