@@ -1,4 +1,4 @@
-"""What a lever wins: a replay of the recording's schedule with the lever pulled, or several."""
+"""The saving of a lever: a replay of the recording's schedule with the lever pulled, or several."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -20,21 +20,21 @@ from tracekit.analysis.savings.replay import Bottleneck, replay
 from tracekit.analysis.savings.schedule import Readings, Schedule
 
 MOST_OF_IT = 0.9
-"""The part of what is possible that counts as enough."""
+"""The share of the possible saving that counts as enough."""
 IN_FLIGHT = (2, 3)
-"""So many iterations programs keep in flight: two or three buffers in turns. More need more memory,
-and later results."""
+"""The numbers of iterations that programs keep in flight: two or three buffers in turns. More need
+more memory and delay the results."""
 TOGETHER = 10
-"""So many iterations behind one wait save nine tenths of the ways there and back."""
+"""The number of iterations behind one wait that saves nine tenths of the ways there and back."""
 _HALF = 0.5
 
 
 @dataclass(frozen=True)
 class Prospect:
-    """What a lever wins in the loop, in ns: by the likeliest reading, at least and at most.
+    """The saving of a lever in the loop, in ns: by the likeliest reading, at least and at most.
 
-    `pulled` is the name of the lever, `number` how many iterations it puts in flight or together,
-    0 where it does neither. `limit` is what bounds the loop afterwards.
+    `pulled` is the name of the lever. `number` is the number of iterations that it puts in flight
+    or together, 0 if it does neither. `limit` is the bottleneck of the loop afterwards.
     """
 
     pulled: str
@@ -45,15 +45,17 @@ class Prospect:
     number: int = 0
 
     def at_most(self, time: int) -> "Prospect":
-        """Return the same where no more than this can be won, in ns."""
-        saving, least_saving, most_saving = (
-            min(amount, time) for amount in (self.saving, self.least_saving, self.most_saving)
+        """Return the same prospect with no saving above this time, in ns."""
+        return replace(
+            self,
+            saving=min(self.saving, time),
+            least_saving=min(self.least_saving, time),
+            most_saving=min(self.most_saving, time),
         )
-        return replace(self, saving=saving, least_saving=least_saving, most_saving=most_saving)
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """What a finding states of it."""
+        """The facts that a finding states about it."""
         return (
             Fact("pulled", self.pulled),
             Fact("pulled_number", self.number),
@@ -66,26 +68,35 @@ class Prospect:
 def prospect(
     pulled: str, readings: Readings, *levers: Lever, sure: bool = True, number: int = 0
 ) -> Prospect:
-    """Return what a lever wins, by all readings and all ways to pull it.
+    """Return the saving of a lever, by all readings and all ways to pull it.
 
-    The first of each is the likeliest. What is not `sure` to be possible may win nothing.
+    The first of each is the likeliest. A lever that is not `sure` to be possible may win nothing.
     """
-    outcomes = [
-        _won(schedule, lever, readings) for lever in levers for schedule in readings.schedules
-    ]
-    savings = [saving for saving, _ in outcomes]
-    saving, limit = outcomes[0]
-    return Prospect(pulled, saving, min(savings) if sure else 0, max(savings), limit, number)
+    savings: list[int] = []
+    limits: list[Bottleneck] = []
+    for lever in levers:
+        for schedule in readings.schedules:
+            saving, limit = _won(schedule, lever, readings)
+            savings.append(saving)
+            limits.append(limit)
+    return Prospect(
+        pulled,
+        saving=savings[0],
+        least_saving=min(savings) if sure else 0,
+        most_saving=max(savings),
+        limit=limits[0],
+        number=number,
+    )
 
 
 def without_replay(pulled: str, time: int) -> Prospect:
-    """Return what a lever wins where no schedule is known: at most the time that it is about."""
+    """Return the saving of a lever without a known schedule: at most the time that it is about."""
     return Prospect(pulled, time, 0, time, Bottleneck.UNKNOWN)
 
 
 @dataclass(frozen=True, eq=False)
 class Savings:
-    """What each lever wins in the loop of a recording."""
+    """The saving of each lever in the loop of a recording."""
 
     readings: Readings
 
@@ -96,60 +107,66 @@ class Savings:
 
     @cached_property
     def in_flight(self) -> Prospect:
-        """Keep two iterations in flight, or three where that wins a tenth more of what is possible.
+        """Keep two iterations in flight, or three if two win less than nine tenths of that.
 
-        It wins nothing where an iteration needs the last one's result, which no trace tells.
+        It wins nothing if an iteration needs the last one's result, which no trace shows.
         """
-        prospects = [
-            prospect(
-                "in-flight",
-                self._waiting_once,
-                partial(keep_in_flight, more=number - 1),
-                sure=False,
-                number=number,
-            )
-            for number in IN_FLIGHT
-        ]
-        fewer_in_flight, many = prospects
-        return fewer_in_flight if fewer_in_flight.saving >= MOST_OF_IT * many.saving else many
+        fewer, more = IN_FLIGHT
+        prospect_of_fewer = self._keep_in_flight(fewer)
+        prospect_of_more = self._keep_in_flight(more)
+        if prospect_of_fewer.saving >= MOST_OF_IT * prospect_of_more.saving:
+            return prospect_of_fewer
+        return prospect_of_more
+
+    def _keep_in_flight(self, number: int) -> Prospect:
+        lever = partial(keep_in_flight, more=number - 1)
+        return prospect("in-flight", self._waiting_once, lever, sure=False, number=number)
 
     @cached_property
     def batch(self) -> Prospect:
         """Put ten iterations into one command buffer and wait once for them."""
-        ways = [partial(batch_rounds, number=TOGETHER, wake=wake) for wake in (False, True)]
-        return prospect("batch", self._waiting_once, *ways, number=TOGETHER)
+        without_wake = partial(batch_rounds, number=TOGETHER, wake=False)
+        with_wake = partial(batch_rounds, number=TOGETHER, wake=True)
+        readings = self._waiting_once
+        return prospect("batch", readings, without_wake, with_wake, number=TOGETHER)
 
     @cached_property
     def hiding(self) -> int | None:
         """How many in flight keep the device at work during the ways of one; None without work.
 
-        That is one, and as many as do the device's work in the time of the ways there and back.
+        That is one, and as many as the device completes in the time of the ways there and back.
         """
         full_replay = replay(self._waiting_once.schedules[0])
+        if not full_replay.device:
+            return None
         ways = max(0, full_replay.length - full_replay.host - full_replay.device)
-        return 1 + round(ways / full_replay.device) if full_replay.device else None
+        return 1 + round(ways / full_replay.device)
 
     @property
     def in_batches(self) -> bool:
-        """Whether the ways are too long to be hidden by as many in flight as programs keep."""
+        """Whether the ways are too long for the iterations that programs keep in flight."""
         return self.hiding is None or self.hiding > IN_FLIGHT[-1]
 
     @property
     def is_by_round_trips(self) -> bool:
-        """Whether a batch is the lever, and wins more than half of the host's work does."""
+        """Whether a batch is the lever, and wins at least half as much as the host's work does."""
         return self.in_batches and self.batch.saving >= _HALF * self.host.most_saving
 
     @property
     def round_trips(self) -> Prospect:
-        """The lever on round trips: few in flight where they hide the ways, else a batch."""
-        return self.batch if self.in_batches else self.in_flight
+        """The lever on round trips: a few in flight if they hide the ways, else a batch."""
+        if self.in_batches:
+            return self.batch
+        return self.in_flight
 
     @cached_property
     def host(self) -> Prospect:
-        """Halve the host's work, or leave none of it, which is the most."""
-        ways = [partial(scale_host, share=_HALF, wake=wake) for wake in (False, True)]
+        """Halve the host's work; at most, leave none of it."""
+        without_wake = partial(scale_host, share=_HALF, wake=False)
+        with_wake = partial(scale_host, share=_HALF, wake=True)
+        half_host = prospect("host", self.readings, without_wake, with_wake)
         without_host = prospect("host", self.readings, partial(scale_host, share=0.0))
-        return replace(prospect("host", self.readings, *ways), most_saving=without_host.most_saving)
+        return replace(half_host, most_saving=without_host.most_saving)
 
     @cached_property
     def boundaries(self) -> Prospect:
@@ -158,7 +175,7 @@ class Savings:
 
     @cached_property
     def late_starts(self) -> Prospect:
-        """Let what starts late start as the others do."""
+        """Let late command buffers start as the others do."""
         return prospect("late-starts", self.readings, start_promptly)
 
     @cached_property
@@ -172,32 +189,33 @@ class Savings:
 
         At least and at most any of them.
         """
-        ways: list[Lever] = [
-            partial(keep_in_flight, more=IN_FLIGHT[-1] - 1),
-            partial(batch_rounds, number=TOGETHER),
-            partial(batch_rounds, number=TOGETHER, wake=True),
-        ]
-        prospects = [prospect("together", self.readings, _in_a_row(_promptly, way)) for way in ways]
-        best = max(prospects[:2], key=lambda outcome: outcome.saving)
-        least_saving, most_saving = (
-            min(outcome.least_saving for outcome in prospects),
-            max(outcome.most_saving for outcome in prospects),
+        in_flight = self._pull_all(partial(keep_in_flight, more=IN_FLIGHT[-1] - 1))
+        batch = self._pull_all(partial(batch_rounds, number=TOGETHER))
+        batch_with_wake = self._pull_all(partial(batch_rounds, number=TOGETHER, wake=True))
+        prospects = (in_flight, batch, batch_with_wake)
+        best = batch if batch.saving > in_flight.saving else in_flight
+        return replace(
+            best,
+            least_saving=min(outcome.least_saving for outcome in prospects),
+            most_saving=max(outcome.most_saving for outcome in prospects),
         )
-        return replace(best, least_saving=least_saving, most_saving=most_saving)
+
+    def _pull_all(self, lever_on_round_trips: Lever) -> Prospect:
+        lever = _in_a_row(_promptly, lever_on_round_trips)
+        return prospect("together", self.readings, lever)
 
     @cached_property
     def _waiting_once(self) -> Readings:
-        """The readings after one wait an iteration, where there are several."""
-        if not any(inner_waits(schedule) for schedule in self.readings.schedules):
-            return self.readings
-        schedules = tuple(wait_once(schedule) for schedule in self.readings.schedules)
-        return replace(
-            self.readings, schedules=schedules, load=self.readings.load - self.one_wait.saving
-        )
+        """The readings with one wait an iteration, if there are several."""
+        readings = self.readings
+        if not any(map(inner_waits, readings.schedules)):
+            return readings
+        schedules = tuple(map(wait_once, readings.schedules))
+        return replace(readings, schedules=schedules, load=readings.load - self.one_wait.saving)
 
 
 def savings_of(schedules: Readings) -> Savings:
-    """Return what each lever wins; nothing is replayed before it is asked for."""
+    """Return the saving of each lever; each is replayed on first use."""
     return Savings(schedules)
 
 
@@ -211,8 +229,9 @@ def _in_a_row(first_lever: Lever, second: Lever) -> Lever:
 
 
 def _won(schedule: Schedule, lever: Lever, readings: Readings) -> tuple[int, Bottleneck]:
-    """Return what a lever wins of the load, in ns, and what bounds the rest."""
-    length_before, replay_after = replay(schedule).length, replay(lever(schedule))
+    """Return the saving of a lever under load, in ns, and the bottleneck of the rest."""
+    length_before = replay(schedule).length
+    replay_after = replay(lever(schedule))
     saving = max(0, length_before - replay_after.length)
     if readings.sample:
         saving = round(saving * readings.load / max(1, length_before))

@@ -20,33 +20,35 @@ Lever = Callable[[Schedule], Schedule]
 
 
 def keep_in_flight(schedule: Schedule, more: int) -> Schedule:
-    """Let each wait be for the report that an earlier one, so many before, was for.
+    """Let each wait be for the report of the wait that is `more` places before it.
 
-    With m = more + 1 in flight, an iteration takes max(h, w + g, R / m). It wins nothing where an
+    With m = more + 1 in flight, an iteration takes max(h, w + g, R / m). It wins nothing if an
     iteration needs the result of the last one.
     """
     awaits = schedule.awaits.copy()
     for rows in _threads(schedule):
         waits = rows[schedule.awaits[rows] >= 0]
+        earlier_waits = waits[: max(0, waits.size - more)]
         awaits[waits] = -1
-        awaits[waits[more:]] = schedule.awaits[waits[: max(0, waits.size - more)]]
+        awaits[waits[more:]] = schedule.awaits[earlier_waits]
     return replace(schedule, awaits=awaits)
 
 
 def wait_once(schedule: Schedule) -> Schedule:
     """Wait only before the first commit of an iteration, not within it.
 
-    Of n waits an iteration n - 1 no longer hold the host up. Where device and host cannot work at
-    once, each saves T; where they can, the longer of h and w + g remains, and one T.
+    Of n waits an iteration n - 1 no longer hold the host up. If device and host cannot work at
+    once, each saves T; if they can, the longer of h and w + g remains, and one T.
     """
-    return replace(schedule, awaits=np.where(_inner(schedule), -1, schedule.awaits))
+    awaits = np.where(_inner(schedule), -1, schedule.awaits)
+    return replace(schedule, awaits=awaits)
 
 
 def batch_rounds(schedule: Schedule, number: int, *, wake: bool = False) -> Schedule:
-    """Put what is between `number` waits into one command buffer, and wait once for all of it.
+    """Put the work between `number` waits into one command buffer, and wait once for all of it.
 
     Of k iterations with a wait k - 1 save T: an iteration takes h + w + T / k, and T is
-    saved by (k - 1) / k. Where `wake`, the time from a report until the host encodes is part of
+    saved by (k - 1) / k. With `wake`, the time from a report until the host encodes is part of
     the wait, and saved as T is.
     """
     return _merge(schedule, _rounds(schedule) // number, wake=wake)
@@ -57,32 +59,37 @@ def merge_buffers(schedule: Schedule) -> Schedule:
 
     Each boundary saves g. The device begins only when the host is through with all of them.
     """
-    rounds = _rounds(schedule)
-    inner_groups = schedule.iteration if _has_iterations(schedule) else _pairs(schedule)
-    keys = np.stack([rounds, inner_groups], axis=1)
     if schedule.waits:
-        keys = rounds[:, np.newaxis]
-    return _merge(schedule, np.unique(keys, axis=0, return_inverse=True)[1])
+        keys = _rounds(schedule)
+    elif _has_iterations(schedule):
+        keys = schedule.iteration
+    else:
+        keys = _pairs(schedule)
+    groups = np.unique(keys, return_inverse=True)[1]
+    return _merge(schedule, groups)
 
 
 def drop_boundaries(schedule: Schedule) -> Schedule:
     """Leave no gap between command buffers that are there in time: each saves g."""
-    known_boundaries = schedule.boundary[schedule.boundary > 0]
-    median_boundary = round(float(np.median(known_boundaries))) if known_boundaries.size else 0
-    boundary_times = np.where(schedule.boundary > 0, schedule.boundary, median_boundary)
-    return replace(
-        schedule, gap=np.minimum(schedule.gap, np.maximum(schedule.gap - boundary_times, 0))
-    )
+    is_known = schedule.boundary > 0
+    median_boundary = 0
+    if is_known.any():
+        median_boundary = round(float(np.median(schedule.boundary[is_known])))
+    boundary_times = np.where(is_known, schedule.boundary, median_boundary)
+    shorter_gaps = np.maximum(schedule.gap - boundary_times, 0)
+    return replace(schedule, gap=np.minimum(schedule.gap, shorter_gaps))
 
 
 def start_promptly(schedule: Schedule) -> Schedule:
-    """Let what starts late start as others do: each saves what it was late by."""
+    """Let late command buffers start as others do: each saves the time by which it was late."""
     late = schedule.late > 0
-    start, gap = (
-        np.where(late, np.maximum(times - schedule.late, 0), times)
-        for times in (schedule.start, schedule.gap)
+    earlier_starts = np.maximum(schedule.start - schedule.late, 0)
+    shorter_gaps = np.maximum(schedule.gap - schedule.late, 0)
+    return replace(
+        schedule,
+        start=np.where(late, earlier_starts, schedule.start),
+        gap=np.where(late, shorter_gaps, schedule.gap),
     )
-    return replace(schedule, start=start, gap=gap)
 
 
 def join_encoders(schedule: Schedule) -> Schedule:
@@ -93,15 +100,19 @@ def join_encoders(schedule: Schedule) -> Schedule:
 def scale_host(schedule: Schedule, share: float, *, wake: bool = True) -> Schedule:
     """Let the host compute for this share of its time: an iteration takes max(share h, w + g).
 
-    Where not `wake`, the time from a report until it encodes stays as it is.
+    Without `wake`, the time from a report until it encodes stays as it is.
     """
-    kept_wake = np.where(schedule.awaits >= 0, schedule.wake, 0) if not wake else 0
-    fixed = np.maximum(schedule.fixed, kept_wake)
+    if wake:
+        fixed = np.maximum(schedule.fixed, 0)
+        scaled_wake = _scale(schedule.wake, share)
+    else:
+        fixed = np.maximum(schedule.fixed, np.where(schedule.awaits >= 0, schedule.wake, 0))
+        scaled_wake = schedule.wake
     return replace(
         schedule,
         host_before=_scale(schedule.host_before, share),
         host=fixed + _scale(schedule.host - fixed, share),
-        wake=_scale(schedule.wake, share) if wake else schedule.wake,
+        wake=scaled_wake,
     )
 
 
@@ -148,37 +159,52 @@ def _pairs(schedule: Schedule) -> Places:
 def _merge(schedule: Schedule, group: Places, *, wake: bool = False) -> Schedule:
     """Put the command buffers of each group, thread and device into one, committed with the last.
 
-    Where `wake`, only the first of a group has the time from a report until the host encodes.
+    With `wake`, only the first of a group has the time from a report until the host encodes.
     """
+    rows = np.arange(schedule.number)
     keys = np.stack([schedule.thread, schedule.device, group], axis=1)
-    whose = np.unique(keys, axis=0, return_inverse=True)[1]
-    last_rows = np.zeros(whose.max() + 1, np.intp)
-    first_rows = last_rows.copy()
-    np.maximum.at(last_rows, whose, np.arange(schedule.number))
-    first_rows[whose[::-1]] = np.arange(schedule.number)[::-1]
-    leads = np.zeros(schedule.number, bool)
-    leads[first_rows] = True
-    host = schedule.host + np.where(leads, 0, schedule.host_before)
-    host -= np.where(~leads & wake & (schedule.awaits >= 0), schedule.wake, 0)
+    groups = np.unique(keys, axis=0, return_inverse=True)[1]
+    last_rows = np.zeros(groups.max() + 1, np.intp)
+    np.maximum.at(last_rows, groups, rows)
+    first_rows = np.zeros_like(last_rows)
+    first_rows[groups[::-1]] = rows[::-1]
+
+    follows = np.ones(schedule.number, bool)
+    follows[first_rows] = False
+    host = schedule.host + np.where(follows, schedule.host_before, 0)
+    if wake:
+        host -= np.where(follows & (schedule.awaits >= 0), schedule.wake, 0)
+
     order = np.argsort(last_rows, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
-    sums = {
-        name: np.bincount(whose, weights=values).astype(np.int64)[order]
-        for name, values in (("host", host), ("work", schedule.work), ("inner", schedule.inner))
-    }
-    awaits = np.full(order.size, -1)
-    for row in np.flatnonzero(schedule.awaits >= 0).tolist():
-        mine, awaited_place = place[whose[row]], place[whose[schedule.awaits[row]]]
-        if awaited_place < mine:
-            awaits[mine] = max(awaits[mine], awaited_place)
-    ends, begins = last_rows[order], first_rows[order]
+    awaits = _merge_awaits(schedule, place[groups], order.size)
+    begins = first_rows[order]
     return replace(
         schedule.pick(begins),
         awaits=awaits,
         host_before=np.where(awaits >= 0, schedule.host_before[begins], 0),
-        host=sums["host"],
-        work=sums["work"],
-        inner=sums["inner"],
-        back=schedule.back[ends],
+        host=_sum_by_group(host, groups)[order],
+        work=_sum_by_group(schedule.work, groups)[order],
+        inner=_sum_by_group(schedule.inner, groups)[order],
+        back=schedule.back[last_rows[order]],
     )
+
+
+def _sum_by_group(times: Times, groups: Places) -> Times:
+    return np.bincount(groups, weights=times).astype(np.int64)
+
+
+def _merge_awaits(schedule: Schedule, places: Places, number: int) -> Places:
+    """Return the merged command buffer that each of `number` waits for, -1 for none.
+
+    `places` has the merged command buffer of each row. It waits for the last of those that its
+    rows waited for, unless it is that one itself.
+    """
+    awaits = np.full(number, -1)
+    for row in np.flatnonzero(schedule.awaits >= 0).tolist():
+        waiting_place = places[row]
+        awaited_place = places[schedule.awaits[row]]
+        if awaited_place < waiting_place:
+            awaits[waiting_place] = max(awaits[waiting_place], awaited_place)
+    return awaits

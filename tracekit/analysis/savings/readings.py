@@ -1,4 +1,4 @@
-"""The ways to read the schedule of a recording: who waited for what, and what a device needs."""
+"""The ways to read the schedule of a recording: the waits of threads, and the gaps of devices."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,17 +26,18 @@ from tracekit.analysis.savings.timings import (
 )
 from tracekit.analysis.scope import Device
 
-_STRETCHES, _EACH = 4, 512  # command buffers that are replayed where there are very many
-_UNSURE = 0.05  # of the waits, from which those that are not known are read in both ways
+_STRETCHES = 4  # the number of stretches of a very long loop that are replayed
+_EACH = 512  # the command buffers of each stretch
+_UNSURE = 0.05  # share of the waits from which unknown ones are read in both ways
 _STARTS = (0.5, 0.9)  # the quantiles of starts that count as usual and as the longest
 _TWICE = 2.0  # times a usual start, beyond which something held it up
 _LEAST = 0.25  # the quantile of times between command buffers that is a gap of the device's own
 _HELD = 1.5  # times a usual gap, up to which a start was held up by it
-_UNTOLD = 0.5  # of the reports; one that is not known came as long after the end as others
+_UNTOLD = 0.5  # share of the reports that may be unknown
 _FAR = 3.0  # times the usual time between two commits, from which one comes late
-_PROMPT = 0.2  # of the time between two reports, within which a commit comes right behind one
-_MOSTLY = 0.75  # of the late commits, that come so
-_NEAR = 2.0  # times that time, within which a commit comes right behind a report
+_PROMPT = 0.2  # share of the time between two reports within which a commit comes right behind one
+_MOSTLY = 0.75  # share of the late commits that come so, from which it is a habit
+_NEAR = 2.0  # times the usual delay, within which a commit comes right behind a report
 
 
 def schedules_of(
@@ -53,12 +54,14 @@ def schedules_of(
 ) -> Readings:
     """Return the ways to read the schedule of the loop.
 
-    Raise Unavailable where commits or reports are not known, or there are hardly any.
+    Raise Unavailable if commits or reports are not known, or there are hardly any.
     """
     rows = _rows(timeline, loop)
     unsure = waits == Wait.UNKNOWN
     waits_known = bool(unsure.mean() <= _UNSURE)
-    ways = [waits] if waits_known else [waits, np.where(unsure, Wait.NO, waits)]
+    ways = [waits]
+    if not waits_known:
+        ways.append(np.where(unsure, Wait.NO, waits))
     load = union_target_rows(loaded)
     sample = rows.size > _STRETCHES * _EACH
     if sample:
@@ -66,23 +69,23 @@ def schedules_of(
     timeline = timeline.iloc[rows]
     upkeep = upkeep_of(timeline, around)
     timings = timings_of(timeline, gaps, iterations, encoders, upkeep, rivals_of(device, loop))
-    schedules = [
-        reading
-        for way in ways
-        for schedule in _by_samples(
-            timings, _schedule(timings, _find_awaited(timeline, way[rows]), load), cpu_profile
-        )
-        for reading in _by_gaps(timings, schedule)
-    ]
-    spun = len({schedule.host_before.tobytes() for schedule in schedules}) > len(ways)
-    return Readings(tuple(schedules), loaded_time(loaded), waits_known and not spun, sample)
+    schedules: list[Schedule] = []
+    for way in ways:
+        awaits = _find_awaited(timeline, way[rows])
+        schedule_by_waits = _schedule(timings, awaits, load)
+        for schedule in _by_samples(timings, schedule_by_waits, cpu_profile):
+            schedules.extend(_by_gaps(timings, schedule))
+    host_times = {schedule.host_before.tobytes() for schedule in schedules}
+    may_have_spun = len(host_times) > len(ways)
+    decided = waits_known and not may_have_spun
+    return Readings(tuple(schedules), loaded_time(loaded), decided, sample)
 
 
 def _rows(timeline: pd.DataFrame, loop: Loop) -> Places:
     """Return the rows of the loop whose commit is known."""
-    committed, started, completed = (
-        times_of(timeline, name) for name in ("committed", "started", "completed")
-    )
+    committed = times_of(timeline, "committed")
+    started = times_of(timeline, "started")
+    completed = times_of(timeline, "completed")
     if (committed == NEVER).mean() > _UNSURE or (completed == NEVER).mean() > _UNTOLD:
         raise Unavailable(
             "too few command buffers of the target have both a commit and a completion."
@@ -99,10 +102,12 @@ def _sample_rows(
 ) -> tuple[Places, IntervalSet]:
     """Return some stretches of the rows, evenly spread, and the load within them."""
     begins = np.linspace(0, rows.size - _EACH, _STRETCHES).astype(int)
-    rows = rows[(begins[:, np.newaxis] + np.arange(_EACH)).ravel()]
-    committed = times_of(timeline, "committed")[rows].reshape(_STRETCHES, _EACH)
+    places = begins[:, np.newaxis] + np.arange(_EACH)
+    sampled_rows = rows[places.ravel()]
+    committed = times_of(timeline, "committed")[sampled_rows].reshape(_STRETCHES, _EACH)
     stretches = IntervalSet.from_spans(committed.min(axis=1), committed.max(axis=1))
-    return rows, load.without(load.without(stretches))
+    between_stretches = load.without(stretches)
+    return sampled_rows, load.without(between_stretches)
 
 
 def _find_awaited(timeline: pd.DataFrame, waits: Waits) -> Places:
@@ -119,7 +124,8 @@ def _find_awaited(timeline: pd.DataFrame, waits: Waits) -> Places:
             chosen = (way == lag) & (places >= 0)
             awaited_rows[rows[chosen]] = rows[places[chosen]]
         places = _likeliest(thread, way)
-        awaited_rows[rows[places >= 0]] = rows[places[places >= 0]]
+        chosen = places >= 0
+        awaited_rows[rows[chosen]] = rows[places[chosen]]
     order = np.argsort(times_of(timeline, "committed"), kind="stable")
     place = np.full(len(timeline) + 1, -1)
     place[order] = np.arange(order.size)
@@ -127,31 +133,31 @@ def _find_awaited(timeline: pd.DataFrame, waits: Waits) -> Places:
 
 
 def _likeliest(thread: Thread, way: Waits) -> Places:
-    """Return which report a commit waited for of which that is not known; -1 for none, or known.
+    """Return the report that a commit waited for if `way` does not show it; -1 for none, or known.
 
-    It is the one behind which the commit comes as others do, of those since the last commit. So it
-    is for single commits that come far later than others right behind a report, whatever the habit
-    of their thread: behind a report as others come behind the last commit, or, where there are
-    many, far nearer to a report than reports are to each other.
+    Of the reports since the last commit, it is the one that the commit follows as others do. The
+    same holds for single commits that come far later than others right behind a report, whatever
+    the habit of their thread: as near to a report as others come to the last commit, or, if there
+    are many, far nearer to a report than reports are to each other.
     """
     number = thread.rows.size
     last_commits = np.append(NEVER, thread.committed[:-1])[:number]
     is_first = last_commits == NEVER
-    apart = thread.committed - np.where(is_first, thread.committed, last_commits)
-    median_distance = float(np.median(apart[~is_first])) if (~is_first).any() else 0.0
+    distances = thread.committed - np.where(is_first, thread.committed, last_commits)
+    median_distance = _median(distances[~is_first], 0.0)
     latest = thread.report(1)
     waited = (way == Wait.YES) & (latest <= thread.committed) & (latest != NEVER)
-    behind = (
-        float(np.median((thread.committed - latest)[waited])) if waited.any() else median_distance
-    )
+    median_delay = _median((thread.committed - latest)[waited], median_distance)
+    longest_delay = _NEAR * max(median_distance, median_delay)
+
     order = np.argsort(thread.completed, kind="stable")
     reports = thread.completed[order]
     come = np.searchsorted(reports, thread.committed, side="right")
-    late = (way == Wait.NO) & (apart > _FAR * median_distance) & (come > 1)
-    delays = thread.committed - reports[np.maximum(come - 1, 0)]
-    spaces = reports[np.maximum(come - 1, 0)] - reports[np.maximum(come - 2, 0)]
-    prompt = late & (delays <= _PROMPT * spaces)
-    habit = np.count_nonzero(late) >= FEWEST and prompt.sum() >= _MOSTLY * late.sum()
+    late = (way == Wait.NO) & (distances > _FAR * median_distance) & (come > 1)
+    prompt = late & _comes_right_behind(thread.committed, reports, come)
+    if np.count_nonzero(late) < FEWEST or prompt.sum() < _MOSTLY * late.sum():
+        prompt = np.zeros(number, bool)
+
     awaited_rows = np.full(number, -1)
     best = np.full(number, np.inf)
     for lag in range(1, MOST_REPORTS + 1):
@@ -159,44 +165,60 @@ def _likeliest(thread: Thread, way: Waits) -> Places:
         report = reports[place]
         since = (come >= lag) & (report != NEVER) & (report > last_commits) & ~is_first
         delays = thread.committed - np.where(since, report, thread.committed)
-        deviations = np.abs(delays - behind)
-        near = late & (delays <= _NEAR * max(median_distance, behind))
-        near |= prompt & habit & (lag == 1)
+        deviations = np.abs(delays - median_delay)
+        near = late & (delays <= longest_delay)
+        if lag == 1:
+            near |= prompt
         chosen = since & (deviations < best) & ((way == Wait.UNKNOWN) | near)
-        awaited_rows[chosen], best[chosen] = order[place[chosen]], deviations[chosen]
+        awaited_rows[chosen] = order[place[chosen]]
+        best[chosen] = deviations[chosen]
     return awaited_rows
 
 
+def _median(times: Times, default: float) -> float:
+    if not times.size:
+        return default
+    return float(np.median(times))
+
+
+def _comes_right_behind(committed: Times, reports: Times, come: Places) -> Flags:
+    """Return whether a commit is far nearer to the last report than that is to the one before.
+
+    `come` is the number of reports that had come before each commit.
+    """
+    last_reports = reports[np.maximum(come - 1, 0)]
+    earlier_reports = reports[np.maximum(come - 2, 0)]
+    return committed - last_reports <= _PROMPT * (last_reports - earlier_reports)
+
+
 def _schedule(timings: Timings, awaits: Places, load: IntervalSet) -> Schedule:
-    """Read the schedule, with nothing of the gaps yet."""
+    """Return the schedule without its gaps yet."""
+    first_commit = timings.committed[0]
+    is_first = timings.last_commits == NEVER
+    last_commits = np.where(is_first, first_commit, timings.last_commits)
     report = np.where(awaits >= 0, timings.completed[awaits], NEVER)
-    valid = (timings.last_commits != NEVER) & (report <= timings.committed)
+    valid = ~is_first & (report <= timings.committed)
     awaits = np.where(valid, awaits, -1)
     waited = awaits >= 0
-    last_commits = np.where(
-        timings.last_commits == NEVER, timings.committed[0], timings.last_commits
-    )
+
     since = np.where(waited, np.maximum(last_commits, report), last_commits)
     host = load.measure_within(since, np.maximum(since, timings.committed))
-    wake = np.where(
-        timings.begin_times == NEVER, host, np.clip(timings.begin_times - since, 0, host)
-    )
+    wake = np.clip(timings.begin_times - since, 0, host)
+    upkeep = np.minimum(timings.upkeep.measure_within(since, timings.committed), host)
+    encoding = _measure_encoding(timings, last_commits, since)
+
     length = timings.end_times - timings.started
     work = np.minimum(timings.busy, length)
     return Schedule(
         thread=timings.thread,
         device=timings.device,
         iteration=timings.iteration,
-        commit=load.measure_within(np.full(host.size, timings.committed[0]), timings.committed),
+        commit=load.measure_within(np.full(host.size, first_commit), timings.committed),
         awaits=awaits,
-        host_before=np.where(waited, _measure_encoding(timings, last_commits, since), 0),
+        host_before=np.where(waited, encoding, 0),
         host=host,
-        wake=wake,
-        fixed=np.where(
-            host >= QUIET,
-            host,
-            np.minimum(timings.upkeep.measure_within(since, timings.committed), host),
-        ),
+        wake=np.where(timings.begin_times == NEVER, host, wake),
+        fixed=np.where(host >= QUIET, host, upkeep),
         start=timings.started - timings.committed,
         gap=np.full(host.size, NEVER),
         work=work,
@@ -211,40 +233,41 @@ def _schedule(timings: Timings, awaits: Places, load: IntervalSet) -> Schedule:
 def _under_load(timings: Timings, load: IntervalSet) -> Rivals:
     """Return the rivals by the schedule's own time, without those in pauses."""
     rivals = timings.rivals
-    under_load = load.contains(rivals.start) & (rivals.start >= timings.committed[0])
+    first_commit = timings.committed[0]
+    under_load = load.contains(rivals.start) & (rivals.start >= first_commit)
     starts = rivals.start[under_load]
-    since = load.measure_within(np.full(starts.size, timings.committed[0]), starts)
+    since = load.measure_within(np.full(starts.size, first_commit), starts)
     return Rivals(rivals.device[under_load], since, rivals.length[under_load])
 
 
 def _measure_encoding(timings: Timings, last_commits: Times, report: Times) -> Times:
     """Return how long the host was seen to encode between its last commit and a report."""
-    opened = np.where(
-        timings.begin_times == NEVER, report, np.maximum(timings.begin_times, last_commits)
-    )
+    begin_times = np.maximum(timings.begin_times, last_commits)
+    opened = np.where(timings.begin_times == NEVER, report, begin_times)
     encoding_times = np.maximum(report - opened, 0)
+    until = np.maximum(last_commits, report)
     for number, encoding in enumerate(timings.encoding):
         if encoding.starts.size:
             rows = timings.thread == number
-            encoding_times[rows] = encoding.measure_within(
-                last_commits[rows], np.maximum(last_commits, report)[rows]
-            )
+            encoding_times[rows] = encoding.measure_within(last_commits[rows], until[rows])
     return encoding_times
 
 
 def _by_samples(
     timings: Timings, schedule: Schedule, samples: pd.DataFrame | None
 ) -> Iterator[Schedule]:
-    """Yield the readings of what threads did that were sampled at work before a report came."""
+    """Yield the readings of threads that were sampled at work before a report: work, or wait."""
     host_before = schedule.host_before.copy()
     waited = schedule.awaits >= 0
-    report = np.where(waited, timings.completed[schedule.awaits], NEVER)
+    reports = np.where(waited, timings.completed[schedule.awaits], NEVER)
     for number, thread in enumerate(timings.ids):
         rows = waited & (schedule.thread == number)
-        span = IntervalSet.from_spans(timings.last_commits[rows], report[rows])
+        since = timings.last_commits[rows]
+        until = reports[rows]
+        span = IntervalSet.from_spans(since, until)
         lower, upper = sampled_share(span, samples, np.array([thread]))
         if lower > WORKS:
-            sampled_times = (lower + upper) / 2 * (report - timings.last_commits)[rows]
+            sampled_times = (lower + upper) / 2 * (until - since)
             host_before[rows] = np.maximum(host_before[rows], sampled_times.astype(np.int64))
     if (host_before > schedule.host_before).any():
         yield replace(schedule, host_before=host_before)
@@ -252,59 +275,71 @@ def _by_samples(
 
 
 def _by_gaps(timings: Timings, schedule: Schedule) -> Iterator[Schedule]:
-    """Yield the readings of what a device needs between command buffers that are there in time.
+    """Yield the readings of the gaps of a device between command buffers that are there in time.
 
-    Of those that were committed longer before the device was through than a start takes, it is all
-    that passed. The others have their usual gap; where hardly any were, nothing, or the lower
-    quartile of what passed before others, or a whole start. What starts late is late by all that
-    its start takes beyond a usual one, other processes' work in that time included.
+    A command buffer that was committed longer before the device was through than a start takes has
+    all the time that passed as its gap. The others have the usual gap of these; if there are hardly
+    any, nothing, or the lower quartile of the time that passed before others, or a whole start. A
+    late start is late by all the time that it takes beyond a usual one, other processes' work in
+    that time included.
     """
-    there = schedule.start
-    dry = there[timings.dry & (timings.free_times != NEVER)]
-    usual_start, longest = min(int(there.min()), LATE), FOREVER
-    if dry.size >= FEWEST:
-        usual_start, longest = np.quantile(dry, _STARTS)
-    longest = min(longest, _TWICE * usual_start)
-    queued = ~timings.dry & (timings.free_times - timings.committed >= longest)
-    room = timings.started - np.where(
-        timings.free_times == NEVER, timings.committed, timings.free_times
-    )
-    behind = room[~timings.dry]
-    if np.count_nonzero(queued) >= FEWEST:
-        gaps = [round(float(np.median(room[queued])))]
-    elif behind.size >= FEWEST:
-        gaps = [0, round(float(np.quantile(behind, _LEAST)))]
-    else:
-        gaps = [0, FOREVER]
-    rivals = IntervalSet.from_spans(
-        timings.rivals.start, timings.rivals.start + timings.rivals.length
-    )
+    usual_start, longest_start = _measure_starts(timings, schedule.start)
+    queued = ~timings.dry & (timings.free_times - timings.committed >= longest_start)
+    is_first = timings.free_times == NEVER
+    room = timings.started - np.where(is_first, timings.committed, timings.free_times)
+    gaps = _possible_gaps(room[queued], room[~timings.dry])
+
+    rival_ends = timings.rivals.start + timings.rivals.length
+    rivals = IntervalSet.from_spans(timings.rivals.start, rival_ends)
     ready, unready = _until_ready(timings, rivals, usual_start)
-    there = np.where(unready, ready - timings.committed, there)
+    way_there = np.where(unready, ready - timings.committed, schedule.start)
     busy = ~timings.dry & ~unready
     queued &= busy
+
+    whole_start = round(usual_start)
     delay_times = schedule.late + rivals.measure_within(timings.committed, timings.started)
-    late = np.minimum(delay_times, np.maximum(there - round(usual_start), 0))
+    late = np.minimum(delay_times, np.maximum(way_there - whole_start, 0))
     for gap in gaps:
-        least_gaps = np.minimum(gap, np.minimum(there, room))
-        is_held_up = queued | (busy & (there > usual_start) & (room <= _HELD * gap))
+        least_gaps = np.minimum(gap, np.minimum(way_there, room))
+        is_held_up = queued | (busy & (way_there > usual_start) & (room <= _HELD * gap))
+        is_in_time = is_held_up | (schedule.late == 0)
         yield replace(
             schedule,
-            start=np.where(is_held_up, np.minimum(there, round(usual_start)), there),
+            start=np.where(is_held_up, np.minimum(way_there, whole_start), way_there),
             gap=np.where(is_held_up, room, least_gaps),
-            late=np.where(is_held_up | (schedule.late == 0), schedule.late, late),
+            late=np.where(is_in_time, schedule.late, late),
         )
+
+
+def _measure_starts(timings: Timings, starts: Times) -> tuple[float, float]:
+    """Return the usual and the longest time of a start on a device that had run dry, in ns."""
+    dry_starts = starts[timings.dry & (timings.free_times != NEVER)]
+    if dry_starts.size < FEWEST:
+        usual_start = min(int(starts.min()), LATE)
+        return usual_start, min(FOREVER, _TWICE * usual_start)
+    usual_start, longest_start = np.quantile(dry_starts, _STARTS)
+    return usual_start, min(longest_start, _TWICE * usual_start)
+
+
+def _possible_gaps(queued_gaps: Times, busy_gaps: Times) -> list[int]:
+    """Return the gaps that a device may need, in ns, by those behind queued and busy times."""
+    if queued_gaps.size >= FEWEST:
+        return [round(float(np.median(queued_gaps)))]
+    if busy_gaps.size >= FEWEST:
+        return [0, round(float(np.quantile(busy_gaps, _LEAST)))]
+    return [0, FOREVER]
 
 
 def _until_ready(timings: Timings, rivals: IntervalSet, usual_start: float) -> tuple[Times, Flags]:
     """Return when each was ready, and whether it was not while others' work ran before it.
 
-    So it is where the device was idle for longer than a start takes, though the command buffer had
-    been committed. Others' work at the end of that, right before it, only kept it waiting.
+    It was not ready if the device was idle for longer than a start takes, though the command buffer
+    had been committed. Others' work at the end of that, right before it, only kept it waiting.
     """
     run = rivals.interval_start(timings.free_times - 1)
     apart = (run < timings.committed) | (timings.started - usual_start > timings.free_times)
     ready = np.where(apart, timings.started, run)
     expected = np.maximum(timings.committed + round(usual_start), timings.own_free)
     idle = ready - expected - rivals.measure_within(np.minimum(expected, ready), ready)
-    return ready, (idle > usual_start) & (timings.free_times > timings.own_free)
+    unready = (idle > usual_start) & (timings.free_times > timings.own_free)
+    return ready, unready

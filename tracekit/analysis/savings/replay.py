@@ -20,11 +20,11 @@ import numpy as np
 
 from tracekit.analysis.savings.schedule import Schedule
 
-_BOUND = 0.9  # of the time, from which a host or a device is what bounds a loop
+_BOUND = 0.9  # share of the time from which a host or a device bounds a loop
 
 
 class Bottleneck(StrEnum):
-    """What a loop goes as fast as."""
+    """The resource that sets the speed of a loop."""
 
     HOST = "host"
     DEVICE = "device"
@@ -34,7 +34,7 @@ class Bottleneck(StrEnum):
 
 @dataclass(frozen=True)
 class Replay:
-    """How a replay went: its length, and how much of that the busiest thread and device worked."""
+    """The length of a replay, and the work of its busiest thread and device; ns."""
 
     length: int
     host: int
@@ -42,44 +42,77 @@ class Replay:
 
     @property
     def limit(self) -> Bottleneck:
-        """What bounds it: whoever is busy for nine tenths of the time, or nobody."""
+        """The thread or device that is busy for nine tenths of the time; else the round trip."""
         busiest = max(self.host, self.device)
         if busiest < _BOUND * self.length:
             return Bottleneck.ROUND_TRIP
-        return Bottleneck.HOST if busiest == self.host else Bottleneck.DEVICE
+        if busiest == self.host:
+            return Bottleneck.HOST
+        return Bottleneck.DEVICE
+
+
+class _Devices:
+    """When each device is free, and the work of other processes that it has not taken yet; ns."""
+
+    def __init__(self, rivals: dict[int, list[tuple[int, int]]]) -> None:
+        self._rivals = rivals
+        self._free_times: dict[int, int] = {}
+
+    def run(self, device: int, earliest_start: int, gap: int, length: int) -> int:
+        """Run a command buffer of the target on a device and return its end."""
+        self._run_rivals(device, earliest_start)
+        started = earliest_start
+        if device in self._free_times:
+            started = max(started, self._free_times[device] + gap)
+        ended = started + length
+        self._free_times[device] = max(self._free_times.get(device, 0), ended)
+        return ended
+
+    def _run_rivals(self, device: int, started: int) -> None:
+        """Run the work of other processes that comes before a command buffer could start."""
+        waiting = self._rivals.get(device, [])
+        free_time = self._free_times.get(device, 0)
+        while waiting and waiting[-1][0] <= max(started, free_time):
+            arrival, length = waiting.pop()
+            free_time = max(arrival, free_time) + length
+            self._free_times[device] = free_time
 
 
 @lru_cache(maxsize=16)
 def replay(schedule: Schedule) -> Replay:
-    """Replay a schedule; ns. It is the same at each call: a schedule does not change."""
-    threads = [np.flatnonzero(schedule.thread == thread) for thread in np.unique(schedule.thread)]
-    queues = [rows.tolist() for rows in threads]
-    host_before, host = schedule.host_before.tolist(), schedule.host.tolist()
-    awaits, devices = schedule.awaits.tolist(), schedule.device.tolist()
-    starts, gaps = schedule.start.tolist(), schedule.gap.tolist()
-    lengths, backs = (schedule.work + schedule.inner).tolist(), schedule.back.tolist()
-    reports = [0] * schedule.number
-    free_times: dict[int, int] = {}
-    rivals = _rivals_of(schedule)
-    place, last_reports = [0] * len(queues), [0] * len(queues)
-    agenda = [(host[rows[0]], number) for number, rows in enumerate(queues)]
+    """Replay a schedule. It is the same at each call: a schedule does not change."""
+    host_before = schedule.host_before.tolist()
+    host = schedule.host.tolist()
+    awaits = schedule.awaits.tolist()
+    devices = schedule.device.tolist()
+    starts = schedule.start.tolist()
+    gaps = schedule.gap.tolist()
+    lengths = (schedule.work + schedule.inner).tolist()
+    backs = schedule.back.tolist()
+
+    queues: list[list[int]] = []  # the rows of each thread
+    agenda: list[tuple[int, int]] = []  # the next commit of each thread, and its number
+    for number, thread in enumerate(np.unique(schedule.thread)):
+        rows = np.flatnonzero(schedule.thread == thread).tolist()
+        queues.append(rows)
+        agenda.append((host[rows[0]], number))
     heapq.heapify(agenda)
+
+    timed_devices = _Devices(_rivals_of(schedule))
+    reports = [0] * schedule.number
+    places = [0] * len(queues)
+    last_reports = [0] * len(queues)
     while agenda:
         commit_time, number = heapq.heappop(agenda)
-        row, device = queues[number][place[number]], devices[queues[number][place[number]]]
-        started = commit_time + starts[row]
-        waiting = rivals.get(device)
-        while waiting and waiting[-1][0] <= max(started, free_times.get(device, 0)):
-            arrival, length = waiting.pop()
-            free_times[device] = max(arrival, free_times.get(device, 0)) + length
-        if device in free_times:
-            started = max(started, free_times[device] + gaps[row])
-        free_times[device] = max(free_times.get(device, 0), started + lengths[row])
-        last_reports[number] = max(started + lengths[row] + backs[row], last_reports[number])
+        queue = queues[number]
+        row = queue[places[number]]
+        earliest_start = commit_time + starts[row]
+        ended = timed_devices.run(devices[row], earliest_start, gaps[row], lengths[row])
+        last_reports[number] = max(ended + backs[row], last_reports[number])
         reports[row] = last_reports[number]
-        place[number] += 1
-        if place[number] < len(queues[number]):
-            following = queues[number][place[number]]
+        places[number] += 1
+        if places[number] < len(queue):
+            following = queue[places[number]]
             ready = commit_time + host_before[following]
             if awaits[following] >= 0:
                 ready = max(ready, reports[awaits[following]])
@@ -88,11 +121,13 @@ def replay(schedule: Schedule) -> Replay:
 
 
 def _rivals_of(schedule: Schedule) -> dict[int, list[tuple[int, int]]]:
-    """Return when other processes bring work to each device, and how much; the first comes last."""
+    """Return start and length of other processes' work on each device, the earliest at the end."""
     rivals = schedule.rivals
+    devices = rivals.device[::-1].tolist()
+    starts = rivals.start[::-1].tolist()
+    lengths = rivals.length[::-1].tolist()
     rivals_by_device: dict[int, list[tuple[int, int]]] = {}
-    columns = (rivals.device.tolist(), rivals.start.tolist(), rivals.length.tolist())
-    for device, start, length in reversed(list(zip(*columns, strict=True))):
+    for device, start, length in zip(devices, starts, lengths, strict=True):
         rivals_by_device.setdefault(device, []).append((start, length))
     return rivals_by_device
 

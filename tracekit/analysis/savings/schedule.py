@@ -1,16 +1,16 @@
-"""The schedule of a recording: who waited for what, and how long each part of it took.
+"""The schedule of a recording: the waits of each thread, and the time of each part.
 
 Each command buffer goes the same way: its thread computes, waits for a report or does not, computes
 again and commits; the command buffer starts on its device, runs, and is reported. The numbers are
 the recording's own, one by one, so that a replay without a lever gives the recording again.
 
-What a recording does not tell is read in two ways, and a saving is then a range:
+A fact that a recording does not show is read in two ways, and a saving is then a range:
 
-- whether a thread waited for a report, where `waits` says unknown. It waited for the latest report
+- whether a thread waited for a report, if `waits` says unknown. It waited for the latest report
   that had come; or it computed all the time.
 - whether a thread that samples show at work before a report came computed, or spun in its wait.
-- what a device needs between two command buffers where the next one is there in time, if none ever
-  was: nothing; or as long as a start takes on a device that had run dry.
+- the time that a device needs between two command buffers if the next one is there in time, and
+  none ever was: nothing; or as long as a start takes on a device that had run dry.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -41,11 +41,11 @@ class Schedule:
     commit, -1 for none. The host computed for `host_before` between its last commit and that wait,
     and for `host` after it; without a wait all is `host`. Of that, `wake` passed before it was seen
     to encode, and in `fixed` pipelines were compiled, memory was wired, or nobody asked the thread.
-    `start` is the way there on a device that had run dry, `gap` the pause behind the command buffer
-    before it on a busy one, `work` and `inner` the time of its work and of pauses within, `back`
-    the way back. `boundary` and `late` are what a gap of those causes took before it; `iteration`
-    is the number of its iteration, -1 outside of any. `commit` is when it was committed, from the
-    start of the schedule, which leaves pauses out.
+    `start` is the way there on a device that had run dry, `gap` the pause behind the previous
+    command buffer on a busy one, `work` and `inner` the time of its work and of pauses within,
+    `back` the way back. `boundary` and `late` are the time of a gap of those causes before it;
+    `iteration` is the number of its iteration, -1 outside of any. `commit` is when it was
+    committed, from the start of the schedule, which leaves pauses out.
     """
 
     thread: Places
@@ -78,20 +78,19 @@ class Schedule:
 
     def pick(self, rows: Places) -> "Schedule":
         """Return some of the command buffers, with all rivals."""
-        columns = {
-            column.name: getattr(self, column.name)[rows]
-            for column in fields(self)
-            if column.name != "rivals"
-        }
+        columns: dict[str, Times] = {}
+        for column in fields(self):
+            if column.name != "rivals":
+                columns[column.name] = getattr(self, column.name)[rows]
         return replace(self, **columns)
 
 
 @dataclass(frozen=True, eq=False)
 class Readings:
-    """All ways in which the schedule of a recording can be read, and how long there was load.
+    """All ways to read the schedule of a recording, and the time under load, in ns.
 
-    Where it is not `decided`, some read as the host's own time what others read as a wait. Where it
-    is a `sample`, they have only some stretches of a very long loop.
+    If they are not `decided`, some read a time as the host's own that others read as a wait. If
+    they are a `sample`, they have only some stretches of a very long loop.
     """
 
     schedules: tuple[Schedule, ...]

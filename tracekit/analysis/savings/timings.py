@@ -28,12 +28,13 @@ def times_of(timeline: pd.DataFrame, name: str) -> Times:
 
 @dataclass(frozen=True, eq=False)
 class Timings:
-    """Timings of the command buffers of the loop, in the order of commits; NEVER: not known.
+    """Timings of the command buffers of the loop, in the order of commits, in ns; NEVER: not known.
 
-    `ids` are those of the threads. `last_commits` is the commit before of the same thread,
-    `free_times` when the device was through with all that it had started before, and `own_free`
-    with the target's. `encoding` is when each thread had an encoder open, `upkeep` when pipelines
-    were compiled, or memory was wired for nothing on its way. `rivals` have the times of the trace.
+    `ids` are those of the threads. `last_commits` is the previous commit of the same thread,
+    `free_times` is when the device was through with all that it had started before, and `own_free`
+    when it was through with the target's part. `encoding` is when each thread had an encoder open,
+    `upkeep` when pipelines were compiled, or memory was wired while nothing was on its way.
+    `rivals` have the times of the trace.
     """
 
     ids: list[int]
@@ -71,15 +72,13 @@ def timings_of(
 ) -> Timings:
     """Return the timings of the rows of the table `timeline`, in the order of commits."""
     order = np.argsort(times_of(timeline, "committed"), kind="stable")
-    names = ("begun", "committed", "started", "ended", "completed", "busy", "device")
-    begin_times, committed, started, end_times, completed, busy, device = (
-        times_of(timeline, name)[order] for name in names
-    )
-    is_reported = completed != NEVER
-    median_way_back = (
-        round(float(np.median((completed - end_times)[is_reported]))) if is_reported.any() else 0
-    )
+    begin_times = times_of(timeline, "begun")[order]
+    committed = times_of(timeline, "committed")[order]
+    started = times_of(timeline, "started")[order]
+    end_times = times_of(timeline, "ended")[order]
+    device = times_of(timeline, "device")[order]
     ids, thread = _threads(timeline, order)
+    first_times = np.where(begin_times == NEVER, committed, begin_times)
     free_times = _find_free_times(device, started, end_times, rivals)
     boundary = _lost_by(Cause.BETWEEN_BUFFERS, device, started, gaps)
     late = _lost_by(Cause.LATE_START, device, started, gaps)
@@ -87,13 +86,13 @@ def timings_of(
         ids=ids,
         thread=thread,
         device=device,
-        iteration=_iterations(iterations, np.where(begin_times == NEVER, committed, begin_times)),
+        iteration=_iterations(iterations, first_times),
         begin_times=begin_times,
         committed=committed,
         started=started,
         end_times=end_times,
-        completed=np.where(is_reported, completed, end_times + median_way_back),
-        busy=busy,
+        completed=_complete(times_of(timeline, "completed")[order], end_times),
+        busy=times_of(timeline, "busy")[order],
         last_commits=pd.Series(committed).groupby(thread).shift(fill_value=NEVER).to_numpy(),
         free_times=free_times,
         own_free=_find_free_times(device, started, end_times, NO_RIVALS),
@@ -105,14 +104,27 @@ def timings_of(
     )
 
 
+def _complete(completed: Times, end_times: Times) -> Times:
+    """Return the reports; one that is not known came as long after its end as others do."""
+    is_reported = completed != NEVER
+    median_way_back = 0
+    if is_reported.any():
+        ways_back = (completed - end_times)[is_reported]
+        median_way_back = round(float(np.median(ways_back)))
+    return np.where(is_reported, completed, end_times + median_way_back)
+
+
 def upkeep_of(timeline: pd.DataFrame, around: Surroundings) -> IntervalSet:
-    """Return when pipelines were compiled, or memory was wired for nothing on its way."""
+    """Return when pipelines were compiled, or memory was wired while nothing was on its way."""
     wiring = around.wiring.without(Lives.from_timeline(timeline).on_the_way_there)
     return IntervalSet.union_of([around.compilation, wiring])
 
 
 def _threads(timeline: pd.DataFrame, order: Places) -> tuple[list[int], Places]:
-    """Return the ids of the threads and the number of each row's; one where they are not known."""
+    """Return the ids of the threads and the place of each row's among them.
+
+    If not all threads are known, all rows count as of one.
+    """
     if "thread" not in timeline or timeline["thread"].isna().any():
         return [NEVER], np.zeros(order.size, np.intp)
     ids, thread = np.unique(times_of(timeline, "thread")[order], return_inverse=True)
@@ -126,27 +138,29 @@ def _iterations(iterations: pd.DataFrame | None, begin_times: Times) -> Places:
 
 
 def _find_free_times(device: Places, started: Times, end_times: Times, rivals: Rivals) -> Times:
-    """Return when the device was through with all that had started before, of whomever."""
+    """Return when the device was through with all that had started before, of any process."""
+    rival_ends = rivals.start + rivals.length
     free_times = np.full(started.size, NEVER)
     for device_number in np.unique(device).tolist():
-        rows, rival_rows = np.flatnonzero(device == device_number), rivals.device == device_number
+        rows = np.flatnonzero(device == device_number)
+        rival_rows = rivals.device == device_number
         starts = np.concatenate((started[rows], rivals.start[rival_rows]))
-        ends = np.concatenate((end_times[rows], (rivals.start + rivals.length)[rival_rows]))
+        ends = np.concatenate((end_times[rows], rival_ends[rival_rows]))
         order = np.argsort(starts, kind="stable")
-        latest = np.concatenate(([NEVER], np.maximum.accumulate(ends[order])[:-1]))
+        latest_ends = np.maximum.accumulate(ends[order])
+        previous_ends = np.concatenate(([NEVER], latest_ends[:-1]))
         places = np.empty(order.size, np.intp)
         places[order] = np.arange(order.size)
-        free_times[rows] = latest[places[: rows.size]]
+        free_times[rows] = previous_ends[places[: rows.size]]
     return free_times
 
 
 def rivals_of(device: Device, loop: Loop) -> Rivals:
     """Return the work of other processes in the loop, on the channels that the target uses."""
     target_intervals = in_order(device.target_intervals)
+    channels = target_intervals["channel"].unique()
     other_intervals = in_order(loop.rows(device.other_intervals))
-    other_intervals = other_intervals[
-        other_intervals["channel"].isin(target_intervals["channel"].unique())
-    ]
+    other_intervals = other_intervals[other_intervals["channel"].isin(channels)]
     number = np.zeros(len(other_intervals), np.intp)
     if "device" in target_intervals:
         names = pd.factorize(target_intervals["device"])[1]
@@ -158,24 +172,26 @@ def rivals_of(device: Device, loop: Loop) -> Rivals:
 def _encoding(encoders: pd.DataFrame | None, thread: int) -> IntervalSet:
     if encoders is None or "tid" not in encoders:
         return IntervalSet.empty()
-    return union_target_rows(
-        encoders[encoders["target"] & (encoders["tid"] == thread).fillna(value=False)]
-    )
+    of_thread = (encoders["tid"] == thread).fillna(value=False)
+    return union_target_rows(encoders[encoders["target"] & of_thread])
 
 
 def _late(
     committed: Times, started: Times, free_times: Times, boundary: Times, lost_times: Times
 ) -> Times:
-    """Return what late starts took beyond a usual start, or a usual boundary on a busy device."""
+    """Return the time of late starts beyond a usual start, or a usual boundary on a busy device."""
     dry = committed >= free_times
     starts = (started - committed)[dry & (lost_times == 0)]
-    usual_times = np.where(dry, _find_usual_time(starts), _find_usual_time(boundary[boundary > 0]))
+    boundaries = boundary[boundary > 0]
+    usual_times = np.where(dry, _find_usual_time(starts), _find_usual_time(boundaries))
     return np.maximum(lost_times - usual_times, 0)
 
 
 def _find_usual_time(times: Times) -> int:
-    """Return the usual one of some times; what a late start begins with where they are few."""
-    return round(float(np.median(times))) if times.size >= FEWEST else LATE
+    """Return the median of some times; if they are few, the time from which a start is late."""
+    if times.size < FEWEST:
+        return LATE
+    return round(float(np.median(times)))
 
 
 def _lost_by(cause: Cause, device: Places, started: Times, gaps: pd.DataFrame) -> Times:
@@ -191,8 +207,11 @@ def _lost_by(cause: Cause, device: Places, started: Times, gaps: pd.DataFrame) -
         of_device = gaps["device"].take(all_gaps.first_rows[place]).to_numpy(dtype=np.int64)
     numbers = np.unique(device, return_inverse=True)[1]
     for number in np.unique(numbers).tolist():
-        rows, on_device = np.flatnonzero(numbers == number), of_device == number
-        place = np.searchsorted(ends[on_device], started[rows])
-        matches = np.append(ends[on_device], NEVER)[place] == started[rows]
-        lost_times[rows] = np.where(matches, np.append(cause_times[on_device], 0)[place], 0)
+        rows = np.flatnonzero(numbers == number)
+        on_device = of_device == number
+        gap_ends = ends[on_device]
+        place = np.searchsorted(gap_ends, started[rows])
+        matches = np.append(gap_ends, NEVER)[place] == started[rows]
+        gap_times = np.append(cause_times[on_device], 0)[place]
+        lost_times[rows] = np.where(matches, gap_times, 0)
     return lost_times
