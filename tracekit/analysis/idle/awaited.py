@@ -1,4 +1,4 @@
-"""What each commit waited for: the command buffers that held it up, one behind another."""
+"""The waits of each commit: the command buffers that held it up, one behind another."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ from tracekit.analysis.intervals import NEVER, Times
 
 @dataclass(frozen=True, eq=False)
 class Awaited:
-    """What each command buffer's commit waited for.
+    """The command buffers for which the commit of each command buffer waited.
 
-    Where that is not known, it is the latest report that had come before it. The first of `lives`
+    If that is not known, it is the latest report that had come before it. The first of `lives`
     has, for each, the command buffer whose report it was; the next one the one that this one's
-    commit had waited for, and so on. Where a commit waited for nothing, it is the latest commit
-    before it of its thread that did, and all times are that commit's. All is NEVER where there was
-    none. `waits` and `encoding_starts`, when the host began to encode, are those of the command
+    commit had waited for, and so on. If a commit waited for nothing, it is the latest commit
+    before it of its thread that did, and all times are that commit's; without one, all times are
+    NEVER. `waits` and `encoding_starts`, when the host began to encode, are those of the command
     buffer itself; `earlier_waits` are the waits of the latest commit that waited, and
-    `all_encoding_starts` is when the host began to encode any of them, in order;
-    `has_several_threads` threads may have committed.
+    `all_encoding_starts` is when the host began to encode any of them, in order. With
+    `has_several_threads`, several threads may have committed.
     """
 
     waits: Waits
@@ -43,18 +43,25 @@ class Awaited:
 
     def select(self, chosen: Flags) -> "Awaited":
         """Return those of some of the command buffers."""
+        lives: list[Lives] = []
+        for hop in self.lives:
+            committed, started, ended, completed = hop.parts
+            chosen_lives = Lives(
+                committed[chosen], started[chosen], ended[chosen], completed[chosen]
+            )
+            lives.append(chosen_lives)
         return Awaited(
             self.waits[chosen],
             self.earlier_waits[chosen],
             self.encoding_starts[chosen],
             self.all_encoding_starts,
             self.has_several_threads,
-            tuple(Lives(*(part[chosen] for part in hop.parts)) for hop in self.lives),
+            tuple(lives),
         )
 
 
 def awaited_of(timeline: pd.DataFrame, waits: Waits) -> Awaited:
-    """Return what the commits of the rows of the table `timeline` waited for, by their waits."""
+    """Return the command buffers for which commits in the table `timeline` waited, by `waits`."""
     no_row = len(timeline)
     awaited_rows = np.full(no_row + 1, no_row)
     earlier_rows = np.full(no_row + 1, no_row)
@@ -65,20 +72,27 @@ def awaited_of(timeline: pd.DataFrame, waits: Waits) -> Awaited:
             places = thread.find_awaited(lag)
             chosen = (lags == lag) & (places >= 0)
             awaited_rows[thread.rows[chosen]] = thread.rows[places[chosen]]
-        last_waiting = np.maximum.accumulate(np.where(lags > 0, np.arange(lags.size), -1))
+        waiting_places = np.where(lags > 0, np.arange(lags.size), -1)
+        last_waiting = np.maximum.accumulate(waiting_places)
         without_wait = (lags == 0) & (last_waiting >= 0)
         earlier_rows[thread.rows[without_wait]] = thread.rows[last_waiting[without_wait]]
-    devices = int(timeline["device"].max()) + 1 if no_row else 1
+    devices = 1
+    if no_row:
+        devices = int(timeline["device"].max()) + 1
+    target_lives = Lives.from_timeline(timeline)
     encoding_starts = timeline["begun"].to_numpy(dtype=np.int64, na_value=NEVER)
-    earlier_waits = np.append(waits, Wait.NO)[earlier_rows[:-1]]
-    lives = _hops(Lives.from_timeline(timeline), awaited_rows, earlier_rows, 2 * devices - 1)
     return Awaited(
-        waits, earlier_waits, encoding_starts, np.sort(encoding_starts), len(threads) > 1, lives
+        waits=waits,
+        earlier_waits=np.append(waits, Wait.NO)[earlier_rows[:-1]],
+        encoding_starts=encoding_starts,
+        all_encoding_starts=np.sort(encoding_starts),
+        has_several_threads=len(threads) > 1,
+        lives=_hops(target_lives, awaited_rows, earlier_rows, 2 * devices - 1),
     )
 
 
 def _lags(thread: Thread, waits: Waits) -> Waits:
-    """Return which report each commit waited for, or may have waited for; 0: none."""
+    """Return the report that each commit waited for, or may have waited for; 0: none."""
     lags = np.maximum(waits, Wait.NO)
     for lag in range(thread.reports, 0, -1):
         may_be = (thread.committed == NEVER) | (thread.report(lag) <= thread.committed)
@@ -89,15 +103,20 @@ def _lags(thread: Thread, waits: Waits) -> Waits:
 def _hops(
     target_lives: Lives, awaited_rows: Places, earlier_rows: Places, number: int
 ) -> tuple[Lives, ...]:
-    """Follow each commit back to what it waited for, so many times."""
-    parts = [np.append(part, NEVER) for part in target_lives.parts]
+    """Follow each commit back to the command buffer that it waited for, `number` times."""
+    all_committed = np.append(target_lives.committed, NEVER)
+    all_started = np.append(target_lives.started, NEVER)
+    all_ended = np.append(target_lives.ended, NEVER)
+    all_completed = np.append(target_lives.completed, NEVER)
     lives: list[Lives] = []
     place = np.arange(target_lives.started.size)
     for _ in range(number):
         skips = earlier_rows[place] < target_lives.started.size
         hop = np.where(skips, earlier_rows[place], awaited_rows[place])
-        committed = parts[0][hop]
-        other_parts = (np.where(skips, committed, part[hop]) for part in parts[1:])
-        lives.append(Lives(committed, *other_parts))
+        committed = all_committed[hop]
+        started = np.where(skips, committed, all_started[hop])
+        ended = np.where(skips, committed, all_ended[hop])
+        completed = np.where(skips, committed, all_completed[hop])
+        lives.append(Lives(committed, started, ended, completed))
         place = hop
     return tuple(lives)

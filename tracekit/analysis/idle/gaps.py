@@ -1,7 +1,7 @@
-"""The tables `loaded`, `gaps` and `causes`: when there was work, why it was not done.
+"""The tables `loaded`, `gaps` and `causes`: when there was work, and why it was not done.
 
-Each moment of idle time goes to one cause, by an order of precedence. Where the table is missing
-that would show one of them, its time goes to those behind it; so they are not known either.
+Each moment of idle time goes to one cause, by an order of precedence. If the table that would show
+one of them is missing, its time goes to those behind it; so they are not known either.
 """
 
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ from tracekit.base import percent
 from tracekit.workload import COMPILE
 
 _DRIVEN = ("driver intervals", "driver events")
-# What must have been recorded for a cause's share: its own table and those of what goes first.
+# The sources of a cause's share: its own table, and those of the causes that take precedence.
 _NEEDS: dict[Cause, tuple[str, ...]] = {
     Cause.BETWEEN_ENCODERS: (),
     Cause.BETWEEN_BUFFERS: (*_DRIVEN, "states"),
@@ -75,7 +75,7 @@ _LACKING = {
     "encoding": "encoders and submissions",
     "states": "performance states",
 }
-"""What is missing, in a few words."""
+"""The missing sources, in a few words."""
 _CALLS = "the workload's calls"
 _NO_CALLS = "the calls of the workload, which show when it built its work, were not recorded."
 
@@ -94,13 +94,11 @@ def causes_table(
 ) -> pd.DataFrame:
     """Return the table `causes`: for each `cause` the `reason` why its share is not known, or null.
 
-    What the recording `lacks`, in a few words, stands in a column too. Where there is no gap, no
-    cause took any time.
+    A third column, `lacks`, names the missing sources in a few words. Without gaps, no cause took
+    any time.
     """
     if device.on_the_host:
-        has_no_calls = submissions is None or submissions.empty
-        lacks: dict[Cause, str] = dict.fromkeys(_OF_THE_HOST, _CALLS) if has_no_calls else {}
-        return _table(_on_a_cpu(spans, submissions), lacks)
+        return _causes_on_a_cpu(spans, submissions)
     if gaps.empty:
         return _table({}, {})
     buffers = device.target_intervals["command_buffer"].dropna()
@@ -112,36 +110,41 @@ def causes_table(
         "encoding": find_encoding(encoders, submissions).starts.size == 0,
         "states": gpu_performance_states is None or gpu_performance_states.empty,
     }
-    reasons = {
-        cause: next((_MISSING[source] for source in needed if missing[source]), "")
-        for cause, needed in _NEEDS.items()
-    }
-    lacks = {
-        cause: ", ".join(_LACKING[source] for source in needed if missing[source])
-        for cause, needed in _NEEDS.items()
-    }
+    reasons: dict[Cause, str] = {}
+    lacks: dict[Cause, str] = {}
+    for cause, needed in _NEEDS.items():
+        sources = [source for source in needed if missing[source]]
+        if sources:
+            reasons[cause] = _MISSING[sources[0]]
+            lacks[cause] = ", ".join(_LACKING[source] for source in sources)
     return _table(reasons, lacks)
 
 
-def _on_a_cpu(spans: pd.DataFrame | None, submissions: pd.DataFrame | None) -> dict[Cause, str]:
-    """Return the reasons where a CPU did the work: only the workload knows what else it did."""
+def _causes_on_a_cpu(spans: pd.DataFrame | None, submissions: pd.DataFrame | None) -> pd.DataFrame:
+    """Return the table of work on a CPU: only the workload knows how else its time passed."""
     known_causes = {*_OF_THE_HOST, Cause.COMPILE, Cause.UNATTRIBUTED}
-    reasons = {cause: ON_THE_CPU for cause in Cause if cause not in known_causes}
+    reasons: dict[Cause, str] = {}
+    lacks: dict[Cause, str] = {}
+    for cause in Cause:
+        if cause not in known_causes:
+            reasons[cause] = ON_THE_CPU
     if not _has_span(spans, COMPILE):
         reasons[Cause.COMPILE] = _MISSING["compiles"]
     if submissions is None or submissions.empty:
-        reasons |= dict.fromkeys(_OF_THE_HOST, _NO_CALLS)
-    return reasons
+        for cause in _OF_THE_HOST:
+            reasons[cause] = _NO_CALLS
+            lacks[cause] = _CALLS
+    return _table(reasons, lacks)
 
 
 def _table(reasons: dict[Cause, str], lacks: dict[Cause, str]) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "cause": pd.array([str(cause) for cause in Cause], dtype="string"),
-            "reason": pd.array([reasons.get(cause) or None for cause in Cause], dtype="string"),
-            "lacks": pd.array([lacks.get(cause) or None for cause in Cause], dtype="string"),
-        }
-    )
+    names = list(map(str, Cause))
+    columns = {
+        "cause": pd.array(names, dtype="string"),
+        "reason": pd.array(list(map(reasons.get, Cause)), dtype="string"),
+        "lacks": pd.array(list(map(lacks.get, Cause)), dtype="string"),
+    }
+    return pd.DataFrame(columns)
 
 
 def why_unknown(causes: pd.DataFrame, cause: Cause) -> str:
@@ -151,25 +154,27 @@ def why_unknown(causes: pd.DataFrame, cause: Cause) -> str:
 
 
 def name_missing_sources(causes: pd.DataFrame, *chosen: Cause) -> str:
-    """Name what was not recorded, so that time of one cause may count for another; "" if nothing.
+    """Name the missing sources, without which time of one cause may count for another; or "".
 
-    It is asked for all causes, or for those that are `chosen`.
+    All causes count, or those that are `chosen`.
     """
     rows = causes
     if chosen:
         rows = causes[causes["cause"].isin([str(cause) for cause in chosen])]
-    names = [name for cell in rows["lacks"].dropna() for name in cell.split(", ")]
+    names: list[str] = []
+    for cell in rows["lacks"].dropna():
+        names.extend(cell.split(", "))
     return ", ".join(dict.fromkeys(names))
 
 
 def unsure(causes: pd.DataFrame) -> str:
-    """Say what was not recorded, so that its time counts for other causes; "" where all was.
+    """Name in a sentence the missing sources, whose time counts for other causes; "" without any.
 
     Of work on a CPU only the workload's calls are missed: other causes are those that it reports.
     """
-    reasons = dict.fromkeys(causes["reason"].dropna())
+    reasons = list(dict.fromkeys(causes["reason"].dropna()))
     if ON_THE_CPU in reasons:
-        reasons = dict.fromkeys(reason for reason in reasons if reason == _NO_CALLS)
+        reasons = [reason for reason in reasons if reason == _NO_CALLS]
     if not reasons:
         return ""
     listed = "; ".join(reason.rstrip(".") for reason in reasons)
@@ -188,13 +193,18 @@ def loaded_table(
     Time in which a server says, by spans `idle`, that it had no request to serve is left out, and
     so is time in which the worker timed its reference work, and pauses in which nobody asked.
     """
-    annotated = None if spans is None else spans[spans["name"].isin(NO_WORK)]
-    starts, ends = np.empty(0, np.int64), np.empty(0, np.int64)
-    for frame in (pauses, annotated):
-        if frame is not None:
-            idle_starts, idle_ends = bounds(frame)
-            starts, ends = np.append(starts, idle_starts), np.append(ends, idle_ends)
-    starts, ends = between(starts, ends, loop.start, loop.end)
+    idle_frames: list[pd.DataFrame] = []
+    if pauses is not None:
+        idle_frames.append(pauses)
+    if spans is not None:
+        idle_frames.append(spans[spans["name"].isin(NO_WORK)])
+    idle_starts = np.empty(0, np.int64)
+    idle_ends = np.empty(0, np.int64)
+    for frame in idle_frames:
+        frame_starts, frame_ends = bounds(frame)
+        idle_starts = np.append(idle_starts, frame_starts)
+        idle_ends = np.append(idle_ends, frame_ends)
+    starts, ends = between(idle_starts, idle_ends, loop.start, loop.end)
     if not starts.size:
         raise Unavailable(f"there was no load in {loop.name}.")
     return pd.DataFrame({"start": starts, "duration": ends - starts})
@@ -215,15 +225,16 @@ def gaps_table(
 
     A gap, however short, is cut into pieces so that each has one party and one cause; the pieces
     of a gap are disjoint and cover it. Columns: `start`, `duration` (ns), `gap` (the number of the
-    gap), `device` (the number of the device; each of several has gaps of its own), `party` (who
-    held the device up, see `Party`), `cause` (see `Cause`), `waited` (whether the thread that
-    commits next waited for a report: yes, no, unknown, none where there was none), `during` (what
-    the host did meanwhile: encoding, driver, wiring memory, compiler, or the name of a span of the
-    workload; "" where nothing is known). Where `waited` is unknown, a way back and work on another
-    device may be the host's time.
+    gap), `device` (the number of the device; each of several has gaps of its own), `party` (the
+    party that held the device up, see `Party`), `cause` (see `Cause`), `waited` (whether the thread
+    that commits next waited for a report: yes, no, unknown, or none without a report), `during`
+    (the activity of the host meanwhile: encoding, driver, wiring memory, compiler, or the name of a
+    span of the workload; "" if nothing is known). If `waited` is unknown, a way back and work on
+    another device may be the host's time.
     """
-    number = 0 if iterations is None else len(iterations)
-    usual_count = max(FEWEST, _OFTEN * number)
+    usual_count = FEWEST
+    if iterations is not None:
+        usual_count = max(FEWEST, _OFTEN * len(iterations))
     if cpu_profile is not None and len(cpu_profile):
         alone = _gaps_by_device(loaded, life, timeline, waits, around, FOREVER)
         if other_thread(alone, cpu_profile, submissions):
@@ -243,21 +254,27 @@ def _gaps_by_device(
     awaited = awaited_of(timeline, waits)
     target = Lives.from_timeline(timeline)
     tables: list[pd.DataFrame] = []
-    for device in devices.tolist():
+    gap_offset = 0
+    for number, device in enumerate(devices.tolist()):
         there = (timeline["device"] == device).to_numpy()
+        running = _union_work(life, life.device == device)
         pieces = attribute_gaps(
-            _idle(_union_work(life, life.device == device), loaded),
+            _idle(running, loaded),
             Lives.from_timeline(timeline[there]),
             awaited.select(there),
             around,
             target,
             many,
         )
-        gap_offset = sum(int(table["gap"].max()) + 1 for table in tables if len(table))
-        number = np.full(len(pieces), devices.searchsorted(device), np.int16)
-        numbered = pd.Categorical.from_codes(number, pd.Index(devices))
-        tables.append(pieces.assign(gap=pieces["gap"] + gap_offset, device=numbered))
-    return GapsTable(tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True))
+        codes = np.full(len(pieces), number, np.int16)
+        numbered = pd.Categorical.from_codes(codes, pd.Index(devices))
+        table = pieces.assign(gap=pieces["gap"] + gap_offset, device=numbered)
+        tables.append(table)
+        if len(table):
+            gap_offset += int(table["gap"].max()) + 1
+    if len(tables) == 1:
+        return GapsTable(tables[0])
+    return GapsTable(pd.concat(tables, ignore_index=True))
 
 
 def _union_work(life: DeviceWork, chosen: NDArray[np.bool_]) -> IntervalSet:
@@ -272,9 +289,9 @@ def waits_table(
     encoders: pd.DataFrame | None,
     cpu_profile: pd.DataFrame | None,
 ) -> Waits:
-    """Return for each row of the table `timeline` which report before it its thread waited for.
+    """Return for each row of the table `timeline` the report before it that its thread waited for.
 
-    Where a CPU did the work, the workload's own calls tell.
+    For work on a CPU, the workload's own calls show it.
     """
     if device.on_the_host:
         return waits_by_calls(timeline)
@@ -282,10 +299,9 @@ def waits_table(
     encoding: dict[int, IntervalSet] = {}
     if encoders is not None and "tid" in encoders:
         target_encoders = encoders[encoders["target"]]
-        tids = target_encoders["tid"].dropna().unique().tolist()
-        encoding = {
-            tid: union_target_rows(target_encoders[target_encoders["tid"] == tid]) for tid in tids
-        }
+        for tid in target_encoders["tid"].dropna().unique().tolist():
+            rows = target_encoders[target_encoders["tid"] == tid]
+            encoding[tid] = union_target_rows(rows)
     by_samples = sampled_waits(timeline, cpu_profile)
     return waits_of(timeline, iterations, wiring, by_samples, encoding)
 
@@ -293,10 +309,11 @@ def waits_table(
 def _idle(running: IntervalSet, loaded: pd.DataFrame) -> IntervalSet:
     """Return the parts of the loaded time in which nothing ran."""
     load = union_target_rows(loaded)
-    load_start, load_end = int(load.starts[0]), int(load.ends[-1])
-    without_load = between(load.starts, load.ends, load_start, load_end)
-    starts = np.concatenate((running.starts, without_load[0]))
-    ends = np.concatenate((running.ends, without_load[1]))
+    load_start = int(load.starts[0])
+    load_end = int(load.ends[-1])
+    pause_starts, pause_ends = between(load.starts, load.ends, load_start, load_end)
+    starts = np.concatenate((running.starts, pause_starts))
+    ends = np.concatenate((running.ends, pause_ends))
     return IntervalSet(*between(starts, ends, load_start, load_end))
 
 
@@ -305,8 +322,10 @@ _NAMED = 0.2  # share of a gap from which a second cause is named
 
 
 def devices_of(gaps: pd.DataFrame) -> int:
-    """Return the number of devices that the gaps are of; one where the table does not tell."""
-    return max(1, len(gaps["device"].cat.categories)) if "device" in gaps else 1
+    """Return the number of devices that have the gaps; one if the table does not name them."""
+    if "device" not in gaps:
+        return 1
+    return max(1, len(gaps["device"].cat.categories))
 
 
 def idle_time(gaps: pd.DataFrame) -> int:
@@ -320,7 +339,7 @@ def loaded_time(loaded: pd.DataFrame) -> int:
 
 
 def by_cause(gaps: pd.DataFrame) -> dict[Cause, int]:
-    """Return the idle time of each cause, in ns, of those without any too; the sum is all of it.
+    """Return the idle time of each cause, in ns, also of those without any; the sum is all of it.
 
     Of several devices it is the mean.
     """
@@ -329,7 +348,10 @@ def by_cause(gaps: pd.DataFrame) -> dict[Cause, int]:
     sums = np.bincount(category.codes, weights=gaps["duration"], minlength=len(names))
     by_name = dict(zip(names, sums.tolist(), strict=True))
     devices = devices_of(gaps)
-    return {cause: round(by_name.get(str(cause), 0) / devices) for cause in Cause}
+    cause_times: dict[Cause, int] = {}
+    for cause in Cause:
+        cause_times[cause] = round(by_name.get(str(cause), 0) / devices)
+    return cause_times
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,13 +373,15 @@ class Gaps:
 
     @property
     def time(self) -> int:
-        """What is lost in all of them, on one device; the mean over all devices."""
+        """The time lost in all of them, on one device, in ns; the mean over all devices."""
         return round(int(self.lost_times.sum()) / self.devices)
 
     @property
     def median(self) -> float:
-        """What is lost in a typical one; 0 without any."""
-        return float(np.median(self.lost_times)) if self.lost_times.size else 0.0
+        """The time lost in a typical one, in ns; 0 without any."""
+        if not self.lost_times.size:
+            return 0.0
+        return float(np.median(self.lost_times))
 
 
 def gaps_of(gaps: pd.DataFrame, *causes: Cause) -> Gaps:
@@ -366,14 +390,14 @@ def gaps_of(gaps: pd.DataFrame, *causes: Cause) -> Gaps:
 
 
 def _lost_in(gaps: pd.DataFrame, chosen: NDArray[np.bool_]) -> Gaps:
-    """Return the gaps that have some of the chosen pieces; what these took is lost."""
+    """Return the gaps that have some of the chosen pieces; the time of these is lost."""
     merged_gaps = whole_gaps(gaps)
     place, lost_times = merged_gaps.time_in(chosen)
     return Gaps(merged_gaps.starts[place], merged_gaps.ends[place], lost_times, devices_of(gaps))
 
 
 def idle_of_unknown_waits(gaps: pd.DataFrame) -> int:
-    """Return the idle time on ways back of which nothing tells whether the host waited; ns.
+    """Return the idle time on ways back for which it is unknown whether the host waited, in ns.
 
     Of several devices it is the mean.
     """
@@ -388,7 +412,9 @@ def by_party(gaps: pd.DataFrame, loaded: pd.DataFrame, loop: Loop) -> dict[Party
     """
     sums = gaps.groupby("party", observed=True)["duration"].sum()
     devices = devices_of(gaps)
-    party_times = {party: round(int(sums.get(str(party), 0)) / devices) for party in Party}
+    party_times: dict[Party, int] = {}
+    for party in Party:
+        party_times[party] = round(int(sums.get(str(party), 0)) / devices)
     load = loaded_time(loaded)
     party_times[Party.WORKS] = load - sum(party_times.values())
     party_times[Party.PAUSE] = loop.length - load
@@ -401,23 +427,24 @@ def gaps_of_waits(gaps: pd.DataFrame, *waited: str) -> Gaps:
     Only gaps with time on the way back, or in the host's time, count; all of each is lost.
     """
     merged_gaps = whole_gaps(gaps)
-    of_host, _ = merged_gaps.time_in(
-        _is_among(gaps["party"], (str(Party.WAY_BACK), str(Party.HOST)))
-    )
-    chosen = of_host[_is_among(gaps["waited"].take(merged_gaps.first_rows[of_host]), waited)]
+    parties = (str(Party.WAY_BACK), str(Party.HOST))
+    candidates, _ = merged_gaps.time_in(_is_among(gaps["party"], parties))
+    candidates_waited = gaps["waited"].take(merged_gaps.first_rows[candidates])
+    chosen = candidates[_is_among(candidates_waited, waited)]
     starts = merged_gaps.starts[chosen]
     ends = merged_gaps.ends[chosen]
     return Gaps(starts, ends, ends - starts, devices_of(gaps))
 
 
 def host_time_without_wait(gaps: pd.DataFrame) -> Gaps:
-    """Return the gaps in which the host had not waited; what it took of each is lost."""
-    of_host = _is_among(gaps["party"], (str(Party.HOST),)) & _is_among(gaps["waited"], ("no",))
-    return _lost_in(gaps, of_host)
+    """Return the gaps in which the host had not waited; its time in each is lost."""
+    of_host = _is_among(gaps["party"], (str(Party.HOST),))
+    without_wait = _is_among(gaps["waited"], ("no",))
+    return _lost_in(gaps, of_host & without_wait)
 
 
 def _is_among(column: pd.Series, names: Iterable[str]) -> NDArray[np.bool_]:
-    """Tell which values of a column of few names are among the names."""
+    """Return which values of a column of few names are among the names."""
     category = column.astype("category").cat
     chosen_categories = np.asarray(category.categories.isin(list(names)), bool)
     return np.append(chosen_categories, False)[category.codes]  # the code of a null is -1
@@ -445,14 +472,14 @@ class WholeGaps:
 
     def rows_of(self, number: int) -> slice:
         """Return the rows of a gap's pieces."""
-        is_last = number + 1 == self.first_rows.size
-        return slice(
-            int(self.first_rows[number]), None if is_last else int(self.first_rows[number + 1])
-        )
+        first_row = int(self.first_rows[number])
+        if number + 1 == self.first_rows.size:
+            return slice(first_row, None)
+        return slice(first_row, int(self.first_rows[number + 1]))
 
 
 class GapsTable(pd.DataFrame):
-    """The table `gaps`, which nobody changes: its gaps are put together once."""
+    """The table `gaps`, which never changes: its gaps are put together once."""
 
     @cached_property
     def merged_gaps(self) -> WholeGaps:
@@ -462,7 +489,9 @@ class GapsTable(pd.DataFrame):
 
 def whole_gaps(gaps: pd.DataFrame) -> WholeGaps:
     """Return each gap of the table as one."""
-    return gaps.merged_gaps if isinstance(gaps, GapsTable) else _merge_pieces(gaps)
+    if isinstance(gaps, GapsTable):
+        return gaps.merged_gaps
+    return _merge_pieces(gaps)
 
 
 def _merge_pieces(gaps: pd.DataFrame) -> WholeGaps:
@@ -470,10 +499,10 @@ def _merge_pieces(gaps: pd.DataFrame) -> WholeGaps:
     lengths = gaps["duration"].to_numpy(dtype=np.int64)
     first_rows = heads_of(gaps["gap"].to_numpy(dtype=np.int64))
     last_rows = np.append(first_rows[1:], starts.size)[: first_rows.size] - 1
-    place = np.repeat(np.arange(first_rows.size), np.diff(np.append(first_rows, starts.size)))
-    return WholeGaps(
-        starts[first_rows], starts[last_rows] + lengths[last_rows], first_rows, place, lengths
-    )
+    ends = starts[last_rows] + lengths[last_rows]
+    piece_counts = np.diff(np.append(first_rows, starts.size))
+    place = np.repeat(np.arange(first_rows.size), piece_counts)
+    return WholeGaps(starts[first_rows], ends, first_rows, place, lengths)
 
 
 def longest_gaps(gaps: pd.DataFrame) -> tuple[Evidence, ...]:
@@ -488,16 +517,17 @@ def longest_gaps(gaps: pd.DataFrame) -> tuple[Evidence, ...]:
             shares[Cause(cause)] += length
         start = int(merged_gaps.starts[number])
         length = sum(shares.values())
-        evidence.append(Evidence("gpu_intervals", start, start + length, _words(shares, length)))
+        words = _words(shares, length)
+        evidence.append(Evidence("gpu_intervals", start, start + length, words))
     return tuple(evidence)
 
 
 def _words(shares: dict[Cause, int], length: int) -> str:
-    """Name the cause of a gap, and the second one where it matters, with their shares."""
+    """Name the cause of a gap, and the second one if it matters, with their shares."""
     ranked = sorted(shares, key=lambda cause: -shares[cause])
     first_cause, second = ranked[:2]
     if shares[second] < _NAMED * length:
         return CAUSES[first_cause]
-    return ", ".join(
-        f"{CAUSES[cause]} {percent(shares[cause] / length)}" for cause in (first_cause, second)
-    )
+    first_share = percent(shares[first_cause] / length)
+    second_share = percent(shares[second] / length)
+    return f"{CAUSES[first_cause]} {first_share}, {CAUSES[second]} {second_share}"

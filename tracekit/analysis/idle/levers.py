@@ -1,4 +1,4 @@
-"""Which mechanism is behind idle time, by its cause and by the habits of the loop."""
+"""The mechanism behind idle time, by its cause and by the habits of the loop."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,21 +7,21 @@ from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.levers import Mechanism
 
 MANY_WAITS = 1.5
-"""From so many waits an iteration on a program reads back within its iterations."""
+"""With more waits an iteration, a program reads back within its iterations."""
 _NO_WAIT = 0.05
 RARE = 0.6
 """Fewer waits than this an iteration are no habit of each of them."""
-_SHORT = 1_000_000  # ns: what is waited for more often is a launch, not an iteration
-_ALWAYS = 0.75  # of the time, in which a host that encodes sets the pace
-_MOST = 0.5  # of the idle time
+_SHORT = 1_000_000  # ns: with waits at shorter intervals, it waits for launches, not iterations
+_ALWAYS = 0.75  # share of the time from which a host that encodes sets the pace
+_MOST = 0.5  # share of the time that is mostly idle
 _BRIEF = 2_000_000  # ns: a thread that polls or is woken by others seldom needs longer
-_SECOND = 0.25  # of the idle time, from which a second lever is named
+_SECOND = 0.25  # share of the idle time from which a second lever is named
 _LONG_BOUNDARY = 60_000  # ns: longer than a device takes between two command buffers that it has
 
 
 @dataclass(frozen=True)
 class Habits:
-    """How the loop hands its work over; None where that is not known.
+    """How the loop hands its work over; None if that is not known.
 
     An iteration drains the queue so many times without the host being known to have gone on
     (`waits`), and commits so many `buffers` for each of these. The host may take longer for it
@@ -31,13 +31,13 @@ class Habits:
     `Room.outgrown`). Another thread may work while committed work waits (`other_stream`). What the
     host does `host_activity` is a sentence, where samples tell.
 
-    The host encodes for a share of the time, `encoding`, and ever longer for a command buffer where
-    `encoding_rises`; `late_commit` tells whether most of the idle time is that of a host that
+    The host encodes for a share of the time, `encoding`, and ever longer for a command buffer if
+    `encoding_rises`; `late_commit` shows whether most of the idle time is that of a host that
     encodes all that the device waits for as one command buffer. `period` is the time from wait to
     wait, in ns, and `idle` the share of the time in which the device had nothing to do. An
     iteration may have many `small_buffers`, one for each launch; most idle time lies between them
-    where they are `apart`. `quantum` is how long a thread sleeps before it looks again whether the
-    device is done, in ns; 0 where it does not. `boundary` is the median gap between command buffers
+    if they are `apart`. `quantum` is how long a thread sleeps before it looks again whether the
+    device is done, in ns; 0 if it does not. `boundary` is the median gap between command buffers
     that had both been committed, `until_encoding` that in which the host does nothing that is seen,
     in ns.
     """
@@ -68,7 +68,7 @@ class Habits:
 
     @property
     def launches(self) -> bool:
-        """Whether what is waited for is so short that it is one launch, and mostly idle time."""
+        """Whether the time between waits is as short as one launch, and mostly idle."""
         return self.period is not None and self.period < _SHORT and self.idle >= _MOST
 
 
@@ -94,8 +94,10 @@ def mechanism(cause: Cause, habits: Habits) -> Mechanism:
     """Return the mechanism behind a cause of idle time, which its lever depends on."""
     if cause in {Cause.START, Cause.REPORT, Cause.HOST, Cause.ENCODING}:
         return _turn(cause, habits)
+    if cause is Cause.LATE_START and habits.other_stream:
+        return Mechanism.OTHER_STREAM
     if cause is Cause.LATE_START:
-        return Mechanism.OTHER_STREAM if habits.other_stream else Mechanism.LATE_START
+        return Mechanism.LATE_START
     if cause is Cause.WIRING:
         return _wiring(habits)
     return _MECHANISMS[cause]
@@ -108,14 +110,16 @@ def _wiring(habits: Habits) -> Mechanism:
 
 
 def _turn(cause: Cause, habits: Habits) -> Mechanism:
-    """Return the mechanism where host and device take turns, or where the host is late."""
+    """Return the mechanism if host and device take turns, or if the host is late."""
     waits = habits.waits
     if habits.host_sets_the_pace:
         return _host_encodes(habits)
     if habits.quantum and cause is Cause.HOST:
         return Mechanism.SLOW_WAIT
+    if waits is not None and waits < _NO_WAIT:
+        return _without_wait(cause, habits)
     if waits is not None and waits < RARE:
-        return _without_wait(cause, habits) if waits < _NO_WAIT else Mechanism.PERIODIC_WAIT
+        return Mechanism.PERIODIC_WAIT
     if cause is Cause.ENCODING and habits.late_commit:
         return Mechanism.COMMIT_EARLIER
     return _waiting(habits)
@@ -124,25 +128,30 @@ def _turn(cause: Cause, habits: Habits) -> Mechanism:
 def _host_encodes(habits: Habits) -> Mechanism:
     if habits.encoding_rises:
         return Mechanism.GROWING_HOST
-    return Mechanism.LAUNCHES_APART if habits.apart else Mechanism.HOST_ENCODES
+    if habits.apart:
+        return Mechanism.LAUNCHES_APART
+    return Mechanism.HOST_ENCODES
 
 
 def _waiting(habits: Habits) -> Mechanism:
-    """Return the mechanism where each iteration waits."""
+    """Return the mechanism if each iteration waits."""
     if habits.waits is not None and habits.waits > MANY_WAITS:
         return Mechanism.SEVERAL_WAITS
     if habits.apart:
         return Mechanism.LAUNCHES_APART
     if habits.small_work or habits.launches:
         return Mechanism.ROUND_TRIPS
-    return Mechanism.HOST_AFTER_WAIT if habits.host_longer else Mechanism.WAIT_EACH_ITERATION
+    if habits.host_longer:
+        return Mechanism.HOST_AFTER_WAIT
+    return Mechanism.WAIT_EACH_ITERATION
 
 
 def _without_wait(cause: Cause, habits: Habits) -> Mechanism:
     if cause is Cause.HOST:
         return Mechanism.HOST_ELSEWHERE
-    many = habits.buffers is None or habits.buffers > MANY_WAITS
-    return Mechanism.HOST_ENCODES if many else Mechanism.COMMIT_EARLIER
+    if habits.buffers is None or habits.buffers > MANY_WAITS:
+        return Mechanism.HOST_ENCODES
+    return Mechanism.COMMIT_EARLIER
 
 
 def by_mechanism(shares: Mapping[Cause, int], habits: Habits) -> dict[Mechanism, int]:
@@ -181,17 +190,19 @@ NAMED_BY: Mapping[Mechanism, set[Mechanism]] = {
 def second_lever(
     first_lever: Mechanism, shares: Mapping[Cause, int], habits: Habits
 ) -> Mechanism | None:
-    """Return the lever that is named beside the first; None where there is none that matters.
+    """Return the lever that is named next to the first; None if no other one matters.
 
     It is the one with the most of the rest, if that is a quarter of the idle time, else one that
-    fits the same facts: a wait may be slow where the host is not seen to do anything for a quarter
+    fits the same facts: a wait may be slow if the host is not seen to do anything for a quarter
     of the idle time, and a boundary that is far longer than the device needs may be an event.
     """
     idle = sum(shares.values())
     mechanism_times = by_mechanism(shares, habits)
     for name, time in mechanism_times.items():
         if name is not first_lever and time >= _SECOND * idle:
-            return None if name in NAMED_BY.get(first_lever, ()) else name
+            if name in NAMED_BY.get(first_lever, ()):
+                return None
+            return name
     if habits.small_buffers and first_lever in _WITH_SMALL_BUFFERS:
         return Mechanism.LAUNCHES_APART
     return _lever_of_same_facts(first_lever, shares, habits)
@@ -200,14 +211,15 @@ def second_lever(
 def _lever_of_same_facts(
     first_lever: Mechanism, shares: Mapping[Cause, int], habits: Habits
 ) -> Mechanism | None:
-    """Return the lever that would show by the same facts as the first; None where it would not."""
+    """Return the lever that would show by the same facts as the first, or None."""
     related_lever = _BESIDE.get(first_lever)
+    is_shown = True
     if related_lever is Mechanism.SLOW_WAIT:
         unseen = 0 < habits.until_encoding <= _BRIEF and not habits.host_activity
         matters = shares.get(Cause.HOST, 0) >= _SECOND * sum(shares.values())
-        return related_lever if unseen and matters else None
-    if related_lever is Mechanism.LATE_START:
-        return related_lever if habits.boundary >= _LONG_BOUNDARY else None
-    if related_lever is Mechanism.WAIT_EACH_ITERATION:
-        return related_lever if (habits.waits or 0.0) >= RARE else None
-    return related_lever
+        is_shown = unseen and matters
+    elif related_lever is Mechanism.LATE_START:
+        is_shown = habits.boundary >= _LONG_BOUNDARY
+    elif related_lever is Mechanism.WAIT_EACH_ITERATION:
+        is_shown = (habits.waits or 0.0) >= RARE
+    return related_lever if is_shown else None

@@ -10,7 +10,7 @@ import pandas as pd
 from tracekit.analysis.intervals import NEVER, IntervalSet, Times
 
 FEWEST = 8
-"""Fewer starts than this on a device that had run dry do not show what a start takes."""
+"""Fewer starts than this on a device that had run dry do not show how long a start takes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +25,12 @@ class Lives:
     @classmethod
     def from_timeline(cls, timeline: pd.DataFrame) -> "Lives":
         """Take them from rows of the table `timeline`."""
-        names = ("committed", "started", "ended", "completed")
-        return cls(*(timeline[name].to_numpy(dtype=np.int64, na_value=NEVER) for name in names))
+        return cls(
+            committed=timeline["committed"].to_numpy(dtype=np.int64, na_value=NEVER),
+            started=timeline["started"].to_numpy(dtype=np.int64, na_value=NEVER),
+            ended=timeline["ended"].to_numpy(dtype=np.int64, na_value=NEVER),
+            completed=timeline["completed"].to_numpy(dtype=np.int64, na_value=NEVER),
+        )
 
     @property
     def parts(self) -> tuple[Times, Times, Times, Times]:
@@ -59,7 +63,7 @@ class Lives:
 
     @property
     def usual_start(self) -> float:
-        """What a start takes on a device that had run dry, the median, ns; 0 where not known."""
+        """The median time of a start on a device that had run dry, in ns; 0 if it is not known."""
         latest_ends = np.concatenate(([NEVER], np.maximum.accumulate(self.ended)[:-1]))
         dry = (self.committed != NEVER) & (self.committed >= latest_ends[: self.started.size])
         if np.count_nonzero(dry) < FEWEST:

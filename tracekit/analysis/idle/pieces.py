@@ -1,28 +1,28 @@
 """Every gap of a device, cut into pieces with one party and one cause each.
 
-The *party* is who held the device up. A moment belongs to the first of these that holds:
+The *party* held the device up. A moment belongs to the first of these that holds:
 
 - *within-buffer*: the device had begun a command buffer and not ended it. The pause lies between
   two encoders.
 - *way-there*: a command buffer was committed and not started.
 - *way-back*: the thread that commits next waited for the report of a command buffer, which had
-  ended and was not yet reported complete. Where the thread is known not to have waited for it, the
-  time is the host's; where that is not known, so it is while the host encodes.
+  ended and was not yet reported complete. If the thread is known not to have waited for it, the
+  time is the host's; if that is not known, the time is the host's while it encodes.
 - *other-device*: the command buffer whose report that thread waited for was on another device.
-  Before it began there, the time is on the way there; before it was committed, it belongs to what
-  that commit waited for. What another thread gives to another device holds nothing up.
+  Before it began there, the time is on the way there; before it was committed, it belongs to the
+  report that this commit waited for. Another thread's work on another device holds nothing up.
 - *compile*: a pipeline was compiled.
 - *host*: everything that had been committed was reported complete. It is the host's turn.
-- *unknown*: the recording tells neither when the next work was committed, nor when the last was
+- *unknown*: the recording shows neither when the next work was committed, nor when the last was
   reported.
 
-The *cause* says more, where more was recorded:
+The *cause* says more if more was recorded:
 
 - On the way there: memory was wired, the driver prepared that command buffer, another process ran
   on the target's channel, or the device was powered up. The rest is the *start* of work on a device
-  that had run dry, or a *boundary between command buffers*, where the next one had been committed
-  for longer than a start takes. It is a *late start* where it is longer than `LATE` in its gap and
-  stands out of the others.
+  that had run dry, or a *boundary between command buffers* if the next one had been committed for
+  longer than a start takes. It is a *late start* if it is longer than `LATE` in its gap and far
+  longer than the others.
 - In the host's time: it wired memory, the driver worked, or the host encoded.
 """
 
@@ -51,7 +51,7 @@ _STANDS_OUT = 3.0  # times that length
 
 
 class Party(StrEnum):
-    """Who held the device up; see the module. `WORKS` and `PAUSE` are no idle time."""
+    """The party that held the device up; see the module. `WORKS` and `PAUSE` are not idle time."""
 
     WORKS = "works"
     WITHIN_BUFFER = "within-buffer"
@@ -130,7 +130,7 @@ _REST: dict[Party, Cause] = {
 Codes = NDArray[np.int16]
 
 DOING = ("compiler", "encoding", "wiring memory", "driver")
-"""What the host is seen doing in a gap, beside the names of the workload's spans."""
+"""The activities of the host in a gap, next to the names of the workload's spans."""
 
 
 @dataclass(frozen=True)
@@ -159,10 +159,10 @@ def attribute_gaps(
     target: Lives,
     many: float = FEWEST,
 ) -> pd.DataFrame:
-    """Return the pieces of a device's gaps, each with its party, its cause, and what is known.
+    """Return the pieces of a device's gaps, each with party, cause and the host's activity.
 
-    `lives` are the command buffers on this device, `awaited` what the commit of each waited for,
-    `target` are those on all devices. `many` is the number of boundaries from which they are a
+    `lives` are the command buffers on this device, `awaited` those that the commit of each waited
+    for, `target` those on all devices. `many` is the number of boundaries from which they are a
     habit of the loop.
     """
     follows = _followers(gaps, lives)
@@ -173,11 +173,12 @@ def attribute_gaps(
     cause = _starts(pieces, cause, lives, gaps, follows, many)
     during, names = _during(pieces.start, around, sights)
     waited = _judge_waits(gaps, follows, awaited)[pieces.gap]
+    waited_names = [wait.name.lower() for wait in Wait]
     codes = {"party": party, "cause": cause, "waited": waited, "during": during}
     texts = {
         "party": list(map(str, Party)),
         "cause": list(map(str, Cause)),
-        "waited": [wait.name.lower() for wait in Wait],
+        "waited": waited_names,
         "during": names,
     }
     return _join_pieces(pieces, codes, texts)
@@ -186,7 +187,7 @@ def attribute_gaps(
 def _followers(gaps: IntervalSet, lives: Lives) -> NDArray[np.intp]:
     """Return the place of the command buffer that the device starts next; the number of all: none.
 
-    It is the one to which the work after the gap belongs, whether it was begun before or not.
+    The work after the gap belongs to it, whether it had started before or not.
     """
     return np.searchsorted(lives.started, gaps.ends, side="left")
 
@@ -200,16 +201,22 @@ def _parties(
     follows: NDArray[np.intp],
 ) -> Codes:
     moments = pieces.start
+    running = lives.running.contains(moments)
+    on_the_way = lives.on_the_way_there.contains(moments)
     party = np.select(
-        [lives.running.contains(moments), lives.on_the_way_there.contains(moments)],
+        [running, on_the_way],
         [_code(Party.WITHIN_BUFFER), _code(Party.WAY_THERE)],
         _code(Party.HOST),
     )
-    # Mostly these are few; whom they belong to takes several looks.
+    # These are mostly few, and each takes several look-ups.
     host_pieces = np.flatnonzero(party == _code(Party.HOST))
-    follow = follows[pieces.gap[host_pieces]]
     party[host_pieces] = _other_parties(
-        moments[host_pieces], follow, lives, awaited, sights.select(host_pieces), target
+        moments[host_pieces],
+        follows[pieces.gap[host_pieces]],
+        lives,
+        awaited,
+        sights.select(host_pieces),
+        target,
     )
     return party
 
@@ -224,99 +231,100 @@ def _other_parties(
 ) -> Codes:
     """Return the party of moments at which no command buffer was there or on its way there."""
     holders = _find_holders(moments, follow, awaited, sights.encoding)
-    # Behind the last command buffer nothing tells of a thread that goes on.
+    # Behind the last command buffer nothing shows a thread that goes on.
     tail = follow == lives.started.size
+    returning = lives.on_the_way_back.contains(moments)
+    running = target.running.contains(moments)
     compiling = sights.compiled
-    # What the driver does while a command buffer is on its way is for that one.
+    # While a command buffer is on its way, the driver works for that one.
     driver = sights.driver & ~target.on_the_way_there.contains(moments)
     alone = sights.encoding & _begun_last(moments, follow, awaited)
     untold = _is_commit_unknown(lives, follow) & ~alone
     unseen = ~(sights.encoding | sights.wiring | driver | compiling)
-    return np.select(
-        [
-            untold & ~driver & ~compiling,
-            holders != _code(Party.HOST),
-            tail & lives.on_the_way_back.contains(moments),
-            tail & target.running.contains(moments),
-            compiling & ~(untold & awaited.has_several_threads),
-            untold | (unseen & _is_report_unknown(lives, moments)),
-        ],
-        [
-            _code(Party.UNKNOWN),
-            holders,
-            _code(Party.WAY_BACK),
-            _code(Party.OTHER_DEVICE),
-            _code(Party.COMPILE),
-            _code(Party.UNKNOWN),
-        ],
-        _code(Party.HOST),
-    )
+    unreported = unseen & _is_report_unknown(lives, moments)
+    conditions = [
+        untold & ~driver & ~compiling,
+        holders != _code(Party.HOST),
+        tail & returning,
+        tail & running,
+        compiling & ~(untold & awaited.has_several_threads),
+        untold | unreported,
+    ]
+    parties = [
+        _code(Party.UNKNOWN),
+        holders,
+        _code(Party.WAY_BACK),
+        _code(Party.OTHER_DEVICE),
+        _code(Party.COMPILE),
+        _code(Party.UNKNOWN),
+    ]
+    return np.select(conditions, parties, _code(Party.HOST))
 
 
 def _judge_waits(gaps: IntervalSet, follows: NDArray[np.intp], awaited: Awaited) -> Codes:
-    """Say for each gap whether the host waited: by its own commit, or the last that did before it.
+    """Return for each gap whether the host waited: by its own commit, or the last that did.
 
     A commit counts that came after the device ran dry.
     """
-    waits, earlier_waits = (
-        np.append(column, Wait.NONE)[follows] for column in (awaited.waits, awaited.earlier_waits)
-    )
+    waits = np.append(awaited.waits, Wait.NONE)[follows]
+    earlier_waits = np.append(awaited.earlier_waits, Wait.NONE)[follows]
     commits = np.append(awaited.lives[0].committed, NEVER)[follows]
     committed_in_gap = (waits == Wait.NO) & (commits > gaps.starts)
-    return (
-        np.minimum(np.where(committed_in_gap, earlier_waits, waits), Wait.YES).astype(np.int16)
-        - Wait.NONE
-    )
+    waits_in_gap = np.where(committed_in_gap, earlier_waits, waits)
+    return np.minimum(waits_in_gap, Wait.YES).astype(np.int16) - Wait.NONE
 
 
 def _find_holders(
     moments: Times, follow: NDArray[np.intp], awaited: Awaited, writing: Flags
 ) -> Codes:
-    """Say where the command buffer was whose report was awaited; with the host where none was.
+    """Return the place of the command buffer whose report was awaited; the host without a wait.
 
-    Where that is not known it may have been on the way back or on another device, but not while the
-    host is seen to encode.
+    If the wait is not known, it may have been on the way back or on another device, but not while
+    the host is seen to encode.
     """
-    waits, earlier_waits = (
-        np.append(column, Wait.NONE)[follow] for column in (awaited.waits, awaited.earlier_waits)
-    )
+    waits = np.append(awaited.waits, Wait.NONE)[follow]
+    earlier_waits = np.append(awaited.earlier_waits, Wait.NONE)[follow]
     unsure = np.where(waits == Wait.NO, earlier_waits, waits) == Wait.UNKNOWN
     encoding_starts = np.append(awaited.encoding_starts, NEVER)[follow]
-    is_open = ~(unsure & writing & (encoding_starts != NEVER) & (moments >= encoding_starts))
+    encoded = writing & (encoding_starts != NEVER) & (moments >= encoding_starts)
+    is_open = ~(unsure & encoded)
     holders = np.full(moments.size, _code(Party.HOST))
     there = np.where(unsure, _code(Party.OTHER_DEVICE), _code(Party.WAY_THERE))
     for lives in awaited.lives:
-        committed, started, ended, completed = (
-            np.append(part, NEVER)[follow] for part in lives.parts
-        )
+        committed = np.append(lives.committed, NEVER)[follow]
+        started = np.append(lives.started, NEVER)[follow]
+        ended = np.append(lives.ended, NEVER)[follow]
+        completed = np.append(lives.completed, NEVER)[follow]
         is_open &= moments < completed
         handed_over = np.where(committed == NEVER, started, committed)
         reached = is_open & (moments >= handed_over)
-        places = [moments >= ended, moments >= started]
-        hop_holders = np.select(places, [_code(Party.WAY_BACK), _code(Party.OTHER_DEVICE)], there)
+        hop_holders = np.select(
+            [moments >= ended, moments >= started],
+            [_code(Party.WAY_BACK), _code(Party.OTHER_DEVICE)],
+            there,
+        )
         holders = np.where(reached, hop_holders, holders)
         is_open &= ~reached
     return holders.astype(np.int16)
 
 
 def _begun_last(moments: Times, follow: NDArray[np.intp], awaited: Awaited) -> Flags:
-    """Tell where the next command buffer is the last of all that the host had begun to encode."""
+    """Return whether the next command buffer is the last that the host had started to encode."""
     encoding_starts = np.append(awaited.encoding_starts, NEVER)[follow]
-    latest_starts = np.append(NEVER, awaited.all_encoding_starts)[
-        np.searchsorted(awaited.all_encoding_starts, moments, side="right")
-    ]
+    begun = np.searchsorted(awaited.all_encoding_starts, moments, side="right")
+    latest_starts = np.append(NEVER, awaited.all_encoding_starts)[begun]
     return (encoding_starts != NEVER) & (encoding_starts == latest_starts)
 
 
 def _is_commit_unknown(lives: Lives, follow: NDArray[np.intp]) -> Flags:
-    """Tell where the commit of the next command buffer is not known, or of all where none is."""
+    """Return whether the commit of the next command buffer is unknown; without one, of all."""
     none_known = bool((lives.committed == NEVER).all())
-    tail_commit = FOREVER if not none_known else NEVER
+    tail_commit = NEVER if none_known else FOREVER
     return np.append(lives.committed, tail_commit)[follow] == NEVER
 
 
 def _is_report_unknown(lives: Lives, moments: Times) -> Flags:
-    """Tell where the last command buffer that the device had started has no known report."""
+    """Return whether the last command buffer that the device had started has no known report."""
     behind = np.searchsorted(lives.started, moments, side="right")
     return np.concatenate(([FOREVER], lives.completed))[behind] == NEVER
 
@@ -333,37 +341,36 @@ def _causes(
     there = party == _code(Party.WAY_THERE)
     in_buffer = party == _code(Party.WITHIN_BUFFER)
     unknown = party == _code(Party.UNKNOWN)
-    host = (party == _code(Party.HOST)) | unknown
+    on_the_host = party == _code(Party.HOST)
     moments = pieces.start[there]
     follow = follows[pieces.gap[there]]
+    started = np.append(lives.started, FOREVER)[follow]
     committed = np.append(lives.committed, FOREVER)[follow]
     committed = np.where(committed == NEVER, FOREVER, committed)
-    driving = there.copy()
-    asleep = there.copy()
     through = _driven(committed, around, target)
+    driving = there.copy()
     driving[there] = around.driving(moments, committed, through)
-    asleep[there] = around.asleep(moments, np.append(lives.started, FOREVER)[follow])
-    return np.select(
-        [
-            sights.compiled & unknown,
-            sights.wiring & (there | host),
-            driving,
-            sights.driver & host,
-            sights.other_processes & (there | in_buffer),
-            asleep,
-            sights.encoding & host & ~unknown,
-        ],
-        [
-            _code(Cause.COMPILE),
-            _code(Cause.WIRING),
-            _code(Cause.DRIVER),
-            _code(Cause.DRIVER),
-            _code(Cause.OTHER_PROCESS),
-            _code(Cause.POWERING_UP),
-            _code(Cause.ENCODING),
-        ],
-        _REST_CODES[party],
-    )
+    asleep = there.copy()
+    asleep[there] = around.asleep(moments, started)
+    conditions = [
+        sights.compiled & unknown,
+        sights.wiring & (there | on_the_host | unknown),
+        driving,
+        sights.driver & (on_the_host | unknown),
+        sights.other_processes & (there | in_buffer),
+        asleep,
+        sights.encoding & on_the_host,
+    ]
+    causes = [
+        _code(Cause.COMPILE),
+        _code(Cause.WIRING),
+        _code(Cause.DRIVER),
+        _code(Cause.DRIVER),
+        _code(Cause.OTHER_PROCESS),
+        _code(Cause.POWERING_UP),
+        _code(Cause.ENCODING),
+    ]
+    return np.select(conditions, causes, _REST_CODES[party])
 
 
 def _driven(committed: Times, around: Surroundings, target: Lives) -> Times:
@@ -383,22 +390,21 @@ def _starts(
     follows: NDArray[np.intp],
     many: float,
 ) -> Codes:
-    """Tell starts on a dry device, boundaries between command buffers and late starts apart.
+    """Distinguish starts on a dry device, boundaries between command buffers and late starts.
 
     All are time on the way there that nothing explains; their sum in a gap decides.
     """
     unexplained = np.flatnonzero(cause == _code(Cause.BETWEEN_BUFFERS))
     groups = EqualRuns.from_keys(pieces.gap[unexplained])
-    sums = groups.reduce(np.add, (pieces.end - pieces.start)[unexplained])
+    lengths = (pieces.end - pieces.start)[unexplained]
+    sums = groups.reduce(np.add, lengths)
     gap = groups.keys
     committed = np.append(lives.committed, FOREVER)[follows[gap]]
+    committed = np.where(committed == NEVER, gaps.ends[gap], committed)
+    lead_times = gaps.starts[gap] - committed
     usual_start = lives.usual_start
-    lead_times = gaps.starts[gap] - np.where(committed == NEVER, gaps.ends[gap], committed)
     dry = lead_times <= usual_start
-    boundaries = sums[~dry]
-    usual_boundary = float(np.quantile(boundaries, _USUAL)) if boundaries.size >= many else 0.0
-    if usual_boundary > _LONGEST:
-        usual_boundary = 0.0
+    usual_boundary = _find_usual_boundary(sums[~dry], many)
     expected = np.where(dry, usual_start, usual_boundary)
     late = sums > np.maximum(LATE, _STANDS_OUT * expected)
     kinds = np.select(
@@ -409,21 +415,33 @@ def _starts(
     return result
 
 
+def _find_usual_boundary(boundaries: Times, many: float) -> float:
+    """Return the usual length of boundaries, in ns; 0 if they are few, or impossibly long."""
+    if boundaries.size < many:
+        return 0.0
+    usual_boundary = float(np.quantile(boundaries, _USUAL))
+    if usual_boundary > _LONGEST:
+        return 0.0
+    return usual_boundary
+
+
 def _during(moments: Times, around: Surroundings, sights: Sights) -> tuple[Codes, list[str]]:
-    """Return what the host did at each moment: the workload's word first, the innermost span."""
+    """Return the host's activity at each moment, and all names: the innermost span comes first."""
     names = ["", *DOING, *around.annotated]
     flags = [sights.compiler, sights.encoding, sights.wiring, sights.driver]
-    doing = np.select(flags, [np.int16(names.index(kind)) for kind in DOING], np.int16(0))
+    codes = [np.int16(names.index(kind)) for kind in DOING]
+    doing = np.select(flags, codes, np.int16(0))
     latest = np.full(moments.size, NEVER)
     for place, intervals in enumerate(around.annotated.values(), start=1 + len(DOING)):
         interval_starts = intervals.interval_start(moments)
         inner = (interval_starts > latest) & ~sights.compiler
-        doing, latest = np.where(inner, np.int16(place), doing), np.maximum(latest, interval_starts)
+        doing = np.where(inner, np.int16(place), doing)
+        latest = np.maximum(latest, interval_starts)
     return doing, names
 
 
 def _join_pieces(pieces: Cut, codes: dict[str, Codes], names: dict[str, list[str]]) -> pd.DataFrame:
-    """Return the pieces as a table; neighbours of which the same is known become one."""
+    """Return the pieces as a table; neighbours with the same values become one."""
     fresh = np.ones(pieces.start.size, dtype=bool)
     fresh[1:] = np.diff(pieces.gap) != 0
     for column in codes.values():
@@ -431,17 +449,17 @@ def _join_pieces(pieces: Cut, codes: dict[str, Codes], names: dict[str, list[str
     first_pieces = np.flatnonzero(fresh)
     last_pieces = np.append(first_pieces[1:] - 1, pieces.end.size - 1)[: first_pieces.size]
     start = pieces.start[first_pieces]
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "start": start,
             "duration": pieces.end[last_pieces] - start,
             "gap": pieces.gap[first_pieces],
-            **{
-                name: pd.Categorical.from_codes(column[first_pieces], pd.Index(names[name]))
-                for name, column in codes.items()
-            },
         }
     )
+    for name, column in codes.items():
+        categories = pd.Index(names[name])
+        table[name] = pd.Categorical.from_codes(column[first_pieces], categories)
+    return table
 
 
 def _code(member: Party | Cause) -> np.int16:

@@ -1,10 +1,10 @@
 """How a commit moves with the reports before it: by regression.
 
-Where the host waits for a report, the next commit comes later by a microsecond for each by which
-the report does; where it does not wait, the commit does not move. So the time between two commits
-of a thread is regressed on when, seen from the first of them, the latest report had come, on when
-the latest before that had, and so on, and on the place in the recording. Each slope is then that
-of one report, with the others held.
+If the host waits for a report, the next commit comes a microsecond later for each microsecond by
+which the report is late; if it does not wait, the commit does not move. The time between two
+commits of a thread is therefore regressed on the times, from the first of them, of the latest
+report, of the latest before that, and so on, and on the place in the recording. Each slope is then
+that of one report, with the others held.
 """
 
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from tracekit.analysis.intervals import Times
 
 _MIDDLE = 0.5
-_NEAR = 0.3  # how far a slope may be from 0 or from 1
+_NEAR = 0.3  # the largest distance of a slope from 0 or from 1
 _SURE = 1.96  # standard errors on both sides of a 95 % interval
 _SURER = 2.58  # of a 99 % interval
 _SUREST = 3.5  # of the slope of one part among many
-_FAR = 6.0  # deviations, from which a commit is an accident: a compilation, a pause
-_DEVIATION = 1.4826  # of a normal distribution, in median distances
-_ACCIDENTS = 0.2  # of the commits at most
+_FAR = 6.0  # deviations from which a commit is an accident: a compilation, a pause
+_DEVIATION = 1.4826  # the standard deviation of a normal distribution, in median distances
+_ACCIDENTS = 0.2  # the largest share of commits that are accidents
 _ROUNDS = 2
 
 Numbers = NDArray[np.float64]
@@ -30,7 +30,7 @@ Places = NDArray[np.intp]
 
 
 class Wait(IntEnum):
-    """Whether the host waited for a report before it went on; NONE where there is none to wait for.
+    """Whether the host waited for a report before it went on; NONE without a report to wait for.
 
     `YES` is the latest report; a larger number the latest but one, and so on.
     """
@@ -43,16 +43,16 @@ class Wait(IntEnum):
 
 @dataclass(frozen=True)
 class Slope:
-    """How far a commit moves with a report: 1 where the host waits for it, 0 where not."""
+    """How far a commit moves with a report: 1 if the host waits for it, 0 if not."""
 
     value: float
     error: float
 
     @property
     def wait(self) -> Wait:
-        """What the slope shows; UNKNOWN where its 95 % interval holds one half.
+        """The wait that the slope shows; UNKNOWN if its 95 % interval holds one half.
 
-        So it is where it is surely neither: of places that are mixed, or a wait of some commits.
+        It is UNKNOWN also if it is surely neither: in mixed places, or if only some commits wait.
         """
         lower = self.value - _SURE * self.error
         upper = self.value + _SURE * self.error
@@ -63,30 +63,35 @@ class Slope:
         return Wait.UNKNOWN
 
     def may_be(self, value: float) -> bool:
-        """Tell whether it is near a value, or by chance not nearer: by its 99 % interval."""
-        return abs(self.value - value) <= min(_NEAR, max(_NEAR / 2, _SURER * self.error))
+        """Return whether it is near a value, or by chance not nearer: by its 99 % interval."""
+        tolerance = max(_NEAR / 2, _SURER * self.error)
+        return abs(self.value - value) <= min(_NEAR, tolerance)
 
     def contradicts(self, value: float) -> bool:
-        """Tell whether it is surely not near a value, though it be one of several."""
-        return abs(self.value - value) > max(_NEAR / 2, _SUREST * self.error)
+        """Return whether it is surely not near a value, even as one of several."""
+        tolerance = max(_NEAR / 2, _SUREST * self.error)
+        return abs(self.value - value) > tolerance
 
 
 def slopes_of(commits: Times, reports: list[Times], places: Places) -> list[Slope] | None:
     """Return how the commits at these places of the order move with each of the reports; ns.
 
-    Of each of the `reports` there is one for each commit. Ordinary least squares with errors that
-    allow for unequal spread (White 1980, HC1); commits that are far from where the others would
-    have them are left out. None where the reports do not vary enough to tell.
+    Each of the `reports` has a time for each commit. Ordinary least squares with errors that allow
+    for unequal spread (White 1980, HC1); commits that are far from the fit of the others are left
+    out. None if the reports do not vary enough.
     """
     previous_commits = commits[places - 1]
     period = (commits[places] - previous_commits).astype(float)
-    columns = [(report_times[places] - previous_commits).astype(float) for report_times in reports]
-    table = np.stack([np.ones(places.size), *columns, np.linspace(-1.0, 1.0, places.size)], axis=1)
+    report_delays = [(times[places] - previous_commits).astype(float) for times in reports]
+    constant = np.ones(places.size)
+    trend = np.linspace(-1.0, 1.0, places.size)
+    table = np.stack([constant, *report_delays, trend], axis=1)
     fit = _fit_slopes(table, period)
     for _ in range(_ROUNDS):
         if fit is None:
             return None
-        inliers = _is_inlier(period - fit[2] - table[:, 1:] @ fit[0])
+        slopes, _, level = fit
+        inliers = _is_inlier(period - level - table[:, 1:] @ slopes)
         if inliers.all():
             break
         fit = _fit_slopes(table[inliers], period[inliers])
@@ -94,17 +99,15 @@ def slopes_of(commits: Times, reports: list[Times], places: Places) -> list[Slop
         return None
     slopes, errors, _ = fit
     number = len(reports)
-    return [
-        Slope(value, error)
-        for value, error in zip(slopes[:number].tolist(), errors[:number].tolist(), strict=True)
-    ]
+    return list(map(Slope, slopes[:number].tolist(), errors[:number].tolist()))
 
 
 def _is_inlier(residuals: Numbers) -> NDArray[np.bool_]:
-    """Tell which of the commits are not far from where the others would have them."""
+    """Return which of the commits are not far from the fit of the others."""
     deviations = np.abs(residuals - np.median(residuals))
     limit = max(_FAR * _DEVIATION * float(np.median(deviations)), 1.0)
-    return deviations <= max(limit, float(np.quantile(deviations, 1 - _ACCIDENTS)))
+    most_accidents = float(np.quantile(deviations, 1 - _ACCIDENTS))
+    return deviations <= max(limit, most_accidents)
 
 
 def _fit_slopes(table: Numbers, period: Numbers) -> tuple[Numbers, Numbers, float] | None:
@@ -124,7 +127,8 @@ def _fit_slopes(table: Numbers, period: Numbers) -> tuple[Numbers, Numbers, floa
     residuals = period - centred @ slopes
     spread = (centred * (residuals**2)[:, np.newaxis]).T @ centred
     freedom = period.size / max(1, period.size - inner.shape[0])
-    errors = np.sqrt(np.maximum(np.diag(inverse @ spread @ inverse) * freedom, 0.0)) / scale
+    variances = np.maximum(np.diag(inverse @ spread @ inverse) * freedom, 0.0)
+    errors = np.sqrt(variances) / scale
     slopes /= scale
     level = float(slopes[0] - middle[1:] @ slopes[1:])
     return slopes[1:], errors[1:], level

@@ -12,8 +12,8 @@ from tracekit.analysis.intervals import NEVER, Times
 
 _FEWEST_REPORTS = 2
 MOST_REPORTS = 6
-"""By so many reports a commit is judged at most, the latest first."""
-_MOSTLY = 0.9  # of the gaps, in which no more than that are missing
+"""The largest number of reports by which a commit is judged, the latest first."""
+_MOSTLY = 0.9  # share of the gaps in which no more reports are missing
 
 Flags = NDArray[np.bool_]
 
@@ -43,18 +43,19 @@ class Thread:
         for _ in range(MOST_REPORTS):
             best = np.maximum.accumulate(times)
             earlier_best = np.append(NEVER, best[:-1])[: best.size]
-            place = np.maximum.accumulate(np.where(times > earlier_best, np.arange(best.size), -1))
+            is_later = times > earlier_best
+            place = np.maximum.accumulate(np.where(is_later, np.arange(best.size), -1))
             latest = np.where(place < 0, -1, sources[place])
             latest_places.append(latest)
-            displaced = times > earlier_best
-            sources = np.where(displaced, np.append(-1, latest[:-1])[: best.size], sources)
+            displaced = np.append(-1, latest[:-1])[: best.size]
+            sources = np.where(is_later, displaced, sources)
             times = np.minimum(times, earlier_best)
         return latest_places
 
     def find_awaited(self, lag: int) -> Places:
         """Return for each the place of the one with the latest report but `lag` - 1; -1: none.
 
-        Only what was committed before it counts.
+        Only command buffers that were committed before it count.
         """
         return np.append(-1, self._latest[lag - 1][:-1])[: self.rows.size]
 
@@ -63,11 +64,12 @@ class Thread:
         return np.append(self.completed, NEVER)[self.find_awaited(lag)]
 
     def has_known_reports(self, lag: int) -> Flags:
-        """Tell for each whether the reports of as many before it, or of all, are known."""
+        """Return for each whether the reports of `lag` before it, or of all, are known."""
         known_counts = np.concatenate(([0], np.cumsum(self.completed != NEVER)))
         places = np.arange(self.rows.size)
         first_places = np.maximum(places - lag, 0)
-        return known_counts[places] - known_counts[first_places] == places - first_places
+        known_reports = known_counts[places] - known_counts[first_places]
+        return known_reports == places - first_places
 
     @cached_property
     def reports(self) -> int:
@@ -76,28 +78,41 @@ class Thread:
         come = np.searchsorted(np.sort(self.completed), latest_ends, side="right")
         dry = (self.committed[1:] > latest_ends) & (latest_ends != NEVER)
         missing = (np.arange(1, self.rows.size) - come)[dry]
-        most_missing = int(np.quantile(missing, _MOSTLY)) if missing.size else 0
+        if not missing.size:
+            return _FEWEST_REPORTS
+        most_missing = int(np.quantile(missing, _MOSTLY))
         return min(max(most_missing, _FEWEST_REPORTS), MOST_REPORTS)
 
 
-def _column(timeline: pd.DataFrame, name: str) -> Times:
+def _column(timeline: pd.DataFrame, name: str, default: int = NEVER) -> Times:
     if name not in timeline:
-        return np.full(len(timeline), 0 if name == "device" else NEVER)
+        return np.full(len(timeline), default)
     return timeline[name].to_numpy(dtype=np.int64, na_value=NEVER)
 
 
 def threads_of(timeline: pd.DataFrame) -> list[Thread]:
-    """Return the threads that committed; one of all command buffers where that is not known."""
-    names = ("device", "begun", "committed", "ended", "completed")
-    columns = [_column(timeline, name) for name in names]
+    """Return the threads that committed; one of all command buffers if that is not known."""
+    device = _column(timeline, "device", default=0)
+    begun = _column(timeline, "begun")
+    committed = _column(timeline, "committed")
+    started = _column(timeline, "started")
+    ended = _column(timeline, "ended")
+    completed = _column(timeline, "completed")
     owner = np.full(len(timeline), NEVER)
     if "thread" in timeline and timeline["thread"].notna().all():
         owner = timeline["thread"].to_numpy(dtype=np.int64)
-    committed = _column(timeline, "committed")
-    started = _column(timeline, "started")
     order = np.argsort(np.where(committed == NEVER, started, committed), kind="stable")
     threads: list[Thread] = []
     for thread_id in np.unique(owner).tolist():
         rows = order[owner[order] == thread_id]
-        threads.append(Thread(thread_id, rows, *(column[rows] for column in columns)))
+        thread = Thread(
+            name=thread_id,
+            rows=rows,
+            device=device[rows],
+            encoding_starts=begun[rows],
+            committed=committed[rows],
+            ended=ended[rows],
+            completed=completed[rows],
+        )
+        threads.append(thread)
     return threads

@@ -1,7 +1,7 @@
 """Did the host wait for a report? By its own encoding, by how its commits move, by samples.
 
-That a command buffer had ended and was not yet reported does not show that the host waited for the
-report. Each thread that commits is judged by itself, and these decide, the first first:
+A command buffer that had ended and was not yet reported does not show that the host waited for the
+report. Each thread that commits is judged by itself, by the first of these that decides:
 
 1. The report came after the commit, or before the last commit of the thread, the thread had an
    encoder open when the report came, or the host wired memory then that was for no command buffer
@@ -9,11 +9,11 @@ report. Each thread that commits is judged by itself, and these decide, the firs
 2. How the next commit moves with the reports, see `slopes`, for each place in the iteration by
    itself, and for early and late reports by themselves, as a host that computes meanwhile waits
    only for the late ones. All commits of a place count: those that came after the report alone
-   would move with it by choice. So a thread that keeps two in flight is told from one that waits
-   for the latest: its commits move with the latest report but one. So it is seen to wait where it
-   encodes ahead, and a thread that sleeps by a timer waits for no report.
-3. Samples: where the thread that commits is seen at work in more than three quarters of the time
-   between end and report, it did not wait. Where it is seen in less than a tenth, and so are all
+   would move with it by choice. This distinguishes a thread that keeps two in flight from one that
+   waits for the latest: its commits move with the latest report but one. It also shows the wait of
+   a thread that encodes ahead, and that a thread which sleeps by a timer waits for no report.
+3. Samples: if the thread that commits is seen at work in more than three quarters of the time
+   between end and report, it did not wait. If it is seen in less than a tenth, and so are all
    threads of the target together, it did: a thread that sleeps while another one computes waits for
    that one. Both by the 95 % interval. A thread at work whose commits surely move with the reports
    may spin, or wait at times: that is not known.
@@ -21,7 +21,7 @@ report. Each thread that commits is judged by itself, and these decide, the firs
 5. A thread that looks by a timer whether the device is done waits, see `polls`, although its
    commits move by whole quanta only.
 
-Where none decides, it is not known.
+If none decides, it is not known.
 """
 
 from collections.abc import Mapping
@@ -64,7 +64,7 @@ def waits_of(
     """Return for each command buffer the report before it that its thread waited for, see `Wait`.
 
     `timeline` is the table of that name; the result has its order. `wiring` is when the host wired
-    memory for nothing that was on its way, `by_samples` the word of the samples, see
+    memory while nothing was on its way, `by_samples` the verdict of the samples, see
     `sampled_wait`, for all or for each, `encoding` when each thread had an encoder open.
     """
     result = np.full(len(timeline), Wait.UNKNOWN, np.int8)
@@ -79,15 +79,16 @@ def waits_of(
         waits[unsure] = sample_verdicts[unsure]
         busy = [wiring, encoding.get(thread.name, NOTHING)]
         waits = _correct_waits(waits, thread, busy, ~moves)
-        waits[find_polling(thread)[1]] = Wait.YES
+        _, after_poll = find_polling(thread)
+        waits[after_poll] = Wait.YES
         result[thread.rows] = waits
     return result
 
 
 def waits_by_calls(timeline: pd.DataFrame) -> Waits:
-    """Return the same where a CPU did the work: a call behind the end of all earlier work waited.
+    """Return the same for work on a CPU: a call behind the end of all earlier work waited.
 
-    It is NONE where the call is not known, or is the work itself.
+    It is NONE if the call is not known, or is the work itself.
     """
     call_starts = timeline["begun"].to_numpy(dtype=np.int64, na_value=NEVER)
     ends = timeline["ended"].to_numpy(dtype=np.int64)
@@ -99,9 +100,9 @@ def waits_by_calls(timeline: pd.DataFrame) -> Waits:
 
 
 def _correct_waits(waits: Waits, thread: Thread, busy: list[IntervalSet], is_still: Flags) -> Waits:
-    """Take back what single commits show to be wrong, and decide some that nothing else does.
+    """Take back waits that single commits show to be wrong, and decide some that nothing else does.
 
-    That encoding began before the report decides where commits are `is_still`: do not surely move.
+    If commits do not surely move (`is_still`), an encoding that began before the report decides.
     """
     previous_commits = np.append(NEVER, thread.committed[:-1])[: thread.rows.size]
     unsure = waits == Wait.UNKNOWN
@@ -113,9 +114,8 @@ def _correct_waits(waits: Waits, thread: Thread, busy: list[IntervalSet], is_sti
         for intervals in busy:
             not_awaited |= intervals.contains(report)
         waits[not_awaited & (waits == lag)] = Wait.NO
-        no_wait &= not_awaited | (
-            is_still & (thread.encoding_starts != NEVER) & (thread.encoding_starts < report)
-        )
+        encoded_before = (thread.encoding_starts != NEVER) & (thread.encoding_starts < report)
+        no_wait &= not_awaited | (is_still & encoded_before)
     waits[no_wait] = Wait.NO
     waits[:1] = Wait.NONE
     return waits
@@ -124,16 +124,16 @@ def _correct_waits(waits: Waits, thread: Thread, busy: list[IntervalSet], is_sti
 def _places(thread: Thread, iterations: pd.DataFrame | None) -> Times:
     """Return a number for each commit: the same for those at one place of their iterations.
 
-    That is the device, and which command buffer of its iteration it is for it.
+    A place is the device, and the position of the command buffer in its iteration on that device.
     """
-    number = np.zeros(thread.rows.size, np.int64)
-    place = number
+    position = np.zeros(thread.rows.size, np.int64)
     if iterations is not None and not iterations.empty:
         starts = np.sort(spans(iterations)[0])
-        number = np.searchsorted(starts, thread.committed, side="right")
-        commits = pd.DataFrame({"device": thread.device, "iteration": number})
-        place = commits.groupby(["device", "iteration"]).cumcount().to_numpy()
-    return pd.factorize(place * (1 + thread.device.max(initial=0)) + thread.device)[0]
+        iteration = np.searchsorted(starts, thread.committed, side="right")
+        commits = pd.DataFrame({"device": thread.device, "iteration": iteration})
+        position = commits.groupby(["device", "iteration"]).cumcount().to_numpy()
+    device_count = 1 + thread.device.max(initial=0)
+    return pd.factorize(position * device_count + thread.device)[0]
 
 
 def _by_slopes(thread: Thread, places: Times) -> tuple[Flags, Waits]:
@@ -145,21 +145,21 @@ def _by_slopes(thread: Thread, places: Times) -> tuple[Flags, Waits]:
     waits = np.full(thread.rows.size, Wait.UNKNOWN, np.int8)
     lags = range(1, thread.reports + 1)
     reports = [thread.report(lag) for lag in lags]
-    usable = thread.has_known_reports(thread.reports) & (
-        np.arange(thread.rows.size) >= thread.reports
-    )
+    usable = thread.has_known_reports(thread.reports)
+    usable &= np.arange(thread.rows.size) >= thread.reports
     usable &= thread.committed != NEVER
     usable[1:] &= thread.committed[:-1] != NEVER
     fewest = max(FEWEST, _FEWEST_A_REPORT * len(reports))
     numbers = np.bincount(places[usable], minlength=int(places.max(initial=0)) + 1)
     groups = np.where(numbers[places] < fewest, -1, places)
     for group in np.unique(groups).tolist():
-        members = np.flatnonzero(usable & (groups == group))
+        in_group = groups == group
+        members = np.flatnonzero(usable & in_group)
         if members.size >= fewest:
             slopes = slopes_of(thread.committed, reports, members)
             habit = _habit(slopes)
-            moves[groups == group] = not all(slope.may_be(0) for slope in slopes or [])
-            waits[groups == group] = habit
+            moves[in_group] = not all(slope.may_be(0) for slope in slopes or [])
+            waits[in_group] = habit
             waits[members] = _by_parts(thread.committed, reports, members, habit, fewest)
     return moves, waits
 
@@ -167,54 +167,58 @@ def _by_slopes(thread: Thread, places: Times) -> tuple[Flags, Waits]:
 def _by_parts(
     commits: Times, reports: list[Times], members: Places, habit: int, fewest: int
 ) -> Waits:
-    """Judge early and late reports each by themselves, where there are enough of them.
+    """Judge early and late reports each by themselves, if there are enough of them.
 
-    A host that computes meanwhile waits only for the late ones. Where a part cannot tell, and does
-    not contradict, it is as all of them. A commit that comes long after its report may be one for
-    which the report had come before the host was through.
+    A host that computes meanwhile waits only for the late ones. A part that shows nothing, and does
+    not contradict, has the habit of all. If a commit comes long after its report, the report may
+    have come before the host was through.
     """
     waits = np.full(members.size, habit, np.int8)
     number = min(_MOST_PARTS, members.size // fewest)
     lag = max(habit, 1)
     order = np.argsort((reports[lag - 1][members] - commits[members - 1]), kind="stable")
-    for part in np.array_split(order, number) if number > 1 else []:
-        slopes = slopes_of(commits, reports, np.sort(members[part]))
-        part_habit = _habit(slopes)
-        if part_habit != Wait.UNKNOWN:
-            waits[part] = part_habit
-        elif slopes and habit >= 0 and slopes[lag - 1].contradicts(min(habit, 1)):
-            waits[part] = Wait.UNKNOWN
+    if number > 1:
+        for part in np.array_split(order, number):
+            slopes = slopes_of(commits, reports, np.sort(members[part]))
+            part_habit = _habit(slopes)
+            if part_habit != Wait.UNKNOWN:
+                waits[part] = part_habit
+            elif slopes and habit >= 0 and slopes[lag - 1].contradicts(min(habit, 1)):
+                waits[part] = Wait.UNKNOWN
     for lag in np.unique(waits[waits > 0]).tolist():
         delays = commits[members] - reports[lag - 1][members]
         short_delay, usual_delay = np.quantile(delays[waits == lag], _PROMPT).tolist()
-        waits[(waits == lag) & (delays > usual_delay + _LATE * (usual_delay - short_delay))] = (
-            Wait.UNKNOWN
-        )
+        longest_delay = usual_delay + _LATE * (usual_delay - short_delay)
+        waits[(waits == lag) & (delays > longest_delay)] = Wait.UNKNOWN
     return waits
 
 
 def _habit(slopes: list[Slope] | None) -> int:
-    """Say by the slopes which report is awaited: the latest that a commit follows."""
-    for lag, slope in enumerate(slopes or [], start=1):
+    """Return by the slopes which report is awaited: the latest that a commit follows."""
+    if not slopes:
+        return Wait.UNKNOWN
+    for lag, slope in enumerate(slopes, start=1):
         if slope.wait is Wait.YES:
             return lag
         if slope.wait is Wait.UNKNOWN:
             return Wait.UNKNOWN
-    return Wait.NO if slopes else Wait.UNKNOWN
+    return Wait.NO
 
 
 def slope_of(commits: Times, reports: Times, places: Places) -> Slope | None:
     """Return how the commits at these places of the order move with the report before each; ns.
 
-    The report before that is held. None where the reports do not vary enough to tell.
+    The report before that is held. None if the reports do not vary enough.
     """
-    earlier_reports = [np.roll(reports, lag) for lag in (1, 2)]
+    earlier_reports = [np.roll(reports, 1), np.roll(reports, 2)]
     slopes = slopes_of(commits, earlier_reports, places)
-    return None if slopes is None else slopes[0]
+    if slopes is None:
+        return None
+    return slopes[0]
 
 
 def sampled_waits(timeline: pd.DataFrame, samples: pd.DataFrame | None) -> Waits:
-    """Say by samples for each command buffer whether its thread waited for the latest report.
+    """Return by samples for each command buffer whether its thread waited for the latest report.
 
     It is the thread's habit in all of its gaps, from the time when no other report was missing.
     """
@@ -227,31 +231,31 @@ def sampled_waits(timeline: pd.DataFrame, samples: pd.DataFrame | None) -> Waits
         back = _back(thread, Lives.from_timeline(timeline.iloc[thread.rows]))
         thread_ids = np.unique(names[thread.rows])
         word = sampled_wait(back, samples, thread_ids)
-        any_at_work = sampled_share(back, samples, all_thread_ids)[1] >= SLEEPS
-        if (
-            any_at_work
-            if word is Wait.YES
-            else sampled_share(back, samples, thread_ids)[0] < MOSTLY
-        ):
-            word = Wait.UNKNOWN
-        result[thread.rows] = word
+        if word is Wait.YES:
+            _, upper = sampled_share(back, samples, all_thread_ids)
+            is_sure = upper < SLEEPS
+        else:
+            lower, _ = sampled_share(back, samples, thread_ids)
+            is_sure = lower >= MOSTLY
+        result[thread.rows] = word if is_sure else Wait.UNKNOWN
     return result
 
 
 def _back(thread: Thread, lives: Lives) -> IntervalSet:
     """Return when only the latest report of a thread was missing, and it had committed no more."""
-    latest, second_latest = thread.report(1), thread.report(2)
+    latest = thread.report(1)
+    second_latest = thread.report(2)
+    until = np.minimum(latest, thread.committed)
     has_report = latest != NEVER
-    one_missing = IntervalSet.from_spans(
-        second_latest[has_report], np.minimum(latest, thread.committed)[has_report]
-    )
+    one_missing = IntervalSet.from_spans(second_latest[has_report], until[has_report])
     back = lives.on_the_way_back
-    back = back.without(back.without(one_missing))
+    several_missing = back.without(one_missing)
+    back = back.without(several_missing)
     return back.without(lives.on_the_way_there).without(lives.running)
 
 
 def sampled_wait(back: IntervalSet, samples: pd.DataFrame | None, threads: Times) -> Wait:
-    """Say by samples whether the threads that commit waited between ends and reports.
+    """Return by samples whether the threads that commit waited between ends and reports.
 
     `back` is the time between them, `samples` the table `cpu_profile`, which has a row for each
     time that a thread was found running. UNKNOWN without samples of such a thread in the trace.
@@ -259,7 +263,9 @@ def sampled_wait(back: IntervalSet, samples: pd.DataFrame | None, threads: Times
     lower, upper = sampled_share(back, samples, threads)
     if upper < SLEEPS:
         return Wait.YES
-    return Wait.NO if lower > WORKS else Wait.UNKNOWN
+    if lower > WORKS:
+        return Wait.NO
+    return Wait.UNKNOWN
 
 
 def sampled_share(
@@ -268,12 +274,14 @@ def sampled_share(
     """Return the 95 % interval of the share of a time in which these threads ran, by samples.
 
     It is the interval of Wilson (1927) over as many looks as samples would fit into the time;
-    0 to 1 where the threads have no sample at all in the trace.
+    0 to 1 if the threads have no sample at all in the trace.
     """
     if samples is None or samples.empty or "tid" not in samples:
         return 0.0, 1.0
     thread_samples = samples[samples["target"] & samples["tid"].isin(threads)]
-    weight = thread_samples["weight"].median() if len(thread_samples) else np.nan
+    if thread_samples.empty:
+        return 0.0, 1.0
+    weight = thread_samples["weight"].median()
     if not weight > 0:
         return 0.0, 1.0
     looks = float((when.ends - when.starts).sum()) / float(weight)
@@ -286,7 +294,8 @@ def _wilson(hits: float, looks: float) -> tuple[float, float]:
         return 0.0, 1.0
     share = hits / looks
     square = _SURE**2
-    middle = (share + square / (2 * looks)) / (1 + square / looks)
-    half = _SURE * np.sqrt(share * (1 - share) / looks + square / (4 * looks**2))
-    half /= 1 + square / looks
+    scale = 1 + square / looks
+    variance = share * (1 - share) / looks + square / (4 * looks**2)
+    middle = (share + square / (2 * looks)) / scale
+    half = _SURE * np.sqrt(variance) / scale
     return max(0.0, middle - half), min(1.0, middle + half)

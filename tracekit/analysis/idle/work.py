@@ -1,4 +1,4 @@
-"""The life of the target's work, and what host, driver, compiler and others did meanwhile."""
+"""The life of the target's work, and the work of host, driver, compiler and others meanwhile."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -27,7 +27,7 @@ Flags = NDArray[np.bool_]
 
 
 def union_target_rows(frame: pd.DataFrame | None) -> IntervalSet:
-    """Return what the target's rows of a table cover; nothing where there is no table."""
+    """Return the time that the target's rows of a table cover; nothing without a table."""
     if frame is None:
         return IntervalSet.empty()
     starts, ends = bounds(frame)  # texts of other columns take long to pick
@@ -38,7 +38,7 @@ def union_target_rows(frame: pd.DataFrame | None) -> IntervalSet:
 
 
 def moments(column: pd.Series) -> Times:
-    """Return a column of times, NEVER where it is null."""
+    """Return a column of times, with NEVER for null."""
     return column.to_numpy(dtype=np.int64, na_value=NEVER)
 
 
@@ -47,21 +47,22 @@ def of_buffer(
 ) -> Times:
     """Return for each piece of work the first or last of the rows' times of its command buffer.
 
-    It is NEVER where there is none; `times` has a moment for each of the rows, or NEVER.
+    It is NEVER without one; `times` has a moment for each of the rows, or NEVER.
     """
     has_time = rows["command_buffer"].notna().to_numpy() & (times != NEVER)
-    ids, work_ids = (
-        frame["command_buffer"].to_numpy(dtype=np.uint64, na_value=0) for frame in (rows, work)
-    )
+    ids = rows["command_buffer"].to_numpy(dtype=np.uint64, na_value=0)
+    work_ids = work["command_buffer"].to_numpy(dtype=np.uint64, na_value=0)
     groups = EqualRuns.from_keys(ids[has_time])
-    best_times = groups.reduce(np.minimum if best == "min" else np.maximum, times[has_time])
+    choose = np.minimum if best == "min" else np.maximum
+    best_times = groups.reduce(choose, times[has_time])
     # Rows of one command buffer mostly follow one another: each run of them is looked up once.
     heads = heads_of(work_ids)
     place = np.searchsorted(groups.keys, work_ids[heads])
     there = np.append(groups.keys, 0)[place] == work_ids[heads]
     there &= place < groups.keys.size
     moments = np.where(there, np.append(best_times, NEVER)[place], NEVER)
-    values = np.repeat(moments, np.diff(np.append(heads, work_ids.size)))
+    run_lengths = np.diff(np.append(heads, work_ids.size))
+    values = np.repeat(moments, run_lengths)
     return np.where(work["command_buffer"].notna(), values, NEVER)
 
 
@@ -71,9 +72,8 @@ class DeviceWork:
 
     The host began to write it, handed it over (`submitted`), and got it reported (`completed`);
     `start` and `end` are the device's. `buffer` is the number of the command buffer that the
-    interval belongs to, from 0; -1 where it is not known.
-    `device` is the number of the device, from 0. No interval outlasts the report of its command
-    buffer: the rest of it cannot have been.
+    interval belongs to, from 0; -1 if it is not known. `device` is the number of the device, from
+    0. No interval outlasts the report of its command buffer: an interval is cut at the report.
     """
 
     encoding_starts: Times
@@ -92,16 +92,11 @@ def work_of(
     encoders: pd.DataFrame | None,
     completions: pd.DataFrame | None,
 ) -> DeviceWork:
-    """Join the target's device intervals with what the other tables say of them."""
+    """Join the target's device intervals with the rows of the other tables about them."""
     target_work = in_order(device.target_intervals)
-    start, end = bounds(target_work)
     if device.on_the_host:
-        unknown = np.full(start.size, -1)
-        one_device = np.zeros(start.size, np.int64)
-        encoding_starts = np.where(
-            _is_undivided(target_work), NEVER, _host_begun(start, submissions)
-        )
-        return DeviceWork(encoding_starts, start, start, end, end, unknown, one_device)
+        return _work_on_a_cpu(target_work, submissions)
+    start, end = bounds(target_work)
     if _same_ids(target_work, submissions):
         commits = None
         target_work, submissions, encoders, completions = _in_commit_order(
@@ -124,6 +119,16 @@ def work_of(
     )
 
 
+def _work_on_a_cpu(target_work: pd.DataFrame, submissions: pd.DataFrame | None) -> DeviceWork:
+    """Return work that a CPU did: it started when it was handed over, and its end is its report."""
+    start, end = bounds(target_work)
+    call_starts = _host_begun(start, submissions)
+    encoding_starts = np.where(_is_undivided(target_work), NEVER, call_starts)
+    unknown_buffers = np.full(start.size, -1)
+    one_device = np.zeros(start.size, np.int64)
+    return DeviceWork(encoding_starts, start, start, end, end, unknown_buffers, one_device)
+
+
 def _numbers(target_work: pd.DataFrame) -> Times:
     """Return the number of each row's command buffer, from 0 in the order of rows; -1 for none."""
     buffers = target_work["command_buffer"]
@@ -137,7 +142,8 @@ def device_numbers(target_work: pd.DataFrame) -> Times:
     """Return the number of each row's device, from 0; one that is not named is the first."""
     if "device" not in target_work:
         return np.zeros(len(target_work), np.int64)
-    return np.maximum(pd.factorize(target_work["device"])[0], 0).astype(np.int64)
+    codes, _ = pd.factorize(target_work["device"])
+    return np.maximum(codes, 0).astype(np.int64)
 
 
 _COMMIT = "CommandBufferSubmission"
@@ -150,16 +156,16 @@ def _commits_of(submissions: pd.DataFrame | None) -> pd.DataFrame:
     commits = submissions[submissions["target"]]
     if "event" in commits:
         commits = commits[commits["event"].fillna("") == _COMMIT]
-    return commits.iloc[np.argsort(bounds(commits)[1], kind="stable")]
+    _, ends = bounds(commits)
+    return commits.iloc[np.argsort(ends, kind="stable")]
 
 
 def _same_ids(target_work: pd.DataFrame, submissions: pd.DataFrame | None) -> bool:
-    """Tell whether ids of command buffers tell nothing apart: all alike, or all missing."""
-    return (
-        target_work["command_buffer"].nunique()
-        <= 1
-        < min(len(target_work), len(_commits_of(submissions)))
-    )
+    """Return whether ids of command buffers distinguish nothing: all alike, or all missing."""
+    distinct_ids = target_work["command_buffer"].nunique()
+    if distinct_ids > 1:
+        return False
+    return len(target_work) > 1 and len(_commits_of(submissions)) > 1
 
 
 def _in_commit_order(
@@ -171,8 +177,8 @@ def _in_commit_order(
     """Number the command buffers by the order of their commits, in all tables.
 
     A queue runs command buffers in the order of their commits, and an encoder is one interval or
-    none. So rows match where they are as many as command buffers, or as the encoders in them; a
-    table of other rows beside is left out, and its times are not known.
+    none. So rows match if they are as many as command buffers, or as the encoders in them; a table
+    that has other rows as well is left out, and its times are not known.
     """
     number = np.arange(len(submissions))
     encoder_counts = pd.Series(1, submissions.index)
@@ -181,14 +187,20 @@ def _in_commit_order(
     by_encoder = np.repeat(number, encoder_counts.to_numpy(dtype=np.int64))
 
     def number_buffers(frame: pd.DataFrame) -> pd.DataFrame:
-        ids = next((ids for ids in (number, by_encoder) if ids.size == len(frame)), None)
-        values = pd.array([None] * len(frame) if ids is None else ids, dtype="UInt64")
+        if len(frame) == number.size:
+            values = pd.array(number, dtype="UInt64")
+        elif len(frame) == by_encoder.size:
+            values = pd.array(by_encoder, dtype="UInt64")
+        else:
+            values = pd.array([None] * len(frame), dtype="UInt64")
         return frame.assign(command_buffer=values)
 
     def number_in_order(frame: pd.DataFrame | None, column: str) -> pd.DataFrame | None:
         if frame is None:
             return None
-        target_rows = frame[frame["target"]] if "target" in frame else frame
+        target_rows = frame
+        if "target" in frame:
+            target_rows = frame[frame["target"]]
         return number_buffers(target_rows.sort_values(column, kind="stable"))
 
     return (
@@ -208,15 +220,17 @@ def timeline_table(
     """Return the table `timeline`: the target's command buffers with work, by their first start.
 
     Columns: `begun` (the host began to encode it), `committed`, `started` and `ended` on the
-    device, `completed` (reported to the host), all in ns and null where not known; `busy`, the ns
+    device, `completed` (reported to the host), all in ns and null if not known; `busy`, the ns
     of its intervals, their number, `intervals`, and that of its `encoders`, of which the driver
     may run several as one; `device`, the number of the device; `thread`, the id of the one that
-    committed it, null where not known. An interval of no known command buffer is a row of its own,
+    committed it, null if not known. An interval of no known command buffer is a row of its own,
     and `known` is False.
     """
-    alone, number = life.buffer < 0, life.start.size
-    keys = np.where(alone, life.buffer.max(initial=-1) + 1 + np.arange(number), life.buffer)
-    groups = EqualRuns.from_keys(keys * (1 + life.device.max(initial=0)) + life.device)
+    alone = life.buffer < 0
+    own_numbers = life.buffer.max(initial=-1) + 1 + np.arange(life.start.size)
+    numbers = np.where(alone, own_numbers, life.buffer)
+    device_count = 1 + life.device.max(initial=0)
+    groups = EqualRuns.from_keys(numbers * device_count + life.device)
     first_rows = groups.first_rows
     encoded, thread = _submitters(
         in_order(device.target_intervals).iloc[first_rows],
@@ -224,23 +238,25 @@ def timeline_table(
         encoders,
         buffers_known=not alone.any(),
     )
-    intervals = groups.sizes
+    begun = groups.reduce(np.minimum, life.encoding_starts)
+    committed = groups.reduce(np.minimum, life.submitted)
     started = groups.reduce(np.minimum, life.start)
-    columns = {
-        "begun": _nullable(groups.reduce(np.minimum, life.encoding_starts)),
-        "committed": _nullable(groups.reduce(np.minimum, life.submitted)),
-        "started": started,
-        "known": ~alone[first_rows],
-        "device": life.device[first_rows],
-        "busy": groups.reduce(np.add, life.end - life.start),
-        "ended": groups.reduce(np.maximum, life.end),
-        "completed": _nullable(groups.reduce(np.maximum, life.completed)),
-        "encoders": np.where(encoded > 0, encoded, intervals),
-        "thread": _nullable(thread),
-        "intervals": intervals,
-    }
+    completed = groups.reduce(np.maximum, life.completed)
     order = np.lexsort((first_rows, started))
-    return pd.DataFrame({name: column[order] for name, column in columns.items()})
+    columns = {
+        "begun": _nullable(begun[order]),
+        "committed": _nullable(committed[order]),
+        "started": started[order],
+        "known": ~alone[first_rows][order],
+        "device": life.device[first_rows][order],
+        "busy": groups.reduce(np.add, life.end - life.start)[order],
+        "ended": groups.reduce(np.maximum, life.end)[order],
+        "completed": _nullable(completed[order]),
+        "encoders": np.where(encoded > 0, encoded, groups.sizes)[order],
+        "thread": _nullable(thread[order]),
+        "intervals": groups.sizes[order],
+    }
+    return pd.DataFrame(columns)
 
 
 def _submitters(
@@ -250,9 +266,9 @@ def _submitters(
     *,
     buffers_known: bool,
 ) -> tuple[Times, Times]:
-    """Return how many encoders each command buffer has, and the id of the thread of its commit.
+    """Return the number of encoders of each command buffer, and the id of the committing thread.
 
-    NEVER where nothing tells, and for all where not all command buffers are `buffers_known`.
+    NEVER if they are not known, and for all rows if not all command buffers are (`buffers_known`).
     """
     encoded = np.full(len(buffers), NEVER)
     thread = np.full(len(buffers), NEVER)
@@ -262,12 +278,13 @@ def _submitters(
         encoded = of_buffer(buffers, submissions, moments(submissions["encoders"]), "max")
     for frame in (submissions, encoders):
         if frame is not None and "tid" in frame:
-            thread = _fill_unknown(thread, of_buffer(buffers, frame, moments(frame["tid"]), "max"))
+            frame_threads = of_buffer(buffers, frame, moments(frame["tid"]), "max")
+            thread = _fill_unknown(thread, frame_threads)
     return encoded, thread
 
 
 def _nullable(times: Times) -> pd.arrays.IntegerArray:
-    """Return times as a column that is null where one is NEVER."""
+    """Return times as a column, with null for NEVER."""
     return pd.arrays.IntegerArray(times, times == NEVER)
 
 
@@ -283,13 +300,14 @@ def find_encoding(encoders: pd.DataFrame | None, submissions: pd.DataFrame | Non
 def _writing(submissions: pd.DataFrame) -> tuple[Times, Times]:
     """Return when each command buffer was encoded, at the latest, and committed.
 
-    It may be made long before it is used; what was spent on its encoders ends with its commit.
+    It may be made long before it is used; the time spent on its encoders ends with its commit.
     """
     starts, ends = bounds(submissions)
     if "encoder_time" not in submissions:
         return starts, ends
     encoder_times = submissions["encoder_time"].to_numpy(dtype=np.int64, na_value=0)
-    return np.where(encoder_times > 0, ends - encoder_times, starts), ends
+    latest_starts = np.where(encoder_times > 0, ends - encoder_times, starts)
+    return latest_starts, ends
 
 
 def _find_submit_times(
@@ -302,13 +320,12 @@ def _find_submit_times(
     latency = moments(target_work["start_latency"])
     submit_times = np.where(latency == NEVER, NEVER, start - latency)
     if commits is not None:
-        submit_times = _fill_unknown(
-            submit_times, of_buffer(target_work, commits, moments(commits["committed"]), "max")
-        )
+        committed = of_buffer(target_work, commits, moments(commits["committed"]), "max")
+        submit_times = _fill_unknown(submit_times, committed)
     if submissions is not None:
-        submit_times = _fill_unknown(
-            submit_times, of_buffer(target_work, submissions, bounds(submissions)[1], "max")
-        )
+        _, ends = bounds(submissions)
+        submitted = of_buffer(target_work, submissions, ends, "max")
+        submit_times = _fill_unknown(submit_times, submitted)
     return np.minimum(submit_times, start)
 
 
@@ -321,24 +338,27 @@ def _first_written(
 ) -> Times:
     encoding_starts = np.full(len(target_work), NEVER)
     if encoders is not None:
-        encoding_starts = of_buffer(target_work, encoders, bounds(encoders)[0], "min")
+        starts, _ = bounds(encoders)
+        encoding_starts = of_buffer(target_work, encoders, starts, "min")
     if submissions is not None:
-        encoding_starts = _fill_unknown(
-            encoding_starts, of_buffer(target_work, submissions, _writing(submissions)[0], "min")
-        )
+        starts, _ = _writing(submissions)
+        buffer_starts = of_buffer(target_work, submissions, starts, "min")
+        encoding_starts = _fill_unknown(encoding_starts, buffer_starts)
     return encoding_starts
 
 
 def _is_undivided(target_work: pd.DataFrame) -> Flags:
-    """Tell which intervals are whole steps: when their work began nobody knows."""
-    return target_work["channel"].fillna("").str.endswith(SUBMIT_INCLUDED).to_numpy(dtype=np.bool_)
+    """Return which intervals are whole steps: the start of their work is not known."""
+    channels = target_work["channel"].fillna("")
+    return channels.str.endswith(SUBMIT_INCLUDED).to_numpy(dtype=np.bool_)
 
 
 def _host_begun(start: Times, submissions: pd.DataFrame | None) -> Times:
     """Return when the call began that handed each over: the last one before it."""
     if submissions is None or submissions.empty:
         return np.full(start.size, NEVER)
-    calls = np.sort(bounds(submissions)[0])
+    starts, _ = bounds(submissions)
+    calls = np.sort(starts)
     earlier_calls = np.concatenate((np.array([NEVER]), calls))
     return earlier_calls[np.searchsorted(calls, start, side="right")]
 
@@ -349,7 +369,7 @@ NO_WORK = (IDLE, REFERENCE)
 
 @dataclass(frozen=True, eq=False)
 class Sights:
-    """What of `Surroundings` is seen at some moments, one flag for each of them."""
+    """The activities of `Surroundings` at some moments, one flag for each of the moments."""
 
     encoding: Flags
     driver: Flags
@@ -359,16 +379,16 @@ class Sights:
     other_processes: Flags
 
     def select(self, chosen: NDArray[np.intp]) -> "Sights":
-        """Return what is seen at some of the moments."""
+        """Return the activities at some of the moments."""
         return Sights(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """When each of those was at work.
+    """When host, driver, compiler and others were at work.
 
     `prepared` is when the driver began and when it ended each command buffer, ordered by start;
-    `annotated` is what the workload says it did, by name.
+    `annotated` are the workload's own spans, by name.
     """
 
     encoding: IntervalSet
@@ -397,33 +417,34 @@ class Surroundings:
             yield intervals.ends
 
     def driving(self, moments: Times, submitted: Times, through: Times | None = None) -> Flags:
-        """Say when the driver was on the way to work that was handed over at the moments given.
+        """Return when the driver was on the way to work that was handed over at these moments.
 
         `through` is when it was through with that work, see `driven`; without it, at the end of the
-        first command buffer that it begins afterwards. What it does then is for later ones.
+        first command buffer that it begins afterwards. Its later work is for later ones.
         """
         if through is None:
-            through = self._first_driven(submitted)[1]
+            _, through = self._first_driven(submitted)
         return self.driver.contains(moments) & (moments < through)
 
     def driven(self, submitted: Times, started: Times) -> Times:
         """Return when the driver was through with each command buffer; in the order of `submitted`.
 
         It takes command buffers in order, each by one row, so that it may still have many before
-        one. A command buffer has no row where the next one begins when the device works on it
+        one. A command buffer has no row if the next one begins when the device works on it
         already: then it is the first row that begins after the commit.
         """
         row_starts, through = self._first_driven(submitted)
         starts, ends = self.prepared
         has_row = row_starts <= started
         first_rows = np.searchsorted(starts, submitted[has_row])
+        if not first_rows.size:
+            return through
         number = np.arange(first_rows.size)
-        in_turn = (
-            number + np.maximum.accumulate(first_rows - number) if first_rows.size else first_rows
-        )
+        in_turn = number + np.maximum.accumulate(first_rows - number)
         in_turn = np.minimum(in_turn, starts.size)
         is_own_row = np.append(starts, FOREVER)[in_turn] <= started[has_row]
-        through[has_row] = np.where(is_own_row, np.append(ends, FOREVER)[in_turn], through[has_row])
+        own_ends = np.append(ends, FOREVER)[in_turn]
+        through[has_row] = np.where(is_own_row, own_ends, through[has_row])
         return through
 
     def _first_driven(self, submitted: Times) -> tuple[Times, Times]:
@@ -434,12 +455,12 @@ class Surroundings:
 
     @cached_property
     def compilation(self) -> IntervalSet:
-        """When a pipeline was made, by the compiler's rows or the workload's word."""
+        """When a pipeline was made, by the compiler's rows or the workload's spans."""
         annotated = self.annotated.get(COMPILE, IntervalSet.empty())
         return IntervalSet.union_of([self.compiler, annotated])
 
     def look_at(self, moments: Times) -> "Sights":
-        """Return what is seen at each of the moments."""
+        """Return the activities at each of the moments."""
         return Sights(
             encoding=self.encoding.contains(moments),
             driver=self.driver.contains(moments),
@@ -450,8 +471,9 @@ class Surroundings:
         )
 
     def asleep(self, moments: Times, until: Times) -> Flags:
-        """Say when the device was in no performance state, and came into one by `until`."""
-        return ~self.awake.contains(moments) & (self.awake.next_start(moments) <= until)
+        """Return when the device was in no performance state, and came into one by `until`."""
+        awakes = self.awake.next_start(moments) <= until
+        return ~self.awake.contains(moments) & awakes
 
 
 def surroundings(
@@ -464,19 +486,23 @@ def surroundings(
     spans: pd.DataFrame | None,
     driver_events: pd.DataFrame | None,
 ) -> Surroundings:
-    """Gather them from their tables; what has no table was nowhere seen.
+    """Gather the activities from their tables; without its table, an activity has no time.
 
-    Of other processes only work on the target's channels counts: channels run beside each other,
-    so that work on another one keeps nothing from starting.
+    Of other processes only work on the target's channels counts: channels run in parallel, so that
+    work on another one keeps nothing from starting.
     """
-    rivals = device.other_intervals["channel"].isin(device.target_intervals["channel"].unique())
+    channels = device.target_intervals["channel"].unique()
+    rivals = device.other_intervals[device.other_intervals["channel"].isin(channels)]
+    wiring = IntervalSet.empty()
+    if driver_events is not None:
+        wiring = union_target_rows(wirings(driver_events))
     return Surroundings(
         encoding=find_encoding(encoders, submissions),
         driver=union_target_rows(driver_intervals),
-        wiring=union_target_rows(None if driver_events is None else wirings(driver_events)),
+        wiring=wiring,
         prepared=_find_outermost_rows(driver_intervals),
         compiler=union_target_rows(compiler_activity),
-        other_processes=IntervalSet.from_spans(*bounds(device.other_intervals[rivals])),
+        other_processes=IntervalSet.from_spans(*bounds(rivals)),
         awake=union_target_rows(gpu_performance_states),
         annotated=_by_name(spans),
     )
@@ -493,5 +519,8 @@ def _find_outermost_rows(driver_intervals: pd.DataFrame | None) -> tuple[Times, 
 def _by_name(annotations: pd.DataFrame | None) -> dict[str, IntervalSet]:
     if annotations is None:
         return {}
-    worked = annotations[~annotations["name"].fillna(IDLE).isin(NO_WORK)]
-    return {str(name): union_target_rows(rows) for name, rows in worked.groupby("name", sort=True)}
+    is_idle = annotations["name"].fillna(IDLE).isin(NO_WORK)
+    intervals: dict[str, IntervalSet] = {}
+    for name, rows in annotations[~is_idle].groupby("name", sort=True):
+        intervals[str(name)] = union_target_rows(rows)
+    return intervals

@@ -1,4 +1,4 @@
-"""What the GPU did for the target, what its counters say, what disturbed it, what a token costs.
+"""The GPU's work for the target, its counters, its disturbances, and the cost of a token.
 
 Counters are device-wide; samples in which other processes used the GPU do not count.
 """
@@ -90,19 +90,29 @@ def top_limiter(counter_means: pd.DataFrame) -> float:
 def _make_counter_metric(
     name: str, kind: CounterKind, unit: str, meaning: str, better: Better = Better.NEITHER
 ) -> Metric:
-    """Make a metric of one counter: a share where its mean is one, else GB/s."""
-    percent = not name.endswith("_bandwidth")
+    """Make a metric of the mean share of one counter, which is Unavailable in GB/s."""
 
     def measure(counter_means: pd.DataFrame) -> float:
         row = mean_of(counter_means, kind, unit)
-        if percent and pd.isna(row["share"]):
+        if pd.isna(row["share"]):
             raise Unavailable(f"this chip does not count {row['counter']} in percent.")
-        if not percent and not pd.isna(row["share"]):
-            raise Unavailable(f"this chip counts {row['counter']} in percent.")
-        return float(row["share"] if percent else row["mean"])
+        return float(row["share"])
 
     measure.__doc__ = meaning
-    return Metric(name, "ratio" if percent else "GB/s", better, measure)
+    return Metric(name, "ratio", better, measure)
+
+
+def _make_bandwidth_metric(name: str, unit: str, meaning: str) -> Metric:
+    """Make a metric of the mean bandwidth of one counter, which is Unavailable in percent."""
+
+    def measure(counter_means: pd.DataFrame) -> float:
+        row = mean_of(counter_means, CounterKind.BANDWIDTH, unit)
+        if not pd.isna(row["share"]):
+            raise Unavailable(f"this chip counts {row['counter']} in percent.")
+        return float(row["mean"])
+
+    measure.__doc__ = meaning
+    return Metric(name, "GB/s", Better.NEITHER, measure)
 
 
 _IN_GB = "where the chip counts GB/s (M3 and later); one source says GiB/s."
@@ -122,12 +132,19 @@ COUNTER_METRICS = (
         "Share of the arithmetic units' capacity that did work, stalls left out.",
     ),
     top_limiter,
-    *(
-        _make_counter_metric(
-            f"gpu_{way}_{name}", CounterKind.BANDWIDTH, way, f"Bandwidth of {way}s, {words}"
-        )
-        for name, words in (("bandwidth", _IN_GB), ("bandwidth_share", _IN_PERCENT))
-        for way in ("read", "write")
+    _make_bandwidth_metric("gpu_read_bandwidth", "read", f"Bandwidth of reads, {_IN_GB}"),
+    _make_bandwidth_metric("gpu_write_bandwidth", "write", f"Bandwidth of writes, {_IN_GB}"),
+    _make_counter_metric(
+        "gpu_read_bandwidth_share",
+        CounterKind.BANDWIDTH,
+        "read",
+        f"Bandwidth of reads, {_IN_PERCENT}",
+    ),
+    _make_counter_metric(
+        "gpu_write_bandwidth_share",
+        CounterKind.BANDWIDTH,
+        "write",
+        f"Bandwidth of writes, {_IN_PERCENT}",
     ),
 )
 
@@ -162,7 +179,9 @@ def steady_compiles(
             "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
             "did the workload count its pipelines."
         )
-    first_use_count = 0 if first_uses is None else len(loop.rows(first_uses, "time"))
+    first_use_count = 0
+    if first_uses is not None:
+        first_use_count = len(loop.rows(first_uses, "time"))
     if compiler_activity is None:
         return first_use_count
     window_activity = loop.rows(compiler_activity)
@@ -181,17 +200,14 @@ def other_process_share(gpu: Device, loop: Loop) -> float:
 
     Where their work and the target's ran side by side, it counts as theirs.
     """
-    target_spans, other_spans = (
-        gpu.clip_to_window(loop),
-        clip(*spans(gpu.other_intervals), loop.start, loop.end),
-    )
-    busy_time = busy(
-        np.concatenate((target_spans[0], other_spans[0])),
-        np.concatenate((target_spans[1], other_spans[1])),
-    )
+    target_starts, target_ends = gpu.clip_to_window(loop)
+    other_starts, other_ends = clip(*spans(gpu.other_intervals), loop.start, loop.end)
+    starts = np.concatenate((target_starts, other_starts))
+    ends = np.concatenate((target_ends, other_ends))
+    busy_time = busy(starts, ends)
     if busy_time == 0:
         raise Unavailable(f"the GPU did nothing in {loop.name}.")
-    return busy(*other_spans) / busy_time
+    return busy(other_starts, other_ends) / busy_time
 
 
 @metric("ns", Better.LOWER)

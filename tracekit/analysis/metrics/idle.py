@@ -1,4 +1,4 @@
-"""How much of the loaded steady window the device was idle, why, and the ceiling without."""
+"""The idle share of the loaded steady window, its causes, and the token rate without it."""
 
 import pandas as pd
 
@@ -44,14 +44,17 @@ _SEEN_ANYWAY = (Cause.DRIVER, Cause.COMPILE, Cause.WIRING)  # without times of c
 def _idle_by(cause: Cause) -> Metric:
     def measure(shares: dict[Cause, int], loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
         idle = sum(shares.values())
-        if cause not in _SEEN_ANYWAY and idle and shares[Cause.UNATTRIBUTED] == idle:
+        commits_unknown = idle > 0 and shares[Cause.UNATTRIBUTED] == idle
+        if commits_unknown and cause not in _SEEN_ANYWAY:
             raise Unavailable("the recording does not tell when work was committed.")
-        if reason := why_unknown(causes, cause):
+        reason = why_unknown(causes, cause)
+        if reason:
             raise Unavailable(reason)
         return shares[cause] / loaded_time(loaded)
 
+    name = cause.replace("-", "_")
     measure.__doc__ = f"Share of that window in which {_MEANINGS[cause]}."
-    return Metric(f"idle_{cause.replace('-', '_')}", "ratio", Better.LOWER, measure)
+    return Metric(f"idle_{name}", "ratio", Better.LOWER, measure)
 
 
 @metric("ratio", Better.LOWER)
@@ -74,10 +77,12 @@ def kernel_ceiling(
 
     It is what `tokens_per_second` would be without any waiting, at these kernels' speed.
     """
-    require_alike(steady_steps(steps))
+    steady = steady_steps(steps)
+    require_alike(steady)
     tokens = steady_tokens(steps)
-    require_seen(steady_steps(steps), device.target_intervals)
-    busy_time = int(IntervalSet.from_spans(*device.spans).measure_within(*spans(loaded)).sum())
+    require_seen(steady, device.target_intervals)
+    running = IntervalSet.from_spans(*device.spans)
+    busy_time = int(running.measure_within(*spans(loaded)).sum())
     if busy_time == 0:
         raise Unavailable("no interval of the target ran while there was load.")
     return tokens / (busy_time / 1e9)

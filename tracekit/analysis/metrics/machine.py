@@ -1,4 +1,4 @@
-"""What the machine did: CPU, memory, clock, heat and power, and CPU time by samples."""
+"""The state of the machine: CPU, memory, clock, heat and power, and CPU time by samples."""
 
 import pandas as pd
 
@@ -38,7 +38,9 @@ def host_idle_ratio(
 
     Time in which the worker timed its reference work is left out.
     """
-    return 1 - host_of(device).measure_work(loop) / (loop.length - reference_time(spans, loop))
+    work_time = host_of(device).measure_work(loop)
+    own_time = loop.length - reference_time(spans, loop)
+    return 1 - work_time / own_time
 
 
 @metric("ratio", Better.LOWER)
@@ -59,11 +61,13 @@ def reference_share(device: Device, loop: Loop, spans: pd.DataFrame | None) -> f
 def host_cpu(process_samples: pd.DataFrame, phases: pd.DataFrame | None) -> float:
     """Median of the cores that the target used in its steady phase, over all samples."""
     window = marked_window(phases)
-    cpu_samples = process_samples if window is None else window.rows(process_samples, "time")
-    cpu_samples = cpu_samples["cpu"].dropna()
-    if cpu_samples.empty:
+    steady_samples = process_samples
+    if window is not None:
+        steady_samples = window.rows(process_samples, "time")
+    cores = steady_samples["cpu"].dropna()
+    if cores.empty:
         raise Unavailable("no sample of the target lies in the steady window.")
-    return float(cpu_samples.median())
+    return float(cores.median())
 
 
 @metric("bytes", Better.LOWER)
@@ -85,13 +89,12 @@ def mlx_memory_peak(memory_profile: pd.DataFrame) -> int:
 def memory_growth(memory_profile: pd.DataFrame, steps: pd.DataFrame) -> float:
     """Memory of MLX's arrays that each steady step left behind, from the first to the last."""
     initial_level = _find_noted_bytes(memory_profile, "mlx_active", phases_before=1)
-    return (_find_noted_bytes(memory_profile, "mlx_active") - initial_level) / len(
-        steady_steps(steps)
-    )
+    final_level = _find_noted_bytes(memory_profile, "mlx_active")
+    return (final_level - initial_level) / len(steady_steps(steps))
 
 
 def _find_noted_bytes(profile: pd.DataFrame, level_name: str, phases_before: int = 0) -> int:
-    """Return what was noted at the end of the steady phase, or of an earlier one."""
+    """Return the bytes that were noted at the end of the steady phase, or of an earlier one."""
     notes = profile[profile["what"] == level_name].sort_values("time", kind="stable")
     phases = notes["phase"].tolist()
     if "steady" not in phases:
@@ -160,13 +163,15 @@ def gpu_memory_slope(allocated_sizes: pd.DataFrame, targets: Targets, loop: Loop
 
     The median slope, by Theil and Sen, of the lowest levels of eight equal parts of it.
     """
-    return trend(levels(allocated_sizes, None, targets), loop).rate * 1e9
+    gpu_levels = levels(allocated_sizes, None, targets)
+    return trend(gpu_levels, loop).rate * 1e9
 
 
 @metric("bytes/s", Better.LOWER)
 def memory_slope(process_samples: pd.DataFrame, targets: Targets, loop: Loop) -> float:
     """Resident memory that the target kept per second, by the same lowest levels."""
-    return trend(levels(None, process_samples, targets), loop).rate * 1e9
+    resident_levels = levels(None, process_samples, targets)
+    return trend(resident_levels, loop).rate * 1e9
 
 
 @metric("allocations/step", Better.LOWER)
@@ -174,7 +179,8 @@ def allocations_per_step(
     resource_allocations: pd.DataFrame, steps: pd.DataFrame, loop: Loop
 ) -> float:
     """Resources of Metal that the target allocated in the steady window, for each step."""
-    return len(allocations(resource_allocations, loop)) / len(steady_steps(steps))
+    allocated = allocations(resource_allocations, loop)
+    return len(allocated) / len(steady_steps(steps))
 
 
 @metric("ns", Better.LOWER)
@@ -206,4 +212,5 @@ def cpu_utilization(cpu_profile: pd.DataFrame, targets: Targets, lifetime: Lifet
 
     That is `target_life`, and the whole time recorded where that is not known.
     """
-    return sampled_weight(of_target(cpu_profile, targets)) / lifetime.length
+    target_samples = of_target(cpu_profile, targets)
+    return sampled_weight(target_samples) / lifetime.length

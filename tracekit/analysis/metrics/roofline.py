@@ -1,7 +1,7 @@
-"""What the chip allows a step, and what share of it was reached: a model over measured time.
+"""The limits that the chip sets for a step, and the share that was reached: a model over time.
 
-Bytes are those that the workload says a step must move, each counted once. The formulae stand in
-`tracekit.machine.roofline`.
+Bytes are those that a step must move by the workload's own count, each counted once. The formulae
+are in `tracekit.machine.roofline`.
 """
 
 from dataclasses import dataclass
@@ -30,9 +30,10 @@ _SECOND = 1e9
 def step_intensity(step_models: pd.DataFrame) -> float:
     """Floating-point operations of a step for each byte that memory must move for it."""
     model = step_model(step_models)
-    if int(model["flops"]) < 1:
+    flops = int(model["flops"])
+    if flops < 1:
         raise Unavailable("the workload does not say how many operations a step takes.")
-    return intensity(int(model["flops"]), bytes_moved(model))
+    return intensity(flops, bytes_moved(model))
 
 
 @metric("ns", Better.LOWER)
@@ -43,9 +44,9 @@ def step_bound(step_models: pd.DataFrame, machine: Machine) -> float:
     """
     model = step_model(step_models)
     chip = _gpu_of(model, machine)
-    lower_bound = bound(
-        int(model["flops"]), bytes_moved(model), bandwidth=_bandwidth(chip), rate=chip.fp16.value
-    )
+    flops = int(model["flops"])
+    moved = bytes_moved(model)
+    lower_bound = bound(flops, moved, bandwidth=_bandwidth(chip), rate=chip.fp16.value)
     return lower_bound.seconds * _SECOND
 
 
@@ -54,11 +55,13 @@ def bandwidth_share(steps: pd.DataFrame, step_models: pd.DataFrame, machine: Mac
     """Share of the chip's memory bandwidth that the median step reached, waiting included."""
     model = step_model(step_models)
     chip = _gpu_of(model, machine)
-    moved, time = bytes_moved(model), float(np.median(step_times(steps)))
+    moved = bytes_moved(model)
+    time = float(np.median(step_times(steps)))
     bandwidth = _bandwidth(chip)
     if time <= 0:
         raise Unavailable("the steady steps have no length.")
-    return _share(compute_reached(moved, time / _SECOND, bandwidth=bandwidth), bandwidth)
+    reached = compute_reached(moved, time / _SECOND, bandwidth=bandwidth)
+    return _share(reached, bandwidth)
 
 
 @metric("ratio", Better.HIGHER)
@@ -102,8 +105,8 @@ class Roof:
     """All steady steps: the bytes they must move, and the time in which the GPU ran for them.
 
     `moved` are bytes, each counted once, `busy_time` is in ns; `intensity`, operations for each
-    byte, is None where the workload does not say how many; `bandwidth` is what the chip's memory
-    delivers, in bytes per second, `reached` what was reached of it.
+    byte, is None if the workload does not count them; `bandwidth` is that of the chip's memory, in
+    bytes per second, `reached` the part of it that was reached.
     """
 
     window: Window
@@ -124,14 +127,14 @@ class Roof:
 
     @property
     def least_time(self) -> int:
-        """Nanoseconds that the bytes take at what can be had of the bandwidth."""
+        """The time that the bytes take at the attainable share of the bandwidth, in ns."""
         return int(self.moved / (ATTAINABLE * self.bandwidth) * _SECOND)
 
 
 def roof_of(
     steps: pd.DataFrame | None, step_models: pd.DataFrame | None, gpu: Device, machine: Machine
 ) -> Roof:
-    """Return what the steady steps reached of the roof."""
+    """Return the roof of the steady steps, and the part of it that they reached."""
     if steps is None or step_models is None:
         raise Unavailable("the recording has no marks of a workload that says what a step does.")
     model = step_model(step_models)
@@ -144,15 +147,19 @@ def roof_of(
     busy_time = gpu.measure_work(window)
     if busy_time == 0:
         raise Unavailable("no interval of the target ran during the steady steps.")
-    per_step, flops = bytes_moved(model), int(model["flops"])
+    per_step = bytes_moved(model)
     moved = per_step * starts.size
+    flops = int(model["flops"])
+    flops_per_byte = None
+    if flops > 0:
+        flops_per_byte = intensity(flops, per_step)
     return Roof(
-        window,
-        moved,
-        per_step,
-        busy_time,
-        intensity(flops, per_step) if flops > 0 else None,
-        bandwidth,
-        compute_reached(moved, busy_time / _SECOND, bandwidth=bandwidth),
-        chip,
+        window=window,
+        moved=moved,
+        per_step=per_step,
+        busy_time=busy_time,
+        intensity=flops_per_byte,
+        bandwidth=bandwidth,
+        reached=compute_reached(moved, busy_time / _SECOND, bandwidth=bandwidth),
+        chip=chip,
     )

@@ -1,4 +1,4 @@
-"""How long requests took, as those who asked saw it, and how a server ran."""
+"""The latencies of requests, as their senders saw them, and the work of a server."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from tracekit.analysis.serving import (
 
 @dataclass(frozen=True)
 class Latency:
-    """A latency of requests: its name, what it is, and how it is read from the tables."""
+    """A latency of requests: its name, its meaning, and a function that reads it from tables."""
 
     name: str
     meaning: str
@@ -144,18 +144,19 @@ REQUEST_METRICS = (
 def _good(requests: pd.DataFrame, gauges: pd.DataFrame) -> int:
     """Count the completed requests within all limits; one token alone has no time per token."""
     offered_requests = require_requests(requests)
-    demands = {name: limit(gauges, name) for name in ("ttft", "tpot")}
-    if all(demand is None for demand in demands.values()):
+    longest_ttft = limit(gauges, "ttft")
+    longest_tpot = limit(gauges, "tpot")
+    if longest_ttft is None and longest_tpot is None:
         raise Unavailable("neither --slo-ttft nor --slo-tpot was given.")
     done = offered_requests[offered_requests["state"] == "completed"]
-    ttft = done["first_token"].to_numpy(dtype=np.float64)
-    decode_times = (done["last_token"] - done["first_token"]).to_numpy(dtype=np.float64)
-    later = (done["produced"] - 1).to_numpy(dtype=np.float64)
     good = np.ones(len(done), bool)
-    if demands["ttft"] is not None:
-        good &= ttft <= demands["ttft"]
-    if demands["tpot"] is not None:
-        good &= decode_times <= demands["tpot"] * later
+    if longest_ttft is not None:
+        ttft = done["first_token"].to_numpy(dtype=np.float64)
+        good &= ttft <= longest_ttft
+    if longest_tpot is not None:
+        decode_times = (done["last_token"] - done["first_token"]).to_numpy(dtype=np.float64)
+        later_tokens = (done["produced"] - 1).to_numpy(dtype=np.float64)
+        good &= decode_times <= longest_tpot * later_tokens
     return int(good.sum())
 
 
@@ -209,14 +210,16 @@ def block_occupancy_mean(
 def block_occupancy_peak(requests: pd.DataFrame, gauges: pd.DataFrame) -> float:
     """Share of the block pool in use at most."""
     require_requests(requests)
-    return float(readings_named(gauges, "used_blocks")[1].max()) / _pool(gauges)
+    _, used_blocks = readings_named(gauges, "used_blocks")
+    return float(used_blocks.max()) / _pool(gauges)
 
 
 @metric("count", Better.LOWER)
 def queue_peak(requests: pd.DataFrame, gauges: pd.DataFrame) -> int:
     """Requests that waited to be admitted, at most."""
     require_requests(requests)
-    return int(readings_named(gauges, "queued_requests")[1].max())
+    _, queued_requests = readings_named(gauges, "queued_requests")
+    return int(queued_requests.max())
 
 
 SERVING_METRICS = (

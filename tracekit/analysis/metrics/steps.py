@@ -1,4 +1,4 @@
-"""How fast the workload went, how even its steps are, what they cost in submissions."""
+"""The speed of the workload, the evenness of its steps, and their cost in submissions."""
 
 from typing import Any
 
@@ -56,11 +56,13 @@ def step_p99(steps: pd.DataFrame) -> float:
 @metric("bytes/s", Better.HIGHER)
 def memory_bandwidth(steps: pd.DataFrame, step_models: pd.DataFrame) -> float:
     """Bytes that a step must move, each read once, over the median step: a model, not a counter."""
-    return bytes_moved(step_model(step_models)) / (float(np.median(step_times(steps))) / 1e9)
+    moved = bytes_moved(step_model(step_models))
+    median_time = float(np.median(step_times(steps)))
+    return moved / (median_time / 1e9)
 
 
 def step_model(step_models: pd.DataFrame) -> "pd.Series[Any]":
-    """Return what a step does; raise Unavailable where that is not known, or steps are unlike."""
+    """Return the model of a step; raise Unavailable if it is not known, or steps are unlike."""
     if step_models.empty:
         raise Unavailable("the workload does not say what a step does.")
     if len(step_models) > 1:
@@ -86,7 +88,7 @@ def _seconds(steps: pd.DataFrame, annotations: pd.DataFrame | None) -> float:
 
 
 def step_times(steps: pd.DataFrame) -> np.ndarray:
-    """Return how long each steady step took, in ns; raise Unavailable where they are unlike."""
+    """Return how long each steady step took, in ns; raise Unavailable if they are unlike."""
     steady = steady_steps(steps)
     require_alike(steady)
     starts, ends = bounds(steady)
@@ -139,7 +141,8 @@ def intervals_per_token(gpu: Device, loop: Loop, steps: pd.DataFrame) -> float:
     """Device intervals of the target that start in the steady window, over its tokens."""
     tokens = steady_tokens(steps)
     require_seen(steady_steps(steps), gpu.target_intervals)
-    return _some(len(loop.rows(gpu.target_intervals[["start"]])), loop) / tokens
+    intervals_in_loop = loop.rows(gpu.target_intervals[["start"]])
+    return _some(len(intervals_in_loop), loop) / tokens
 
 
 @metric("count")
@@ -158,7 +161,8 @@ def readbacks_per_step(
     began to encode the next, and at which no memory was being wired.
     """
     require_lives(timeline)
-    return per_iteration(gaps_of_waits(gaps, "yes", "unknown"), steady_iterations(iterations))
+    waits = gaps_of_waits(gaps, "yes", "unknown")
+    return per_iteration(waits, steady_iterations(iterations))
 
 
 RHYTHM_METRICS = (
@@ -182,7 +186,8 @@ def _require_alike_beats(
 def _buffers(gpu: Device, loop: Loop, timeline: pd.DataFrame, steps: pd.DataFrame) -> int:
     require_seen(steady_steps(steps), gpu.target_intervals)
     require_buffers(timeline)
-    return _some(len(loop.rows(timeline, "started")), loop)
+    buffers_in_loop = loop.rows(timeline, "started")
+    return _some(len(buffers_in_loop), loop)
 
 
 def _some(number: int, window: Window) -> int:
