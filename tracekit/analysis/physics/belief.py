@@ -1,4 +1,4 @@
-"""Which recorded rows are believed, and what is said of the others."""
+"""The recorded rows that are believed, and the losses that are reported for the others."""
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -20,15 +20,15 @@ from tracekit.base import count, duration, percent
 from tracekit.tables import SCHEMAS, Flaw, Loss, report
 
 TOGETHER = ("gpu_intervals", "completions", "commits", "submissions", "encoders")
-"""Tables that are held against each other: who asks for one has all of them read."""
+"""Tables that are held against each other: a request for one reads all of them."""
 JUDGED = tuple(name for name in STAKES if name != "gpu_states")
-"""Tables of which findings are made; the states of the device are only drawn."""
+"""Tables that findings use; the states of the device are only drawn."""
 
 
 class Belief:
-    """What is believed of the tables of a recording.
+    """The belief in the tables of a recording.
 
-    A table is examined when somebody asks for it, once; its breaches are reported as losses then.
+    A table is examined once, on its first use; its breaches are reported as losses then.
     """
 
     def __init__(
@@ -37,9 +37,9 @@ class Belief:
         recorded: int | None = None,
         created: Callable[[], int | None] = lambda: None,
     ) -> None:
-        """Take what reads a table, or returns None without it.
+        """Take a function that reads a table, or returns None without it.
 
-        `recorded` is for how long was recorded, `created` tells when the target was created; ns.
+        `recorded` is the recorded time, `created` returns when the target was created; ns.
         """
         self._read = read
         self._recorded = recorded
@@ -49,29 +49,35 @@ class Belief:
     def believe(self, name: str, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the table without the rows that cannot be."""
         rows = self._examine(name)
-        return frame if rows is None or not rows.breaches else rows.believable
+        if rows is None or not rows.breaches:
+            return frame
+        return rows.believable
 
     def breaches(self, names: Iterable[str] = JUDGED) -> tuple[Breach, ...]:
-        """Return what was found in those of the tables that there are."""
-        examined = [self._examine(name) for name in names]
-        return tuple(breach for rows in examined if rows is not None for breach in rows.breaches)
+        """Return the breaches in those of the tables that exist."""
+        breaches: list[Breach] = []
+        for name in names:
+            rows = self._examine(name)
+            if rows is not None:
+                breaches.extend(rows.breaches)
+        return tuple(breaches)
 
     def doubt(self, name: str) -> str:
-        """Say in a sentence why nothing may be made of a table; "" where its rows are believed."""
+        """Return a sentence that says why a table may not be used; "" if its rows are believed."""
         if name not in STAKES:
             return ""
         rows = self._examine(name)
-        breaches = (
-            [] if rows is None else [breach for breach in rows.breaches if not breach.missing]
-        )
+        if rows is None:
+            return ""
+        breaches = [breach for breach in rows.breaches if not breach.missing]
+        if not breaches:
+            return ""
         for breach in breaches:
             if breach.cost is Cost.NOTHING:
                 return (
                     f"{percent(breach.share)} of the rows of {name} that {breach.witness} tells "
                     f"of cannot be, as each {breach.law.words}."
                 )
-        if rows is None or not breaches:
-            return ""
         share = self._share(rows)
         if share <= FEW:
             return ""
@@ -82,26 +88,32 @@ class Belief:
 
     @cached_property
     def doubtful(self) -> int:
-        """For how long device intervals of the target whose end is not believed may have run, ns.
+        """How long device intervals of the target whose end is not believed may have run, in ns.
 
-        So much less of the device's time may have been idle than the believed rows show.
+        The device may have been idle for less time than the believed rows show, by so much.
         """
         work = self._examine("gpu_intervals")
-        return 0 if work is None else possible_time(work, self._examine("completions"))
+        if work is None:
+            return 0
+        return possible_time(work, self._examine("completions"))
 
     def losses(self) -> tuple[Loss, ...]:
-        """Return what is not believed of the tables that were examined so far."""
-        return tuple(
-            _loss_of(breach) for rows in self._examined.values() for breach in rows.breaches
-        )
+        """Return the losses of the tables that were examined so far."""
+        losses: list[Loss] = []
+        for rows in self._examined.values():
+            losses.extend(map(_loss_of, rows.breaches))
+        return tuple(losses)
 
     def _share(self, rows: ExaminedTable) -> float:
-        """Return which share of a table was left out: of its rows, or of the time of its work."""
-        share = np.count_nonzero(~(rows.credible & rows.has_end)) / max(rows.start.size, 1)
+        """Return the share of a table that is left out: of its rows, or of the time of its work."""
+        left_out = np.count_nonzero(~(rows.credible & rows.has_end))
+        share = left_out / max(rows.start.size, 1)
         if rows.table != "gpu_intervals" or not rows.credible.any():
             return share
-        length = int(rows.end[rows.credible].max()) - int(rows.start[rows.credible].min())
-        return max(share, self.doubtful / max(length, 1))
+        start = int(rows.start[rows.credible].min())
+        end = int(rows.end[rows.credible].max())
+        doubtful_share = self.doubtful / max(end - start, 1)
+        return max(share, doubtful_share)
 
     def _examine(self, name: str) -> ExaminedTable | None:
         if name not in STAKES:
@@ -112,8 +124,8 @@ class Belief:
             rows = self._rows(name)
             if rows is None:
                 return None
-            for judge in (judge_samples, judge_shares):
-                judge(rows)
+            judge_samples(rows)
+            judge_shares(rows)
             if name in {"gpu_performance_states", "gpu_states"}:
                 judge_states(rows)
             self._enter(rows)
@@ -121,8 +133,11 @@ class Belief:
 
     @cached_property
     def _joint(self) -> dict[str, ExaminedTable]:
-        read = {name: self._rows(name) for name in TOGETHER}
-        tables = {name: rows for name, rows in read.items() if rows is not None}
+        tables: dict[str, ExaminedTable] = {}
+        for name in TOGETHER:
+            rows = self._rows(name)
+            if rows is not None:
+                tables[name] = rows
         judge_lives(tables, self._created())
         if "gpu_intervals" in tables:
             judge_lanes(tables["gpu_intervals"])
@@ -133,9 +148,11 @@ class Belief:
         return tables
 
     def _rows(self, name: str) -> ExaminedTable | None:
-        """Read a table and judge its times; None where there are none."""
+        """Read a table and judge its times; None without any."""
         frame = self._read(name)
-        if frame is None or not {"start", "time"} & set(frame.columns):
+        if frame is None:
+            return None
+        if "start" not in frame and "time" not in frame:
             return None
         rows = ExaminedTable.from_frame(name, frame)
         judge_times(rows, self._recorded)
@@ -147,30 +164,43 @@ class Belief:
 
 
 def _loss_of(breach: Breach) -> Loss:
-    source = next((source.schema for source in SCHEMAS[breach.table].sources), "")
     flaw = Flaw.NOTED if breach.missing else Flaw.IMPOSSIBLE
-    return Loss(flaw, sentence_of(breach), table=breach.table, schema=source, rows=breach.rows)
+    sources = SCHEMAS[breach.table].sources
+    schema = ""
+    if sources:
+        schema = sources[0].schema
+    return Loss(flaw, sentence_of(breach), table=breach.table, schema=schema, rows=breach.rows)
 
 
 def sentence_of(breach: Breach) -> str:
-    """Say which rows cannot be, and why."""
-    is_single = breach.rows == 1
+    """Return a sentence that says which rows cannot be, and why."""
     place = f"the first at {duration(int(breach.start[0]))}"
-    number = f"{count(breach.rows)} {'row' if is_single else 'rows'}"
     if breach.missing:
-        return _of_missing(breach, f"{number} {'is' if is_single else 'are'} missing", place)
-    subject = "it" if is_single else "each"
+        return _of_missing(breach, place)
+    if breach.rows == 1:
+        rows = "1 row"
+        subject = "it"
+        limit = ""
+    else:
+        rows = f"{count(breach.rows)} rows"
+        subject = "each"
+        limit = "up to "
     excess = ""
     if breach.worst is not None:
-        excess = f" by {'' if is_single else 'up to '}{duration(breach.worst)}"
+        excess = f" by {limit}{duration(breach.worst)}"
+    cost = _COSTS[breach.cost].format(breach.witness)
     return (
-        f"{breach.table}: {number} cannot be, {place}: {subject} {breach.law.words}{excess}; "
-        f"{_COSTS[breach.cost].format(breach.witness)}."
+        f"{breach.table}: {rows} cannot be, {place}: {subject} {breach.law.words}{excess}; {cost}."
     )
 
 
-def _of_missing(breach: Breach, words: str, place: str) -> str:
-    numbers = "number" if breach.rows == 1 else "numbers"
+def _of_missing(breach: Breach, place: str) -> str:
+    if breach.rows == 1:
+        words = "1 row is missing"
+        numbers = "number"
+    else:
+        words = f"{count(breach.rows)} rows are missing"
+        numbers = "numbers"
     if breach.table == "gpu_intervals":
         return f"{breach.table}: {words}, or had no work, {place}: encoders has the {numbers}."
     return f"{breach.table}: {words}, {place}: gpu_intervals has the {numbers}."

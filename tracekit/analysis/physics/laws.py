@@ -1,7 +1,7 @@
 """The laws that recorded rows keep, and how a row breaks one.
 
-Each was held against all real recordings of the corpus: what they break is no law. The page
-`docs/explanation/rows-that-cannot-be.md` lists the few real rows that do break one.
+Each was held against all real recordings of the corpus: a rule that they break is not a law. The
+page `docs/explanation/rows-that-cannot-be.md` lists the few real rows that do break one.
 """
 
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from tracekit.analysis.intervals import Times
 
 FEW = 0.05
-"""Of the rows that a law was asked of. What breaks it more often is not a row gone wrong, but two
-tables, or a table and the recording, that do not fit together."""
+"""Share of the rows that a law was applied to. If more rows break it, they are not rows gone wrong,
+but two tables, or a table and the recording, that do not fit together."""
 
 
 class Stake(StrEnum):
-    """What becomes unsure by rows that cannot be."""
+    """The results that become unsure by rows that cannot be."""
 
     DEVICE = "device time and idle time"
     WAYS = "the causes of idle time"
@@ -29,16 +29,16 @@ class Stake(StrEnum):
 
 
 class Cost(StrEnum):
-    """What is not believed of rows that break a law, and is left out of what is made of them."""
+    """The part of rows that break a law which is not believed, and left out of all results."""
 
     ROW = "row"
-    LENGTH = "length"  # it began, but when it ended is not known
-    NOTHING = "nothing"  # the rows stay, and what needs the table abstains, or rows are missing
+    LENGTH = "length"  # it began, but its end is not known
+    NOTHING = "nothing"  # the rows stay, and users of the table abstain, or rows are missing
 
 
 @dataclass(frozen=True)
 class Law:
-    """What a row cannot be: its `name`, and the `words` of a sentence about such a row."""
+    """A law that no row breaks: its `name`, and the `words` of a sentence about a row that does."""
 
     name: str
     words: str
@@ -74,9 +74,9 @@ class Breach:
     """Rows of one table that break one law.
 
     `start` and `end` are the times that the rows state, ns; `excess` is by how much each breaks
-    the law, ns, where that can be said. `share` is theirs of all rows that the law was asked of.
-    They cost NOTHING where they are too many to be rows gone wrong; `witness` is then the table
-    that contradicts this one.
+    the law, ns, if that is known. `share` is their share of all rows that the law was applied to.
+    They cost NOTHING if they are too many to be rows gone wrong; `witness` is then the table that
+    contradicts this one.
     """
 
     law: Law
@@ -92,13 +92,15 @@ class Breach:
 
     @property
     def rows(self) -> int:
-        """How many rows they are, or are missing."""
+        """The number of the rows, or of the missing ones."""
         return self.missing or self.start.size
 
     @property
     def worst(self) -> int | None:
-        """By how much the worst of them breaks the law, ns; None where that cannot be said."""
-        return int(self.excess.max()) if self.excess.size else None
+        """By how much the worst of them breaks the law, in ns; None if that is not known."""
+        if not self.excess.size:
+            return None
+        return int(self.excess.max())
 
 
 Flags = NDArray[np.bool_]

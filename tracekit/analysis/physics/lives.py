@@ -17,9 +17,9 @@ from tracekit.analysis.physics.rows import (
 from tracekit.analysis.physics.times import next_starts
 
 LATE = 100_000
-"""ns by which an interval may outlast its report. A report takes at least 52 µs in each of the
-real exports, so that even clocks which are off by as much would not bring an interval here; less
-than this is cut at the report."""
+"""The time in ns by which an interval may outlast its report. A report takes at least 52 µs in each
+of the real exports, so that clocks which are off by as much would not break the law; an interval
+that outlasts its report by less is cut at the report."""
 _COMMIT = "CommandBufferSubmission"
 _FRAMES = 20  # numbers: fewer do not show that each command buffer has one
 
@@ -34,7 +34,8 @@ def judge_lives(tables: Mapping[str, ExaminedTable], created: int | None) -> Non
     if work is None or not work.start.size or not work.is_of_the_device.any():
         return
     latency = times_of(work.frame, "start_latency")
-    work.accuse("negative-latency", (latency < 0) & (latency != NEVER), excess=-latency)
+    is_negative = (latency < 0) & (latency != NEVER)
+    work.accuse("negative-latency", is_negative, excess=-latency)
     started = first_moments(work.buffers, work.start, work.credible)
     for name in ("commits", "submissions"):
         if name in tables:
@@ -47,12 +48,14 @@ def judge_lives(tables: Mapping[str, ExaminedTable], created: int | None) -> Non
 
 
 def possible_time(work: ExaminedTable, completions: ExaminedTable | None) -> int:
-    """Return for how long the target's intervals whose end is not believed may have run, ns.
+    """Return how long the target's intervals whose end is not believed may have run, in ns.
 
     Each ran at most until its command buffer was reported, and until the next on its lane started.
     """
-    of_target = work.frame["target"].to_numpy(np.bool_) if work.has("target") else work.credible
-    places = np.flatnonzero(of_target & work.credible & ~work.has_end)
+    unsure = work.credible & ~work.has_end
+    if work.has("target"):
+        unsure &= work.frame["target"].to_numpy(np.bool_)
+    places = np.flatnonzero(unsure)
     if not places.size:
         return 0
     start = work.start[places]
@@ -68,28 +71,31 @@ def possible_time(work: ExaminedTable, completions: ExaminedTable | None) -> int
 def judge_numbers(work: ExaminedTable, encoders: ExaminedTable) -> None:
     """Find frames of the target that one of the two tables has, and the other does not.
 
-    They are claimed where every command buffer has a number of its own, in order, in both tables.
-    So it is in each real export: of 800 numbers one or none is missing in a table. A frame without
-    device work may have been empty, which is said.
+    They are reported if every command buffer has a number of its own, in order, in both tables, as
+    in each real export: of 800 numbers one or none is missing in a table. A frame without device
+    work may have been empty, which the report says.
     """
-    numbers = _numbers(work), _numbers(encoders)
-    if any(frames.size < _FRAMES for frames, _ in numbers):
+    work_frames, work_heads = _numbers(work)
+    encoder_frames, encoder_heads = _numbers(encoders)
+    if work_frames.size < _FRAMES or encoder_frames.size < _FRAMES:
         return
-    for rows, (frames, heads), (counterparts, _) in (
-        (work, *numbers),
-        (encoders, *reversed(numbers)),
-    ):
-        candidates = counterparts[(counterparts > frames[0]) & (counterparts < frames[-1])]
-        holes = np.setdiff1d(candidates, frames, assume_unique=True)
-        if 0 < holes.size <= FEW * frames.size:
-            behind = heads[np.searchsorted(frames, holes)]
-            rows.miss("missing-number", behind, holes.size, frames.size)
+    _find_missing(work, work_frames, work_heads, encoder_frames)
+    _find_missing(encoders, encoder_frames, encoder_heads, work_frames)
+
+
+def _find_missing(rows: ExaminedTable, frames: Times, heads: Places, counterparts: Times) -> None:
+    """Report the frames of the other table, its `counterparts`, that are missing in between."""
+    candidates = counterparts[(counterparts > frames[0]) & (counterparts < frames[-1])]
+    holes = np.setdiff1d(candidates, frames, assume_unique=True)
+    if 0 < holes.size <= FEW * frames.size:
+        behind = heads[np.searchsorted(frames, holes)]
+        rows.miss("missing-number", behind, holes.size, frames.size)
 
 
 def _numbers(rows: ExaminedTable) -> tuple[Times, Places]:
     """Return the target's frames in order and the first row of each.
 
-    There are none where a frame is not that of one command buffer, or where they do not ascend.
+    There are none if a frame has several command buffers or none, or if they do not ascend.
     """
     empty = np.empty(0, np.int64), np.empty(0, np.intp)
     if not rows.has("frame", "target"):
@@ -101,10 +107,11 @@ def _numbers(rows: ExaminedTable) -> tuple[Times, Places]:
         places = places[np.argsort(rows.start[places], kind="stable")]
     frame = frame[places]
     buffers = rows.buffers[places]
-    fresh = frame[1:] != frame[:-1]
-    if (frame[1:] < frame[:-1]).any() or (fresh != (buffers[1:] != buffers[:-1])).any():
+    is_new_frame = frame[1:] != frame[:-1]
+    is_new_buffer = buffers[1:] != buffers[:-1]
+    if (frame[1:] < frame[:-1]).any() or (is_new_frame != is_new_buffer).any():
         return empty
-    heads = np.append(np.array([True]), fresh)[: frame.size]
+    heads = np.append(np.array([True]), is_new_frame)[: frame.size]
     return frame[heads], places[heads]
 
 
@@ -113,12 +120,12 @@ def _moments_of_commits(tables: Mapping[str, ExaminedTable]) -> list[Moments]:
     moments = list[Moments]()
     if "commits" in tables:
         rows = tables["commits"]
-        moments.append(
-            Moments.from_ids(rows.buffers, times_of(rows.frame, "committed"), rows.credible)
-        )
+        committed = times_of(rows.frame, "committed")
+        moments.append(Moments.from_ids(rows.buffers, committed, rows.credible))
     if "submissions" in tables:
         rows = tables["submissions"]
-        moments.append(Moments.from_ids(rows.buffers, rows.end, rows.credible & _are_commits(rows)))
+        usable = rows.credible & _are_commits(rows)
+        moments.append(Moments.from_ids(rows.buffers, rows.end, usable))
     return moments
 
 
@@ -152,24 +159,33 @@ def _judge_launch(rows: ExaminedTable, created: int) -> None:
 
 
 def _judge_commits(rows: ExaminedTable, started: Moments) -> None:
-    commit = times_of(rows.frame, "committed") if rows.table == "commits" else rows.end
-    usable = rows.credible & (_are_commits(rows) if rows.table == "submissions" else rows.credible)
-    unique = Moments.from_ids(rows.buffers, commit, usable)
+    if rows.table == "commits":
+        committed = times_of(rows.frame, "committed")
+        usable = rows.credible
+    else:
+        committed = rows.end
+        usable = rows.credible & _are_commits(rows)
+    unique = Moments.from_ids(rows.buffers, committed, usable)
     start = started.look_up(unique.ids)
+    is_known = start != NEVER
     late = np.zeros(rows.start.size, np.bool_)
-    late[unique.places] = (start != NEVER) & (unique.times > start)
+    late[unique.places] = is_known & (unique.times > start)
     excess = np.zeros(rows.start.size, np.int64)
-    excess[unique.places] = np.where(start == NEVER, 0, unique.times - start)
-    population = int(np.count_nonzero(start != NEVER))
+    excess[unique.places] = np.where(is_known, unique.times - start, 0)
     rows.accuse(
-        "committed-after-start", late, population=population, excess=excess, witness="gpu_intervals"
+        "committed-after-start",
+        late,
+        population=int(np.count_nonzero(is_known)),
+        excess=excess,
+        witness="gpu_intervals",
     )
 
 
 def _by_latency(work: ExaminedTable, latency: Times) -> Moments:
     """Return when command buffers were committed, by the latency of their first interval."""
     is_known = work.credible & (latency != NEVER)
-    return first_moments(work.buffers, np.where(is_known, work.start - latency, NEVER), is_known)
+    committed = np.where(is_known, work.start - latency, NEVER)
+    return first_moments(work.buffers, committed, is_known)
 
 
 def _judge_encoders(rows: ExaminedTable, by_latency: Moments, commits: list[Moments]) -> None:
@@ -188,17 +204,23 @@ def _judge_encoders(rows: ExaminedTable, by_latency: Moments, commits: list[Mome
 
 def _judge_reports(rows: ExaminedTable, started: Moments, commits: list[Moments]) -> None:
     reports = Moments.from_ids(rows.buffers, rows.start, rows.credible)
-    for law, moments, witness in (
-        ("reported-before-commit", _first_moment(commits, reports.ids), "commits"),
-        ("reported-before-start", started.look_up(reports.ids), "gpu_intervals"),
-    ):
-        is_known = moments != NEVER
-        early = np.zeros(rows.start.size, np.bool_)
-        early[reports.places] = is_known & (reports.times < moments)
-        excess = np.zeros(rows.start.size, np.int64)
-        excess[reports.places] = np.where(is_known, moments - reports.times, 0)
-        population = int(np.count_nonzero(is_known))
-        rows.accuse(law, early, population=population, excess=excess, witness=witness)
+    committed = _first_moment(commits, reports.ids)
+    _judge_early(rows, reports, "reported-before-commit", committed, "commits")
+    first_starts = started.look_up(reports.ids)
+    _judge_early(rows, reports, "reported-before-start", first_starts, "gpu_intervals")
+
+
+def _judge_early(
+    rows: ExaminedTable, reports: Moments, law: str, earliest: Times, witness: str
+) -> None:
+    """Find reports that come before the earliest moment that is possible for each."""
+    is_known = earliest != NEVER
+    early = np.zeros(rows.start.size, np.bool_)
+    early[reports.places] = is_known & (reports.times < earliest)
+    excess = np.zeros(rows.start.size, np.int64)
+    excess[reports.places] = np.where(is_known, earliest - reports.times, 0)
+    population = int(np.count_nonzero(is_known))
+    rows.accuse(law, early, population=population, excess=excess, witness=witness)
 
 
 def _judge_work(work: ExaminedTable, completions: ExaminedTable) -> None:
@@ -209,8 +231,9 @@ def _judge_work(work: ExaminedTable, completions: ExaminedTable) -> None:
     reports = Moments.from_ids(completions.buffers, completions.start, completions.credible)
     report = reports.look_up(work.buffers)
     is_known = work.is_of_the_device & (report > work.start)
-    longer = is_known & (work.end > np.where(is_known, report, 0) + LATE)
-    excess = np.where(is_known, work.end - np.where(is_known, report, 0), 0)
+    report = np.where(is_known, report, 0)
+    longer = is_known & (work.end > report + LATE)
+    excess = np.where(is_known, work.end - report, 0)
     population = int(np.count_nonzero(is_known))
     work.accuse(
         "outlasts-report",

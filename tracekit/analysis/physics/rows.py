@@ -1,4 +1,4 @@
-"""A table as the laws see it: times, and which rows are believed so far."""
+"""A table as the laws see it: its times, and the rows that are believed so far."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,15 +29,15 @@ STAKES = {
     "gpu_counters": Stake.COUNTERS,
     "cpu_profile": Stake.SAMPLES,
 }
-"""The tables that are examined, each with what its rows are the measure of."""
+"""The tables that are examined, each with the results that depend on its rows."""
 
 
 @dataclass(eq=False)
 class ExaminedTable:
     """A table whose rows are examined.
 
-    The `credible` ones are believed so far, and those that have an end with their length: one whose
-    length is not believed has none from then on.
+    The `credible` rows are believed so far, with their length if they have an end (`has_end`): a
+    row whose length is not believed has none from then on.
     """
 
     table: str
@@ -51,28 +51,31 @@ class ExaminedTable:
     @classmethod
     def from_frame(cls, table: str, frame: pd.DataFrame) -> "ExaminedTable":
         """Take a table; a row without a duration has no length."""
-        start = times_of(frame, "start" if "start" in frame else "time")
+        name = "start" if "start" in frame else "time"
+        start = times_of(frame, name)
         length = times_of(frame, "duration")
         end = start + np.where(length == NEVER, 0, length)
         credible = np.ones(start.size, np.bool_)
         return cls(table, frame, start, end, credible, credible.copy())
 
     def has(self, *columns: str) -> bool:
-        """Tell whether the table has all of the columns."""
+        """Return whether the table has all of the columns."""
         return all(column in self.frame for column in columns)
 
     @cached_property
     def is_of_the_device(self) -> Flags:
-        """Which rows are by the clock of a trace, and not by that of a host or a workload.
+        """Whether each row is by the clock of a trace, not by that of a host or a workload.
 
         A table comes from one source, and has one clock.
         """
-        clocks = self.frame["clock"].iloc[:1].astype(str).tolist() if self.has("clock") else []
-        return np.full(self.start.size, clocks in ([], ["gpu"]))
+        clock = "gpu"
+        if self.has("clock") and len(self.frame):
+            clock = str(self.frame["clock"].iloc[0])
+        return np.full(self.start.size, clock == "gpu")
 
     @cached_property
     def buffers(self) -> Ids:
-        """The ids of command buffers; 0 where there is none."""
+        """The ids of command buffers; 0 for none."""
         return ids_of(self.frame, "command_buffer")
 
     def accuse(
@@ -86,13 +89,14 @@ class ExaminedTable:
         cost: Cost = Cost.ROW,
         rare_only: bool = False,
     ) -> None:
-        """Leave out what cannot be of rows that break a law; where they are too many, say so.
+        """Leave out rows, or their lengths, that break a law; report the breach.
 
         `population` is the number of rows that could have broken it, `witness` the table that
-        contradicts them: without one, nothing but the row itself is wrong, however often.
-        With `rare_only`, a law that many rows break is none.
+        contradicts them: without one, only the row itself is wrong, however often. If too many rows
+        contradict a witness, all of them stay. With `rare_only`, a law that many rows break is
+        ignored.
         """
-        if not broken.any():  # as mostly none is
+        if not broken.any():  # mostly, none is
             return
         places = np.flatnonzero(broken & self.credible & self.has_end)
         if not places.size:
@@ -101,35 +105,46 @@ class ExaminedTable:
         many = share > FEW
         if many and rare_only:
             return
-        odd = many and witness != "" and places.size > 1
+        if many and witness and places.size > 1:
+            cost = Cost.NOTHING
+        else:
+            witness = ""
+        row_excess = np.empty(0, np.int64)
+        if excess is not None:
+            row_excess = excess[places]
         breach = Breach(
-            LAWS[law],
-            self.table,
-            self.start[places],
-            self.end[places],
-            STAKES[self.table],
-            share,
-            np.empty(0, np.int64) if excess is None else excess[places],
-            Cost.NOTHING if odd else cost,
-            witness if odd else "",
+            law=LAWS[law],
+            table=self.table,
+            start=self.start[places],
+            end=self.end[places],
+            stake=STAKES[self.table],
+            share=share,
+            excess=row_excess,
+            cost=cost,
+            witness=witness,
         )
         self.breaches.append(breach)
-        if breach.cost is Cost.ROW:
+        if cost is Cost.ROW:
             self.credible[places] = False
-        if breach.cost is Cost.LENGTH:
+        if cost is Cost.LENGTH:
             self.has_end[places] = False
             self.end[places] = self.start[places]
 
     @property
     def believable(self) -> pd.DataFrame:
-        """The table without rows and lengths that cannot be; itself where all can."""
+        """The table without rows and lengths that cannot be; the table itself if all can."""
         frame = self.frame
         if not self.has_end.all():
             frame = frame.assign(duration=frame["duration"].mask(~self.has_end))
-        return frame if self.credible.all() else frame[self.credible].reset_index(drop=True)
+        if not self.credible.all():
+            frame = frame[self.credible].reset_index(drop=True)
+        return frame
 
     def miss(self, law: str, followers: Places, count: int, numbered: int) -> None:
-        """Say that so many rows are missing right before the `followers`, beside `numbered`."""
+        """Report that `count` rows are missing right before the `followers`.
+
+        `numbered` is the number of rows that are not missing.
+        """
         breach = Breach(
             LAWS[law],
             self.table,
@@ -144,14 +159,14 @@ class ExaminedTable:
 
 
 def ids_of(frame: pd.DataFrame, column: str) -> Ids:
-    """Return a column of ids, 0 where there is none."""
+    """Return a column of ids, with 0 for none."""
     if column not in frame:
         return np.zeros(len(frame), np.uint64)
     return frame[column].to_numpy(dtype=np.uint64, na_value=0)
 
 
 def times_of(frame: pd.DataFrame, column: str) -> Times:
-    """Return a column of times, NEVER where it is null or not there."""
+    """Return a column of times, with NEVER for null or without the column."""
     if column not in frame:
         return np.full(len(frame), NEVER)
     return frame[column].to_numpy(dtype=np.int64, na_value=NEVER)
@@ -159,7 +174,7 @@ def times_of(frame: pd.DataFrame, column: str) -> Times:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """What happened to command buffers, by their ids; those with several rows are left out."""
+    """One moment for each command buffer, by their ids; those with several rows are left out."""
 
     ids: Ids
     times: Times
@@ -180,7 +195,7 @@ class Moments:
         return cls(ids[places], times[places], places)
 
     def look_up(self, ids: Ids) -> Times:
-        """Return the moment of each of the ids, NEVER where it has none."""
+        """Return the moment of each of the ids, NEVER without one."""
         if not self.ids.size or not ids.size:
             return np.full(ids.size, NEVER)
         # Rows of one command buffer mostly follow one another, and all tables have the same ones.
@@ -193,7 +208,8 @@ class Moments:
             times = np.where(self.ids[place] == distinct, self.times[place], NEVER)
         if heads.size == ids.size:
             return times
-        return np.repeat(times, np.diff(np.append(heads, ids.size)))
+        run_lengths = np.diff(np.append(heads, ids.size))
+        return np.repeat(times, run_lengths)
 
 
 def first_moments(ids: Ids, times: Times, usable: Flags) -> Moments:
@@ -211,17 +227,18 @@ def first_moments(ids: Ids, times: Times, usable: Flags) -> Moments:
 
 
 def names_of(frame: pd.DataFrame, columns: Sequence[str], places: Places) -> NDArray[np.int64]:
-    """Return a number from 0 for each of the rows, the same where all of the columns are."""
+    """Return a number from 0 for each of the rows, the same for rows with the same cells."""
     numbers = np.zeros(places.size, np.int64)
     for column in columns:
         if column in frame:
             codes, distinct = _encode(frame[column].take(places))
-            numbers = pd.factorize(numbers * (distinct + 1) + codes)[0].astype(np.int64)
+            combined, _ = pd.factorize(numbers * (distinct + 1) + codes)
+            numbers = combined.astype(np.int64)
     return numbers
 
 
 def _encode(cells: pd.Series) -> tuple[NDArray[np.int64], int]:
-    """Return a number from 0 for each cell, and how many there are; null is a value, too."""
+    """Return a number from 0 for each cell, and the count of distinct ones; null counts, too."""
     if isinstance(cells.dtype, pd.StringDtype):
         texts = pa.array(cells, pa.string(), from_pandas=True).dictionary_encode("encode")
         return texts.indices.to_numpy().astype(np.int64), len(texts.dictionary)

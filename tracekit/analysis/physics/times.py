@@ -1,4 +1,4 @@
-"""Laws that a row keeps by itself, or beside other rows of its own table."""
+"""Laws that a row keeps by itself, or together with other rows of its own table."""
 
 import numpy as np
 
@@ -7,20 +7,20 @@ from tracekit.analysis.physics.laws import Cost, Flags
 from tracekit.analysis.physics.rows import ExaminedTable, Places, names_of, times_of
 
 SLACK = 0.1
-"""Of the recording, by which it may have been longer than its table of contents says."""
+"""Share of the recording by which it may be longer than its table of contents says."""
 _LAG = 1_000_000_000
-"""ns that may go by until all buffers are empty. In real recordings the last device interval ends
-0.3 to 45 ms before the end; a row that is gone wrong lies anywhere, so that little is missed."""
+"""Time in ns until all buffers are empty. In real recordings the last device interval ends 0.3 to
+45 ms before the end; a row that is gone wrong lies anywhere, so that few are missed."""
 _OVER = 10.0
-"""Percent over 100 that a sampled share may be: readings slightly above 100 occur, as what was
-counted and the time for which it was counted are not read at one moment."""
+"""Percent over 100 that a sampled share may reach: readings slightly above 100 occur, as the count
+and the time for which it was counted are not read at one moment."""
 _HEAVY = 1.5
-"""Of the time in which a thread was sampled: samples may bunch, but cannot weigh more than that."""
+"""Multiple of the time in which a thread was sampled: samples may bunch, but not weigh more."""
 _SHORT = 1 << 16  # lanes: fewer are sorted by their digits, in a tenth of the time
 _ROUNDED = 1_000  # ns that states may share: a trace's clock ticks every 42 ns, others more slowly
 _LANE = ("device", "channel", "depth", "pid")
 _ONCE = ("gpu_intervals", "submissions", "encoders", "completions", "commits")
-"""Tables in which two rows alike are one thing told twice: each names what it is about by an id."""
+"""Tables in which two equal rows repeat one event: each row has the id of its subject."""
 
 
 def judge_times(rows: ExaminedTable, recorded: int | None) -> None:
@@ -30,9 +30,10 @@ def judge_times(rows: ExaminedTable, recorded: int | None) -> None:
     cost = Cost.LENGTH if rows.table == "gpu_intervals" else Cost.ROW
     rows.accuse("ends-before-start", length < 0, excess=-length, cost=cost)
     if rows.table == "gpu_intervals":
-        duration = times_of(rows.frame, "duration") == 0
-        rows.accuse("no-length", device & duration, rare_only=True)
-    rows.accuse("before-recording", device & (rows.start < 0), excess=-rows.start, rare_only=True)
+        is_empty = times_of(rows.frame, "duration") == 0
+        rows.accuse("no-length", device & is_empty, rare_only=True)
+    is_early = device & (rows.start < 0)
+    rows.accuse("before-recording", is_early, excess=-rows.start, rare_only=True)
     _judge_zeros(rows, device)
     if recorded is not None:
         _judge_length(rows, device, recorded, cost)
@@ -53,8 +54,9 @@ def _judge_length(rows: ExaminedTable, device: Flags, recorded: int, cost: Cost)
     limit = round(recorded * (1 + SLACK)) + _LAG
     is_late = device & (rows.start > limit)
     rows.accuse("after-recording", is_late, excess=rows.start - recorded, rare_only=True)
-    longer = device & (rows.end - rows.start > limit)
-    excess = rows.end - rows.start - recorded
+    length = rows.end - rows.start
+    longer = device & (length > limit)
+    excess = length - recorded
     rows.accuse("longer-than-recording", longer, excess=excess, cost=cost, rare_only=True)
 
 
@@ -72,22 +74,23 @@ def _judge_repeats(rows: ExaminedTable) -> None:
         return
     if order is None:
         order = np.arange(start.size)
-    # Of those few that share their times all cells are compared.
+    # Only the few rows that share their times are compared cell by cell.
     pairs = np.unique(np.concatenate((order[:-1][matches], order[1:][matches])))
     has_id = rows.buffers[pairs] != 0
+    is_equal = rows.frame.iloc[pairs].duplicated().to_numpy(np.bool_)
     repeats = np.zeros(rows.start.size, np.bool_)
-    repeats[pairs] = rows.frame.iloc[pairs].duplicated().to_numpy(np.bool_) & has_id
+    repeats[pairs] = is_equal & has_id
     rows.accuse("duplicate", repeats)
 
 
 def judge_lanes(rows: ExaminedTable) -> None:
     """Find intervals during which the next one on their lane starts.
 
-    A lane is a depth on a channel of a device, for one process. Channels run beside each other,
-    and so does work on one channel, on lanes of its own: Instruments gives what overlaps another
-    depth. In the real exports 203 of 11,838 intervals overlap another on their channel, and none
-    one on its lane. Of two the one that covers more starts of others loses its length. Where many
-    rows overlap, a depth is not a lane, and nothing is claimed.
+    A lane is a depth on a channel of a device, for one process. Channels run in parallel, and so
+    does work on one channel, on lanes of its own: Instruments puts overlapping intervals on
+    different depths. In the real exports 203 of 11,838 intervals overlap another on their channel,
+    and none overlaps one on its lane. Of two, the one that covers more starts of others loses its
+    length. If many rows overlap, a depth is not a lane, and nothing is reported.
     """
     if not rows.has("depth", "channel"):
         return
@@ -101,21 +104,27 @@ def judge_lanes(rows: ExaminedTable) -> None:
     overlaps[1:] = start[1:] < np.maximum.accumulate(end)[:-1]
     if not overlaps.any():
         return
-    # Only those count that share time with any other: those that begin in another's time, and
+    # Only intervals that share time with any other count: those that begin in another's time, and
     # those in whose time the next one begins.
     overlaps[:-1] |= start[1:] < end[:-1]
     places = places[overlaps]
     lane = names_of(rows.frame, _LANE, places)
-    order = np.argsort(lane.astype(np.uint16) if lane.max() < _SHORT else lane, kind="stable")
+    sort_keys = lane
+    if lane.max() < _SHORT:
+        sort_keys = lane.astype(np.uint16)
+    order = np.argsort(sort_keys, kind="stable")
     places = places[order]
     lane = lane[order]
     start = rows.start[places]
     end = rows.end[places]
-    if not ((start[1:] < end[:-1]) & (lane[1:] == lane[:-1])).any():
+    overlaps_next = (start[1:] < end[:-1]) & (lane[1:] == lane[:-1])
+    if not overlaps_next.any():
         return
+    covers, until = _covering(lane, start, end)
     broken = np.zeros(rows.start.size, np.bool_)
+    broken[places] = covers
     next_start = np.zeros(rows.start.size, np.int64)
-    broken[places], next_start[places] = _covering(lane, start, end)
+    next_start[places] = until
     rows.accuse(
         "two-at-once",
         broken,
@@ -129,21 +138,23 @@ def judge_lanes(rows: ExaminedTable) -> None:
 def _covering(lane: Times, start: Times, end: Times) -> tuple[Flags, Times]:
     """Return which intervals cover starts of others on their lane, and when the next one starts.
 
-    The rows are ordered by lane and start. Those that cover most go first: what they cover was
-    mostly right.
+    The rows are ordered by lane and start. Those that cover most go first: the rows that they cover
+    are mostly right.
     """
     pending = np.ones(start.size, np.bool_)
     until = end.copy()
     # Lanes are laid out one behind the other, so that one search counts starts in all of them.
-    end = np.minimum(end, int(start.max()) + 1)
-    offset = lane * (int(start.max()) - int(start.min()) + 2)
+    last_start = int(start.max())
+    offset = lane * (last_start - int(start.min()) + 2)
+    offset_starts = start + offset
+    offset_ends = np.minimum(end, last_start + 1) + offset
     for threshold in (3, 2, 1):
         places = np.flatnonzero(pending)
-        begin = (start + offset)[places]
-        counts = np.searchsorted(begin, (end + offset)[places]) - np.arange(places.size) - 1
+        number = np.arange(places.size)
+        counts = np.searchsorted(offset_starts[places], offset_ends[places]) - number - 1
         broken = counts >= threshold
-        following = np.minimum(np.arange(places.size) + 1, places.size - 1)
-        until[places[broken]] = start[places[following]][broken]
+        following = places[np.minimum(number + 1, places.size - 1)]
+        until[places[broken]] = start[following][broken]
         pending[places[broken]] = False
     return ~pending, until
 
@@ -151,7 +162,7 @@ def _covering(lane: Times, start: Times, end: Times) -> tuple[Flags, Times]:
 def next_starts(rows: ExaminedTable, places: Places) -> Times:
     """Return when the next interval on the lane of each of the rows starts, FOREVER without one."""
     ordered = np.flatnonzero(rows.credible)
-    lane = names_of(rows.frame, [name for name in _LANE if name in rows.frame], ordered)
+    lane = names_of(rows.frame, _LANE, ordered)
     order = np.lexsort((rows.start[ordered], lane))
     ordered = ordered[order]
     lane = lane[order]
@@ -172,7 +183,8 @@ def judge_states(rows: ExaminedTable) -> None:
         return
     leading = places[:-1]
     trailing = places[1:]
-    overlaps = (rows.end[leading] > rows.start[trailing] + _ROUNDED) & (device[1:] == device[:-1])
+    ends_later = rows.end[leading] > rows.start[trailing] + _ROUNDED
+    overlaps = ends_later & (device[1:] == device[:-1])
     lengths = rows.end - rows.start
     longer = np.where(lengths[leading] >= lengths[trailing], leading, trailing)[overlaps]
     broken = np.zeros(rows.start.size, np.bool_)
@@ -183,7 +195,7 @@ def judge_states(rows: ExaminedTable) -> None:
 
 
 def judge_shares(rows: ExaminedTable) -> None:
-    """Find samples of counters in percent that are none."""
+    """Find samples of counters in percent that are below 0 or far above 100."""
     if not rows.has("percentage", "value"):
         return
     percentage = rows.frame["percentage"].fillna(value=False).to_numpy(np.bool_)
@@ -214,8 +226,9 @@ def judge_samples(rows: ExaminedTable) -> None:
     np.minimum.at(begin, thread, time)
     np.maximum.at(finish, thread, time)
     np.maximum.at(heaviest, thread, weight)
-    # A sample stands for time around it: the first and the last reach beyond both ends.
-    is_heavy = sums > _HEAVY * (np.where(finish >= begin, finish - begin, 0) + 2 * heaviest)
+    # A sample covers time around it: the first and the last reach beyond both ends.
+    sampled_times = np.where(finish >= begin, finish - begin, 0) + 2 * heaviest
+    is_heavy = sums > _HEAVY * sampled_times
     broken = np.zeros(rows.start.size, np.bool_)
     broken[places] = is_heavy[thread]
     rows.accuse("more-than-wall-time", broken)
