@@ -1,4 +1,4 @@
-"""Read bundles directly and their exports as XML, side by side, and print what each one takes.
+"""Read bundles directly and their exports as XML, side by side, and print the cost of each.
 
 python bench/bundle.py --rows 100000 --records 1000000 --rounds 3
 python bench/bundle.py --rounds 5 --markdown docs/explanation/reading-speed.md
@@ -27,7 +27,8 @@ from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.xml.fast.reader import FastReader
 
 _BENCH = Path(__file__).resolve().parent
-_BEGIN, _END = "<!-- written by bench/bundle.py -->", "<!-- end of bundles -->"
+_BEGIN = "<!-- written by bench/bundle.py -->"
+_END = "<!-- end of bundles -->"
 _SLOW_ROWS = 20_000
 _CLOCKS = {"wall": "wall time", "cpu": "CPU time of all threads"}
 _LONGEST = 3600
@@ -36,7 +37,7 @@ Answer = dict[str, float]
 
 
 class Reading(NamedTuple):
-    """A way to read, what it reads, and how many rows that has."""
+    """A way to read, the path that it reads, and the number of rows there."""
 
     way: str
     path: Path
@@ -44,29 +45,32 @@ class Reading(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What is measured, and its readings; the first is compared with each of the others."""
+    """A title, and the readings to measure; the first is compared with each of the others."""
 
     title: str
     readings: Sequence[Reading]
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Make, compare, time, and say."""
+    """Make, compare and time the readings, and print the results."""
     chosen = _parser().parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="tracekit-bench-", dir=chosen.data) as temporary:
         folder = chosen.data or Path(temporary)
-        claims = [*_claims(chosen, folder)]
+        claims = list(_claims(chosen, folder))
         answers = [_measured(claim, chosen.rounds) for claim in claims]
-    words = machine() | {"clock": _CLOCKS[chosen.clock]}
-    about = "\n".join(f"- {what}: {value}" for what, value in words.items())
+    facts = machine()
+    facts["clock"] = _CLOCKS[chosen.clock]
+    about = "\n".join(f"- {name}: {value}" for name, value in facts.items())
     clock = "cpu" if chosen.clock == "cpu" else "seconds"
-    tables = [_table(claim, found, clock) for claim, found in zip(claims, answers, strict=True)]
-    page = "\n\n".join([about, *tables])
+    sections = [about]
+    for claim, claim_answers in zip(claims, answers, strict=True):
+        sections.append(_table(claim, claim_answers, clock))
+    page = "\n\n".join(sections)
     print(page)
     if chosen.markdown:
         text = chosen.markdown.read_text()
         before, _, rest = text.partition(_BEGIN)
-        after = rest.partition(_END)[2]
+        _, _, after = rest.partition(_END)
         chosen.markdown.write_text(f"{before}{_BEGIN}\n\n{page}\n\n{_END}{after}")
 
 
@@ -77,10 +81,11 @@ def _claims(chosen: argparse.Namespace, folder: Path) -> Iterator[Claim]:
     if "states" in wanted:
         _say(f"{chosen.records:,} records: being made")
         states = made.states(folder, chosen.records)
-        yield Claim(
-            f"{made.STATES}, {chosen.records:,} rows",
-            [Reading(way, states, chosen.records) for way in ("bundle", "inflate alone")],
-        )
+        state_readings = [
+            Reading("bundle", states, chosen.records),
+            Reading("inflate alone", states, chosen.records),
+        ]
+        yield Claim(f"{made.STATES}, {chosen.records:,} rows", state_readings)
     if "many" in wanted:
         tables = made.many_tables(folder)
         yield Claim(f"a bundle of {made.STORES} tables", [Reading("open", tables, made.STORES)])
@@ -92,17 +97,15 @@ def _against_xml(rows: int, folder: Path) -> Iterator[Claim]:
         _say(f"{rows:,} rows with {words}: being made")
         pair = made.intervals(folder, rows, distinct=distinct)
         small = made.intervals(folder, slow, distinct=distinct)
-        for one in (pair, small):
-            _compare(one)
-        yield Claim(
-            f"{made.INTERVALS}, {rows:,} rows, {words}",
-            [
-                Reading("bundle", pair.bundle, rows),
-                Reading("XML, tracekit, fast", pair.export, rows),
-                Reading("XML, lxml iterparse", small.export, slow),
-                Reading("XML, lxml, naive", small.export, slow),
-            ],
-        )
+        _compare(pair)
+        _compare(small)
+        readings = [
+            Reading("bundle", pair.bundle, rows),
+            Reading("XML, tracekit, fast", pair.export, rows),
+            Reading("XML, lxml iterparse", small.export, slow),
+            Reading("XML, lxml, naive", small.export, slow),
+        ]
+        yield Claim(f"{made.INTERVALS}, {rows:,} rows, {words}", readings)
 
 
 def _compare(pair: made.Pair) -> None:
@@ -115,8 +118,11 @@ def _compare(pair: made.Pair) -> None:
 def _measured(claim: Claim, rounds: int) -> list[list[Answer]]:
     """Return the answers of each reading, round by round."""
     _say(claim.title)
-    turns = [[_alone(one) for one in claim.readings] for _ in range(rounds)]
-    return [list(answers) for answers in zip(*turns, strict=True)]
+    answers: list[list[Answer]] = [[] for _ in claim.readings]
+    for _ in range(rounds):
+        for reading, reading_answers in zip(claim.readings, answers, strict=True):
+            reading_answers.append(_alone(reading))
+    return answers
 
 
 def _alone(reading: Reading) -> Answer:
@@ -136,27 +142,38 @@ def _alone(reading: Reading) -> Answer:
 def _table(claim: Claim, answers: Sequence[Sequence[Answer]], clock: str) -> str:
     head = "| way | rows/s | ms | bundle is faster by | memory | of its columns |"
     lines = [f"**{claim.title}**", "", head, "| --- | ---: | ---: | ---: | ---: | ---: |"]
-    rates = [_rates(one, found, clock) for one, found in zip(claim.readings, answers, strict=True)]
-    for reading, found, rate in zip(claim.readings, answers, rates, strict=True):
-        ratios = sorted(ours / theirs for ours, theirs in zip(rates[0], rate, strict=True))
-        middle = f"{statistics.median(ratios):.2f} [{ratios[0]:.2f} - {ratios[-1]:.2f}]"
-        seconds = statistics.median(one[clock] for one in found)
-        taken = statistics.median(one["memory"] for one in found)
-        size = statistics.median(one["bytes"] for one in found)
+    bundle_rates: list[float] = []
+    for reading, reading_answers in zip(claim.readings, answers, strict=True):
+        rates = [reading.rows / answer[clock] for answer in reading_answers]
+        speedup = ""
+        if bundle_rates:
+            speedup = _speedup(bundle_rates, rates)
+        else:
+            bundle_rates = rates
+        seconds = statistics.median(answer[clock] for answer in reading_answers)
+        memory = statistics.median(answer["memory"] for answer in reading_answers)
+        size = statistics.median(answer["bytes"] for answer in reading_answers)
+        memory_ratio = ""
+        if size:
+            memory_ratio = f"{memory / size:.2f} x"
         cells = (
             reading.way,
-            f"{statistics.median(rate):,.0f}",
+            f"{statistics.median(rates):,.0f}",
             f"{seconds * 1e3:,.0f}",
-            middle if rate is not rates[0] else "",
-            f"{taken / 1e6:,.0f} MB",
-            f"{taken / size:.2f} x" if size else "",
+            speedup,
+            f"{memory / 1e6:,.0f} MB",
+            memory_ratio,
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _rates(reading: Reading, answers: Sequence[Answer], clock: str) -> list[float]:
-    return [reading.rows / one[clock] for one in answers]
+def _speedup(bundle_rates: Sequence[float], rates: Sequence[float]) -> str:
+    """Return by how much the bundle is faster: the median, the least and the most of all rounds."""
+    ratios: list[float] = []
+    for bundle_rate, rate in zip(bundle_rates, rates, strict=True):
+        ratios.append(bundle_rate / rate)
+    return f"{statistics.median(ratios):.2f} [{min(ratios):.2f} - {max(ratios):.2f}]"
 
 
 def _say(words: str) -> None:

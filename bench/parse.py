@@ -1,11 +1,11 @@
-"""Read exports in every way there is, side by side, and print how fast each one is.
+"""Read exports in every way that exists, side by side, and print how fast each one is.
 
 python bench/parse.py --mb 5 --rounds 3
 python bench/parse.py --mb 500 --rounds 5 --json speed.json
 python bench/parse.py --file metal-gpu-intervals.xml
 
 Every way runs in a process of its own, in rounds, on exports that are made here from a seed,
-and on the files given. What it reads is compared with the truth before anything is timed.
+and on the files given. Its results are compared with the truth before anything is timed.
 See bench/README.md.
 """
 
@@ -22,29 +22,36 @@ from reading.rounds import Export, Outcome, alone, compare, time_rounds
 from reading.summary import as_data, as_markdown
 from synthetic import KINDS, truth_of
 
-_BEGIN, _END = "<!-- written by bench/parse.py -->", "<!-- end -->"
+_BEGIN = "<!-- written by bench/parse.py -->"
+_END = "<!-- end -->"
 _CLOCKS = {"wall": "wall time", "cpu": "CPU time of all threads"}
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Make, compare, time, and say."""
+    """Make exports, compare and time the ways to read them, and print the results."""
     chosen = _parser().parse_args(arguments)
     if chosen.markdown:
         _inserted(chosen.markdown.read_text(), "")
-    methods = [one for one in METHODS if not chosen.method or one.name in chosen.method]
+    methods = list(METHODS)
+    if chosen.method:
+        methods = [method for method in METHODS if method.name in chosen.method]
     with tempfile.TemporaryDirectory(prefix="tracekit-bench-", dir=chosen.data) as folder:
         exports = [_given(file, file.stem) for file in chosen.file]
-        exports += _made(chosen, Path(chosen.data or folder))
-        results = [(export, _measured(export, methods, chosen)) for export in exports]
+        exports.extend(_made(chosen, Path(chosen.data or folder)))
+        results = [_measured(export, methods, chosen) for export in exports]
         about = machine()
-        tables = [as_markdown(export, outcomes, chosen.clock) for export, outcomes in results]
-        data = [as_data(export, outcomes) for export, outcomes in results]
+        tables: list[str] = []
+        data: list[object] = []
+        for export, outcomes in zip(exports, results, strict=True):
+            tables.append(as_markdown(export, outcomes, chosen.clock))
+            data.append(as_data(export, outcomes))
     about["clock"] = _CLOCKS[chosen.clock]
-    words = "\n".join(f"- {what}: {value}" for what, value in about.items())
-    page = "\n\n".join([words, *tables])
+    facts = "\n".join(f"- {name}: {value}" for name, value in about.items())
+    page = "\n\n".join([facts, *tables])
     print(page)
     if chosen.json:
-        chosen.json.write_text(json.dumps({**about, "exports": data}, indent=1) + "\n")
+        results_and_machine = {**about, "exports": data}
+        chosen.json.write_text(json.dumps(results_and_machine, indent=1) + "\n")
     if chosen.markdown:
         chosen.markdown.write_text(_inserted(chosen.markdown.read_text(), page))
 
@@ -57,12 +64,15 @@ def _measured(export: Export, methods: list[Method], chosen: argparse.Namespace)
 
 def _given(file: Path, name: str) -> Export:
     truth = truth_of(file)
-    parts = (truth.table, truth.stacks, truth.frames)
-    return Export(name, file, parts if truth.table.exists() else ())
+    if not truth.table.exists():
+        return Export(name, file, ())
+    return Export(name, file, (truth.table, truth.stacks, truth.frames))
 
 
 def _made(chosen: argparse.Namespace, folder: Path) -> Iterator[Export]:
-    sizes = sorted({min(chosen.mb, chosen.slow_mb), chosen.mb}) if chosen.mb else []
+    if not chosen.mb:
+        return
+    sizes = sorted({min(chosen.mb, chosen.slow_mb), chosen.mb})
     for kind in chosen.kind or KINDS:
         for megabytes in sizes:
             path = folder / f"{kind}-{megabytes:g}-{chosen.seed}.xml"

@@ -1,4 +1,4 @@
-"""Count how often each word of a verdict is said, by how much really changed.
+"""Count how often each verdict is given, by the size of the true change.
 
 python bench/verdict_simulation.py
 python bench/verdict_simulation.py --times 1000 --threshold 0.02
@@ -29,7 +29,8 @@ from tracekit.compare.paired import shift
 from tracekit.compare.spread import Limits, SideValues, interval
 from tracekit.compare.verdicts import Change, Verdict, judge_interval
 
-BEGIN, END = "<!-- written by bench/verdict_simulation.py -->", "<!-- end of words -->"
+BEGIN = "<!-- written by bench/verdict_simulation.py -->"
+END = "<!-- end of words -->"
 CVS = (0.005, 0.01, 0.02, 0.05)
 TRUE = (0.0, 0.01, 0.02, 0.03, 0.05, 0.10)
 _CHANGE = Change("step_p50", "ns", Better.LOWER, 1.0, 1.0, deciding=True)
@@ -58,24 +59,29 @@ class Sampling:
 
 def judge_pairs(count: int, true: float, draw: Draw, limits: Limits) -> Verdict:
     """Judge pairs of one session."""
-    return _judge([[true + each for each in _paired(count, draw)]], limits)[0]
+    session = _draw_session(count, true, draw)
+    verdict, _ = _judge([session], limits)
+    return verdict
 
 
 def judge_twice(count: int, true: float, draw: Draw, limits: Limits) -> Verdict:
-    """Judge pairs, with those of a second session where one session leaves it open."""
-    first = [true + each for each in _paired(count, draw)]
-    verdict, again = _judge([first], limits)
-    if not again:
-        return verdict
-    return _judge([first, [true + each for each in _paired(count, draw)]], limits)[0]
+    """Judge pairs, with those of a second session if one session leaves it open."""
+    first_session = _draw_session(count, true, draw)
+    verdict, is_open = _judge([first_session], limits)
+    if is_open:
+        second_session = _draw_session(count, true, draw)
+        verdict, _ = _judge([first_session, second_session], limits)
+    return verdict
 
 
 def judge_runs(count: int, true: float, draw: Draw, limits: Limits) -> Verdict:
     """Judge runs of which all of one side were recorded before the other."""
-    before, after = draw(count), [true + each for each in draw(count)]
-    found = interval(SideValues(tuple(before)), SideValues(tuple(after)), limits.between)
-    assert found is not None
-    return judge_interval(found, _CHANGE, limits)[0]
+    before = SideValues(tuple(draw(count)))
+    after = SideValues(tuple(true + value for value in draw(count)))
+    change_interval = interval(before, after, limits.between)
+    assert change_interval is not None
+    verdict, _ = judge_interval(change_interval, _CHANGE, limits)
+    return verdict
 
 
 SAMPLINGS = (
@@ -86,15 +92,24 @@ SAMPLINGS = (
 )  # fmt: skip
 
 
-def _paired(count: int, draw: Draw) -> list[float]:
-    return [after - before for before, after in zip(draw(count), draw(count), strict=True)]
+def _draw_session(count: int, true: float, draw: Draw) -> list[float]:
+    """Draw the changes of the pairs of a session, around the true change."""
+    before = draw(count)
+    after = draw(count)
+    changes: list[float] = []
+    for value_before, value_after in zip(before, after, strict=True):
+        changes.append(true + (value_after - value_before))
+    return changes
 
 
 def _judge(sessions: Sequence[list[float]], limits: Limits) -> tuple[Verdict, bool]:
     """Return the verdict, and whether a second session may change it."""
-    found = shift([change for each in sessions for change in each])
-    assert found is not None
-    verdict, _ = judge_interval(found, _CHANGE, limits, sessions)
+    all_changes: list[float] = []
+    for session in sessions:
+        all_changes.extend(session)
+    estimate = shift(all_changes)
+    assert estimate is not None
+    verdict, _ = judge_interval(estimate, _CHANGE, limits, sessions)
     judged = Change(
         metric="step_p50",
         unit="ns",
@@ -102,9 +117,9 @@ def _judge(sessions: Sequence[list[float]], limits: Limits) -> tuple[Verdict, bo
         before=1.0,
         after=1.0,
         verdict=verdict,
-        change=math.expm1(found.middle),
-        low=math.expm1(found.lower_bound),
-        high=math.expm1(found.upper_bound),
+        change=math.expm1(estimate.middle),
+        low=math.expm1(estimate.lower_bound),
+        high=math.expm1(estimate.upper_bound),
         deciding=True,
     )
     return verdict, is_unconfirmed([judged], limits)
@@ -112,7 +127,7 @@ def _judge(sessions: Sequence[list[float]], limits: Limits) -> tuple[Verdict, bo
 
 @dataclass(frozen=True)
 class Effort:
-    """How many comparisons each cell counts, of which chance, and by which limits."""
+    """The number of comparisons of each cell, the seed of their chance, and the limits."""
 
     times: int
     seed: int
@@ -130,31 +145,42 @@ def count_words(
         return values
 
     scaled = math.log1p(true)
-    return Counter(sampling.judge(count, scaled, draw, effort.limits) for _ in range(effort.times))
+    verdicts: Counter[Verdict] = Counter()
+    for _ in range(effort.times):
+        verdicts[sampling.judge(count, scaled, draw, effort.limits)] += 1
+    return verdicts
 
 
 def simulate(effort: Effort) -> str:
     """Return a table for each way to measure, and how many equal sides are called worse."""
     words = "worse · slightly worse · equivalent · unclear · better or slightly better, in %"
+    head = [words]
+    head.extend(f"{true * 100:g} %" for true in TRUE)
     texts: list[str] = []
     most = 0.0
     for sampling in SAMPLINGS:
         rows: list[list[str]] = []
         for count in sampling.counts:
             for cv in CVS:
-                counted = [count_words(sampling, count, cv, true, effort) for true in TRUE]
-                most = max(most, counted[0][Verdict.WORSE] / effort.times)
-                cells = [_cell(each, effort.times) for each in counted]
+                counters = [count_words(sampling, count, cv, true, effort) for true in TRUE]
+                most = max(most, counters[0][Verdict.WORSE] / effort.times)
+                cells = [_cell(counter, effort.times) for counter in counters]
                 rows.append([f"{count} {sampling.unit}, CV {cv * 100:g} %", *cells])
-        head = [words, *(f"{true * 100:g} %" for true in TRUE)]
         texts.append(f"**{sampling.name}**\n\n{table(head, rows)}")
     worst = f"In no cell are more than {most * 100:.2f} % of equal sides called worse."
-    return "\n\n".join([*texts, f"{worst} Each cell counts {effort.times} comparisons."])
+    texts.append(f"{worst} Each cell counts {effort.times} comparisons.")
+    return "\n\n".join(texts)
 
 
-def _cell(counted: Counter[Verdict], times: int) -> str:
-    shares = (100 * sum(counted[word] for word in words) / times for words in _WORDS)
-    return " · ".join(f"{share:.1f}" if 0 < share < 10 else f"{share:.0f}" for share in shares)
+def _cell(counter: Counter[Verdict], times: int) -> str:
+    shares: list[str] = []
+    for verdicts in _WORDS:
+        share = 100 * sum(counter[verdict] for verdict in verdicts) / times
+        if 0 < share < 10:
+            shares.append(f"{share:.1f}")
+        else:
+            shares.append(f"{share:.0f}")
+    return " · ".join(shares)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -28,8 +28,8 @@ class Habits:
     than the device (`host_longer`), and the ways there and back so much longer than the device's
     work that a few in flight do not hide them (`small_work`). Memory that is wired in it may be
     `lost_wiring` (see `Wired.lost`), as the target may have `outgrown` what can be held (see
-    `Room.outgrown`). Another thread may work while committed work waits (`other_stream`). What the
-    host does `host_activity` is a sentence, where samples tell.
+    `Room.outgrown`). Another thread may work while committed work waits (`other_stream`).
+    `host_activity` is a sentence about the host, if there are samples.
 
     The host encodes for a share of the time, `encoding`, and ever longer for a command buffer if
     `encoding_rises`; `late_commit` shows whether most of the idle time is that of a host that

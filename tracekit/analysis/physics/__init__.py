@@ -1,1 +1,1 @@
-"""Physics before judgement: which recorded rows cannot be, and what they make unsure."""
+"""Physics before judgement: the recorded rows that cannot be, and the results they affect."""

@@ -1,1 +1,1 @@
-"""What a lever would win: the recording's own schedule, replayed with the lever pulled."""
+"""The saving of a lever: the recording's own schedule, replayed with the lever pulled."""

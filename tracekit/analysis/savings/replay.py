@@ -8,7 +8,7 @@ Time passes as the schedule says, and all that follows from it is computed anew:
     report  = max(ended + back, last report of the thread)
 
 Threads commit in the order of time, and a device takes command buffers in the order of commits.
-Work of other processes comes when it came, and goes first where it came first.
+Work of other processes comes at its recorded time, and goes first if it came first.
 """
 
 import heapq

@@ -22,7 +22,7 @@ NO_RIVALS = Rivals(_NONE.astype(np.intp), _NONE, _NONE)
 
 
 def times_of(timeline: pd.DataFrame, name: str) -> Times:
-    """Return a column of the table `timeline`; NEVER where it is null."""
+    """Return a column of the table `timeline`, with NEVER for null."""
     return timeline[name].to_numpy(dtype=np.int64, na_value=NEVER)
 
 
