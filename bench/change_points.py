@@ -1,4 +1,4 @@
-"""Time the search for change points beside another checkout, in turns, and check known dates.
+"""Time the search for change points next to another checkout, in turns, and check known dates.
 
 python bench/change_points.py                                  # 10 series of 365 and 1,000 nights
 python bench/change_points.py 1000 10000 --rounds 3
@@ -48,42 +48,60 @@ def measured(nights: int) -> dict[str, float]:
     from tracekit.nightly.history.steps import Point, Series, steps_of  # noqa: PLC0415
 
     draw = random.Random(1)
-    dates = [nights * (2 + at) // (_SERIES + 4) for at in range(_SERIES)]
-    made: list[Series] = []
+    dates = [nights * (2 + number) // (_SERIES + 4) for number in range(_SERIES)]
+    all_series: list[Series] = []
     for date in dates:
         points: list[Point] = []
         for night in range(nights):
-            change = draw.gauss(1, _NOISE) * (_STEP if night >= date else 1) - 1
-            ends = change - _NOISE, change + _NOISE
+            level = draw.gauss(1, _NOISE)
+            if night >= date:
+                level *= _STEP
+            change = level - 1
+            low = change - _NOISE
+            high = change + _NOISE
             day = f"{2000 + night // 336}-{night // 28 % 12 + 1:02}-{night % 28 + 1:02}"
-            points.append(Point(f"n{night}", day, 1.0, 1.0, change, *ends, reference_commit="base"))
-        made.append(Series("m", "p", "c", "w", "step_p50", "ns", "lower", points=tuple(points)))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    began = time.process_time()
-    found = [steps_of(series) for series in made]
-    seconds = time.process_time() - began
-    held = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024 / _MEBI
-    dated = sum(
-        any(abs(step.index - date) <= 1 for step in steps)
-        for steps, date in zip(found, dates, strict=True)
-    )
-    return {"seconds": seconds, "MiB": held, "dated": dated}
+            point = Point(f"n{night}", day, 1.0, 1.0, change, low, high, reference_commit="base")
+            points.append(point)
+        series = Series("m", "p", "c", "w", "step_p50", "ns", "lower", points=tuple(points))
+        all_series.append(series)
+    memory_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.process_time()
+    steps_by_series = list(map(steps_of, all_series))
+    seconds = time.process_time() - start
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_before
+    dated = 0
+    for steps, date in zip(steps_by_series, dates, strict=True):
+        if any(abs(step.index - date) <= 1 for step in steps):
+            dated += 1
+    return {"seconds": seconds, "MiB": memory / 1024 / _MEBI, "dated": dated}
 
 
 def _line(nights: int, rounds: int, against: Path | None) -> str:
-    checkouts = [_HOME, *([against.resolve()] if against else [])]
-    runs = [[_run(checkout, nights) for checkout in checkouts] for _ in range(rounds)]
-    ours = [run[0] for run in runs]
-    seconds = statistics.median(run["seconds"] for run in ours)
-    words = f"{_SERIES} series of {nights:,} nights: {seconds:.2f} CPU s"
-    words += f", {max(run['MiB'] for run in ours):.0f} MiB, {ours[0]['dated']} of {_SERIES} dated"
-    if against:
-        ratios = [run[1]["seconds"] / run[0]["seconds"] for run in runs]
-        theirs = statistics.median(run[1]["seconds"] for run in runs)
-        words += f"; there {theirs:.2f} CPU s, {max(run[1]['MiB'] for run in runs):.0f} MiB, "
-        words += f"{runs[0][1]['dated']} dated: {statistics.median(ratios):.1f} times "
-        words += f"[{min(ratios):.1f} … {max(ratios):.1f}]"
-    return words
+    runs: list[dict[str, float]] = []
+    other_runs: list[dict[str, float]] = []
+    for _ in range(rounds):
+        runs.append(_run(_HOME, nights))
+        if against:
+            other_runs.append(_run(against.resolve(), nights))
+    seconds, memory, dated = _summarize(runs)
+    words = (
+        f"{_SERIES} series of {nights:,} nights: {seconds}, {memory}, {dated} of {_SERIES} dated"
+    )
+    if not against:
+        return words
+    seconds, memory, dated = _summarize(other_runs)
+    ratios: list[float] = []
+    for run, other_run in zip(runs, other_runs, strict=True):
+        ratios.append(other_run["seconds"] / run["seconds"])
+    times = f"{statistics.median(ratios):.1f} times [{min(ratios):.1f} … {max(ratios):.1f}]"
+    return f"{words}; there {seconds}, {memory}, {dated} dated: {times}"
+
+
+def _summarize(runs: Sequence[dict[str, float]]) -> tuple[str, str, float]:
+    """Return median seconds and the most memory of the runs in words, and the dated steps."""
+    seconds = statistics.median(run["seconds"] for run in runs)
+    memory = max(run["MiB"] for run in runs)
+    return f"{seconds:.2f} CPU s", f"{memory:.0f} MiB", runs[0]["dated"]
 
 
 def _run(checkout: Path, nights: int) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Judge the nights of a history again, and list what would end otherwise today.
+"""Judge the nights of a history again, and list the outcomes that would differ today.
 
 python bench/judged_again.py bench/nights/history.db
 
@@ -10,7 +10,7 @@ itself stays as it is.
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 from nights.rates import table
 from tracekit.nightly.gate.drift import with_drift
@@ -23,7 +23,7 @@ from tracekit.nightly.plan.plan import Capture, Gated, Reference
 
 @dataclass(frozen=True)
 class Other:
-    """What ends otherwise: a metric of a capture in a night, or a whole night without one."""
+    """An outcome that differs: a metric of a capture in a night, or a whole night without one."""
 
     night: str
     what: str
@@ -34,87 +34,103 @@ class Other:
 
 def judged_again(store: Store) -> Iterator[tuple[Night, Night]]:
     """Yield each night as it was judged, and as it is today, oldest first."""
-    series, nights = store.series(), store.nights()
-    for night in nights:
+    series = store.series()
+    for night in store.nights():
         accepted: dict[str, Accepted] = {}
-        for one in store.acceptances(night.machine):
-            if one.night < night.id:
-                accepted[one.capture] = one
-        entries = tuple(_entry(one, accepted.get(one.capture)) for one in night.entries)
-        new = with_drift(replace(night, entries=entries), _before(series, night), accepted, {})
-        outcome, reason = night_outcome(new.entries, partial=night.partial)
-        yield night, replace(new, outcome=outcome, reason=reason)
+        for acceptance in store.acceptances(night.machine):
+            if acceptance.night < night.id:
+                accepted[acceptance.capture] = acceptance
+        entries = tuple(_entry(entry, accepted.get(entry.capture)) for entry in night.entries)
+        judged = replace(night, entries=entries)
+        judged = with_drift(judged, _before(series, night), accepted, {})
+        outcome, reason = night_outcome(judged.entries, partial=night.partial)
+        yield night, replace(judged, outcome=outcome, reason=reason)
 
 
 def _entry(entry: Entry, accepted: Accepted | None) -> Entry:
-    """Judge what was measured again; what failed before it was stays as it was."""
+    """Judge an entry again; one that failed before it was measured stays as it was."""
     if not entry.judged:
         return entry
-    metrics = tuple(
-        Gated(one.metric, one.threshold, one.scale, gate=one.gated) for one in entry.judged
-    )
-    results = {one.metric: Quantity(one.unit, one.better) for one in entry.judged}
-    first = [pair for pair in entry.pairs if pair.sitting == 1]
+    metrics: list[Gated] = []
+    results: dict[str, Quantity] = {}
+    for verdict in entry.judged:
+        gated = Gated(verdict.metric, verdict.threshold, verdict.scale, gate=verdict.gated)
+        metrics.append(gated)
+        results[verdict.metric] = Quantity(verdict.unit, verdict.better)
+    first_session = [pair for pair in entry.pairs if pair.sitting == 1]
     capture = Capture(
         entry.capture,
         entry.candidate.workload,
         reference=_asked(entry),
-        pairs=sum(not (pair.traced or pair.contaminated) for pair in first),
-        traced=sum(pair.traced for pair in first),
-        metrics=metrics,
+        pairs=sum(not (pair.traced or pair.contaminated) for pair in first_session),
+        traced=sum(pair.traced for pair in first_session),
+        metrics=tuple(metrics),
     )
-    held = accepted if accepted and accepted.work == entry.work and accepted.changes else None
-    same = entry.candidate.commit if _same(entry.candidate, entry.reference) else ""
-    judged = judge_entry(capture, entry.pairs, results, held, same_commit=same)
+    applicable = None
+    if accepted and accepted.work == entry.work and accepted.changes:
+        applicable = accepted
+    same_commit = ""
+    if _same(entry.candidate, entry.reference):
+        same_commit = entry.candidate.commit
+    judged = judge_entry(capture, entry.pairs, results, applicable, same_commit=same_commit)
     outcome, reason = outcome_of(replace(entry, judged=judged))
     return replace(entry, judged=judged, outcome=outcome, reason=reason)
 
 
 def _asked(entry: Entry) -> Reference | None:
-    """Return what the plan asked for, as far as a night notes it."""
-    if entry.reference is None:
+    """Return the reference that the plan asked for, as far as a night notes it."""
+    reference = entry.reference
+    if reference is None:
         return None
-    other = entry.reference.workload if entry.reference.workload != entry.candidate.workload else ""
-    alike = entry.reference.parameters == entry.candidate.parameters
-    return Reference(workload=other, parameters={} if alike else entry.reference.parameters)
+    workload = ""
+    if reference.workload != entry.candidate.workload:
+        workload = reference.workload
+    if reference.parameters == entry.candidate.parameters:
+        return Reference(workload=workload, parameters={})
+    return Reference(workload=workload, parameters=reference.parameters)
 
 
 def _same(candidate: Described, reference: Described | None) -> bool:
-    """Tell whether both sides were the same code, of a commit, in like interpreters."""
-    return reference is not None and candidate.commit != "" and (
-        replace(candidate, words="") == replace(reference, words="")
-    )  # fmt: skip
+    """Return whether both sides were the same code, of a commit, in like interpreters."""
+    if reference is None or candidate.commit == "":
+        return False
+    return replace(candidate, words="") == replace(reference, words="")
 
 
 def _before(series: Sequence[Series], night: Night) -> list[Series]:
-    return [
-        replace(one, points=tuple(point for point in one.points if point.at < night.started))
-        for one in series
-        if (one.machine, one.plan) == (night.machine, night.plan)
-    ]
+    """Return the series of a night's machine and plan, up to its start."""
+    earlier_series: list[Series] = []
+    for one_series in series:
+        if one_series.machine == night.machine and one_series.plan == night.plan:
+            points = tuple(point for point in one_series.points if point.at < night.started)
+            earlier_series.append(replace(one_series, points=points))
+    return earlier_series
 
 
 def others(pairs: Iterator[tuple[Night, Night]]) -> Iterator[Other]:
-    """Yield what ends otherwise."""
+    """Yield the outcomes that differ: those of metrics, else those of the night."""
     for old, new in pairs:
-        found = [
-            Other(old.id, f"{entry.capture} {now.metric}", str(was.outcome), str(now.outcome),
-                  now.reason)
-            for before, entry in zip(old.entries, new.entries, strict=True)
-            for was, now in zip(before.judged, entry.judged, strict=True)
-            if was.outcome != now.outcome
-        ]  # fmt: skip
-        if not found and old.outcome != new.outcome:
-            found = [Other(old.id, "", str(old.outcome), str(new.outcome), new.reason)]
-        yield from found
+        differing = list(_differing_metrics(old, new))
+        yield from differing
+        if not differing and old.outcome != new.outcome:
+            yield Other(old.id, "", str(old.outcome), str(new.outcome), new.reason)
+
+
+def _differing_metrics(old: Night, new: Night) -> Iterator[Other]:
+    for old_entry, new_entry in zip(old.entries, new.entries, strict=True):
+        for then, now in zip(old_entry.judged, new_entry.judged, strict=True):
+            if then.outcome != now.outcome:
+                name = f"{new_entry.capture} {now.metric}"
+                yield Other(old.id, name, str(then.outcome), str(now.outcome), now.reason)
 
 
 def main() -> None:
-    """Print a row for each metric of each night that ends otherwise."""
+    """Print a row for each metric of each night whose outcome differs."""
     with Store.connect(sys.argv[1], make=False) as store:
         every = list(judged_again(store))
-    rows = [(one.night, one.what, one.then, one.now, one.why) for one in others(iter(every))]
-    print(f"{len(every)} nights, {len({row[0] for row in rows})} of them end otherwise.\n")
+    rows = [astuple(other) for other in others(iter(every))]
+    differing_nights = {row[0] for row in rows}
+    print(f"{len(every)} nights, {len(differing_nights)} of them end otherwise.\n")
     if rows:
         print(table(("night", "what", "then", "now", "why"), rows))
 
