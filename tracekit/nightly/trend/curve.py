@@ -1,7 +1,7 @@
-"""A series as a picture: its changes and its values over nights, with what the trend found."""
+"""A series as a picture: its changes and its values over nights, with its steps and drifts."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import median
@@ -38,19 +38,22 @@ from tracekit.nightly.trend.picture import (
 )
 from tracekit.report import Axis, Shape, binary, heading, linear
 
-RECENT = 120  # nights that have marks of their own; of older ones only those that stand out
-_WIDE, _COMPACT = 960, 400
-_HIGH, _FLAT = 150, 80
+RECENT = 120  # nights that all have marks; of older nights only the striking ones have marks
+_WIDE = 960
+_COMPACT = 400
+_HIGH = 150
+_FLAT = 80
 _LEAST_SPAN = 0.04  # of the median: noise is not drawn as if it were much
-_LAST_NIGHT = 0.5  # of a night: how far what is expected goes beyond the last one
+_LAST_NIGHT = 0.5  # of a night: how far the expected range goes beyond the last night
 
+Line = Sequence[tuple[float, float]]  # places and values
 _Pick = Callable[[Point], float | None]
 _Ends = Callable[[Point], tuple[float | None, float | None]]
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A series with its steps and drifts, and what pictures of its course share."""
+    """A series with its steps and drifts, and the parts that pictures of its course share."""
 
     series: Series
     trend: Changes
@@ -61,37 +64,48 @@ class Curve:
 
 
 def summary_of(curve: Curve) -> str:
-    """Return what can be seen of a series, in sentences."""
+    """Describe a series, its steps and its drifts in sentences."""
     series = curve.series
-    known_points = [(point, point.value) for point in series.points if point.value is not None]
+    known_points: list[Point] = []
+    values: list[float] = []
+    for point in series.points:
+        if point.value is not None:
+            known_points.append(point)
+            values.append(point.value)
     nights = format_count(len(series.points), "night")
     if not known_points:
         return f"{nights}, none with a value."
-    last, values = known_points[-1][0], [value for _, value in known_points]
-    lowest_value, highest_value = (quantity(edge(values), series.unit) for edge in (min, max))
-    span = (
-        f"always {lowest_value}"
-        if lowest_value == highest_value
-        else f"from {lowest_value} to {highest_value}"
-    )
-    latest = f"the last, of {day(last.at)}, {_describe_point(series, last)}"
-    parts = [f"{nights}, {len(known_points)} with a value, {span}; {latest}."]
+    span = _describe_span(quantity(min(values), series.unit), quantity(max(values), series.unit))
+    last_point = known_points[-1]
+    latest = f"the last, of {day(last_point.at)}, {_describe_point(series, last_point)}"
+    sentences = [f"{nights}, {len(known_points)} with a value, {span}; {latest}."]
     for step in curve.trend.steps:
-        way = direction(step.change, series.better)
-        change = series.formatter.change(step.change)
-        words = f"Changed in {night_words(curve.course, series.points[step.index].at)}, {change}"
-        parts.append(f"{words}, {way}." if way != "changed" else f"{words}.")
+        night = night_words(curve.course, series.points[step.index].at)
+        words = f"Changed in {night}, {series.formatter.change(step.change)}"
+        sentences.append(_end_with_way(words, series, step.change))
     for ramp in curve.trend.ramps:
-        way = direction(ramp.change, series.better)
-        first_night, last = (
-            series.points[place].at for place in (ramp.first_night, ramp.last_night)
-        )
-        numbers = f"{curve.course.number(first_night)} to {curve.course.number(last)}"
-        words = (
-            f"Drifted in nights {numbers} ({days(first_night, last)}), {rate_words(series, ramp)}"
-        )
-        parts.append(f"{words}, {way}." if way != "changed" else f"{words}.")
-    return " ".join([*parts, *_total(curve)])
+        first_time = series.points[ramp.first_night].at
+        last_time = series.points[ramp.last_night].at
+        numbers = f"{curve.course.number(first_time)} to {curve.course.number(last_time)}"
+        dates = days(first_time, last_time)
+        words = f"Drifted in nights {numbers} ({dates}), {rate_words(series, ramp)}"
+        sentences.append(_end_with_way(words, series, ramp.change))
+    sentences += _total(curve)
+    return " ".join(sentences)
+
+
+def _describe_span(lowest_value: str, highest_value: str) -> str:
+    if lowest_value == highest_value:
+        return f"always {lowest_value}"
+    return f"from {lowest_value} to {highest_value}"
+
+
+def _end_with_way(words: str, series: Series, change: float) -> str:
+    """End a sentence about a change with "worse" or "better", if the series has a direction."""
+    way = direction(change, series.better)
+    if way == "changed":
+        return f"{words}."
+    return f"{words}, {way}."
 
 
 def night_words(course: Course, time: str) -> str:
@@ -107,36 +121,45 @@ def rate_words(series: Series, ramp: Ramp) -> str:
 def _describe_point(series: Series, point: Point) -> str:
     change = series.formatter.format_change(point.change, point.low, point.high)
     value = quantity(point.value, series.unit)
-    return f"{value}, {change} from the reference" if change else value
+    if not change:
+        return value
+    return f"{value}, {change} from the reference"
 
 
 def _total(curve: Curve) -> Iterator[str]:
-    """Yield what all nights add up to where the reference moves along."""
+    """Yield the sum of the changes of all nights, if the reference moves along."""
     series = curve.series
     if not moves(series):
         return
     night_levels = levels(series, anchors_of(series, curve.course.anchors))
     if len(night_levels.nights) > 1:
-        change, deviation = night_levels.total(np.eye(len(night_levels.nights))[-1])
-        ends = [plain_change(change + 1.96 * sign * deviation, series.scale) for sign in (0, -1, 1)]
+        last_night = np.eye(len(night_levels.nights))[-1]
+        change, deviation = night_levels.total(last_night)
+        middle = plain_change(change, series.scale)
+        lower_end = plain_change(change - 1.96 * deviation, series.scale)
+        upper_end = plain_change(change + 1.96 * deviation, series.scale)
+        total_words = series.formatter.format_change(middle, lower_end, upper_end)
         since = day(series.points[night_levels.nights[0]].at)
-        yield (
-            f"From the reference of {since} on, nights add up to "
-            f"{series.formatter.format_change(*ends)}."
-        )
+        yield f"From the reference of {since} on, nights add up to {total_words}."
 
 
 def picture_of(curve: Curve) -> Picture:
     """Return the picture of a series: large where it decides, else compact."""
     series = curve.series
+    width = _WIDE if series.gated else _COMPACT
     compared = series.gated and any(point.change is not None for point in series.points)
-    values = _values(curve, _HIGH if series.gated and not compared else _FLAT, dates=not compared)
+    if compared:
+        panels: tuple[TrendPanel, ...] = (_changes(curve), _values(curve, _FLAT, dates=False))
+    elif series.gated:
+        panels = (_values(curve, _HIGH, dates=True),)
+    else:
+        panels = (_values(curve, _FLAT, dates=True),)
     return Picture(
         title=f"{series.capture}: {heading(series.metric)}",
         summary=summary_of(curve),
-        width=_WIDE if series.gated else _COMPACT,
+        width=width,
         x=curve.x,
-        panels=(_changes(curve), values) if compared else (values,),
+        panels=panels,
         tags=curve.tags,
         lane=(nights(list(_lane(curve))),),
     )
@@ -144,27 +167,33 @@ def picture_of(curve: Curve) -> Picture:
 
 def _changes(curve: Curve) -> TrendPanel:
     series = curve.series
-    limits = list(_limits(curve))
-    ends = [(point.change, point.low, point.high) for point in series.points]
-    reach = [end for point in ends for end in point if end is not None]
-    reach += [edge for _, _, low, high, _ in limits for edge in (low, high)]
+    stretches = list(_expected_stretches(curve))
+    reach: list[float] = []
+    for point in series.points:
+        ends = (point.change, point.low, point.high)
+        reach += [end for end in ends if end is not None]
+    band: list[Line] = []
+    limit_lines: list[Line] = []
+    for begin, end, edges in stretches:
+        reach += [edges.low, edges.high]
+        band.append(((begin, edges.low), (begin, edges.high), (end, edges.high), (end, edges.low)))
+        limit_lines.append(((begin, edges.limit), (end, edges.limit)))
+    zero_lines: list[Line] = []
+    if min(reach) <= 0:
+        zero_lines.append(((curve.x.axis.minimum, 0.0), (curve.x.axis.maximum, 0.0)))
     allowed = series.formatter.amount(series.threshold)
     title = "Change from the reference"
-    if limits:
+    if stretches:
         title = f"{title}; dashed: the limit, {allowed}"
     limit = f"Beyond this line a change for the worse matters: {allowed} from what is expected"
-    band = [((b, low), (b, high), (e, high), (e, low)) for b, e, low, high, _ in limits]
     return TrendPanel(
         title,
         _HIGH,
         linear("", min(reach), max(reach), series.formatter.change),
         (
             lines(band, "band", end="Z"),
-            lines([((b, edge), (e, edge)) for b, e, *_, edge in limits], "limit", limit),
-            lines(
-                [((curve.x.axis.minimum, 0.0), (curve.x.axis.maximum, 0.0))] * (min(reach) <= 0),
-                "zero",
-            ),
+            lines(limit_lines, "limit", limit),
+            lines(zero_lines, "zero"),
             *_drawn(
                 curve, lambda point: point.change, lambda point: (point.low, point.high), RADIUS
             ),
@@ -175,73 +204,90 @@ def _changes(curve: Curve) -> TrendPanel:
 
 def _values(curve: Curve, height: float, *, dates: bool) -> TrendPanel:
     series = curve.series
-    against = [point.reference for point in series.points if point.reference is not None]
-    reach = against + [point.value for point in series.points if point.value is not None]
-    if len(reach) == len(against):
+    references: list[float] = []
+    values: list[float] = []
+    for point in series.points:
+        if point.reference is not None:
+            references.append(point.reference)
+        if point.value is not None:
+            values.append(point.value)
+    if not values:
         return TrendPanel("No night has a value", height, linear("", 0, 1, lambda _: ""), ())
     title = "Median of the pairs" if series.gated else ""
-    if against and series.gated:
+    if references and series.gated:
         title = f"{title}; dashed: the reference"
-    return TrendPanel(
-        title,
-        height,
-        _upward(series, reach),
-        (
-            lines(_runs(curve, lambda point: point.reference), "reference"),
-            *_drawn(curve, lambda point: point.value, lambda point: (point.least, point.most), 2.6),
-            *([_dates(curve)] * dates),
-        ),
-    )
+    shapes = [
+        lines(_runs(curve, lambda point: point.reference), "reference"),
+        *_drawn(curve, lambda point: point.value, lambda point: (point.least, point.most), 2.6),
+    ]
+    if dates:
+        shapes.append(_dates(curve))
+    return TrendPanel(title, height, _upward(series, references + values), tuple(shapes))
 
 
 def _upward(series: Series, reach: Sequence[float]) -> Axis:
-    """Return the axis of medians, with half of what they span on both sides for their spreads."""
-    low, high = min(reach), max(reach)
+    """Return the axis of medians, with half of their span on both sides for their spreads."""
+    low = min(reach)
+    high = max(reach)
     room = max(high - low, abs(median(reach)) * _LEAST_SPAN) or 1.0
     floor = 0.0 if low >= 0 else -math.inf
     ceiling = 1.0 if series.unit == "ratio" and high <= 1 else math.inf
-    low, high = max(floor, low - room / 2), min(ceiling, high + room / 2)
-    make = binary if series.unit == "bytes" and low >= 0 else linear
-    return make("", low, high, lambda value: quantity(value, series.unit))
+    axis_low = max(floor, low - room / 2)
+    axis_high = min(ceiling, high + room / 2)
+    make = linear
+    if series.unit == "bytes" and axis_low >= 0:
+        make = binary
+    return make("", axis_low, axis_high, lambda value: quantity(value, series.unit))
 
 
-def _limits(curve: Curve) -> Iterator[tuple[float, float, float, float, float]]:
-    """Yield where changes are as expected: from day, to day, lower, upper, and the worse one.
+@dataclass(frozen=True)
+class ExpectedEdges:
+    """The range of changes that are expected of a night; beyond `limit` is worse."""
 
-    Nights in a row of which the same is expected are one stretch.
+    low: float
+    high: float
+    limit: float
+
+
+def _expected_stretches(curve: Curve) -> Iterator[tuple[float, float, ExpectedEdges]]:
+    """Yield the expected ranges of changes, each with the places of its begin and end.
+
+    Nights in a row with the same range are one stretch.
     """
-    fared = curve.course.fared
-    begins = [curve.x.place(night.at) for night in fared]
-    ends = [*begins[1:], begins[-1] + _LAST_NIGHT]
-    edges = [_edges(night.find_judgement(curve.series.metric)) for night in fared]
-    for edge, group in groupby(zip(edges, begins, ends, strict=True), key=lambda row: row[0]):
-        stretch = list(group)
-        if edge is not None:
-            yield stretch[0][1], stretch[-1][2], *edge
+    fared_nights = curve.course.fared
+    places = [curve.x.place(fared.at) for fared in fared_nights]
+    places.append(places[-1] + _LAST_NIGHT)
+    edges = [_edges(fared.find_judgement(curve.series.metric)) for fared in fared_nights]
+    for stretch_edges, group in groupby(range(len(edges)), key=edges.__getitem__):
+        if stretch_edges is not None:
+            indexes = list(group)
+            yield places[indexes[0]], places[indexes[-1] + 1], stretch_edges
 
 
-def _edges(judged: Judged | None) -> tuple[float, float, float] | None:
-    """Return what is expected of a night: lower, upper, and the one that is the limit."""
+def _edges(judged: Judged | None) -> ExpectedEdges | None:
+    """Return the range of changes that is expected of a night."""
     if judged is None or judged.expected is None:
         return None
     threshold = judged.threshold
     if judged.scale == "ratio":
         factor = 1 + judged.expected
-        low, high = factor / (1 + threshold) - 1, factor * (1 + threshold) - 1
+        low = factor / (1 + threshold) - 1
+        high = factor * (1 + threshold) - 1
     else:
-        low, high = judged.expected - threshold, judged.expected + threshold
-    return low, high, low if judged.better == "higher" else high
+        low = judged.expected - threshold
+        high = judged.expected + threshold
+    limit = low if judged.better == "higher" else high
+    return ExpectedEdges(low, high, limit)
 
 
 def _drawn(curve: Curve, pick: _Pick, ends: _Ends, radius: float) -> Iterator[Shape]:
     """Yield spreads, the line through the nights, levels between change points, and marks."""
-    points = curve.series.points
-    spreads = [
-        ((curve.x.place(point.at), low), (curve.x.place(point.at), high))
-        for point in points
-        for low, high in (ends(point),)
-        if low is not None and high is not None
-    ]
+    spreads: list[Line] = []
+    for point in curve.series.points:
+        low, high = ends(point)
+        if low is not None and high is not None:
+            place = curve.x.place(point.at)
+            spreads.append(((place, low), (place, high)))
     yield lines(spreads, "spread")
     yield lines(_runs(curve, pick), "median")
     yield lines(_iter_level_lines(curve, pick), "level")
@@ -249,7 +295,7 @@ def _drawn(curve: Curve, pick: _Pick, ends: _Ends, radius: float) -> Iterator[Sh
 
 
 def _iter_level_lines(curve: Curve, pick: _Pick) -> Iterator[list[tuple[float, float]]]:
-    """Yield the levels between changes, and the lines of drifts; none where nothing changed."""
+    """Yield the levels between changes, and the lines of drifts; none without a change."""
     points = curve.series.points
     steps = [step.index for step in curve.trend.steps]
     drifts = {ramp.first_night: ramp.last_night + 1 for ramp in curve.trend.ramps}
@@ -261,25 +307,30 @@ def _iter_level_lines(curve: Curve, pick: _Pick) -> Iterator[list[tuple[float, f
         values = [value for value in map(pick, stretch_points) if value is not None]
         if not values:
             continue
-        drifting = any(
-            drift_begin <= begin < drift_end for drift_begin, drift_end in drifts.items()
-        )
-        if drifting and len(values) > 1:
-            ends = ends_of_line(np.array(values))
+        if len(values) > 1 and _is_within(begin, drifts):
+            begin_level, end_level = ends_of_line(np.array(values))
         else:
-            ends = (median(values), median(values))
-        places = curve.x.place(stretch_points[0].at), curve.x.place(stretch_points[-1].at)
-        yield list(zip(places, ends, strict=True))
+            begin_level = end_level = median(values)
+        begin_place = curve.x.place(stretch_points[0].at)
+        end_place = curve.x.place(stretch_points[-1].at)
+        yield [(begin_place, begin_level), (end_place, end_level)]
+
+
+def _is_within(index: int, drifts: Mapping[int, int]) -> bool:
+    return any(begin <= index < end for begin, end in drifts.items())
 
 
 def _runs(curve: Curve, pick: _Pick) -> list[list[tuple[float, float]]]:
     """Return the points between gaps: a night without a value is a gap, and no line crosses it."""
     place = curve.x.place
-    places = {place(fared.at): None for fared in curve.course.fared}
-    places |= {place(point.at): pick(point) for point in curve.series.points}
+    values: dict[float, float | None] = {}
+    for fared in curve.course.fared:
+        values[place(fared.at)] = None
+    for point in curve.series.points:
+        values[place(point.at)] = pick(point)
     runs: list[list[tuple[float, float]]] = [[]]
-    for night_place in sorted(places):
-        value = places[night_place]
+    for night_place in sorted(values):
+        value = values[night_place]
         if value is None:
             runs.append([])
         else:
@@ -292,57 +343,63 @@ def _dates(curve: Curve) -> Shape:
     changes: list[tuple[float, float, str, str]] = []
     for step in curve.trend.steps:
         time = series.points[step.index].at
+        place = curve.x.place(time)
         words = f"night {curve.course.number(time)}: {series.formatter.change(step.change)}"
         tone = WAYS[direction(step.change, series.better)]
-        changes.append((curve.x.place(time), curve.x.place(time), words, tone))
+        changes.append((place, place, words, tone))
     for ramp in curve.trend.ramps:
-        first_place, last_place = (
-            curve.x.place(series.points[place].at) for place in (ramp.first_night, ramp.last_night)
-        )
+        first_place = curve.x.place(series.points[ramp.first_night].at)
+        last_place = curve.x.place(series.points[ramp.last_night].at)
         tone = WAYS[direction(ramp.change, series.better)]
         changes.append((first_place, last_place, rate_words(series, ramp), tone))
     return draw_changes(sorted(changes))
 
 
 def _marks(curve: Curve, pick: _Pick) -> Iterator[Mark]:
-    """Yield the marks of a series' nights; of older ones only those that stand out."""
-    fared = {result.night.id: result for result in curve.course.fared if result.night is not None}
+    """Yield the marks of a series' nights; of older nights only the striking ones."""
+    fared_by_night = {fared.night.id: fared for fared in curve.course.fared if fared.night}
     points = curve.series.points
-    for place, point in enumerate(points):
+    oldest_recent = len(points) - RECENT
+    for index, point in enumerate(points):
         value = pick(point)
         state = None if point.outcome is None else state_of(point.outcome)
-        older = place < len(points) - RECENT
-        if value is not None and not (older and state in {None, CourseState.OK}):
-            words = _words(curve.series, point, curve.course.number(point.at))
-            href = curve.href(fared[point.night]) if point.night in fared else ""
-            yield Mark(curve.x.place(point.at), value, state, words, href)
+        is_plain = state in {None, CourseState.OK}
+        if value is None or (index < oldest_recent and is_plain):
+            continue
+        words = _words(curve.series, point, curve.course.number(point.at))
+        fared = fared_by_night.get(point.night)
+        href = curve.href(fared) if fared else ""
+        yield Mark(curve.x.place(point.at), value, state, words, href)
 
 
 def _words(series: Series, point: Point, number: int) -> str:
     night_label = f"night {number}, {moment_of(point.at):%d %b %Y %H:%M} UTC"
     parts = [f"{night_label}: {_describe_point(series, point)}"]
     if point.least is not None and point.most is not None:
-        smallest_value, largest_value = (
-            quantity(value, series.unit) for value in (point.least, point.most)
-        )
+        smallest_value = quantity(point.least, series.unit)
+        largest_value = quantity(point.most, series.unit)
         parts.append(f"pairs from {smallest_value} to {largest_value}")
-    parts += [format_count(point.pairs, "pair")] * bool(point.pairs)
-    parts += [f"commit {short_commit(point.commit)}"] * bool(point.commit)
-    if point.outcome:
-        parts.append(f"{point.outcome}: {point.reason}" if point.reason else str(point.outcome))
+    if point.pairs:
+        parts.append(format_count(point.pairs, "pair"))
+    if point.commit:
+        parts.append(f"commit {short_commit(point.commit)}")
+    if point.outcome and point.reason:
+        parts.append(f"{point.outcome}: {point.reason}")
+    elif point.outcome:
+        parts.append(str(point.outcome))
     return "; ".join(parts)
 
 
 def _lane(curve: Curve) -> Iterator[Mark]:
-    """Yield the marks of nights that are not seen above, or not as what they are."""
+    """Yield the marks of nights that have none above, or whose state cannot be seen there."""
     place = curve.x.place
     seen_places = {place(point.at) for point in curve.series.points if point.value is not None}
     for fared in curve.course.fared:
         night_place = place(fared.at)
-        if (
-            fared.state not in {CourseState.OK, CourseState.REGRESSION}
-            or night_place not in seen_places
-        ):
-            night = night_words(curve.course, fared.at)
-            words = ": ".join(filter(None, (night, fared.state, fared.reason)))
-            yield Mark(night_place, 0.5, fared.state, words, curve.href(fared))
+        is_compared = fared.state in {CourseState.OK, CourseState.REGRESSION}
+        if is_compared and night_place in seen_places:
+            continue
+        parts = [night_words(curve.course, fared.at), str(fared.state)]
+        if fared.reason:
+            parts.append(fared.reason)
+        yield Mark(night_place, 0.5, fared.state, ": ".join(parts), curve.href(fared))

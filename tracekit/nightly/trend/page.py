@@ -1,13 +1,13 @@
-"""The trend as one page: how things stand, every series over nights, findings, claims.
+"""The trend as one page: the current state, every series over nights, findings, claims.
 
 A rule estimates how much time could be won. Once its finding is gone, the nights before and
-after show how much was: both stand side by side, so that estimates can be believed, or not.
+after show how much was won. The page shows both side by side, so that you can judge the estimates.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -68,31 +68,31 @@ def render_trend(
     """Return the page: one HTML document that loads nothing and reads without script.
 
     `nights` are those of the series, `missed` were due and did not run, and `now` is ISO 8601.
-    `redact` takes out of a string what must not be shown; `links` returns the link to a file of the
-    history, such as "night/run/report.html", empty for none. A link that names a person or a
+    `redact` removes private text from a string. `links` returns the link to a file of the
+    history, such as "night/run/report.html", or an empty string. A link that names a person or a
     machine is left out. The same input gives the same characters.
     """
 
     def redact_link(path: str) -> str:
         href = links(path)
-        return href if redact(href) == href else ""  # half a link leads nowhere
+        if redact(href) != href:
+            return ""  # half a link leads nowhere
+        return href
 
     courses = courses_of(series, nights, accepted, missed)
     turns: list[Turn] = []
     sections: list[dict[str, Any]] = []
+    searched_count = 0
+    series_count = 0
     for course in courses:
         curves = _curves(course, redact_link)
-        if not course.is_anchor:  # what it measures is part of its capture's trend
-            course_turns = [
-                turn for curve in curves for turn in turns_of(course, curve.series, curve.trend)
-            ]
-            turns += join_turns(course_turns)
+        if not course.is_anchor:  # an anchor's series are part of its capture's trend
+            turns += _course_turns(course, curves)
         sections.append(_section(course, curves, redact_link, redact))
-    turns.sort(
-        key=lambda turn: (moment_of(turn.until or turn.time), turn.series.gated), reverse=True
-    )
+        searched_count += sum(map(is_searched, course.shown))
+        series_count += len(course.shown)
+    turns.sort(key=_turn_rank, reverse=True)
     lost_nights = lost_of(nights, missed)
-    searched = [is_searched(line) for course in courses for line in course.shown]
     return document(
         environment_of(redact),
         "trend/page.html",
@@ -114,24 +114,41 @@ def render_trend(
         lately=LATELY,
         turns=turns[:MOST_CHANGES],
         more_turns=max(0, len(turns) - MOST_CHANGES),
-        searched=sum(searched),
-        short=len(searched) - sum(searched),
+        searched=searched_count,
+        short=series_count - searched_count,
         least_nights=2 * SHORTEST,
         lost=lost_nights[:MOST_LOST],
         more_lost=max(0, len(lost_nights) - MOST_LOST),
         sections=sections,
-        few=sum(len(course.shown) for course in courses) <= FEW_FOLLOWED,
+        few=series_count <= FEW_FOLLOWED,
         recent=RECENT,
     )
+
+
+def _course_turns(course: Course, curves: Sequence[Curve]) -> list["Turn"]:
+    turns: list[Turn] = []
+    for curve in curves:
+        turns += turns_of(course, curve.series, curve.trend)
+    return join_turns(turns)
+
+
+def _turn_rank(turn: "Turn") -> tuple[datetime, bool]:
+    return moment_of(turn.until or turn.time), turn.series.gated
 
 
 def _title(courses: Sequence[Course]) -> str:
     if not courses:
         return "an empty history"
-    plans, machines = {course.plan for course in courses}, {course.machine for course in courses}
-    plan_words = courses[0].plan if len(plans) == 1 else format_count(len(plans), "plan")
-    on = courses[0].machine if len(machines) == 1 else format_count(len(machines), "machine")
-    return f"{plan_words} on {on}"
+    plan_words = _name_or_count({course.plan for course in courses}, "plan")
+    machine_words = _name_or_count({course.machine for course in courses}, "machine")
+    return f"{plan_words} on {machine_words}"
+
+
+def _name_or_count(names: set[str], noun: str) -> str:
+    if len(names) > 1:
+        return format_count(len(names), noun)
+    [name] = names
+    return name
 
 
 def _curves(course: Course, links: Links) -> list[Curve]:
@@ -139,41 +156,35 @@ def _curves(course: Course, links: Links) -> list[Curve]:
     tags = happenings(course)
 
     def report(fared: Fared) -> str:
-        return next((href for href, _ in reports_of(fared, links)), "")
+        for href, _ in reports_of(fared, links):
+            return href
+        return ""
 
-    return [
-        Curve(series, trend_of(series, anchors_of(series, course.anchors)), course, x, tags, report)
-        for series in course.shown
-    ]
+    curves: list[Curve] = []
+    for series in course.shown:
+        trend = trend_of(series, anchors_of(series, course.anchors))
+        curves.append(Curve(series, trend, course, x, tags, report))
+    return curves
 
 
 def _section(
     course: Course, curves: Sequence[Curve], links: Links, redact: Redact
 ) -> dict[str, Any]:
-    last_entry = course.last.entry
-    reference = last_entry.reference if last_entry else None
-    figures: list[dict[str, Any]] = []
+    large_figures: list[dict[str, Any]] = []
+    small_figures: list[dict[str, Any]] = []
     for curve in curves:
-        picture = picture_of(curve)
-        drawn = Markup(svg(picture, lambda words: text.visible(redact(words))))  # noqa: S704  XML
-        figures.append({"series": curve.series, "summary": picture.summary, "drawing": drawn})
+        figure = _figure(curve, redact)
+        if curve.series.gated:
+            large_figures.append(figure)
+        else:
+            small_figures.append(figure)
+    hidden_series = [series for series in course.series if series not in course.shown]
     return {
         "course": course,
-        "candidate": (last_entry.candidate.words or last_entry.candidate.workload)
-        if last_entry
-        else "",
-        "reference": (reference.words or reference.workload) if reference else "",
-        "kind": KINDS[last_entry.reference_kind]
-        if last_entry and last_entry.reference_kind
-        else "",
-        "checked": text.sentence(last_entry.parity) if last_entry else "",
-        "cost": cost_of(last_entry.overhead) if last_entry else "",
-        "meanwhile": meanwhile_words(last_entry) if last_entry else "",
-        "large": [figure for figure in figures if figure["series"].gated],
-        "small": [figure for figure in figures if not figure["series"].gated],
-        "unknown": [
-            heading(series.metric) for series in course.series if series not in course.shown
-        ],
+        **_describe_entry(course.last.entry),
+        "large": large_figures,
+        "small": small_figures,
+        "unknown": [heading(series.metric) for series in hidden_series],
         "happened": happenings(course),
         "findings": finding_rows(course),
         "claims": claims_of(course),
@@ -182,10 +193,38 @@ def _section(
     }
 
 
+def _figure(curve: Curve, redact: Redact) -> dict[str, Any]:
+    picture = picture_of(curve)
+    drawing = svg(picture, lambda words: text.visible(redact(words)))
+    return {
+        "series": curve.series,
+        "summary": picture.summary,
+        "drawing": Markup(drawing),  # noqa: S704  XML
+    }
+
+
+def _describe_entry(entry: Entry | None) -> dict[str, str]:
+    """Return the facts of a course's last night, by their names in the template."""
+    facts = dict.fromkeys(("candidate", "reference", "kind", "checked", "cost", "meanwhile"), "")
+    if entry is None:
+        return facts
+    facts["candidate"] = entry.candidate.words or entry.candidate.workload
+    if entry.reference:
+        facts["reference"] = entry.reference.words or entry.reference.workload
+    if entry.reference_kind:
+        facts["kind"] = KINDS[entry.reference_kind]
+    facts["checked"] = text.sentence(entry.parity)
+    facts["cost"] = cost_of(entry.overhead)
+    facts["meanwhile"] = meanwhile_words(entry)
+    return facts
+
+
 def meanwhile_words(entry: Entry) -> str:
-    """Say what the machine was like while an entry was measured, and how many pairs count."""
+    """Describe the machine while an entry was measured, and how many pairs count."""
     state = window_words(entry.states)
-    return f"{state.rstrip('.')}; {entry.counting}." if state else ""
+    if not state:
+        return ""
+    return f"{state.rstrip('.')}; {entry.counting}."
 
 
 _Row = tuple[int, Fared, list[str], list[tuple[str, str]]]
@@ -193,36 +232,44 @@ _Row = tuple[int, Fared, list[str], list[tuple[str, str]]]
 
 def table_of(course: Course, links: Links) -> list[_Row]:
     """Return the nights of a course, the latest first, with their values and reports."""
-    cells = [
-        {point.night: _cell(series, point) for point in series.points} for series in course.shown
-    ]
+    columns = [_cells(series) for series in course.shown]
     rows: list[_Row] = []
     numbered = list(enumerate(course.fared, 1))
     for number, fared in reversed(numbered):
         night = fared.night.id if fared.night else ""
-        row_cells = [series_cells.get(night, "") for series_cells in cells]
+        row_cells = [column.get(night, "") for column in columns]
         rows.append((number, fared, row_cells, list(reports_of(fared, links))))
     return rows
 
 
+def _cells(series: Series) -> dict[str, str]:
+    """Return a series's cells of the table, by night."""
+    return {point.night: _cell(series, point) for point in series.points}
+
+
 def _cell(series: Series, point: Point) -> str:
+    if point.value is None:
+        return ""
+    value = quantity(point.value, series.unit)
     change = series.formatter.format_change(point.change, point.low, point.high)
-    parts = [] if point.value is None else [quantity(point.value, series.unit), change]
-    return "; ".join(filter(None, parts))
+    return "; ".join(filter(None, (value, change)))
 
 
 _FRESH = timedelta(hours=36)  # a night a day, and half a day for one that is late
-MOST_CHANGES, MOST_LOST, LATELY = 12, 40, 30
+MOST_CHANGES = 12
+MOST_LOST = 40
+LATELY = 30
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A step or a drift: when, of what, how much, and what else changed that night.
+    """A step or a drift of a series: its night, its size, and other changes of that night.
 
-    `number` is that of its night, of a drift's first; it may be of the nights `earliest` to
-    `latest`, which are a drift's own. `until` is when a drift's last night began, empty of a step.
-    A drift has no night of its own, so nothing is named that changed with it. `also` are other
-    metrics of the capture that changed with it, in words: one regression is one row.
+    `number` is the number of its night, or of a drift's first night. A step may belong to any
+    night from `earliest` to `latest`; a drift spans them. `until` is the start of a drift's last
+    night, and empty for a step. `with_it` names what else changed that night; it is empty for a
+    drift, which has no single night. `also` describes other metrics of the capture that changed
+    at the same time: one regression is one row.
     """
 
     time: str
@@ -241,29 +288,36 @@ class Turn:
     @property
     def nights(self) -> str:
         """The number of its night, or those of a drift's first and last."""
-        return f"{self.earliest} to {self.latest}" if self.until else f"{self.number}"
+        if self.until:
+            return f"{self.earliest} to {self.latest}"
+        return str(self.number)
 
     @property
     def days(self) -> str:
         """The day of its night, or those of a drift."""
-        return days(self.time, self.until) if self.until else day(self.time)
+        if self.until:
+            return days(self.time, self.until)
+        return day(self.time)
 
     @property
     def doubt(self) -> str:
-        """The numbers of the nights that a step may be of; empty where it is of one alone."""
-        certain = self.until or self.earliest == self.latest
-        return "" if certain else f"{self.earliest} to {self.latest}"
+        """The numbers of the nights that a step may belong to; empty if only one is possible."""
+        if self.until or self.earliest == self.latest:
+            return ""
+        return f"{self.earliest} to {self.latest}"
 
     def is_with(self, other_turn: "Turn") -> bool:
-        """Whether both may be one: of one capture, a step each or a drift, in the same nights."""
-        apart = self.latest < other_turn.earliest or other_turn.latest < self.earliest
-        same_kind = (bool(self.until), self.tone) == (bool(other_turn.until), other_turn.tone)
-        return self.course is other_turn.course and same_kind and not apart
+        """Whether both may be one: the same capture, tone and kind, in overlapping nights."""
+        if self.course is not other_turn.course or self.tone != other_turn.tone:
+            return False
+        if bool(self.until) != bool(other_turn.until):
+            return False
+        return self.latest >= other_turn.earliest and other_turn.latest >= self.earliest
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A night, or a capture of one, that says nothing of a change."""
+    """A night, or a capture of a night, that gives no evidence about a change."""
 
     at: str
     what: str
@@ -272,32 +326,35 @@ class Lost:
 
 
 def deciding_words(judged: Judged) -> str:
-    """Return what a metric that decides says of the last night."""
-    change = judged.formatter.format_change(judged.change, judged.low, judged.high)
-    value = f"{quantity(judged.candidate, judged.unit)}, not compared"
-    return f"{heading(judged.metric)} {value if judged.change is None else change}"
+    """Describe the last night's change of a metric that decides."""
+    if judged.change is None:
+        words = f"{quantity(judged.candidate, judged.unit)}, not compared"
+    else:
+        words = judged.formatter.format_change(judged.change, judged.low, judged.high)
+    return f"{heading(judged.metric)} {words}"
 
 
 def turns_of(course: Course, series: Series, trend: Changes) -> list[Turn]:
     """Return the steps of a series, and then its drifts, each oldest first."""
-    other_changes = describe_changes(course, commits=True) if trend.steps else {}
-    steps = [_turn_of_step(course, series, step, other_changes) for step in trend.steps]
-    return [*steps, *(_turn_of_drift(course, series, ramp) for ramp in trend.ramps)]
+    other_changes: Mapping[str, str] = {}
+    if trend.steps:
+        other_changes = describe_changes(course, commits=True)
+    turns = [_turn_of_step(course, series, step, other_changes) for step in trend.steps]
+    turns += [_turn_of_drift(course, series, ramp) for ramp in trend.ramps]
+    return turns
 
 
 def join_turns(turns: Sequence[Turn]) -> list[Turn]:
-    """Return the turns with those of one capture that came together as one, the first metric's."""
+    """Join the turns of one capture that came together, under the first metric's turn."""
     joined: list[Turn] = []
     for turn in turns:
-        place = next(
-            (index for index, joined_turn in enumerate(joined) if joined_turn.is_with(turn)), None
-        )
-        if place is None:
-            joined.append(turn)
+        for place, joined_turn in enumerate(joined):
+            if joined_turn.is_with(turn):
+                words = f"{heading(turn.series.metric)} {turn.change}"
+                joined[place] = replace(joined_turn, also=(*joined_turn.also, words))
+                break
         else:
-            joined_turn = joined[place]
-            words = f"{heading(turn.series.metric)} {turn.change}"
-            joined[place] = replace(joined_turn, also=(*joined_turn.also, words))
+            joined.append(turn)
     return joined
 
 
@@ -321,9 +378,9 @@ def _turn_of_step(
 
 
 def _turn_of_drift(course: Course, series: Series, ramp: Ramp) -> Turn:
-    first_time, last_time = (
-        series.points[place].at for place in (ramp.first_night, ramp.last_night)
-    )
+    first_time = series.points[ramp.first_night].at
+    last_time = series.points[ramp.last_night].at
+    first_number = course.number(first_time)
     way = direction(ramp.change, series.better)
     return Turn(
         time=first_time,
@@ -332,86 +389,102 @@ def _turn_of_drift(course: Course, series: Series, ramp: Ramp) -> Turn:
         change=_toward(rate_words(series, ramp), way),
         tone=WAYS[way],
         levels=_levels(series, ramp),
-        number=course.number(first_time),
-        earliest=course.number(first_time),
+        number=first_number,
+        earliest=first_number,
         latest=course.number(last_time),
         until=last_time,
     )
 
 
 def _toward(change: str, way: str) -> str:
-    return change if way == "changed" else f"{change}, {way}"
+    if way == "changed":
+        return change
+    return f"{change}, {way}"
 
 
 def _levels(series: Series, change: LevelStep | Ramp) -> str:
-    edge_levels = (change.level_before, change.level_after)
     if change.basis == "change":
-        return " → ".join(map(series.formatter.change, edge_levels)) + " from the reference"
-    return " → ".join(quantity(level, series.unit) for level in edge_levels)
+        change_before = series.formatter.change(change.level_before)
+        change_after = series.formatter.change(change.level_after)
+        return f"{change_before} → {change_after} from the reference"
+    value_before = quantity(change.level_before, series.unit)
+    value_after = quantity(change.level_after, series.unit)
+    return f"{value_before} → {value_after}"
 
 
 def lost_of(nights: Sequence[Night], missed_nights: Sequence[Missed]) -> list[Lost]:
     """Return what failed, was inconclusive, was cut short or missed, the latest first."""
-    lost_nights = [
-        Lost(miss.due, miss.plan, CourseState.MISSED, miss.reason or "it did not run")
-        for miss in missed_nights
-    ]
+    lost_nights: list[Lost] = []
+    for miss in missed_nights:
+        reason = miss.reason or "it did not run"
+        lost_nights.append(Lost(miss.due, miss.plan, CourseState.MISSED, reason))
     for night in nights:
-        for entry in night.entries:
-            if entry.outcome in {Outcome.FAILED, Outcome.INCONCLUSIVE, None}:
-                subject, state = f"{night.plan}: {entry.capture}", state_of(entry.outcome)
-                lost_nights.append(Lost(night.started, subject, state, entry.reason))
-        if night.partial or not night.entries:
-            state = CourseState.NOT_RUN if night.entries else state_of(night.outcome)
-            reason = night.reason or "it ended before all of its captures were measured"
-            lost_nights.append(Lost(night.started, night.plan, state, reason))
-    return sorted(
-        lost_nights,
-        key=lambda lost_night: (moment_of(lost_night.at), lost_night.what),
-        reverse=True,
-    )
+        lost_nights += _lost_of_night(night)
+    lost_nights.sort(key=lambda lost: (moment_of(lost.at), lost.what), reverse=True)
+    return lost_nights
+
+
+def _lost_of_night(night: Night) -> Iterator[Lost]:
+    for entry in night.entries:
+        if entry.outcome in {Outcome.FAILED, Outcome.INCONCLUSIVE, None}:
+            subject = f"{night.plan}: {entry.capture}"
+            yield Lost(night.started, subject, state_of(entry.outcome), entry.reason)
+    reason = night.reason or "it ended before all of its captures were measured"
+    if not night.entries:
+        yield Lost(night.started, night.plan, state_of(night.outcome), reason)
+    elif night.partial:
+        yield Lost(night.started, night.plan, CourseState.NOT_RUN, reason)
 
 
 def tally_of(nights: Sequence[Night], missed_nights: Sequence[Missed]) -> list[tuple[str, str]]:
-    """Return how many nights ended how, in words and tones."""
-    state_counts = Counter(
-        [*(state_of(night.outcome) for night in nights), *[CourseState.MISSED] * len(missed_nights)]
-    )
-    counted_states = [(state, state_counts[state]) for state in CourseState if state_counts[state]]
-    tally = [(f"{state.sign} {number} {state}", state.tone) for state, number in counted_states]
-    return [(format_count(len(nights), "night"), "plain"), *tally]
+    """Return how many nights there are, and how many of each state, in words and tones."""
+    state_counts = Counter(state_of(night.outcome) for night in nights)
+    state_counts[CourseState.MISSED] += len(missed_nights)
+    tally = [(format_count(len(nights), "night"), "plain")]
+    for state in CourseState:
+        number = state_counts[state]
+        if number:
+            tally.append((f"{state.sign} {number} {state}", state.tone))
+    return tally
 
 
 def stale_of(nights: Sequence[Night], missed_nights: Sequence[Missed], current_time: str) -> str:
-    """Return that no night has run lately, in a sentence; empty where the last one is fresh."""
+    """Return a sentence that no night has run lately; empty if the last one is fresh."""
     if not nights:
         return ""
     last_start = max((night.started for night in nights), key=moment_of)
-    since = sum(moment_of(miss.due) > moment_of(last_start) for miss in missed_nights)
-    if not since and moment_of(current_time) - moment_of(last_start) < _FRESH:
+    last_moment = moment_of(last_start)
+    missed_since = 0
+    for miss in missed_nights:
+        if moment_of(miss.due) > last_moment:
+            missed_since += 1
+    if not missed_since and moment_of(current_time) - last_moment < _FRESH:
         return ""
-    words = f"; {since} {'was' if since == 1 else 'were'} missed" if since else ""
+    words = ""
+    if missed_since == 1:
+        words = "; 1 was missed"
+    elif missed_since:
+        words = f"; {missed_since} were missed"
     return f"No night has run since {day(last_start)}, {ago(last_start, current_time)}{words}."
 
 
-# What the page begins with is the first of these that the last night of any capture was.
+# The page begins with the first of these states that the last night of any capture has.
 _RANKS = (
-    *(
-        CourseState.REGRESSION,
-        CourseState.FAILED,
-        CourseState.INCONCLUSIVE,
-        CourseState.NOT_RUN,
-        CourseState.UNFINISHED,
-    ),
-    *(CourseState.OK, CourseState.UNJUDGED),
+    CourseState.REGRESSION,
+    CourseState.FAILED,
+    CourseState.INCONCLUSIVE,
+    CourseState.NOT_RUN,
+    CourseState.UNFINISHED,
+    CourseState.OK,
+    CourseState.UNJUDGED,
 )
 
 
 @dataclass(frozen=True)
 class Headline:
-    """What the page begins with: a sign with the worst state, and a few words.
+    """The beginning of the page: a sign with the worst state, and a few words.
 
-    `named` are the courses that it is about, whose last nights say why.
+    `named` are the courses that it is about; their last nights give the reasons.
     """
 
     tone: str
@@ -424,7 +497,7 @@ _FEW_NAMED = 2
 
 
 def headline_of(courses: Sequence[Course], current_time: str) -> Headline:
-    """Return what the page begins with, at most twelve words; anchors are part of their capture."""
+    """Return the headline of at most twelve words; anchors are part of their capture."""
     current = _standing(courses)
     if not current:
         return Headline("unclear", "? Nothing yet", "No capture has been measured in any night.")
@@ -432,15 +505,17 @@ def headline_of(courses: Sequence[Course], current_time: str) -> Headline:
     when = f"{day(last_start)} ({ago(last_start, current_time)})"
     worst = min((course.last.state for course in current), key=_RANKS.index)
     named_courses = tuple(course for course in current if course.last.state is worst)
-    if worst is CourseState.OK:
-        words = f"{format_count(len(named_courses), 'capture')}, nothing worse, {when}"
-        return Headline(worst.tone, f"{worst.sign} OK", words)
     names = format_count(len(named_courses), "capture")
+    if worst is CourseState.OK:
+        return Headline(worst.tone, f"{worst.sign} OK", f"{names}, nothing worse, {when}")
     if len(named_courses) <= _FEW_NAMED:
         names = ", ".join(course.capture for course in named_courses)
-    change = _worst_change(named_courses[0]) if len(named_courses) == 1 else ""
-    words = f"{names}{f': {change}' if change else ''}, {when}"
-    return Headline(worst.tone, f"{worst.sign} {worst.capitalize()}", words, named_courses)
+    if len(named_courses) == 1:
+        change = _worst_change(named_courses[0])
+        if change:
+            names += f": {change}"
+    sign = f"{worst.sign} {worst.capitalize()}"
+    return Headline(worst.tone, sign, f"{names}, {when}", named_courses)
 
 
 def _standing(courses: Sequence[Course]) -> list[Course]:
@@ -449,24 +524,27 @@ def _standing(courses: Sequence[Course]) -> list[Course]:
     last_nights = {(course.machine, course.plan, course.capture): course.last for course in current}
     standing: list[Course] = []
     for course in current:
-        name = course.capture.removesuffix(ANCHORED)
-        capture_night = (
-            last_nights.get((course.machine, course.plan, name)) if course.is_anchor else None
-        )
+        capture_night = None
+        if course.is_anchor:
+            capture = course.capture.removesuffix(ANCHORED)
+            capture_night = last_nights.get((course.machine, course.plan, capture))
         if capture_night is None or _is_worse_than(course.last, capture_night):
             standing.append(course)
     return standing
 
 
 def _is_worse_than(anchor: Fared, capture_night: Fared) -> bool:
-    worse = _RANKS.index(anchor.state) < _RANKS.index(capture_night.state)
-    return worse and anchor.at == capture_night.at
+    if anchor.at != capture_night.at:
+        return False
+    return _RANKS.index(anchor.state) < _RANKS.index(capture_night.state)
 
 
 def _worst_change(course: Course) -> str:
     """Return the first metric that is worse in the last night, and how much; else nothing."""
-    judged = course.last.entry.judged if course.last.entry else ()
-    for metric in judged:
+    entry = course.last.entry
+    if entry is None:
+        return ""
+    for metric in entry.judged:
         if metric.outcome is Outcome.REGRESSION and metric.change is not None:
             if direction(metric.change, metric.better) == "worse":
                 return f"{metric.metric} {metric.formatter.change(metric.change)}"
@@ -476,10 +554,10 @@ def _worst_change(course: Course) -> str:
 
 @dataclass(frozen=True)
 class FindingRow:
-    """What became of one rule's finding, in words and in each night of the course.
+    """The history of one rule's finding, in words and in each night of the course.
 
-    Of a night it is in how many of the traces the rule found something, None without traces, and
-    the same in words.
+    A night is the share of its traces with the finding, 0 … 1 or None without traces, and the
+    same in words.
     """
 
     rule: str
@@ -490,37 +568,57 @@ class FindingRow:
 
 
 def finding_rows(course: Course) -> list[FindingRow]:
-    """Return the findings of a course by rule: those that stand, then those that went."""
-    rules = {finding.rule for fared in course.fared for finding in fared.findings if finding.traces}
-    last_night = next((fared for fared in reversed(course.fared) if has_traces(fared)), None)
-    standing = {rule for rule in rules if last_night and found_in(last_night, rule)}
-    return [_row(rule, course) for rule in (*sorted(standing), *sorted(rules - standing))]
+    """Return the findings of a course by rule: current ones first, then those that went."""
+    rules: set[str] = set()
+    last_traced = None
+    for fared in course.fared:
+        rules.update(finding.rule for finding in fared.findings if finding.traces)
+        if has_traces(fared):
+            last_traced = fared
+    current: set[str] = set()
+    if last_traced:
+        current = {rule for rule in rules if found_in(last_traced, rule)}
+    ordered_rules = [*sorted(current), *sorted(rules - current)]
+    return [_row(rule, course) for rule in ordered_rules]
 
 
 def has_traces(fared: Fared) -> bool:
     """Tell whether a night has traces of the capture, so that a finding could be in them."""
-    pairs = fared.entry.pairs if fared.entry else ()
-    return bool(fared.findings) or any(pair.traced for pair in pairs)
+    if fared.entry is None:
+        return False
+    return bool(fared.findings) or any(pair.traced for pair in fared.entry.pairs)
 
 
 def found_in(fared: Fared, rule: str) -> TracedFinding | None:
-    """Return what a rule found in a night; None where it found nothing."""
-    return next(
-        (finding for finding in fared.findings if finding.rule == rule and finding.traces), None
-    )
+    """Return the finding of a rule in a night; None if the rule found nothing."""
+    for finding in fared.findings:
+        if finding.rule == rule and finding.traces:
+            return finding
+    return None
 
 
 def _row(rule: str, course: Course) -> FindingRow:
     traced_nights = [fared for fared in course.fared if has_traces(fared)]
-    there = [(fared.at, found) for fared in traced_nights if (found := found_in(fared, rule))]
-    last_time, found = there[-1]
-    became = f"last in {night_words(course, last_time)}"
+    nights_with_it: list[tuple[str, TracedFinding]] = []
+    for fared in traced_nights:
+        finding = found_in(fared, rule)
+        if finding:
+            nights_with_it.append((fared.at, finding))
+    first_time, _ = nights_with_it[0]
+    last_time, last_finding = nights_with_it[-1]
     if last_time == traced_nights[-1].at:
-        became = f"now in {found.traces} of {format_count(found.of, 'trace')}"
-        became += f"; the reference has it in {found.in_reference}" * bool(found.in_reference)
-    became = f"first seen in {night_words(course, there[0][0])}, {became}"
+        became = f"now in {_share(last_finding)}"
+        if last_finding.in_reference:
+            became += f"; the reference has it in {last_finding.in_reference}"
+    else:
+        became = f"last in {night_words(course, last_time)}"
+    became = f"first seen in {night_words(course, first_time)}, {became}"
     nights = tuple(_night(fared, rule, number) for number, fared in enumerate(course.fared, 1))
-    return FindingRow(rule, found.severity, found.message, became, nights)
+    return FindingRow(rule, last_finding.severity, last_finding.message, became, nights)
+
+
+def _share(finding: TracedFinding) -> str:
+    return f"{finding.traces} of {format_count(finding.of, 'trace')}"
 
 
 def _night(fared: Fared, rule: str, number: int) -> tuple[float | None, str]:
@@ -530,8 +628,7 @@ def _night(fared: Fared, rule: str, number: int) -> tuple[float | None, str]:
     found = found_in(fared, rule)
     if found is None:
         return 0.0, f"{night_label}: not found"
-    words = f"{night_label}: found in {found.traces} of {format_count(found.of, 'trace')}"
-    return found.traces / max(1, found.of), words
+    return found.traces / max(1, found.of), f"{night_label}: found in {_share(found)}"
 
 
 _RATE = "tokens_per_second"
@@ -540,10 +637,10 @@ _NS = 1e9
 
 @dataclass(frozen=True)
 class Claim:
-    """A finding that went away, with what it claimed and what was measured, in words.
+    """A finding that went away, with its claimed and its measured saving, in words.
 
-    `at` is when the first night without it began. `measured` is empty where it is not known:
-    `reason` says why, or what else is to be kept in mind.
+    `at` is the start of the first night without it. `measured` is empty if it is not known;
+    `reason` then says why. With a measured saving, `reason` is a caveat.
     """
 
     rule: str
@@ -555,19 +652,22 @@ class Claim:
 
 def claims_of(course: Course) -> list[Claim]:
     """Return the findings that claimed a time for each token and went away, the latest first."""
-    claims = [
-        _claim(course, found, night_before, night_after)
-        for night_before, night_after in pairwise(filter(has_traces, course.fared))
-        for found in night_before.findings
-        if found.traces and found.saving_per_token is not None
-        if found_in(night_after, found.rule) is None
-    ]
-    return claims[::-1]
+    claims: list[Claim] = []
+    traced_nights = filter(has_traces, course.fared)
+    for night_before, night_after in pairwise(traced_nights):
+        for finding in night_before.findings:
+            claims_time = finding.traces and finding.saving_per_token is not None
+            if claims_time and found_in(night_after, finding.rule) is None:
+                claims.append(_claim(course, finding, night_before, night_after))
+    claims.reverse()
+    return claims
 
 
 def _claim(course: Course, found: TracedFinding, night_before: Fared, night_after: Fared) -> Claim:
-    old, new = (_rate(course, fared) for fared in (night_before, night_after))
-    measured, reason = "", f"one of both nights has no {_RATE}"
+    old = _rate(course, night_before)
+    new = _rate(course, night_after)
+    measured = ""
+    reason = f"one of both nights has no {_RATE}"
     if old and new and old.value and new.value:
         measured = _won(old.value, new.value)
         reason = "without a reference, so the machine's own pace is in it"
@@ -579,11 +679,17 @@ def _claim(course: Course, found: TracedFinding, night_before: Fared, night_afte
 
 def _rate(course: Course, fared: Fared) -> Point | None:
     night = fared.night.id if fared.night else ""
-    rates = (point for series in course.series if series.metric == _RATE for point in series.points)
-    return next((point for point in rates if point.night == night and point.value), None)
+    for series in course.series:
+        if series.metric != _RATE:
+            continue
+        for point in series.points:
+            if point.night == night and point.value:
+                return point
+    return None
 
 
 def _won(old: float, new: float) -> str:
-    """Return what the time of a token became shorter by, of two rates."""
+    """Describe the time that a token became shorter or longer by, from two rates per second."""
     won = _NS / old - _NS / new
-    return f"{duration(abs(won))} per token {'won' if won >= 0 else 'lost'}"
+    outcome = "won" if won >= 0 else "lost"
+    return f"{duration(abs(won))} per token {outcome}"
