@@ -1,4 +1,4 @@
-"""A bench as a side of a comparison: each subject's times are what it measured of itself."""
+"""A bench as a side of a comparison: the times of each subject are its own results."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -19,29 +19,31 @@ def bench_sample(bench: "Bench", name: str) -> Sample:
 
     The result is named after the subject for a call by the host's clock, with `_step` behind it for
     a whole step, and with `_gpu` behind it for a call by the GPU's clock. A subject without times
-    has the reason in their place. Times of which one was measured beside busy processes decide
-    nothing.
+    has the reason in their place. If one time was measured next to busy processes, no time decides.
     """
-    shape = {name: value for name, value in asdict(bench.shape).items() if value is not None}
-    variables = bench.environment.get("variables", {})
+    parameters = {name: value for name, value in asdict(bench.shape).items() if value is not None}
+    parameters.update(bench.environment.get("variables", {}))
     provenance = Provenance(
         tracekit=str(bench.environment.get("tracekit", "")),
         created=bench.started,
         recorder="bench",
         workload="bench",
-        parameters={**shape, **variables},
+        parameters=parameters,
         started=bench.started,
         warmup=bench.settings.get("warmup"),
         machine=dict(bench.environment.get("machine", {})),
     )
-    times = tuple(time for row in bench.rows for time in _times(row))
-    disturbed = next((row.disturbed for row in bench.rows if row.disturbed), "")
-    result = Result(provenance, results=times)
+    times: list[Measurement] = []
+    disturbed = ""
+    for row in bench.rows:
+        times += _times(row)
+        disturbed = disturbed or row.disturbed
+    result = Result(provenance, results=tuple(times))
     return Sample(name, result, absence=_NO_TABLES, disturbed=disturbed)
 
 
 def _times(row: "BenchRow") -> Iterator[Measurement]:
-    """Yield what is known of the subject's time: of a call, of a step, of a call on the GPU."""
+    """Yield the known times of a subject: of a call, of a step, of a call on the GPU."""
     if row.micro is None:
         reason = row.reason or "it was not measured."
         yield Measurement(row.name, None, "ns", Better.LOWER, reason)
@@ -61,6 +63,7 @@ def _time(name: str, timing: "Timing") -> Measurement:
 def _gpu_ns(row: "BenchRow") -> tuple[float, ...]:
     """Return the GPU nanoseconds of each call; nothing if its kernels were not sampled alike."""
     kernel_samples = [dispatch.samples for dispatch in row.dispatches]
-    if len({len(samples) for samples in kernel_samples}) > 1:
+    sample_counts = set(map(len, kernel_samples))
+    if len(sample_counts) > 1:
         return ()
-    return tuple(sum(kernels) for kernels in zip(*kernel_samples, strict=True))
+    return tuple(map(sum, zip(*kernel_samples, strict=True)))

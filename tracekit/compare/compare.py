@@ -1,7 +1,7 @@
-"""Runs against runs: what changed, how sure that is, and what stands in the way."""
+"""Runs against runs: the changes, their certainty, and the obstacles to a verdict."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -35,7 +35,7 @@ from tracekit.pipeline import redaction_of
 from tracekit.run import Run
 from tracekit.workload import WALL_TIME
 
-# Which verdict of a metric that decides is that of all: the first that any has.
+# The overall verdict is the first of these that any deciding metric has.
 _ORDER = (
     Verdict.WORSE,
     Verdict.UNCLEAR,
@@ -49,12 +49,12 @@ _ORDER = (
 def overall(
     changes: Sequence[Change], side_conditions: Sequence[Condition], limits: Limits
 ) -> tuple[Verdict, str]:
-    """Return the verdict and, in sentences, how it came about.
+    """Return the overall verdict, and its reason in sentences.
 
-    One of those that decide that is worse makes all worse, one that is unclear all unclear. What
-    the machine did to just the slower side makes it unclear, and so does what spoils times: then
-    the work may be as it was. If what decides is unclear and what is followed has changed by far
-    more than matters, that is said first.
+    One deciding metric that is worse makes all worse, one that is unclear makes all unclear. A
+    condition of the machine that held for the slower side only, or that spoils times, makes the
+    verdict unclear: then the work may be unchanged. If what decides is unclear and a followed
+    metric has changed by far more than matters, the reason begins with that metric.
     """
     deciding = [change for change in changes if change.deciding]
     if not deciding:
@@ -62,19 +62,33 @@ def overall(
     verdicts = [change.verdict or Verdict.UNCLEAR for change in deciding]
     verdict = min(verdicts, key=_ORDER.index)
     words = _join_sentences(deciding, limits)
-    slower = {Verdict.WORSE: "after", Verdict.BETTER: "before"}.get(verdict)
-    if slower is not None:
-        blamed = (entry for entry in side_conditions if entry.spoils or entry.side == slower)
-        if condition := next(blamed, None):
-            return Verdict.UNCLEAR, f"{words}, but {condition.words}."
-    if verdict is Verdict.UNCLEAR and (followed := find_striking(changes, limits)):
-        far = f"{followed.metric} is {sentence(followed, limits)}, but is followed only"
-        return verdict, f"{far}. {words}."
+    condition = _find_blamed(verdict, side_conditions)
+    if condition is not None:
+        return Verdict.UNCLEAR, f"{words}, but {condition.words}."
+    if verdict is Verdict.UNCLEAR:
+        followed = find_striking(changes, limits)
+        if followed is not None:
+            far = f"{followed.metric} is {sentence(followed, limits)}, but is followed only"
+            return verdict, f"{far}. {words}."
     return verdict, f"{words}."
 
 
+def _find_blamed(verdict: Verdict, side_conditions: Sequence[Condition]) -> Condition | None:
+    """Return the first condition that may explain a verdict of worse or better."""
+    if verdict is Verdict.WORSE:
+        slower_side = "after"
+    elif verdict is Verdict.BETTER:
+        slower_side = "before"
+    else:
+        return None
+    for condition in side_conditions:
+        if condition.spoils or condition.side == slower_side:
+            return condition
+    return None
+
+
 def _join_sentences(deciding: Sequence[Change], limits: Limits) -> str:
-    """Return the sentences of metrics, what says most first, each with its metric."""
+    """Join the sentences of metrics, in the order of their verdicts."""
     ordered = sorted(deciding, key=lambda change: _ORDER.index(change.verdict or Verdict.UNCLEAR))
     return "; ".join(_describe(change, limits) for change in ordered)
 
@@ -83,46 +97,52 @@ def _describe(change: Change, limits: Limits) -> str:
     words = sentence(change, limits)
     if change.verdict is None:
         return f"{change.metric} is unclear: {words}"
-    verb = "has" if change.verdict is Verdict.UNCLEAR else "is"
-    return f"{change.metric} {verb} {words}"
+    if change.verdict is Verdict.UNCLEAR:
+        return f"{change.metric} has {words}"
+    return f"{change.metric} is {words}"
 
 
 def is_unconfirmed(changes: Sequence[Change], limits: Limits) -> bool:
-    """Tell whether a second session may show that one that decides is worse, or better.
-
-    It lies beyond the limit, though not with its whole interval, which leaves out 0.
-    """
-    for change in changes:
-        if not change.deciding or None in {change.change, change.low, change.high}:
-            continue
-        lower_bound, upper_bound, middle = (
-            change.low or 0.0,
-            change.high or 0.0,
-            change.change or 0.0,
-        )
-        beyond = abs(middle) >= limit_of(change, limits)
-        is_decided = change.verdict in {None, Verdict.WORSE, Verdict.BETTER}
-        if beyond and not is_decided and (lower_bound > 0 or upper_bound < 0):
-            return True
-    return False
+    """Tell whether a second session may show that a deciding metric is worse, or better."""
+    return any(_is_unconfirmed(change, limits) for change in changes if change.deciding)
 
 
-_STRIKING = 2.0  # times the limit: from there on a followed metric must not go unsaid
+def _is_unconfirmed(change: Change, limits: Limits) -> bool:
+    """Tell whether a change is beyond the limit, but its interval, which excludes 0, is not."""
+    if change.change is None or change.low is None or change.high is None:
+        return False
+    if change.verdict in {None, Verdict.WORSE, Verdict.BETTER}:
+        return False
+    if abs(change.change) < limit_of(change, limits):
+        return False
+    return change.low > 0 or change.high < 0
+
+
+_STRIKING = 2.0  # times the limit: from there on the reason mentions a followed metric
 
 
 def find_striking(changes: Sequence[Change], limits: Limits) -> Change | None:
     """Return the followed time or rate that has changed most, if by far more than matters."""
     min_change = _STRIKING * limits.threshold
-    striking = [
-        change
-        for change in changes
-        if not change.deciding
-        and change.relative
-        and (change.unit == "ns" or change.unit.endswith("/s"))
-        and change.verdict in {Verdict.WORSE, Verdict.BETTER}
-        and abs(change.change or 0.0) >= min_change
-    ]
-    return max(striking, key=lambda change: abs(math.log1p(change.change or 0.0)), default=None)
+    most_striking = None
+    highest_size = -math.inf
+    for change in changes:
+        if not _is_followed_speed(change) or abs(change.change or 0.0) < min_change:
+            continue
+        size = abs(math.log1p(change.change or 0.0))
+        if size > highest_size:
+            most_striking = change
+            highest_size = size
+    return most_striking
+
+
+def _is_followed_speed(change: Change) -> bool:
+    """Tell whether a change is of a time or rate that does not decide, and is certain."""
+    if change.deciding or not change.relative:
+        return False
+    if change.verdict not in {Verdict.WORSE, Verdict.BETTER}:
+        return False
+    return change.unit == "ns" or change.unit.endswith("/s")
 
 
 FORMAT = 2
@@ -133,9 +153,9 @@ FORMAT = 2
         `slightly-worse` or `slightly-better`; `limits.resolution` is gone, for `equivalent` is
         within the threshold
 """
-# What a person calls speed, in the order in which a run is asked for it: the medians of its units
-# of work, requests or steps; then what it measured itself (`_choose_results`), and how long it
-# took. Rates of a whole recording follow from steps and pauses: they decide where nothing else can.
+# The metrics of speed, in the order in which they are looked for: the medians of a run's units of
+# work, requests or steps; then its own results (`_choose_results`), and its duration. Rates of a
+# whole recording follow from steps and pauses: they decide only if nothing else can.
 STEP = "step_p50"
 _SPEED = (("ttft_p50", "tpot_p50"), (STEP,))
 RATES = ("step_rate", "tokens_per_second")
@@ -145,12 +165,12 @@ _SIZES = {"bytes", "ratio", "count", ""}
 
 @dataclass(frozen=True)
 class Comparison:
-    """What became of everything between the runs before and those after.
+    """All changes between the runs before and those after.
 
-    `verdict` is over all metrics that decide; `reason` says in a sentence how it came about.
-    `order` is the order in which the runs were recorded; `shared` are those after which are before,
-    too; `notes` are sentences on how it was measured; `pace` is how much longer reference work
-    took after than before, as a ratio less one, None where it is not known.
+    `verdict` is over all metrics that decide; `reason` explains it in a sentence. `order` is the
+    order in which the runs were recorded. `shared` are the runs after that are also runs before.
+    `notes` are sentences on the measurement. `pace` is how much longer reference work took after
+    than before, as a ratio less one; None if it is not known.
     """
 
     before: tuple[str, ...]
@@ -171,10 +191,8 @@ class Comparison:
 
     @property
     def void(self) -> tuple[Difference, ...]:
-        """What makes this a comparison of unlike things."""
-        return tuple(
-            difference for difference in self.environment if difference.weight is Weight.VOID
-        )
+        """The differences that make this a comparison of unlike things."""
+        return tuple(entry for entry in self.environment if entry.weight is Weight.VOID)
 
 
 def compare(
@@ -186,18 +204,20 @@ def compare(
 ) -> Comparison:
     """Compare runs; the result is a pure function of them.
 
-    If they were recorded in two sessions, the first so many runs of each side are of the
-    `first_session_pairs`.
+    If they were recorded in two sessions, the first `first_session_pairs` runs of each side are
+    those of the first session.
     """
     limits = limits or Limits()
     if not samples_before or not samples_after:
         raise UsageError("A comparison takes at least one run of each side.")
-    old, new = runs(samples_before), runs(samples_after)
+    old = runs(samples_before)
+    new = runs(samples_after)
     order = order_of(samples_before, samples_after)
     pace = pace_of(old, new, order, first_session_pairs)
     changes = _changes(old, new, limits, pace)
     side_conditions = conditions(samples_before, samples_after)
     verdict, reason = overall(changes, side_conditions, limits)
+    pace_ratio = math.expm1(pace.slowdown) if pace.is_known else None
     return Comparison(
         before=tuple(sample.name for sample in samples_before),
         after=tuple(sample.name for sample in samples_after),
@@ -209,74 +229,103 @@ def compare(
         environment=differences(samples_before, samples_after),
         conditions=side_conditions,
         order=order,
-        shared=tuple(
-            sample.name
-            for sample in samples_after
-            if sample.recording and sample.recording in {run.recording for run in samples_before}
-        ),
-        pace=math.expm1(pace.slowdown) if pace.is_known else None,
+        shared=_names_of_shared(samples_before, samples_after),
+        pace=pace_ratio,
         limits=limits,
     )
 
 
+def _names_of_shared(
+    samples_before: Sequence[Sample], samples_after: Sequence[Sample]
+) -> tuple[str, ...]:
+    """Return the names of the runs after whose recording is a run before, too."""
+    recordings_before = [sample.recording for sample in samples_before]
+    names: list[str] = []
+    for sample in samples_after:
+        recording = sample.recording
+        if recording and recording in recordings_before:
+            names.append(sample.name)
+    return tuple(names)
+
+
 def _changes(runs_before: Runs, runs_after: Runs, limits: Limits, pace: Pace) -> tuple[Change, ...]:
     """Judge every metric that a run knows; those that decide come first."""
-    result_names = (
-        measurement.name
-        for side in (runs_before, runs_after)
-        for run in side.samples
-        for measurement in run.result.results
-    )
-    names = [
-        name
-        for name in dict.fromkeys((*METRICS, *result_names))
-        if runs_before.values(name) or runs_after.values(name)
-    ]
-    unknown = [name for name in limits.metrics if name not in names]
-    if unknown:
-        raise UsageError(
-            f"No run has the metric {unknown[0]!r}.", hint=f"They have: {', '.join(names)}."
-        )
+    names: list[str] = []
+    for name in _iter_metric_names(runs_before, runs_after):
+        is_measured = runs_before.values(name) or runs_after.values(name)
+        if is_measured:
+            names.append(name)
+    for name in limits.metrics:
+        if name not in names:
+            raise UsageError(
+                f"No run has the metric {name!r}.", hint=f"They have: {', '.join(names)}."
+            )
     changes = [judge_metric(name, runs_before, runs_after, pace, limits) for name in names]
     deciding = limits.metrics or speed_of(changes)
     marked = [replace(change, deciding=change.metric in deciding) for change in changes]
-    return tuple(sorted(marked, key=lambda change: not change.deciding))
+    marked.sort(key=lambda change: not change.deciding)
+    return tuple(marked)
+
+
+def _iter_metric_names(runs_before: Runs, runs_after: Runs) -> Iterator[str]:
+    """Yield the names of tracekit's metrics and of the runs' own results, each once."""
+    names = dict.fromkeys(METRICS)
+    for sample in (*runs_before.samples, *runs_after.samples):
+        names.update(dict.fromkeys(measurement.name for measurement in sample.result.results))
+    yield from names
 
 
 def speed_of(changes: Sequence[Change]) -> tuple[str, ...]:
     """Return the metrics of speed that decide: the first group of which a run has one.
 
-    A subject without steps and requests decides by what it measured itself, and where it measured
-    nothing, by a rate of its steps, or by how long it took, if that was seen several times; else
-    by the device, if it can be.
+    A subject without steps and requests decides by its own results; without results, by a rate of
+    its steps, or by its duration, if that was seen several times; else by the device, if it can be.
     """
     names = {change.metric for change in changes}
-    if group := next((group for group in _SPEED if group[0] in names), ()):
-        return tuple(name for name in group if name in names)
-    if results := _choose_results(changes):
+    for group in _SPEED:
+        if group[0] in names:
+            return tuple(name for name in group if name in names)
+    results = _choose_results(changes)
+    if results:
         return results
-    if rate := next((name for name in RATES if name in names), ""):
-        return (rate,)
-    wall = next((change for change in changes if change.metric == WALL_TIME), None)
-    device = tuple(name for name in _OF_THE_DEVICE if name in names)
-    if wall is None or (wall.low is None and _OF_THE_DEVICE[0] in names):
-        return device if _OF_THE_DEVICE[0] in names else ()
-    return (WALL_TIME,)
+    for rate in RATES:
+        if rate in names:
+            return (rate,)
+    is_of_the_device = _OF_THE_DEVICE[0] in names
+    if WALL_TIME in names and not (is_of_the_device and _is_seen_once(changes)):
+        return (WALL_TIME,)
+    if is_of_the_device:
+        return tuple(name for name in _OF_THE_DEVICE if name in names)
+    return ()
+
+
+def _is_seen_once(changes: Sequence[Change]) -> bool:
+    """Tell whether the duration of the runs has no interval, because it was not repeated."""
+    wall_time = next(change for change in changes if change.metric == WALL_TIME)
+    return wall_time.low is None
 
 
 def _choose_results(changes: Sequence[Change]) -> tuple[str, ...]:
     """Return which of a subject's own results are its speed: rates, else times, else any."""
-    directed = [
-        change
-        for change in changes
-        if change.metric not in METRICS
-        and change.metric != WALL_TIME
-        and change.better is not Better.NEITHER
-        and change.unit not in _SIZES
-    ]
-    rates = [change for change in directed if change.unit.endswith("/s")]
-    times = [change for change in directed if change.unit == "ns"]
-    return tuple(change.metric for change in rates or times or directed)
+    directed: list[str] = []
+    rates: list[str] = []
+    times: list[str] = []
+    for change in changes:
+        if not _is_directed_result(change):
+            continue
+        directed.append(change.metric)
+        if change.unit.endswith("/s"):
+            rates.append(change.metric)
+        elif change.unit == "ns":
+            times.append(change.metric)
+    return tuple(rates or times or directed)
+
+
+def _is_directed_result(change: Change) -> bool:
+    """Tell whether a change is of a subject's own result, neither a size nor without direction."""
+    if change.metric in METRICS or change.metric == WALL_TIME:
+        return False
+    return change.better is not Better.NEITHER and change.unit not in _SIZES
 
 
 SEPARATOR = "vs"
@@ -300,10 +349,10 @@ def parse_sides(words: Sequence[Path]) -> tuple[list[Path], list[Path]]:
 def read_samples(paths: Sequence[Path]) -> list[Sample]:
     """Read runs: each path is a run's folder, a `result.json`, or the JSON of a bench.
 
-    One that is no run, or was not analyzed, is a RecordingError; else an InputError says why.
+    A path that is not a run, or was not analyzed, is a RecordingError. A file that cannot be
+    compared is an InputError.
     """
-    names = _short_names(paths)
-    return [_sample(path, name) for path, name in zip(paths, names, strict=True)]
+    return list(map(_sample, paths, _short_names(paths)))
 
 
 def compare_runs(
@@ -315,40 +364,48 @@ def compare_runs(
 ) -> Comparison:
     """Compare runs.
 
-    Unless `force` is set, other work, another way of recording, and a run that is given twice are
-    refused by a UsageError.
+    Unless `force` is set, a UsageError refuses other work, another way of recording, and a run that
+    is given twice.
     """
-    for side in () if force else (samples_before, samples_after):
-        names_by_recording: dict[tuple[object, ...], str] = {}
-        for sample in side:  # a recording that a side has twice would count twice
-            recording = sample.recording
-            if recording and recording in names_by_recording:
-                raise UsageError(
-                    f"{names_by_recording[recording]} and {sample.name} are the same recording.",
-                    hint="Give each recording once; --force compares them all the same.",
-                )
-            names_by_recording[recording] = sample.name
+    if not force:
+        _refuse_repeated(samples_before)
+        _refuse_repeated(samples_after)
     compared = compare(samples_before, samples_after, limits)
     if compared.void and not force:
-        unlike = "; ".join(
-            f"{difference.what} is {difference.before} and {difference.after}"
-            for difference in compared.void
-        )
+        unlike = [f"{void.what} is {void.before} and {void.after}" for void in compared.void]
         raise UsageError(
-            f"These runs are not of the same work, or not recorded in the same way: {unlike}.",
+            "These runs are not of the same work, or not recorded in the same way: "
+            f"{'; '.join(unlike)}.",
             hint="--force compares them all the same.",
         )
     return compared
 
 
+def _refuse_repeated(samples: Sequence[Sample]) -> None:
+    """Raise a UsageError if a side has a recording twice, which would count twice."""
+    names_by_recording: dict[tuple[object, ...], str] = {}
+    for sample in samples:
+        recording = sample.recording
+        if recording and recording in names_by_recording:
+            raise UsageError(
+                f"{names_by_recording[recording]} and {sample.name} are the same recording.",
+                hint="Give each recording once; --force compares them all the same.",
+            )
+        names_by_recording[recording] = sample.name
+
+
 def redaction_of_runs(paths: Sequence[Path]) -> Redaction:
     """Return the redaction of this machine's names and of those in any of the runs."""
-    redactions = [
-        redaction_of(Recording(path.parent if path.is_file() else path)) for path in paths
-    ]
-    names = dict(pair for redaction in redactions for pair in redaction.names)
+    redactions = [redaction_of(Recording(_folder_of(path))) for path in paths]
+    names: dict[str, str] = {}
+    for redaction in redactions:
+        names.update(redaction.names)
     longest_first = sorted(names.items(), key=lambda pair: (-len(pair[0]), pair[0]))
     return Redaction(tuple(longest_first), redactions[0].words)
+
+
+def _folder_of(path: Path) -> Path:
+    return path.parent if path.is_file() else path
 
 
 def _sample(path: Path, name: str) -> Sample:
@@ -360,7 +417,7 @@ def _sample(path: Path, name: str) -> Sample:
             f"{path} is a document of kind {kind!r}, which cannot be compared.",
             hint="Compare runs, their result.json, or two files of `tracekit bench -o FILE.json`.",
         )
-    folder = path.parent if path.is_file() else path
+    folder = _folder_of(path)
     if not (folder / "recording.json").exists() and path.is_file():
         return Sample(name, load(path), absence=_GONE)
     run = Run(Recording(folder))
@@ -376,9 +433,14 @@ def _short_names(paths: Sequence[Path]) -> list[str]:
 
     A file that is not in the folder of a run, as that of a bench, is named by its own path.
     """
-    folders = [(path.parent if path.name == _RESULT else path).resolve() for path in paths]
-    lengths = range(1, max(len(folder.parts) for folder in folders) + 1)
-    names_by_length = (
-        ["/".join(folder.parts[-length:]) for folder in folders] for length in lengths
-    )
-    return next(names for names in names_by_length if len(set(names)) == len(set(folders)))
+    folders: list[Path] = []
+    for path in paths:
+        folder = path.parent if path.name == _RESULT else path
+        folders.append(folder.resolve())
+    folder_count = len(set(folders))
+    names: list[str] = []
+    length = 0
+    while len(set(names)) < folder_count:
+        length += 1
+        names = ["/".join(folder.parts[-length:]) for folder in folders]
+    return names

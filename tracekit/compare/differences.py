@@ -1,7 +1,7 @@
-"""What differs between two sides: machine and software, conditions, work, findings."""
+"""The differences between two sides: machine and software, conditions, work, findings."""
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from tracekit.analysis import Finding, Severity, Status, crowd_of, grouped
-from tracekit.base import TracekitError
+from tracekit.base import Provenance, TracekitError
 from tracekit.compare.samples import Sample
 from tracekit.tables import families
 
@@ -28,9 +28,9 @@ class Kernel:
 
 @dataclass(frozen=True)
 class KernelChange:
-    """What became of the work of one label; None where a side has none of it.
+    """The change of the work of one label; None for a side without that work.
 
-    `ratio` is after / before of the median interval, None where a side has none.
+    `ratio` is after / before of the median interval, None if a side has none.
     """
 
     label: str
@@ -42,27 +42,31 @@ class KernelChange:
 def kernel_changes(
     samples_before: Sequence[Sample], samples_after: Sequence[Sample]
 ) -> tuple[KernelChange, ...]:
-    """Match work by label; what gained or lost most time in sum comes first.
+    """Match work by label; the largest changes of the total time come first.
 
     Runs whose tables are gone take no part.
     """
-    old, new = _kernels(samples_before), _kernels(samples_after)
+    old = _kernels(samples_before)
+    new = _kernels(samples_after)
+    labels = {**old, **new}
+    changes = [_kernel_change(label, old.get(label), new.get(label)) for label in labels]
+    changes.sort(key=lambda change: (-_shift_of_total(change), change.label))
+    return tuple(changes)
 
-    def change(label: str) -> KernelChange:
-        kernel_before, kernel_after = old.get(label), new.get(label)
-        ratio = (
-            kernel_after.p50 / kernel_before.p50
-            if kernel_before and kernel_after and kernel_before.p50 > 0
-            else None
-        )
-        return KernelChange(label, kernel_before, kernel_after, ratio)
 
-    def shift(label: str) -> float:
-        totals = [side[label].total if label in side else 0 for side in (old, new)]
-        return abs(totals[1] - totals[0])
+def _kernel_change(
+    label: str, kernel_before: Kernel | None, kernel_after: Kernel | None
+) -> KernelChange:
+    ratio = None
+    if kernel_before and kernel_after and kernel_before.p50 > 0:
+        ratio = kernel_after.p50 / kernel_before.p50
+    return KernelChange(label, kernel_before, kernel_after, ratio)
 
-    labels = sorted({**old, **new}, key=lambda label: (-shift(label), label))
-    return tuple(map(change, labels))
+
+def _shift_of_total(change: KernelChange) -> float:
+    total_before = change.before.total if change.before else 0
+    total_after = change.after.total if change.after else 0
+    return abs(total_after - total_before)
 
 
 def _kernels(samples: Sequence[Sample]) -> dict[str, Kernel]:
@@ -80,17 +84,19 @@ def _kernels(samples: Sequence[Sample]) -> dict[str, Kernel]:
         numbers = np.column_stack((groups.counts, groups.totals, groups.percentiles))
         for code, row in zip(groups.codes.tolist(), numbers.tolist(), strict=True):
             by_label.setdefault(names[code], []).append(row)
-    return {
-        label: Kernel(*(statistics.median(column) for column in zip(*runs, strict=True)))
-        for label, runs in by_label.items()
-    }
+    return {label: _median_kernel(rows) for label, rows in by_label.items()}
+
+
+def _median_kernel(rows: Sequence[Sequence[float]]) -> Kernel:
+    columns = zip(*rows, strict=True)
+    return Kernel(*map(statistics.median, columns))
 
 
 NOT_STATED = "not stated"
 
 
 class Weight(StrEnum):
-    """What a difference does to a comparison: it voids it, or is to be kept in mind."""
+    """The effect of a difference on a comparison: it voids it, or is a caveat."""
 
     VOID = "void"
     MARKED = "marked"
@@ -98,7 +104,7 @@ class Weight(StrEnum):
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that is not the same in all runs; values of several runs stand with commas."""
+    """One thing that is not the same in all runs; values of several runs are joined by commas."""
 
     what: str
     before: str
@@ -109,18 +115,31 @@ class Difference:
 def differences(
     samples_before: Sequence[Sample], samples_after: Sequence[Sample]
 ) -> tuple[Difference, ...]:
-    """Return what differs between the sides, and within a side; what voids comes first."""
-    sides = [[_facts(sample) for sample in side] for side in (samples_before, samples_after)]
-    found_differences: list[Difference] = []
-    for name in dict.fromkeys(name for side in sides for facts in side for name in facts):
-        old, new = ([facts.get(name, NOT_STATED) for facts in side] for side in sides)
-        if len({*old, *new}) > 1:
-            weight = _weigh(name, {*old, *new}, samples_before, samples_after)
-            before_words, after_words = (", ".join(dict.fromkeys(side)) for side in (old, new))
-            found_differences.append(Difference(name, before_words, after_words, weight))
-    return tuple(
-        sorted(found_differences, key=lambda difference: difference.weight is not Weight.VOID)
-    )
+    """Return the differences between the sides, and within a side; what voids comes first."""
+    facts_before = [_facts(sample) for sample in samples_before]
+    facts_after = [_facts(sample) for sample in samples_after]
+    names: dict[str, None] = {}
+    for facts in (*facts_before, *facts_after):
+        names.update(dict.fromkeys(facts))
+    void: list[Difference] = []
+    marked: list[Difference] = []
+    for name in names:
+        old = [facts.get(name, NOT_STATED) for facts in facts_before]
+        new = [facts.get(name, NOT_STATED) for facts in facts_after]
+        distinct_values = {*old, *new}
+        if len(distinct_values) == 1:
+            continue
+        weight = _weigh(name, distinct_values, samples_before, samples_after)
+        difference = Difference(name, _join_distinct(old), _join_distinct(new), weight)
+        if weight is Weight.VOID:
+            void.append(difference)
+        else:
+            marked.append(difference)
+    return (*void, *marked)
+
+
+def _join_distinct(values: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(values))
 
 
 def _weigh(
@@ -129,34 +148,35 @@ def _weigh(
     """Return whether a difference of both sides voids their comparison."""
     if name not in _VOID or NOT_STATED in values:
         return Weight.MARKED
-    of_builds = name in _OF_A_PROGRAM and _measure_the_same(samples_before, samples_after)
-    return Weight.MARKED if of_builds else Weight.VOID
+    if name in _OF_A_PROGRAM and _measure_the_same(samples_before, samples_after):
+        return Weight.MARKED
+    return Weight.VOID
 
 
-# What differs between two builds of one program, such as ./main-old and ./main-new.
+# These differ between two builds of one program, such as ./main-old and ./main-new.
 _OF_A_PROGRAM = frozenset({"workload", "target"})
 
 
 def _measure_the_same(samples_before: Sequence[Sample], samples_after: Sequence[Sample]) -> bool:
     """Tell whether all runs are of programs that measured the same things of themselves."""
-    samples = [*samples_before, *samples_after]
-    if not all(sample.result.provenance.command for sample in samples):
-        return False
-    printed = {
-        frozenset(number.name for number in sample.result.results) - {"wall_time"}
-        for sample in samples
-    }
-    return len(printed) == 1 and bool(next(iter(printed)))
+    printed: set[frozenset[str]] = set()
+    for sample in (*samples_before, *samples_after):
+        if not sample.result.provenance.command:
+            return False
+        names = frozenset(number.name for number in sample.result.results)
+        printed.add(names - {"wall_time"})
+    return len(printed) == 1 and frozenset() not in printed
 
 
 def _facts(sample: Sample) -> dict[str, str]:
-    run, machine = sample.result.provenance, sample.result.provenance.machine
-    workload = "" if run.recorder == "import" else run.workload  # exports of others do not say
+    run = sample.result.provenance
+    machine = run.machine
+    target_names = {target.name for target in run.targets if target.name}
     facts = {
-        "workload": run.command[0] if run.command else workload,
-        # Whose clock the times are read from: exports of others are traces, too.
+        "workload": _subject(run),
+        # The clock of the times: exports of others are traces, too.
         "recorder": _CLOCKS.get(run.recorder, "trace of Instruments"),
-        "target": ", ".join(sorted({target.name for target in run.targets if target.name})),
+        "target": ", ".join(sorted(target_names)),
         "chip": machine.get("chip"),
         "model": machine.get("model"),
         "GPU cores": machine.get("gpu_cores"),
@@ -178,12 +198,23 @@ def _facts(sample: Sample) -> dict[str, str]:
         "MLX": machine.get("mlx"),
         "tracekit": run.tracekit,
         "git commit": run.git_commit,
-        **{f"parameter {name}": value for name, value in run.parameters.items()},
     }
-    return {
-        name: NOT_STATED if value is None else str(value) or NOT_STATED
-        for name, value in facts.items()
-    }
+    for name, value in run.parameters.items():
+        facts[f"parameter {name}"] = value
+    return {name: _words(value) for name, value in facts.items()}
+
+
+def _subject(run: Provenance) -> str:
+    """Return the program or workload of a run; empty for exports of others, which name none."""
+    if run.command:
+        return run.command[0]
+    return "" if run.recorder == "import" else run.workload
+
+
+def _words(value: object) -> str:
+    if value is None:
+        return NOT_STATED
+    return str(value) or NOT_STATED
 
 
 _CLOCKS = {"host": "host: work on a CPU", "bench": "bench"}
@@ -192,18 +223,22 @@ _VOID = frozenset({"workload", "recorder"})
 
 # Rules that find a state of the machine, not of the work.
 _OUTSIDE = (
-    *("gpu-contended", "gpu-downclocked", "thermal-pressure"),
-    *("capture-empty", "capture-truncated", "trace-overhead"),
+    "gpu-contended",
+    "gpu-downclocked",
+    "thermal-pressure",
+    "capture-empty",
+    "capture-truncated",
+    "trace-overhead",
 )
 CROWDED = "machine-crowded"
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Something that held for most runs of a side: which side, what it was, and in words.
+    """A condition that held for most runs of a side, and its description in words.
 
-    Where it `spoils`, times on that side decide nothing, in whichever direction they differ; else
-    the condition can only have made that side slower.
+    If it `spoils`, times on that side decide nothing, in whichever direction they differ; else the
+    condition can only have made that side slower.
     """
 
     side: Literal["before", "after"]
@@ -215,34 +250,39 @@ class Condition:
 def conditions(
     samples_before: Sequence[Sample], samples_after: Sequence[Sample]
 ) -> tuple[Condition, ...]:
-    """Return what held for one side only, and what spoils the times of either."""
-    old, new = _find_common_conditions(samples_before), _find_common_conditions(samples_after)
-    sides: tuple[tuple[Literal["before", "after"], dict[str, str], dict[str, str]], ...]
-    sides = (("before", old, new), ("after", new, old))
-    return tuple(
-        Condition(side, what, words, spoils=what == CROWDED)
-        for side, side_conditions, other_conditions in sides
-        for what, words in side_conditions.items()
-        if what == CROWDED or what not in other_conditions
-    )
+    """Return the conditions of one side only, and those that spoil the times of either."""
+    old = _find_common_conditions(samples_before)
+    new = _find_common_conditions(samples_after)
+    return (*_iter_conditions("before", old, new), *_iter_conditions("after", new, old))
+
+
+def _iter_conditions(
+    side: Literal["before", "after"],
+    side_conditions: Mapping[str, str],
+    other_conditions: Mapping[str, str],
+) -> Iterator[Condition]:
+    for what, words in side_conditions.items():
+        spoils = what == CROWDED
+        if spoils or what not in other_conditions:
+            yield Condition(side, what, words, spoils)
 
 
 def _find_common_conditions(samples: Sequence[Sample]) -> dict[str, str]:
-    """Return what held for more than half of the runs, in words about the first of them."""
+    """Return the conditions of more than half of the runs, in words about the first of them."""
     by_what: dict[str, list[str]] = {}
     for sample in samples:
-        words_by_rule = {
-            finding.rule: f"{finding.rule} was found in {sample.name}"
-            for finding in sample.result.findings
-            if finding.rule in _OUTSIDE
-        }
-        for what, words in (words_by_rule | dict(_find_crowding(sample))).items():
+        words_by_rule: dict[str, str] = {}
+        for finding in sample.result.findings:
+            if finding.rule in _OUTSIDE:
+                words_by_rule[finding.rule] = f"{finding.rule} was found in {sample.name}"
+        words_by_rule.update(_find_crowding(sample))
+        for what, words in words_by_rule.items():
             by_what.setdefault(what, []).append(words)
     return {what: words[0] for what, words in by_what.items() if len(words) > len(samples) / 2}
 
 
 def _find_crowding(sample: Sample) -> Iterator[tuple[str, str]]:
-    """Yield that other processes left the target no room, where something shows it."""
+    """Yield the condition that other processes left the target no room, if something shows it."""
     if sample.disturbed:
         yield CROWDED, f"{sample.disturbed} in {sample.name}"
         return
@@ -256,7 +296,7 @@ _LEAST_SAVING = 0.2
 
 
 class Became(StrEnum):
-    """What became of a finding; new and gone are said only where the other side looked for it."""
+    """The change of a finding; it appeared or is gone only if the other side looked for it."""
 
     APPEARED = "appeared"
     GONE = "gone"
@@ -268,10 +308,10 @@ class Became(StrEnum):
 
 @dataclass(frozen=True)
 class FindingChange:
-    """What became of what a rule finds.
+    """The change of what a rule finds.
 
-    `runs_before` and `runs_after` say in how many runs it was found; the findings are those of
-    the first run that has one. `reason` says why its course is unknown.
+    `runs_before` and `runs_after` are the numbers of runs with a finding; the findings are those
+    of the first run that has one. `reason` explains an unknown course.
     """
 
     rule: str
@@ -287,33 +327,37 @@ class FindingChange:
 def finding_changes(
     samples_before: Sequence[Sample], samples_after: Sequence[Sample]
 ) -> tuple[FindingChange, ...]:
-    """Return what became of each finding: new ones first, the worst of them at the top."""
-    rules = {
-        finding.rule: None
-        for sample in (*samples_after, *samples_before)
-        for finding in sample.result.findings
-    }
+    """Return the change of each finding: new ones first, the worst of them at the top."""
+    rules: dict[str, None] = {}
+    for sample in (*samples_after, *samples_before):
+        for finding in sample.result.findings:
+            rules[finding.rule] = None
     changes = [_finding_change(rule, samples_before, samples_after) for rule in rules]
-    order = list(Became)
-    return tuple(
-        sorted(
-            changes,
-            key=lambda change: (order.index(change.course), _RANKS[change.severity], change.rule),
-        )
-    )
+    changes.sort(key=_rank_of_change)
+    return tuple(changes)
+
+
+def _rank_of_change(change: FindingChange) -> tuple[int, int, str]:
+    return list(Became).index(change.course), _RANKS[change.severity], change.rule
 
 
 def _finding_change(
     rule: str, samples_before: Sequence[Sample], samples_after: Sequence[Sample]
 ) -> FindingChange:
-    old, new = list(_findings(rule, samples_before)), list(_findings(rule, samples_after))
-    reason = "" if old and new else _unseen(rule, samples_before if not old else samples_after)
-    finding_before, finding_after = (side[0] if side else None for side in (old, new))
-    severity = min((finding.severity for finding in (*old, *new)), key=_RANKS.__getitem__)
+    old = list(_findings(rule, samples_before))
+    new = list(_findings(rule, samples_after))
+    reason = ""
+    if not old:
+        reason = _unseen(rule, samples_before)
+    elif not new:
+        reason = _unseen(rule, samples_after)
+    finding_before = old[0] if old else None
+    finding_after = new[0] if new else None
+    severities = [finding.severity for finding in (*old, *new)]
     return FindingChange(
         rule=rule,
         course=_course(finding_before, finding_after, reason),
-        severity=severity,
+        severity=min(severities, key=_RANKS.__getitem__),
         before=finding_before,
         after=finding_after,
         runs_before=len(old),
@@ -325,19 +369,21 @@ def _finding_change(
 def _findings(rule: str, samples: Sequence[Sample]) -> Iterator[Finding]:
     """Yield the worst finding of the rule in each run that has one."""
     for sample in samples:
-        findings = sample.result.findings
-        rule_findings = [
-            finding for finding in findings if rule in {finding.rule, *finding.effects}
-        ]
+        rule_findings: list[Finding] = []
+        for finding in sample.result.findings:
+            rules = {finding.rule, *finding.effects}
+            if rule in rules:
+                rule_findings.append(finding)
         if rule_findings:
-            yield min(
-                rule_findings,
-                key=lambda finding: (_RANKS[finding.severity], -(finding.saving or 0)),
-            )
+            yield min(rule_findings, key=_rank_of_finding)
+
+
+def _rank_of_finding(finding: Finding) -> tuple[int, float]:
+    return _RANKS[finding.severity], -(finding.saving or 0)
 
 
 def _unseen(rule: str, samples: Sequence[Sample]) -> str:
-    """Return why the rule cannot be said to have passed in these runs; empty if it passed."""
+    """Return why the rule cannot be taken as passed in these runs; empty if it passed."""
     for sample in samples:
         check = next((entry for entry in sample.result.checks if entry.rule == rule), None)
         if check is None:
@@ -348,14 +394,17 @@ def _unseen(rule: str, samples: Sequence[Sample]) -> str:
 
 
 def _course(finding_before: Finding | None, finding_after: Finding | None, reason: str) -> Became:
-    if finding_before is None or finding_after is None:
-        if reason:
-            return Became.UNKNOWN
-        return Became.APPEARED if finding_before is None else Became.GONE
+    if reason and (finding_before is None or finding_after is None):
+        return Became.UNKNOWN
+    if finding_before is None:
+        return Became.APPEARED
+    if finding_after is None:
+        return Became.GONE
     if finding_before.severity is not finding_after.severity:
         worse = _RANKS[finding_after.severity] < _RANKS[finding_before.severity]
         return Became.GREW if worse else Became.SHRANK
-    old, new = finding_before.saving, finding_after.saving
+    old = finding_before.saving
+    new = finding_after.saving
     if old is None or new is None or abs(new - old) < _LEAST_SAVING * max(old, 1):
         return Became.STAYED
     return Became.GREW if new > old else Became.SHRANK

@@ -1,18 +1,18 @@
 """A comparison in words, and as one page with the timelines of both sides."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import Literal
+from typing import Any, Literal
 
 from tracekit.analysis import METRICS, Better, Given
 from tracekit.base import count, duration, percent, quantity
 from tracekit.compare.compare import RATES, STEP, Comparison
-from tracekit.compare.differences import Became, FindingChange, KernelChange
+from tracekit.compare.differences import Became, FindingChange, Kernel, KernelChange
 from tracekit.compare.samples import Order, Sample
 from tracekit.compare.verdicts import Change, Shown, Verdict, shown_of
-from tracekit.report import Timeline, Track, document, drawn, environment_of, timeline
+from tracekit.report import Detail, Timeline, Track, document, drawn, environment_of, timeline
 from tracekit.workload import WALL_TIME
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
@@ -28,6 +28,8 @@ _LEADS = {
 }
 _COURSES = {Became.APPEARED: "error", Became.GREW: "warning", Became.GONE: "good"}
 NOTHING = "—"
+_Column = Literal["p50", "p95", "total"]
+_COLUMNS: tuple[_Column, ...] = ("p50", "p95", "total")
 
 
 def heading(compared: Comparison) -> str:
@@ -37,52 +39,66 @@ def heading(compared: Comparison) -> str:
 
 def tables(compared: Comparison) -> Iterator[Table]:
     """Yield the tables of a comparison that have rows: title, columns, rows."""
-    equal = ("at equal pace",) if equal_pace(compared) else ()
-    all_tables: tuple[Table, ...] = (
-        (
-            f"metrics: {side(compared.before)} → {side(compared.after)}",
-            ("metric", "before", "after", "measured", *equal, "95 % interval", "verdict"),
-            [
-                (
-                    f"{row.change.metric} *" if row.change.deciding else row.change.metric,
-                    *(row.before, row.after, row.measured),
-                    *((row.equal,) if equal else ()),
-                    *(row.bounds, row.ruling),
-                )
-                for row in _rows(compared)
-            ],
-        ),
-        (
-            "findings",
-            ("finding", "became", "before", "after"),
-            [
-                (change.rule, course(change), *_runs_with(change, compared))
-                for change in compared.findings
-            ],
-        ),
-        (
-            "work by label, p50",
-            ("label", "count", "before", "after", "change"),
-            [
-                (change.label, _counts(change), *_format_sides(change, "p50"), _ratio(change))
-                for change in compared.kernels[:MOST_KERNELS]
-            ],
-        ),
-        (
-            "what differs",
-            ("what", "before", "after"),
-            [
-                (difference.what, difference.before, difference.after)
-                for difference in compared.environment
-            ],
-        ),
+    all_tables = (
+        _metrics_table(compared),
+        _findings_table(compared),
+        _kernels_table(compared),
+        _environment_table(compared),
     )
-    yield from (table for table in all_tables if table[2])
+    for title, columns, rows in all_tables:
+        if rows:
+            yield title, columns, rows
+
+
+def _metrics_table(compared: Comparison) -> Table:
+    at_equal_pace = equal_pace(compared)
+    columns = ["metric", "before", "after", "measured"]
+    if at_equal_pace:
+        columns.append("at equal pace")
+    columns += ["95 % interval", "verdict"]
+    rows: list[Sequence[str]] = []
+    for row in _rows(compared):
+        metric = row.change.metric
+        if row.change.deciding:
+            metric = f"{metric} *"
+        cells = [metric, row.before, row.after, row.measured]
+        if at_equal_pace:
+            cells.append(row.equal)
+        cells += [row.bounds, row.ruling]
+        rows.append(tuple(cells))
+    title = f"metrics: {side(compared.before)} → {side(compared.after)}"
+    return title, tuple(columns), rows
+
+
+def _findings_table(compared: Comparison) -> Table:
+    rows: list[Sequence[str]] = []
+    for change in compared.findings:
+        runs_before, runs_after = _runs_with(change, compared)
+        rows.append((change.rule, course(change), runs_before, runs_after))
+    return "findings", ("finding", "became", "before", "after"), rows
+
+
+def _kernels_table(compared: Comparison) -> Table:
+    rows: list[Sequence[str]] = []
+    for change in compared.kernels[:MOST_KERNELS]:
+        medians = _format_sides(change, "p50")
+        rows.append((change.label, _counts(change), *medians, _ratio(change)))
+    return "work by label, p50", ("label", "count", "before", "after", "change"), rows
+
+
+def _environment_table(compared: Comparison) -> Table:
+    rows: list[Sequence[str]] = [
+        (difference.what, difference.before, difference.after)
+        for difference in compared.environment
+    ]
+    return "what differs", ("what", "before", "after"), rows
 
 
 def side(names: Sequence[str]) -> str:
     """Return the runs of a side in a word or two."""
-    return names[0] if len(names) == 1 else f"{len(names)} runs ({names[0]} …)"
+    if len(names) == 1:
+        return names[0]
+    return f"{len(names)} runs ({names[0]} …)"
 
 
 def equal_pace(compared: Comparison) -> bool:
@@ -91,7 +107,7 @@ def equal_pace(compared: Comparison) -> bool:
 
 
 def how_sure(compared: Comparison) -> str:
-    """Return what the columns mean, and what the intervals presume."""
+    """Explain the columns, and the assumptions of the intervals."""
     sentences = [f"* decides{_explain_decider(compared)}. Measured is the change of the medians."]
     if compared.shared:
         sentences.append(f"Both sides have the same recording: {', '.join(compared.shared)}.")
@@ -101,34 +117,35 @@ def how_sure(compared: Comparison) -> str:
             "At equal pace, what the machine itself changed is taken out of times and rates: fixed "
             f"reference work took {percent(abs(compared.pace))} {longer} after than before."
         )
-    if any(change.paired for change in compared.changes):
-        sentences.append(
-            "Runs were recorded alternating, so each is compared with its neighbour in time, as "
-            "drift affects both."
-        )
-    elif min(len(compared.before), len(compared.after)) > 1:
-        sentences.append(
-            "Intervals are of runs of each side and of blocks within them; "
-            + _DRIFT[compared.order]
-        )
-    else:
-        limits = compared.limits
-        run_deviation = (
-            limits.between if compared.pace is None else min(limits.between, limits.paced)
-        )
-        sentences.append(
-            "One run of a side shows only how it varied within. Equal runs are taken to differ by "
-            f"{percent(run_deviation)} as well (--between); several of each side show it."
-        )
+    sentences.append(_explain_intervals(compared))
     sentences += compared.notes
-    sentences += [
-        f"({place}) {reason}" for reason, place in _number_shared_reasons(compared).items()
-    ]
+    for reason, place in _number_shared_reasons(compared).items():
+        sentences.append(f"({place}) {reason}")
     return " ".join(sentences)
 
 
+def _explain_intervals(compared: Comparison) -> str:
+    if any(change.paired for change in compared.changes):
+        return (
+            "Runs were recorded alternating, so each is compared with its neighbour in time, as "
+            "drift affects both."
+        )
+    if min(len(compared.before), len(compared.after)) > 1:
+        return (
+            "Intervals are of runs of each side and of blocks within them; "
+            + _DRIFT[compared.order]
+        )
+    run_deviation = compared.limits.between
+    if compared.pace is not None:
+        run_deviation = min(run_deviation, compared.limits.paced)
+    return (
+        "One run of a side shows only how it varied within. Equal runs are taken to differ by "
+        f"{percent(run_deviation)} as well (--between); several of each side show it."
+    )
+
+
 def _explain_decider(compared: Comparison) -> str:
-    """Say why other numbers than those of steps decide; empty where those do."""
+    """Explain why other numbers than those of steps decide; empty if those do."""
     deciding = {change.metric for change in compared.changes if change.deciding}
     rates = sorted(deciding & set(RATES))
     if rates and any(change.metric == STEP for change in compared.changes):
@@ -154,10 +171,13 @@ _SHARED = 3
 
 
 def _number_shared_reasons(compared: Comparison) -> dict[str, int]:
-    """Number the reasons that several metrics share, which are given once below the table."""
+    """Number the reasons that several metrics share; the page gives each once, below the table."""
     reason_counts = Counter(change.reason for change in compared.changes if change.reason)
-    shared = [reason for reason, times in reason_counts.items() if times >= _SHARED]
-    return {reason: place for place, reason in enumerate(shared, start=1)}
+    places: dict[str, int] = {}
+    for reason, times in reason_counts.items():
+        if times >= _SHARED:
+            places[reason] = len(places) + 1
+    return places
 
 
 def change_words(change: Change) -> str:
@@ -173,59 +193,80 @@ def change_words(change: Change) -> str:
 
 def ruling(change: Change, compared: Comparison | None = None) -> str:
     """Return the verdict in words, with its reason, or its number where metrics share it."""
-    place = _number_shared_reasons(compared).get(change.reason) if compared else None
+    place = None
+    if compared:
+        place = _number_shared_reasons(compared).get(change.reason)
     reason = f"({place})" if place else change.reason
     if change.verdict is None:
         return "not judged" if change.better is Better.NEITHER else reason
     words = change.verdict.words
+    if not reason:
+        return words
     if place:
         return f"{words} {reason}"
-    return f"{words}: {reason}" if reason else words
+    return f"{words}: {reason}"
 
 
 def course(change: FindingChange) -> str:
     """Return what became of a finding."""
-    return f"{change.course}: {change.reason.rstrip('.')}" if change.reason else str(change.course)
+    if not change.reason:
+        return str(change.course)
+    return f"{change.course}: {change.reason.rstrip('.')}"
 
 
-def _runs_with(change: FindingChange, compared: Comparison) -> tuple[str, ...]:
-    side_counts = (
-        (change.runs_before, len(compared.before)),
-        (change.runs_after, len(compared.after)),
+def _runs_with(change: FindingChange, compared: Comparison) -> tuple[str, str]:
+    return (
+        _presence(change.runs_before, len(compared.before)),
+        _presence(change.runs_after, len(compared.after)),
     )
-    return tuple(
-        f"in {runs} of {total}" if total != 1 else "found" if runs else "not found"
-        for runs, total in side_counts
-    )
+
+
+def _presence(runs: int, total: int) -> str:
+    if total != 1:
+        return f"in {runs} of {total}"
+    return "found" if runs else "not found"
 
 
 def _ratio(change: KernelChange) -> str:
-    if change.ratio is None:
-        return "new" if change.before is None else "gone" if change.after is None else NOTHING
-    return Shown("ratio", "ns").change(change.ratio - 1)
+    if change.ratio is not None:
+        return Shown("ratio", "ns").change(change.ratio - 1)
+    if change.before is None:
+        return "new"
+    if change.after is None:
+        return "gone"
+    return NOTHING
 
 
 def _counts(change: KernelChange) -> str:
-    count_before, count_after = (
-        count(side.count) if side else "0" for side in (change.before, change.after)
-    )
-    return _unless_same(count_before, count_after)
+    return _unless_same(_format_count(change.before), _format_count(change.after))
 
 
-def _format_sides(change: KernelChange, column: Literal["p50", "p95", "total"]) -> tuple[str, ...]:
-    sides = (change.before, change.after)
-    return tuple(duration(getattr(side, column)) if side else NOTHING for side in sides)
+def _format_count(kernel: Kernel | None) -> str:
+    return count(kernel.count) if kernel else "0"
+
+
+def _format_sides(change: KernelChange, column: _Column) -> tuple[str, str]:
+    return _format_duration(change.before, column), _format_duration(change.after, column)
+
+
+def _format_duration(kernel: Kernel | None, column: _Column) -> str:
+    if kernel is None:
+        return NOTHING
+    nanoseconds: float = getattr(kernel, column)
+    return duration(nanoseconds)
 
 
 def _unless_same(text_before: str, text_after: str) -> str:
-    return text_before if text_before == text_after else f"{text_before} → {text_after}"
+    if text_before == text_after:
+        return text_before
+    return f"{text_before} → {text_after}"
 
 
 @dataclass(frozen=True)
 class ChangeRow:
     """A metric's change in words: both sides, the measured change, that at equal pace, and so on.
 
-    Where nothing is corrected, or not known, stands a dash.
+    A value that is not known, or not corrected, is a dash.
     """
 
     change: Change
@@ -240,64 +281,86 @@ class ChangeRow:
 def _rows(compared: Comparison) -> Iterator[ChangeRow]:
     for change in compared.changes:
         wording = shown_of(change)
-        paced = change.change if change.corrected or change.paired else None
-        text_before, text_after = (
-            NOTHING if value is None else quantity(value, change.unit)
-            for value in (change.before, change.after)
-        )
-        measured, equal = (
-            NOTHING if ratio is None else wording.change(ratio)
-            for ratio in (change.measured, paced)
-        )
+        paced_change = None
+        if change.corrected or change.paired:
+            paced_change = change.change
         bounds = NOTHING
         if change.low is not None and change.high is not None:
             bounds = wording.format_interval(change.low, change.high)
-        words = ruling(change, compared)
-        yield ChangeRow(change, text_before, text_after, measured, equal, bounds, words)
+        yield ChangeRow(
+            change=change,
+            before=_format_value(change.before, change.unit),
+            after=_format_value(change.after, change.unit),
+            measured=_format_change(change.measured, wording),
+            equal=_format_change(paced_change, wording),
+            bounds=bounds,
+            ruling=ruling(change, compared),
+        )
+
+
+def _format_value(value: float | None, unit: str) -> str:
+    return NOTHING if value is None else quantity(value, unit)
+
+
+def _format_change(change: float | None, wording: Shown) -> str:
+    return NOTHING if change is None else wording.change(change)
 
 
 def merge_timelines(sample_before: Sample, sample_after: Sample) -> Timeline:
-    """Lay both runs on the axis of the one before, tracks of each under a name of its own.
+    """Lay both runs on the axis of the run before, each with tracks of its own names.
 
-    Both steady windows begin at the same place. What belongs together has one number within a run:
-    those of the run after count on from the highest of the run before.
+    Both steady windows begin at the same place. Numbers of the run after continue from the highest
+    number of the run before, so that a number still joins the parts of one run only.
     """
-    old, new = (
-        timeline(sample.result, Given(sample.tables or {}, sample.result.provenance))
-        for sample in (sample_before, sample_after)
-    )
-    begins = [line.steady.start if line.steady else line.begin for line in (old, new)]
-    shift = begins[0] - begins[1]
-    numbers = [
-        int(detail.numbers.max())
-        for track in old.tracks
-        for detail in track.details
-        if detail.unit == "number" and detail.numbers.size
-    ]
+    old = _timeline(sample_before)
+    new = _timeline(sample_after)
+    shift = _aligned_begin(old) - _aligned_begin(new)
+    highest_number = _highest_number(old)
+    tracks = [_shift_track(track, "before", 0, 0) for track in old.tracks]
+    tracks += [_shift_track(track, "after", shift, highest_number) for track in new.tracks]
+    absences = [f"Before: {absence}" for absence in old.absences]
+    absences += [f"After: {absence}" for absence in new.absences]
     return Timeline(
         begin=min(old.begin, new.begin + shift),
         end=max(old.end, new.end + shift),
-        tracks=(
-            *(_shift_track(track, "before", 0, 0) for track in old.tracks),
-            *(_shift_track(track, "after", shift, max(numbers, default=0)) for track in new.tracks),
-        ),
+        tracks=tuple(tracks),
         steady=old.steady and replace(old.steady, name="the steady window of the run before"),
-        absences=(
-            *(f"Before: {absence}" for absence in old.absences),
-            *(f"After: {absence}" for absence in new.absences),
-        ),
+        absences=tuple(absences),
     )
+
+
+def _timeline(sample: Sample) -> Timeline:
+    return timeline(sample.result, Given(sample.tables or {}, sample.result.provenance))
+
+
+def _aligned_begin(line: Timeline) -> int:
+    """Return the place of a run that is aligned with the other's, in ns."""
+    return line.steady.start if line.steady else line.begin
+
+
+def _highest_number(line: Timeline) -> int:
+    highest_number = 0
+    for track in line.tracks:
+        for detail in track.details:
+            if detail.unit == "number" and detail.numbers.size:
+                highest_number = max(highest_number, int(detail.numbers.max()))
+    return highest_number
 
 
 def _shift_track(track: Track, side: str, shift: int, number: int) -> Track:
-    details = tuple(
-        replace(detail, numbers=detail.numbers + number * (detail.numbers > 0))
-        if detail.unit == "number"
-        else detail
-        for detail in track.details
-    )
+    details: list[Detail] = []
+    for detail in track.details:
+        if detail.unit == "number":
+            numbers = detail.numbers.copy()
+            numbers[numbers > 0] += number
+            details.append(replace(detail, numbers=numbers))
+        else:
+            details.append(detail)
     return replace(
-        track, name=f"{side}: {track.name}", starts=track.starts + shift, details=details
+        track,
+        name=f"{side}: {track.name}",
+        starts=track.starts + shift,
+        details=tuple(details),
     )
 
 
@@ -307,24 +370,26 @@ _LEAST = 0.15
 
 def reach(changes: Sequence[Change]) -> float:
     """Return the change at both edges of the drawing: twice the largest, at least 15 %."""
-    known_changes = [
-        abs(change.change) for change in changes if change.relative and change.change is not None
-    ]
-    return max(_LEAST, min(1.0, 2 * max(known_changes, default=0.0)))
+    largest = 0.0
+    for change in changes:
+        if change.relative and change.change is not None:
+            largest = max(largest, abs(change.change))
+    return max(_LEAST, min(1.0, 2 * largest))
 
 
 def bar(change: Change, edge: float) -> tuple[float, float, float] | None:
-    """Return where an interval and its middle lie on 0 … WIDTH; what is beyond the edge is cut.
+    """Return the ends and the middle of an interval on 0 … WIDTH, cut at the edges.
 
-    None of a change that is no ratio, or has no interval.
+    None for a change that is not a ratio, or has no interval.
     """
     if not change.relative or change.low is None or change.high is None or change.change is None:
         return None
-    lower_end, upper_end, middle = (
-        round((max(-edge, min(edge, end)) / edge + 1) * WIDTH / 2, 1)
-        for end in (change.low, change.high, change.change)
-    )
-    return lower_end, upper_end, middle
+    return _place(change.low, edge), _place(change.high, edge), _place(change.change, edge)
+
+
+def _place(change: float, edge: float) -> float:
+    visible = max(-edge, min(edge, change))
+    return round((visible / edge + 1) * WIDTH / 2, 1)
 
 
 def render_comparison(
@@ -340,6 +405,13 @@ def render_comparison(
     gives the same characters.
     """
     edge = reach(compared.changes)
+    if samples_after:
+        tracekit_version = samples_after[0].result.provenance.tracekit
+    else:
+        tracekit_version = version("tracekit")
+    timelines: Mapping[str, Any] = {}
+    if samples_before and samples_after:
+        timelines = drawn(merge_timelines(samples_before[0], samples_after[0]))
     return document(
         environment_of(redact),
         "compare/page.html",
@@ -353,36 +425,26 @@ def render_comparison(
         equal_pace=equal_pace(compared),
         edge=f"{edge * 100:.0f} %",
         bar_width=WIDTH,
-        findings=[
-            (
-                change,
-                course(change),
-                _COURSES.get(change.course, "note"),
-                *_runs_with(change, compared),
-            )
-            for change in compared.findings
-        ],
-        kernels=[
-            (
-                change.label,
-                _counts(change),
-                *(
-                    _unless_same(*_format_sides(change, column))
-                    for column in ("p50", "p95", "total")
-                ),
-                _ratio(change),
-            )
-            for change in compared.kernels[:MOST_KERNELS]
-        ],
+        findings=[_finding_row(change, compared) for change in compared.findings],
+        kernels=[_kernel_row(change) for change in compared.kernels[:MOST_KERNELS]],
         more_kernels=max(0, len(compared.kernels) - MOST_KERNELS),
         how_sure=how_sure(compared).removeprefix("* decides. "),
         recorded=bool(samples_before and samples_after),
-        version=samples_after[0].result.provenance.tracekit
-        if samples_after
-        else version("tracekit"),
-        **(
-            drawn(merge_timelines(samples_before[0], samples_after[0]))
-            if samples_before and samples_after
-            else {}
-        ),
+        version=tracekit_version,
+        **timelines,
     )
+
+
+def _finding_row(
+    change: FindingChange, compared: Comparison
+) -> tuple[FindingChange, str, str, str, str]:
+    tone = _COURSES.get(change.course, "note")
+    return change, course(change), tone, *_runs_with(change, compared)
+
+
+def _kernel_row(change: KernelChange) -> tuple[str, ...]:
+    durations: list[str] = []
+    for column in _COLUMNS:
+        text_before, text_after = _format_sides(change, column)
+        durations.append(_unless_same(text_before, text_after))
+    return change.label, _counts(change), *durations, _ratio(change)

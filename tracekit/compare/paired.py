@@ -144,31 +144,26 @@ def shift(
     return Interval(statistics.median(ordered), ordered[rank - 1], ordered[-rank])
 
 
-_MOST_DIFFERENCES = 20_000  # that are listed; of more the ones looked for are closed in on
-_NEAR = 1e-12  # of the range of differences: how close that is
+_MOST_DIFFERENCES = 20_000  # are listed; of more, a bisection finds the few that are needed
+_NEAR = 1e-12  # of the range of differences: the precision of that bisection
 
 
 def _of_many(changes: Sequence[float], expected: Sequence[float], rank: int) -> Interval:
-    """Return the interval of differences too many to be listed."""
+    """Return the interval of differences that are too many to be listed."""
     ours = np.sort(np.asarray(changes, float))
     sorted_expected = np.sort(np.asarray(expected, float))
     difference_count = len(ours) * len(sorted_expected)
-    middle, upper_middle, lower_bound, upper_bound = (
-        _difference(ours, sorted_expected, place)
-        for place in (
-            (difference_count - 1) // 2,
-            difference_count // 2,
-            rank - 1,
-            difference_count - rank,
-        )
-    )
-    return Interval((middle + upper_middle) / 2, lower_bound, upper_bound)
+    lower_middle = _difference(ours, sorted_expected, (difference_count - 1) // 2)
+    upper_middle = _difference(ours, sorted_expected, difference_count // 2)
+    lower_bound = _difference(ours, sorted_expected, rank - 1)
+    upper_bound = _difference(ours, sorted_expected, difference_count - rank)
+    return Interval((lower_middle + upper_middle) / 2, lower_bound, upper_bound)
 
 
 def _difference(
     ours: NDArray[np.float64], sorted_expected: NDArray[np.float64], place: int
 ) -> float:
-    """Return the difference of that place among all, in order, by halving where it may be."""
+    """Return the difference of that place among all, in order, by bisection."""
     lower_bound = float(ours[0] - sorted_expected[-1])
     upper_bound = float(ours[-1] - sorted_expected[0])
     near = (upper_bound - lower_bound) * _NEAR
@@ -188,10 +183,10 @@ def _difference(
 
 
 def clip_outliers(changes: Sequence[float]) -> list[float]:
-    """Return the values, odd ones no further from the median than three deviations.
+    """Return the values, with odd ones clipped to three deviations from the median.
 
-    The deviation is that of normal values with the same median deviation. Nothing is done where
-    that is 0, or where more than three of ten would be odd.
+    The deviation is that of normal values with the same median deviation. The values stay as they
+    are if that is 0, or if more than three of ten would be odd.
     """
     centre = statistics.median(changes)
     limit = _ODD * NORMAL_MAD * statistics.median(abs(change - centre) for change in changes)
@@ -203,11 +198,11 @@ def clip_outliers(changes: Sequence[float]) -> list[float]:
 
 def _list_shifts(changes: Sequence[float], expected: Sequence[float]) -> list[float]:
     clipped_changes = clip_outliers(changes)
-    if expected:
-        return [
-            change - expected_change
-            for change in clipped_changes
-            for expected_change in clip_outliers(expected)
-        ]
-    value_pairs = itertools.combinations_with_replacement(clipped_changes, 2)
-    return [(first_value + second) / 2 for first_value, second in value_pairs]
+    if not expected:
+        value_pairs = itertools.combinations_with_replacement(clipped_changes, 2)
+        return [(value + other_value) / 2 for value, other_value in value_pairs]
+    clipped_expected = clip_outliers(expected)
+    shifts: list[float] = []
+    for change in clipped_changes:
+        shifts += [change - expected_change for expected_change in clipped_expected]
+    return shifts

@@ -24,8 +24,8 @@ from tracekit.workload import OWN_REFERENCE, REFERENCE
 class Sample:
     """A run's result and its normalized tables, by the name of its folder.
 
-    `tables` are None where only the result is left; `absence` says why. `disturbed` says what other
-    processes used meanwhile, where it was seen without tables and times do not count.
+    `tables` are None if only the result is left; `absence` says why. `disturbed` describes the load
+    of other processes, if it was seen without tables; then times do not count.
     """
 
     name: str
@@ -36,39 +36,44 @@ class Sample:
 
     @property
     def start_time(self) -> datetime | None:
-        """When the recording began; None where that is not known."""
+        """The start of the recording; None if it is not known."""
         try:
             moment = datetime.fromisoformat(self.result.provenance.started)
         except ValueError:
             return None
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return moment
 
     @property
     def recording(self) -> tuple[object, ...]:
-        """What tells this recording from every other; empty where its start is not known."""
+        """The identity of this recording among all others; empty if its start is not known."""
         provenance = self.result.provenance
-        identity = (
+        if not provenance.started:
+            return ()
+        return (
             provenance.started,
             provenance.created,
             provenance.recorder,
             provenance.targets,
             provenance.run,
         )
-        return identity if provenance.started else ()
 
     def measurement(self, name: str) -> analysis.Measurement | None:
-        """Return what was measured under that name, by tracekit or by the workload itself."""
-        measured = (*self.result.metrics, *self.result.results)
-        return next((metric for metric in measured if metric.name == name), None)
+        """Return the measurement of that name, by tracekit or by the workload itself."""
+        for metric in (*self.result.metrics, *self.result.results):
+            if metric.name == name:
+                return metric
+        return None
 
 
 BLOCKS = 10
 LEAST_STEPS = 4
 _LEAST_READ = 0.7  # of the blocks: fewer with readings do not show how the pace changed
-# What is known once for a whole run, or of things that outlive a block.
+# Tables of facts that are known once for a whole run, or of things that outlive a block.
 _WHOLE = frozenset({"memory_profile", "results", "requests", "request_tokens"})
 _UNTIMED = frozenset({"step_models"})
-# What holds until it changes: a block may lie within one row.
+# Tables of states that hold until they change: a block may lie within one row.
 _STATES = frozenset({"gpu_performance_states", "thermal_states"})
 
 
@@ -93,7 +98,7 @@ class WindowedTables(Mapping[str, pd.DataFrame]):
 
 
 class Blocks:
-    """One run in blocks; `absence` says why there are none."""
+    """One run in blocks; `absence` is the reason if there are none."""
 
     def __init__(self, sample: Sample) -> None:
         self.absence = ""
@@ -107,10 +112,9 @@ class Blocks:
             self.absence = str(reason)
             return
         provenance = sample.result.provenance
-        self._blocks = [
-            analysis.Given(WindowedTables(sample.tables, window), provenance, part=True)
-            for window in windows
-        ]
+        for window in windows:
+            tables = WindowedTables(sample.tables, window)
+            self._blocks.append(analysis.Given(tables, provenance, part=True))
 
     def values(self, name: str) -> tuple[float, ...]:
         """Return the metric's value in each block, in order of time."""
@@ -130,23 +134,27 @@ class Blocks:
         does between steps, to show how fast the machine is at that time. A few blocks without a
         reading get the median of the others.
         """
-        readings = [
-            self._readings(block)["value"].to_numpy(dtype=np.float64) for block in self._blocks
-        ]
-        medians = np.array([np.median(values) if values.size else math.nan for values in readings])
+        medians = np.array([self._median_reading(block) for block in self._blocks])
         has_reading = np.isfinite(medians)
         if not has_reading.size or has_reading.mean() < _LEAST_READ:
             return ()
-        return tuple(np.where(has_reading, medians, np.median(medians[has_reading])).tolist())
+        median_of_blocks = np.median(medians[has_reading])
+        return tuple(np.where(has_reading, medians, median_of_blocks).tolist())
+
+    def _median_reading(self, block: analysis.Given) -> float:
+        """Return the median time of the reference work in a block, in ns; NaN without a reading."""
+        values = self._readings(block)["value"].to_numpy(dtype=np.float64)
+        if not values.size:
+            return math.nan
+        return float(np.median(values))
 
     def reference_source(self) -> str:
-        """Return whose reference work it was, and of which tool; empty where there was none."""
-        sources = [
-            str(source)
-            for block in self._blocks
-            for source in self._readings(block)["source"].unique()
-        ]
-        return ", ".join(dict.fromkeys(sources))
+        """Return the sources and tools of the reference work; empty if there was none."""
+        sources: dict[str, None] = {}
+        for block in self._blocks:
+            for source in self._readings(block)["source"].unique():
+                sources[str(source)] = None
+        return ", ".join(sources)
 
     def _readings(self, block: analysis.Given) -> pd.DataFrame:
         """Return the readings of reference work in a block; those of the workload go first."""
@@ -162,7 +170,7 @@ class Blocks:
 
 
 def _windows(tables: Mapping[str, pd.DataFrame]) -> list[analysis.Window]:
-    """Cut the steady window: by steps where there are enough of them, else by its time."""
+    """Cut the steady window: by steps if there are enough of them, else by its time."""
     steady = _steady(tables)
     steps = tables.get("steps")
     step_count = BLOCKS * LEAST_STEPS  # a run without steps is cut by its time
@@ -183,9 +191,10 @@ def _steady(tables: Mapping[str, pd.DataFrame]) -> analysis.Window:
     rows = tables.get("gpu_intervals")
     if phases is None and rows is None:
         raise analysis.Unavailable("the run has neither phases nor intervals.")
-    target_rows = (
-        pd.DataFrame({"start": [], "duration": []}) if rows is None else rows[rows["target"]]
-    )
+    if rows is None:
+        target_rows = pd.DataFrame({"start": [], "duration": []})
+    else:
+        target_rows = rows[rows["target"]]
     steady = analysis.steady_window(phases, target_rows)
     if steady is None or steady.length == 0:
         raise analysis.Unavailable("the run has no steady window.")
@@ -217,28 +226,35 @@ class Runs:
 
     def values(self, name: str) -> list[float]:
         """Return the metric in each run that knows it."""
-        measurements = [sample.measurement(name) for sample in self.samples]
-        return [
-            float(metric.value)
-            for metric in measurements
-            if metric is not None and metric.value is not None
-        ]
+        values: list[float] = []
+        for sample in self.samples:
+            metric = sample.measurement(name)
+            if metric is not None and metric.value is not None:
+                values.append(float(metric.value))
+        return values
 
 
 def runs(samples: Sequence[Sample]) -> Runs:
-    """Cut each run into blocks; runs are in order of time where all times are known."""
-    moments_by_id = {id(sample): moment for sample in samples if (moment := sample.start_time)}
-    ordered = (
-        sorted(samples, key=lambda sample: moments_by_id[id(sample)])
-        if len(moments_by_id) == len(samples)
-        else samples
-    )
+    """Cut each run into blocks; runs are in order of time if all times are known."""
+    ordered = _order_by_time(samples)
     blocks = tuple(Blocks(sample) for sample in ordered)
     return Runs(tuple(ordered), blocks, tuple(block.reference() for block in blocks))
 
 
+def _order_by_time(samples: Sequence[Sample]) -> Sequence[Sample]:
+    """Return the samples in order of time; as they are if a time is not known."""
+    moments: list[datetime] = []
+    for sample in samples:
+        moment = sample.start_time
+        if moment is None:
+            return samples
+        moments.append(moment)
+    order = sorted(range(len(samples)), key=moments.__getitem__)
+    return [samples[place] for place in order]
+
+
 class Order(StrEnum):
-    """In which order the runs of two sides were recorded."""
+    """The order in which the runs of two sides were recorded."""
 
     ALTERNATING = "alternating"  # each two neighbours in time are one of each side
     APART = "apart"  # all of one side before all of the other
@@ -248,18 +264,23 @@ class Order(StrEnum):
 
 def order_of(samples_before: Sequence[Sample], samples_after: Sequence[Sample]) -> Order:
     """Return the order in which runs were recorded, by the times at which they began."""
-    moments = [
-        (sample.start_time, side)
-        for side, side_samples in enumerate((samples_before, samples_after))
-        for sample in side_samples
-    ]
-    known_moments = sorted((moment, side) for moment, side in moments if moment)
-    if len(known_moments) < len(moments):
-        return Order.UNKNOWN
-    sides = [side for _, side in known_moments]
-    pairs = zip(sides[::2], sides[1::2], strict=False)
-    if len(samples_before) == len(samples_after) and all(
-        first_side != second for first_side, second in pairs
-    ):
+    starts: list[tuple[datetime, int]] = []
+    for side, samples in enumerate((samples_before, samples_after)):
+        for sample in samples:
+            start = sample.start_time
+            if start is None:
+                return Order.UNKNOWN
+            starts.append((start, side))
+    starts.sort()
+    sides = [side for _, side in starts]
+    if len(samples_before) == len(samples_after) and _is_alternating(sides):
         return Order.ALTERNATING
-    return Order.APART if sides in (sorted(sides), sorted(sides, reverse=True)) else Order.MIXED
+    if sides in (sorted(sides), sorted(sides, reverse=True)):
+        return Order.APART
+    return Order.MIXED
+
+
+def _is_alternating(sides: Sequence[int]) -> bool:
+    """Tell whether each two neighbours in time are one of each side."""
+    pairs = zip(sides[::2], sides[1::2], strict=False)
+    return all(first_side != second_side for first_side, second_side in pairs)

@@ -1,4 +1,4 @@
-"""Between runs: how much of a difference between them is chance, as an interval of the change.
+"""The chance in a difference between runs, as an interval of the change.
 
 Estimates of how much equal runs differ, of which the widest interval counts; of at least 6
 pairs of runs that were recorded alternating, their own interval (`paired`) counts alone:
@@ -9,7 +9,7 @@ pairs of runs that were recorded alternating, their own interval (`paired`) coun
   blocks does. Where reference work takes the machine's pace out of each block, what is left was
   found to be independent from block to block, and a run varies less than its blocks by the square
   root of their number; of a median, whose outliers do not move it, the median deviation counts.
-  `between` is added to it, for what no run shows of itself.
+  `between` is added to it, because no run shows by itself how runs differ.
 - *within what a program printed*: of its own repetitions the standard deviation, which it printed
   or which its samples have; a run is taken to vary as one of its repetitions does, as with blocks.
   They may be as few as two, so freedom is that of the sum of such a variance and of `between`,
@@ -18,8 +18,8 @@ pairs of runs that were recorded alternating, their own interval (`paired`) coun
   Student's t for few runs, and with 98 %: so few runs often seem to vary far less than they do, and
   with 95 % more than one of a hundred comparisons of equal runs would end as worse.
 
-Changes are on a scale where they add up: logarithms of values that are compared by ratio, the
-values themselves where a difference says more, as of shares.
+Changes are on a scale on which they add up: logarithms of values that are compared by ratio, and
+plain values if a difference says more, as for shares.
 """
 
 import math
@@ -50,16 +50,16 @@ Kind = Literal["block", "mean", "median"]
 
 @dataclass(frozen=True)
 class Limits:
-    """What a user may set.
+    """The limits that a user may set.
 
     Attributes:
         threshold: The least change that matters, as a ratio: 0.03 is 3 %. Of shares it is the
             difference, in points.
-        between: How much equal runs are taken to differ beyond what they show within: one
-            standard deviation, as a ratio. Several runs of each side show it themselves.
+        between: The assumed difference of equal runs beyond their spread within: one standard
+            deviation, as a ratio. Several runs of each side show it themselves.
         metrics: Names of the metrics that decide; by default those of speed.
-        paced: What `between` is at most where reference work takes the machine's pace out.
-        doubt: How wrong that correction is taken to be: a share of itself, as a logarithm. Work
+        paced: The upper limit of `between` if reference work takes the machine's pace out.
+        doubt: The assumed error of that correction: a share of itself, as a logarithm. Work
             of another kind slows down by more or by less than the reference does.
     """
 
@@ -72,7 +72,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Repetition:
-    """How one repetition within a run varies: a variance, known with so many degrees of freedom."""
+    """The variance of one repetition within a run, with its degrees of freedom."""
 
     variance: float
     freedom: int
@@ -80,11 +80,11 @@ class Repetition:
 
 @dataclass(frozen=True)
 class SideValues:
-    """The runs of one side: each one's value, and the values of its blocks where it has them.
+    """The runs of one side: each one's value, and the values of its blocks if it has them.
 
-    `kind` says how a run varies if its blocks do: as one of them, or as the mean or the median of
-    so many that are independent. `runs` are the places of the runs that have a value, in order
-    of time; empty where all have one. `repetitions` say of each run how its program's own vary.
+    A run varies as one of its blocks, or as the mean or the median of so many independent blocks,
+    according to `kind`. `runs` are the places of the runs that have a value, in order of time;
+    empty if all have one. `repetitions` are the variances of each run's own repetitions.
     """
 
     values: tuple[float, ...]
@@ -100,7 +100,7 @@ class SideValues:
 
     @property
     def run_variance(self) -> float | None:
-        """The mean variance of a run, by that of its blocks; None where a run has none."""
+        """The mean variance of a run, by that of its blocks; None if a run has none."""
         if not self.blocks or any(len(block) < 2 for block in self.blocks):  # noqa: PLR2004
             return None
         return statistics.fmean(_VARIANCES[self.kind](block) for block in self.blocks)
@@ -123,42 +123,51 @@ _VARIANCES: dict[Kind, Callable[[Sequence[float]], float]] = {
 def interval(
     side_before: SideValues, side_after: SideValues, run_deviation: float
 ) -> Interval | None:
-    """Return the change between the sides; None where nothing shows how it spreads."""
-    halves = (
+    """Return the change between the sides; None if nothing shows its spread."""
+    estimates = (
         _measure_blocks(side_before, side_after, run_deviation),
         _measure_repetitions(side_before, side_after, run_deviation),
         _measure_runs(side_before, side_after),
     )
-    half = max((halve for halve in halves if halve is not None), default=None)
+    half_widths = [estimate for estimate in estimates if estimate is not None]
+    if not half_widths:
+        return None
+    half = max(half_widths)
     change = side_after.middle - side_before.middle
-    return None if half is None else Interval(change, change - half, change + half)
+    return Interval(change, change - half, change + half)
 
 
 def quantile(freedom: int) -> float:
     """Return the quantile 0.975 of Student's t; beyond the table, that of the nearest below."""
     if freedom <= len(_T):
         return _T[freedom - 1]
-    return _T[-1] if freedom < _ENOUGH else _NORMAL
+    if freedom < _ENOUGH:
+        return _T[-1]
+    return _NORMAL
 
 
 def _quantile_of_runs(freedom: int) -> float:
     """Return the quantile 0.99 of Student's t; beyond the table, that of the nearest below."""
     if freedom <= len(_T_OF_RUNS):
         return _T_OF_RUNS[freedom - 1]
-    return _T_OF_RUNS[-1] if freedom < _ENOUGH else _NORMAL_OF_RUNS
+    if freedom < _ENOUGH:
+        return _T_OF_RUNS[-1]
+    return _NORMAL_OF_RUNS
 
 
 def _measure_blocks(
     side_before: SideValues, side_after: SideValues, run_deviation: float
 ) -> float | None:
-    old, new = side_before.run_variance, side_after.run_variance
+    old = side_before.run_variance
+    new = side_after.run_variance
     if old is None or new is None:
         return None
-    freedom = sum(len(blocks) - 1 for blocks in (*side_before.blocks, *side_after.blocks))
-    variance = (old + run_deviation**2) / len(side_before.values) + (new + run_deviation**2) / len(
-        side_after.values
-    )
-    return quantile(freedom) * math.sqrt(variance)
+    freedom = 0
+    for blocks in (*side_before.blocks, *side_after.blocks):
+        freedom += len(blocks) - 1
+    variance_before = (old + run_deviation**2) / len(side_before.values)
+    variance_after = (new + run_deviation**2) / len(side_after.values)
+    return quantile(freedom) * math.sqrt(variance_before + variance_after)
 
 
 def _measure_repetitions(
@@ -186,15 +195,15 @@ def _interpolate_quantile(freedom: float) -> float:
 
 
 def _measure_runs(side_before: SideValues, side_after: SideValues) -> float | None:
-    counts = len(side_before.values), len(side_after.values)
-    if min(counts) < 2:  # noqa: PLR2004  one run shows nothing of its like
+    count_before = len(side_before.values)
+    count_after = len(side_after.values)
+    if min(count_before, count_after) < 2:  # noqa: PLR2004  one run shows nothing of its like
         return None
-    freedom = sum(counts) - 2
-    squares = sum(
-        (len(side.values) - 1) * statistics.variance(side.values)
-        for side in (side_before, side_after)
-    )
-    variance = squares / freedom * sum(1 / count for count in counts)
+    freedom = count_before + count_after - 2
+    squares_before = (count_before - 1) * statistics.variance(side_before.values)
+    squares_after = (count_after - 1) * statistics.variance(side_after.values)
+    run_variance = (squares_before + squares_after) / freedom
+    variance = run_variance * (1 / count_before + 1 / count_after)
     return _quantile_of_runs(freedom) * math.sqrt(variance)
 
 
@@ -204,8 +213,11 @@ def pair_changes(side_before: SideValues, side_after: SideValues) -> dict[int, f
     Both sides are in order of time and were recorded alternating, so that the n-th run of one was
     recorded next to the n-th of the other. A run without a value takes its neighbour out.
     """
-    old, new = (
-        dict(zip(side.runs or range(len(side.values)), side.values, strict=True))
-        for side in (side_before, side_after)
-    )
+    old = _values_by_place(side_before)
+    new = _values_by_place(side_after)
     return {place: new[place] - old[place] for place in sorted(old) if place in new}
+
+
+def _values_by_place(side: SideValues) -> dict[int, float]:
+    places = side.runs or range(len(side.values))
+    return dict(zip(places, side.values, strict=True))

@@ -1,9 +1,10 @@
-"""The verdict on each metric: how it changed, how sure that is, whether it matters, in words."""
+"""The verdict on each metric: its change, the certainty, and whether it matters, in words."""
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from tracekit.analysis import Better, Measurement, Unavailable
 from tracekit.base import (
@@ -20,20 +21,20 @@ from tracekit.base import (
 from tracekit.compare.differences import differences
 from tracekit.compare.paired import middle, shift
 from tracekit.compare.samples import Order, Runs
-from tracekit.compare.spread import Limits, Repetition, SideValues, interval, pair_changes
+from tracekit.compare.spread import Kind, Limits, Repetition, SideValues, interval, pair_changes
 
 
 @dataclass(frozen=True)
 class Change:
-    """What became of one metric.
+    """The change of one metric.
 
-    `before` and `after` are the medians of the runs, None where they do not have it. `change` is
-    what is judged: a ratio less one where `relative`, else a difference in the metric's unit, at
-    equal machine pace where it is `corrected` by reference work or `paired` within runs that are
-    neighbours in time; `low` and `high` hold the true change with 95 %. `measured` is the plain
-    change of the medians, on the same scale. `verdict` is None where it is not judged, as a metric
-    that is better in neither direction; `reason` says why it is unclear, or why there is no
-    interval. Those that are `deciding` take part in the verdict over all.
+    `before` and `after` are the medians of the runs, None if no run has the metric. `change` is
+    the judged change: a ratio less one if `relative`, else a difference in the metric's unit. It is
+    at equal machine pace if it is `corrected` by reference work, or `paired` within runs that are
+    neighbours in time. `low` and `high` are its 95 % interval. `measured` is the plain change of
+    the medians, on the same scale. `verdict` is None for a metric that is not judged, because it is
+    better in neither direction. `reason` explains an unclear verdict, or a missing interval.
+    Changes that are `deciding` take part in the overall verdict.
     """
 
     metric: str
@@ -55,23 +56,23 @@ class Change:
     paired: bool = False
 
 
-# What reference work depends on as much as steps do: it cannot show a change of these.
+# Reference work depends on these as much as steps do, so it cannot show their changes.
 _MAKES_THE_PACE = frozenset(
     {"chip", "model", "cores", "memory", "architecture", "Rosetta", "Python", "MLX"}
 )
 _POWERS = {"ns": -1, "tokens/s": 1, "steps/s": 1}
-# What a slower core does not make longer: a bound by the chip's figures, and a sum over a window.
+# A slower core does not make these longer: a bound by the chip's figures, a sum over a window.
 _UNPACED = frozenset({"step_bound", "wire_time"})
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How the machine's pace differs between two sides.
+    """The difference of the machine's pace between two sides.
 
-    `is_known` says whether reference work shows it; `slowdown` is how much longer that work took
-    after than before, as a logarithm. Of runs that were recorded `alternating`, neighbours in time
-    share it; so many pairs of them are of the `first_session_pairs` of two sessions, 0 where there
-    was one.
+    It `is_known` if reference work shows it; `slowdown` is how much longer that work took after
+    than before, as a logarithm. Runs that were recorded `alternating` share the pace with their
+    neighbours in time. `first_session_pairs` is how many pairs of them are of the first of two
+    sessions, 0 if there was only one session.
     """
 
     is_known: bool = False
@@ -80,16 +81,16 @@ class Pace:
     first_session_pairs: int = 0
 
     def power(self, change: "Change") -> int:
-        """Return how a metric goes with the pace, which is taken out; 0 does not.
+        """Return the power of the pace that a metric follows; 0 if it does not depend on it.
 
-        Lengths that are neither better nor worse are sums, as busy time, or as long as was asked.
+        Lengths that are neither better nor worse are sums, such as busy time, or were asked for.
         """
         if not self.is_known or change.better is Better.NEITHER or change.metric in _UNPACED:
             return 0
         return _POWERS.get(change.unit, 0)
 
     def find_run_deviation(self, limits: Limits) -> float:
-        """Return how much equal runs are taken to differ once it is out, one deviation."""
+        """Return the deviation that equal runs are assumed to have once the pace is taken out."""
         doubt = limits.doubt * abs(self.slowdown) / math.sqrt(2)  # two runs share it
         return math.hypot(min(limits.between, limits.paced), doubt)
 
@@ -99,20 +100,29 @@ def pace_of(
 ) -> Pace:
     """Return the pace, if all runs did the same reference work, on like machines with like tools.
 
-    Else a correction would take out the very change that one looks for, as that of a newer MLX.
+    Otherwise a correction would take out the very change that is looked for, such as a newer MLX.
     """
     unknown = Pace(alternating=order is Order.ALTERNATING, first_session_pairs=first_session_pairs)
-    sides = (runs_before, runs_after)
-    if not all(reference for side in sides for reference in side.references):
+    all_references = (*runs_before.references, *runs_after.references)
+    if not all(all_references) or not _have_the_same_reference_work(runs_before, runs_after):
         return unknown
-    sources = {block.reference_source() for side in sides for block in side.blocks}
-    unlike = {
-        difference.what for difference in differences(runs_before.samples, runs_after.samples)
-    }
-    if len(sources) > 1 or unlike & _MAKES_THE_PACE:
-        return unknown
-    old, new = (statistics.median(map(statistics.median, side.references)) for side in sides)
-    return replace(unknown, is_known=True, slowdown=math.log(new / old))
+    slowdown = math.log(_median_reference(runs_after) / _median_reference(runs_before))
+    return replace(unknown, is_known=True, slowdown=slowdown)
+
+
+def _have_the_same_reference_work(runs_before: Runs, runs_after: Runs) -> bool:
+    sources = {block.reference_source() for block in (*runs_before.blocks, *runs_after.blocks)}
+    if len(sources) > 1:
+        return False
+    for difference in differences(runs_before.samples, runs_after.samples):
+        if difference.what in _MAKES_THE_PACE:
+            return False
+    return True
+
+
+def _median_reference(side: Runs) -> float:
+    """Return the median over runs of the median time of reference work."""
+    return statistics.median(map(statistics.median, side.references))
 
 
 _COUNTED = {"count", "ratio", ""}
@@ -121,14 +131,10 @@ _COUNTED = {"count", "ratio", ""}
 def judge_metric(
     name: str, runs_before: Runs, runs_after: Runs, pace: Pace, limits: Limits
 ) -> Change:
-    """Say what became of the metric `name`, of which at least one run knows the value."""
-    old, new = runs_before.values(name), runs_after.values(name)
-    first_measurement = next(
-        metric
-        for runs in (runs_before, runs_after)
-        for sample in runs.samples
-        if (metric := sample.measurement(name))
-    )
+    """Judge the metric `name`, whose value at least one run knows."""
+    old = runs_before.values(name)
+    new = runs_after.values(name)
+    first_measurement = _first_measurement(name, runs_before, runs_after)
     change = Change(
         metric=name,
         unit=first_measurement.unit,
@@ -141,26 +147,32 @@ def judge_metric(
     )
     if change.before is None or change.after is None:
         return replace(change, reason=_missing(name, runs_before, runs_after))
+    difference = change.after - change.before
     scale = _Scale.from_change(change, pace, limits)
     if scale is None:
         odd = "a ratio takes values above 0"
-        plain_change = change.after - change.before
-        return replace(
-            change, relative=False, measured=plain_change, change=plain_change, reason=odd
-        )
-    plain_change = (
-        change.after / change.before - 1 if scale.relative else change.after - change.before
-    )
-    change = replace(change, measured=plain_change, corrected=scale.power != 0)
+        return replace(change, relative=False, measured=difference, change=difference, reason=odd)
+    if scale.relative:
+        change = replace(change, measured=change.after / change.before - 1)
+    else:
+        change = replace(change, measured=difference)
+    change = replace(change, corrected=scale.power != 0)
     return _judge_change(change, scale, (runs_before, runs_after), pace, limits)
+
+
+def _first_measurement(name: str, runs_before: Runs, runs_after: Runs) -> Measurement:
+    for sample in (*runs_before.samples, *runs_after.samples):
+        measurement = sample.measurement(name)
+        if measurement:
+            return measurement
+    raise LookupError(name)
 
 
 @dataclass(frozen=True)
 class _Scale:
-    """Where changes add up: logarithms or plain values, times a power of the reference.
+    """The scale on which changes add up: logarithms or plain values, times a reference's power.
 
-    `run_deviation` is how much equal runs are taken to differ on it beyond what they show, one
-    deviation.
+    `run_deviation` is the deviation on it that equal runs are assumed to have beyond their spread.
     """
 
     relative: bool
@@ -180,52 +192,84 @@ class _Scale:
     def scale_value(self, value: float, reference: float) -> float:
         if not self.relative:
             return value
-        return math.log(value) + (self.power * math.log(reference) if self.power else 0.0)
+        if not self.power:
+            return math.log(value)
+        return math.log(value) + self.power * math.log(reference)
+
+    def to_plain(self, value: float) -> float:
+        return math.expm1(value) if self.relative else value
 
 
 def _judge_change(
     change: Change, scale: _Scale, sides: tuple[Runs, Runs], pace: Pace, limits: Limits
 ) -> Change:
     reasons: list[str] = []
-    side_before, side_after = (_side(change.metric, runs, scale, reasons) for runs in sides)
-    paired = pair_changes(side_before, side_after) if pace.alternating else {}
-    pairs = shift([*paired.values()])
-    change = replace(change, paired=pairs is not None)
-    change_interval = pairs or interval(side_before, side_after, scale.run_deviation)
-    to_plain = math.expm1 if scale.relative else float
+    runs_before, runs_after = sides
+    side_before = _side(change.metric, runs_before, scale, reasons)
+    side_after = _side(change.metric, runs_after, scale, reasons)
+    changes_by_pair: dict[int, float] = {}
+    if pace.alternating:
+        changes_by_pair = pair_changes(side_before, side_after)
+    paired_interval = shift(list(changes_by_pair.values()))
+    change = replace(change, paired=paired_interval is not None)
+    if paired_interval is not None:
+        change_interval: Interval | None = paired_interval
+        sessions = _part_sessions(changes_by_pair, pace)
+    else:
+        change_interval = interval(side_before, side_after, scale.run_deviation)
+        sessions = ()
     if change_interval is None:
-        plain_middle = to_plain(side_after.middle - side_before.middle)
-        if change.better is Better.NEITHER:
-            return replace(change, change=plain_middle)
-        if plain_middle == 0:
-            return replace(change, change=plain_middle, verdict=Verdict.EQUIVALENT)
-        reason = f"its spread is not known: {reasons[0].rstrip('.')}"
-        return replace(change, change=plain_middle, verdict=Verdict.UNCLEAR, reason=reason)
-    verdict, reason = None, ""
+        plain_middle = scale.to_plain(side_after.middle - side_before.middle)
+        return _judge_without_interval(replace(change, change=plain_middle), reasons)
+    verdict = None
+    reason = ""
     if change.better is not Better.NEITHER:
-        sessions = [
-            [
-                change
-                for place, change in paired.items()
-                if (place < pace.first_session_pairs) is is_first_session
-            ]
-            for is_first_session in (True, False)
-        ]
-        verdict, reason = judge_interval(change_interval, change, limits, sessions if pairs else ())
-    certain = not change_interval.lower_bound <= 0 <= change_interval.upper_bound
-    turned = certain and change_interval.middle * (change.measured or 0) <= 0
-    if turned and (change.corrected or change.paired):
+        verdict, reason = judge_interval(change_interval, change, limits, sessions)
+    if _is_turned(change, change_interval):
         reason = "the medians changed the other way, for the machine's pace changed more"
         if change.corrected and verdict not in {None, Verdict.EQUIVALENT}:
-            verdict, reason = Verdict.UNCLEAR, "only taking the machine's pace out makes it seem so"
+            verdict = Verdict.UNCLEAR
+            reason = "only taking the machine's pace out makes it seem so"
     return replace(
         change,
-        change=to_plain(change_interval.middle),
-        low=to_plain(change_interval.lower_bound),
-        high=to_plain(change_interval.upper_bound),
+        change=scale.to_plain(change_interval.middle),
+        low=scale.to_plain(change_interval.lower_bound),
+        high=scale.to_plain(change_interval.upper_bound),
         verdict=verdict,
         reason=reason,
     )
+
+
+def _part_sessions(
+    changes_by_pair: Mapping[int, float], pace: Pace
+) -> tuple[list[float], list[float]]:
+    """Return the changes of pairs of the first session, and of the second."""
+    first_session: list[float] = []
+    second_session: list[float] = []
+    for place, pair_change in changes_by_pair.items():
+        if place < pace.first_session_pairs:
+            first_session.append(pair_change)
+        else:
+            second_session.append(pair_change)
+    return first_session, second_session
+
+
+def _judge_without_interval(change: Change, reasons: Sequence[str]) -> Change:
+    if change.better is Better.NEITHER:
+        return change
+    if change.change == 0:
+        return replace(change, verdict=Verdict.EQUIVALENT)
+    reason = f"its spread is not known: {reasons[0].rstrip('.')}"
+    return replace(change, verdict=Verdict.UNCLEAR, reason=reason)
+
+
+def _is_turned(change: Change, change_interval: Interval) -> bool:
+    """Tell whether the medians changed one way, and at equal pace certainly the other."""
+    if not (change.corrected or change.paired):
+        return False
+    if change_interval.lower_bound <= 0 <= change_interval.upper_bound:
+        return False
+    return change_interval.middle * (change.measured or 0) <= 0
 
 
 def judge_interval(
@@ -234,21 +278,23 @@ def judge_interval(
     limits: Limits,
     sessions: Sequence[Sequence[float]] = (),
 ) -> tuple[Verdict, str]:
-    """Judge a change by its interval on its scale; say why where it is unclear.
+    """Judge a change by its interval on its scale; the reason explains an unclear verdict.
 
-    `sessions` are the changes of pairs that each of two sessions found; one with too few says
-    nothing.
+    `sessions` are the changes of pairs of each of two sessions. If one has too few, neither counts.
     """
     limit = limit_of(change, limits)
-    scaled = math.log1p(limit) if change.relative else limit
+    scaled_limit = math.log1p(limit) if change.relative else limit
     turn = 1 if change.better is Better.LOWER else -1
     both_sessions = None
     if len(sessions) > 1 and min(map(len, sessions)) >= least_pairs():
-        sure = shift([change for session in sessions for change in session], (), CERTAINTY)
-        both_sessions = Sessions([middle(session) for session in sessions], sure).orient(turn)
-    verdict, doubt = verdict_of(change_interval.orient(turn), scaled, both_sessions)
-    words = shown_of(change).limit(limit)
-    return verdict, doubt.format(limit=words) if doubt else ""
+        all_changes = list(chain.from_iterable(sessions))
+        certain_interval = shift(all_changes, (), CERTAINTY)
+        middles = [middle(session) for session in sessions]
+        both_sessions = Sessions(middles, certain_interval).orient(turn)
+    verdict, doubt = verdict_of(change_interval.orient(turn), scaled_limit, both_sessions)
+    if not doubt:
+        return verdict, ""
+    return verdict, doubt.format(limit=shown_of(change).limit(limit))
 
 
 def limit_of(change: Change, limits: Limits) -> float:
@@ -265,7 +311,7 @@ def shown_of(change: Change) -> Shown:
 
 
 def sentence(change: Change, limits: Limits) -> str:
-    """Return the verdict on a metric with its interval, in words; why there is none without one."""
+    """Describe the verdict on a metric with its interval; without a verdict, return the reason."""
     if change.verdict is None or change.change is None:
         return change.reason
     change_bounds = (change.change, change.low, change.high)
@@ -274,6 +320,7 @@ def sentence(change: Change, limits: Limits) -> str:
 
 
 def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> SideValues:
+    """Return the values of a side on the scale; append to `reasons` why a run has no blocks."""
     values: list[float] = []
     blocks: list[tuple[float, ...]] = []
     repetitions: list[Repetition] = []
@@ -286,40 +333,50 @@ def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> SideValue
         reference = statistics.median(references) if references else 1.0
         values.append(scale.scale_value(metric.value, reference))
         places.append(place)
-        if repetition := _find_repetition(metric, scale):
+        repetition = _find_repetition(metric, scale)
+        if repetition:
             repetitions.append(repetition)
             continue
         try:
             parts = run_blocks.values(name)
-            blocks.append(_blocks(parts, references or (1.0,) * len(parts), metric.value, scale))
+            part_references = references or (1.0,) * len(parts)
+            blocks.append(_blocks(parts, part_references, metric.value, scale))
         except Unavailable as reason:
             reasons.append(str(reason))
     complete_blocks = tuple(blocks) if len(blocks) == len(values) else ()
-    repeated = tuple(repetitions) if len(repetitions) == len(values) else ()
-    kind = ("median" if name.endswith("_p50") else "mean") if scale.power != 0 else "block"
-    return SideValues(tuple(values), complete_blocks, kind, tuple(places), repeated)
+    complete_repetitions = tuple(repetitions) if len(repetitions) == len(values) else ()
+    kind = _kind_of_parts(name, scale)
+    return SideValues(tuple(values), complete_blocks, kind, tuple(places), complete_repetitions)
+
+
+def _kind_of_parts(name: str, scale: _Scale) -> Kind:
+    if scale.power == 0:
+        return "block"
+    return "median" if name.endswith("_p50") else "mean"
 
 
 _FEWEST = 1
-"""Degrees of freedom of a deviation that was stated without a number of repetitions: of two."""
+"""Degrees of freedom of a deviation that has no number of repetitions: as of two repetitions."""
 
 
 def _find_repetition(metric: Measurement, scale: _Scale) -> Repetition | None:
-    """Return how a program's own repetitions vary on the scale; None where it stated none."""
-    samples, deviation, value = metric.samples, metric.deviation, metric.value
+    """Return the variance on the scale of a program's own repetitions; None if it has none."""
+    samples = metric.samples
     if len(samples) > 1 and not (scale.relative and min(samples) <= 0):
         variance = statistics.variance(scale.scale_value(sample, 1.0) for sample in samples)
         return Repetition(variance, len(samples) - 1)
-    if deviation is None or value is None:
+    if metric.deviation is None or metric.value is None:
         return None
-    # The deviation of logarithms, as long as it is small beside the value.
-    return Repetition((deviation / value if scale.relative else deviation) ** 2, _FEWEST)
+    deviation = metric.deviation
+    if scale.relative:  # the deviation of logarithms, as long as it is small
+        deviation /= metric.value
+    return Repetition(deviation**2, _FEWEST)
 
 
 def _blocks(
     parts: Sequence[float], references: Sequence[float], whole_value: float, scale: _Scale
 ) -> tuple[float, ...]:
-    """Return the blocks' values on the scale; raise Unavailable if they are no parts of it."""
+    """Return the blocks' values on the scale; raise Unavailable if they are not parts of it."""
     if not min(parts) <= whole_value <= max(parts):
         raise Unavailable("its blocks are not like the whole, of which it is a sum or an end.")
     if scale.relative and min(parts) <= 0:
@@ -330,8 +387,13 @@ def _blocks(
 def _missing(name: str, runs_before: Runs, runs_after: Runs) -> str:
     for words, side in (("before", runs_before), ("after", runs_after)):
         if not side.values(name):
-            measurement = next(filter(None, (run.measurement(name) for run in side.samples)), None)
-            return (
-                f"{words}: {measurement.reason if measurement else 'the result does not have it'}"
-            )
+            return f"{words}: {_reason_of_absence(name, side)}"
     return ""
+
+
+def _reason_of_absence(name: str, side: Runs) -> str:
+    for sample in side.samples:
+        measurement = sample.measurement(name)
+        if measurement:
+            return measurement.reason
+    return "the result does not have it"

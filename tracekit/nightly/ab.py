@@ -1,8 +1,8 @@
 """Two variants against each other, now: pairs in one session until their difference is known.
 
-What `compare` does with runs that were recorded before, this does with work: both variants take
-turns in fresh processes, as candidate and reference of a night do, and the same judgement tells
-what became of each metric.
+`compare` takes runs that were recorded before; this measures work. Both variants take turns in
+fresh processes, as candidate and reference of a night do, and the same judgement applies to each
+metric.
 """
 
 import math
@@ -25,6 +25,7 @@ from tracekit.compare import (
     Difference,
     Limits,
     Order,
+    Scale,
     Verdict,
     Weight,
     change_words,
@@ -34,7 +35,7 @@ from tracekit.compare import (
     shift,
     speed_of,
 )
-from tracekit.machine import StateLimits, Watch, find_rejections
+from tracekit.machine import State, StateLimits, Watch, find_rejections
 from tracekit.nightly.gate.decision import changes, plain_change, values
 from tracekit.nightly.gate.judge import Quantity, quantity_of
 from tracekit.nightly.history.night import Described, Pair
@@ -54,7 +55,7 @@ _MOST = 1000  # pairs
 
 @dataclass(frozen=True)
 class Side:
-    """What one of both variants is; `revision` is empty for the files as they are."""
+    """One of both variants; `revision` is empty for the files as they are."""
 
     workload: str
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -69,10 +70,10 @@ class Side:
 
 @dataclass(frozen=True)
 class PairEffort:
-    """How long both are measured: until half an interval is at most `max_half_width`, a ratio.
+    """The effort of a measurement: it ends when half an interval is at most `max_half_width`.
 
-    After so many seconds no pair, of four turns of `turn` seconds, is begun any more. `state` is
-    what the machine must be like for a pair to count; None counts all.
+    That is a ratio. After `seconds`, no further pair, of four turns of `turn` seconds, is started.
+    `state` are the limits of the machine's state for a pair to count; None counts all.
     """
 
     max_half_width: float = 0.01
@@ -81,21 +82,22 @@ class PairEffort:
     state: StateLimits | None = field(default_factory=StateLimits)
 
     def describe(self, number: str, reason: str, *, narrow: bool, out_of_time: bool) -> str:
-        """Say how many pairs count, why others do not, and what ended the measurement."""
-        rejection_note = f" (others do not: {reason})" if reason else ""
+        """Describe how many pairs count, why others do not, and what ended the measurement."""
+        words = number
+        if reason:
+            words += f" (others do not: {reason})"
         if narrow:
-            return (
-                f"{number}{rejection_note}; the intervals are narrower than "
-                f"±{percent(self.max_half_width)}."
-            )
-        if out_of_time:
-            return f"{number}{rejection_note}; stopped after {self.seconds:g} s (--time-limit)."
-        return f"{number}{rejection_note}."
+            words += f"; the intervals are narrower than ±{percent(self.max_half_width)}"
+        elif out_of_time:
+            words += f"; stopped after {self.seconds:g} s (--time-limit)"
+        return f"{words}."
 
 
 def parse_side(words: Sequence[str], workload: str = "") -> Side:
     """Read `WORKLOAD[@REVISION] [NAME=VALUE …]`; without a workload it is the one given."""
-    name, revision, parameters = workload, "", dict[str, Any]()
+    name = workload
+    revision = ""
+    parameters: dict[str, Any] = {}
     for place, word in enumerate(words):
         key, equals, value = word.partition("=")
         if equals and key:
@@ -104,17 +106,16 @@ def parse_side(words: Sequence[str], workload: str = "") -> Side:
             workload_name, _, revision = word.partition("@")
             name = workload_name or workload
         else:
-            programs = "To run programs: tracekit ab -- ./main-old ARGS -- ./main-new ARGS."
-            hint = programs if _is_path(words[0]) else "Such as block_size=16."
+            hint = _HINT_OF_PROGRAMS if _is_path(words[0]) else "Such as block_size=16."
             raise UsageError(f"{word!r} is no NAME=VALUE.", hint=hint)
     if _is_path(name):
-        raise UsageError(
-            f"{name!r} is a path, not a workload.",
-            hint="To run programs: tracekit ab -- ./main-old ARGS -- ./main-new ARGS.",
-        )
+        raise UsageError(f"{name!r} is a path, not a workload.", hint=_HINT_OF_PROGRAMS)
     if not name:
         raise UsageError("Nothing names a workload.", hint="tracekit ab paged -- block_size=8")
     return Side(name, parameters, revision)
+
+
+_HINT_OF_PROGRAMS = "To run programs: tracekit ab -- ./main-old ARGS -- ./main-new ARGS."
 
 
 def _is_path(word: str) -> bool:
@@ -139,7 +140,8 @@ def measure_ab(
 ) -> Comparison:
     """Measure both in turns, and compare them; an InconclusiveError says that no pair counts."""
     system.require_processes("Measuring in turns")
-    effort, limits = effort or PairEffort(), limits or Limits()
+    effort = effort or PairEffort()
+    limits = limits or Limits()
     progress = with_busy_notice(progress, effort.state.load if effort.state else None)
     with ExitStack() as stack:
         progress("making ready")
@@ -171,22 +173,24 @@ def _prepare_capture(
     bounds = Bounds(stack.enter_context(Supervisor(folder)))
     plan = NightPlan(NAME, Path.cwd() / NAME, (), folder, "")
     shared_reference = Reference(revision=candidate.revision or reference.revision)
-    sides: dict[Role, Side] = {"candidate": candidate, "reference": reference}
-    captures = {
-        role: Capture(NAME, side.workload, workloads, side.parameters, shared_reference, turn=turn)
-        for role, side in sides.items()
-    }
-    variants: dict[Role, CodeVariant] = {}
-    for role, side in sides.items():
-        variant = candidate_of(captures[role], plan)
+
+    def capture_of(side: Side) -> Capture:
+        return Capture(NAME, side.workload, workloads, side.parameters, shared_reference, turn=turn)
+
+    def variant_of(role: Role, side: Side) -> CodeVariant:
+        capture = capture_of(side)
+        variant = candidate_of(capture, plan)
         if side.revision:
-            side_capture = replace(captures[role], reference=Reference(revision=side.revision))
-            variant = (
-                stack.enter_context(reference_of(side_capture, plan, variant, bounds)) or variant
-            )
-        variants[role] = replace(variant, role=role, difference=(side.words,))
-    variant_pair = variants["candidate"], variants["reference"]
-    ready = PreparedCapture(captures["candidate"], folder, *variant_pair, bounds)
+            capture = replace(capture, reference=Reference(revision=side.revision))
+            checked_out = stack.enter_context(reference_of(capture, plan, variant, bounds))
+            variant = checked_out or variant
+        return replace(variant, role=role, difference=(side.words,))
+
+    candidate_variant = variant_of("candidate", candidate)
+    reference_variant = variant_of("reference", reference)
+    ready = PreparedCapture(
+        capture_of(candidate), folder, candidate_variant, reference_variant, bounds
+    )
     ready.describe()
     return ready
 
@@ -198,10 +202,10 @@ def _measure_pairs(
     limits: Limits,
     progress: Progress,
 ) -> tuple[list[Pair], str]:
-    """Measure until the interval of what decides is narrow enough, or time is spent; say which.
+    """Measure until the intervals that decide are narrow enough, or time is spent.
 
-    A change beyond the limit that is not certain to be so is measured in a second session, of as
-    many pairs.
+    Returns the pairs, and a sentence on the end of the measurement. A change that is beyond the
+    limit, but not certainly, is measured in a second session of as many pairs.
     """
     calibrate = effort.state is not None and effort.state.calibration is not None
     measured = _MeasuredPairs(prepared, effort, limits)
@@ -220,7 +224,7 @@ def _measure_pairs(
 
 
 class _MeasuredPairs:
-    """The pairs so far, what they say, and whether more are needed."""
+    """The pairs so far, their changes, and whether more are needed."""
 
     def __init__(self, prepared: PreparedCapture, effort: PairEffort, limits: Limits) -> None:
         self.pairs: list[Pair] = []
@@ -237,23 +241,24 @@ class _MeasuredPairs:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the intervals are as narrow as was asked for."""
+        """Whether the intervals are as narrow as the effort asks for."""
         return find_widest(self.changes) <= self._effort.max_half_width
 
     def is_over(self, session: int) -> bool:
         """Tell whether the session, 1 or 2, has all the pairs that it needs."""
-        if session > 1:
-            enough = _count(self.pairs, session) >= _count(self.pairs, 1)
-            return enough or self.clock.is_spent()
-        return self.clock.ends_first(
-            narrow=self.is_narrow, unconfirmed=is_unconfirmed(self.changes, self._limits)
-        )
+        if session == 1:
+            return self.clock.ends_first(
+                narrow=self.is_narrow, unconfirmed=is_unconfirmed(self.changes, self._limits)
+            )
+        if self.clock.is_spent():
+            return True
+        return _count(self.pairs, session) >= _count(self.pairs, 1)
 
     def require_one(self) -> None:
         """Raise InconclusiveError if no pair of the first session counts."""
         if _count(self.pairs, 1):
             return
-        reason = next(reason for pair in self.pairs for reason in pair.contaminated)
+        reason = _first_reason(self.pairs)
         uncounted_note = _describe_uncounted(self.pairs, self._prepared, self._limits)
         raise InconclusiveError(
             f"None of {len(self.pairs)} pairs counts: {reason}{uncounted_note}",
@@ -261,21 +266,30 @@ class _MeasuredPairs:
         )
 
     def describe(self) -> str:
-        """Say how many pairs count, why others do not, and what ended the measurement."""
-        reasons = (reason.rstrip(".") for pair in self.pairs for reason in pair.contaminated)
+        """Describe how many pairs count, why others do not, and what ended the measurement."""
         return self._effort.describe(
             count_pairs(self.pairs),
-            next(reasons, ""),
+            _first_reason(self.pairs).rstrip("."),
             narrow=self.is_narrow,
             out_of_time=self.clock.is_spent(),
         )
 
 
+def _first_reason(pairs: Sequence[Pair]) -> str:
+    """Return the first reason why a pair does not count; empty if all count."""
+    for pair in pairs:
+        if pair.contaminated:
+            return pair.contaminated[0]
+    return ""
+
+
 def count_pairs(pairs: Sequence[Pair]) -> str:
-    """Say how many pairs count, and in which sessions: "12 of 13 pairs count"."""
+    """Describe how many pairs count, and in which sessions: "12 of 13 pairs count"."""
     counting = sum(not pair.contaminated for pair in pairs)
-    sessions = ", in two sessions" if any(pair.sitting > 1 for pair in pairs) else ""
-    return f"{counting} of {len(pairs)} pairs count{sessions}"
+    words = f"{counting} of {len(pairs)} pairs count"
+    if any(pair.sitting > 1 for pair in pairs):
+        words += ", in two sessions"
+    return words
 
 
 def _count(pairs: Sequence[Pair], session: int) -> int:
@@ -298,40 +312,46 @@ class SessionClock:
         return narrow or self.is_spent() or (unconfirmed and self.is_half())
 
     def is_spent(self) -> bool:
-        """Tell whether no pair is to be begun any more."""
+        """Tell whether no further pair is to be started."""
         return time.monotonic() - self._began >= self._seconds
 
 
 def _describe_uncounted(pairs: Sequence[Pair], prepared: PreparedCapture, limits: Limits) -> str:
-    """Say what pairs measured that do not count."""
+    """Describe the changes that pairs show which do not count."""
     cleared_pairs = [replace(pair, contaminated=()) for pair in pairs]
     return uncounted_words(judge_metrics(cleared_pairs, prepared.results, limits))
 
 
 def uncounted_words(changes: Sequence[Change]) -> str:
-    """Say what changes were measured that do not count; empty where none decides."""
-    words = [
-        f"{change.metric} {change_words(change)}"
-        for change in changes
-        if change.deciding and change.change is not None
-    ]
-    return f" Measured, but not counted: {', '.join(words)}." if words else ""
+    """Describe the changes that were measured but do not count; empty if none decides."""
+    words: list[str] = []
+    for change in changes:
+        if change.deciding and change.change is not None:
+            change_text = change_words(change)
+            words.append(f"{change.metric} {change_text}")
+    if not words:
+        return ""
+    return f" Measured, but not counted: {', '.join(words)}."
 
 
 def _update_rejections(pairs: Sequence[Pair], state: StateLimits | None) -> list[Pair]:
-    """Say again why pairs do not count: as more is seen, the machine's best is known better."""
+    """Decide again which pairs count: each further look shows the machine's best state better."""
     if state is None:
         return list(pairs)
-    states = [look for pair in pairs for look in (pair.before, pair.after) if look is not None]
-    return [
-        replace(pair, contaminated=find_rejections(pair.before, pair.after, states, state))
-        for pair in pairs
-    ]
+    states: list[State] = []
+    for pair in pairs:
+        states += [look for look in (pair.before, pair.after) if look is not None]
+    updated: list[Pair] = []
+    for pair in pairs:
+        reasons = find_rejections(pair.before, pair.after, states, state)
+        updated.append(replace(pair, contaminated=reasons))
+    return updated
 
 
 def find_widest(changes: Sequence[Change]) -> float:
-    """Return the widest half of the intervals that decide; infinite where one is not known."""
-    return max((half_width(change) for change in changes if change.deciding), default=math.inf)
+    """Return the widest half width of the intervals that decide; infinite if one is not known."""
+    half_widths = [half_width(change) for change in changes if change.deciding]
+    return max(half_widths, default=math.inf)
 
 
 def half_width(change: Change) -> float:
@@ -345,30 +365,41 @@ def half_width(change: Change) -> float:
 
 def judge_metrics(pairs: Sequence[Pair], results: Results, limits: Limits) -> tuple[Change, ...]:
     """Judge every metric that both have; those that decide come first."""
-    names = dict.fromkeys(name for pair in pairs for name in pair.candidate)
-    optional_changes = (_change(name, pairs, results, limits) for name in names)
-    changes = [change for change in optional_changes if change is not None]
-    if unknown := [name for name in limits.metrics if name not in names]:
-        raise UsageError(
-            f"No variant has the metric {unknown[0]!r}.", hint=f"They have: {', '.join(names)}."
-        )
+    names: dict[str, None] = {}
+    for pair in pairs:
+        names.update(dict.fromkeys(pair.candidate))
+    changes: list[Change] = []
+    for name in names:
+        change = _change(name, pairs, results, limits)
+        if change is not None:
+            changes.append(change)
+    for name in limits.metrics:
+        if name not in names:
+            raise UsageError(
+                f"No variant has the metric {name!r}.", hint=f"They have: {', '.join(names)}."
+            )
     deciding = limits.metrics or speed_of(changes)
     marked = [replace(change, deciding=change.metric in deciding) for change in changes]
-    return tuple(sorted(marked, key=lambda change: not change.deciding))
+    marked.sort(key=lambda change: not change.deciding)
+    return tuple(marked)
 
 
 def _change(name: str, pairs: Sequence[Pair], results: Results, limits: Limits) -> Change | None:
-    """Judge one metric; None where no pair that counts has it of both sides."""
+    """Judge one metric; None if no pair that counts has it of both sides."""
     quantity = quantity_of(name, results)
-    old, new = values(pairs, name, "reference"), values(pairs, name, "candidate")
+    old = values(pairs, name, "reference")
+    new = values(pairs, name, "candidate")
     relative = min((*old, *new), default=0) > 0
-    scale = "ratio" if relative else "difference"
-    if not (pair_changes := changes(pairs, name, scale)):
+    scale: Scale = "ratio" if relative else "difference"
+    pair_changes = changes(pairs, name, scale)
+    if not pair_changes:
         return None
-    reference_median, candidate_median = median(old), median(new)
-    measured_change = (
-        candidate_median / reference_median - 1 if relative else candidate_median - reference_median
-    )
+    reference_median = median(old)
+    candidate_median = median(new)
+    if relative:
+        measured_change = candidate_median / reference_median - 1
+    else:
+        measured_change = candidate_median - reference_median
     change = Change(
         metric=name,
         unit=quantity.unit,
@@ -382,15 +413,16 @@ def _change(name: str, pairs: Sequence[Pair], results: Results, limits: Limits) 
         measured=measured_change,
         change=measured_change,
     )
-    directed, interval = change.better is not Better.NEITHER, shift(pair_changes)
+    is_directed = change.better is not Better.NEITHER
+    interval = shift(pair_changes)
     if interval is None:
         shortage = f"{len(pair_changes)} pairs count, and an interval takes {least_pairs()}"
-        return replace(change, verdict=Verdict.UNCLEAR if directed else None, reason=shortage)
-    sessions = [
-        changes([pair for pair in pairs if pair.sitting == session], name, scale)
-        for session in (1, 2)
-    ]
-    verdict, reason = judge_interval(interval, change, limits, sessions) if directed else (None, "")
+        return replace(change, verdict=Verdict.UNCLEAR if is_directed else None, reason=shortage)
+    verdict = None
+    reason = ""
+    if is_directed:
+        sessions = [_changes_of_session(pairs, session, name, scale) for session in (1, 2)]
+        verdict, reason = judge_interval(interval, change, limits, sessions)
     return replace(
         change,
         change=plain_change(interval.middle, scale),
@@ -401,16 +433,24 @@ def _change(name: str, pairs: Sequence[Pair], results: Results, limits: Limits) 
     )
 
 
+def _changes_of_session(
+    pairs: Sequence[Pair], session: int, name: str, scale: Scale
+) -> Sequence[float]:
+    session_pairs = [pair for pair in pairs if pair.sitting == session]
+    return changes(session_pairs, name, scale)
+
+
 def differences(described: Mapping[Role, Described]) -> Iterator[Difference]:
-    """Yield what the variants differ in, beyond what was measured."""
-    old, new = described["reference"], described["candidate"]
+    """Yield the differences between the variants, beyond those of the metrics."""
+    old = described["reference"]
+    new = described["candidate"]
     for name in ("workload", "python", "mlx", "tracekit", "commit"):
-        values = str(getattr(old, name)), str(getattr(new, name))
-        if values[0] != values[1]:
-            yield Difference(name, *values, Weight.MARKED)
-    for name in dict.fromkeys([*old.parameters, *new.parameters]):
-        reference_value, candidate_value = (
-            str(side.parameters.get(name, "default")) for side in (old, new)
-        )
-        if reference_value != candidate_value:
-            yield Difference(f"parameter {name}", reference_value, candidate_value, Weight.MARKED)
+        before = str(getattr(old, name))
+        after = str(getattr(new, name))
+        if before != after:
+            yield Difference(name, before, after, Weight.MARKED)
+    for name in {**old.parameters, **new.parameters}:
+        before = str(old.parameters.get(name, "default"))
+        after = str(new.parameters.get(name, "default"))
+        if before != after:
+            yield Difference(f"parameter {name}", before, after, Weight.MARKED)

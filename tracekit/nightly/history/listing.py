@@ -1,6 +1,6 @@
 """Nights in a line each, series in a row for each night, and both as one table in a file.
 
-Of nights in a line no more is read than how they ended, so that a newer tracekit's counts as well.
+For nights in a line, only their outcome is read, so that nights of a newer tracekit count as well.
 """
 
 import codecs
@@ -36,7 +36,7 @@ from tracekit.nightly.history.store.decisions import Missed
 
 @dataclass(frozen=True)
 class NightSummary:
-    """When a night began, and how it ended; times are ISO 8601."""
+    """The start of a night, and its outcome; times are ISO 8601."""
 
     id: str
     started: str
@@ -48,26 +48,30 @@ class NightSummary:
 
     @property
     def start_time(self) -> datetime | None:
-        """When it began; None where that is no time with a zone."""
+        """The start; None if `started` is not a time with a zone."""
         return moment_in(self.started)
 
 
 def course_in(folder: Path) -> NightSummary | None:
-    """Return the course of the night in a folder; None where it cannot be read."""
+    """Return the summary of the night in a folder; None if it cannot be read."""
     with suppress(OSError, msgspec.MsgspecError):
         return msgspec.json.decode((folder / DOCUMENT).read_bytes(), type=NightSummary)
     return None
 
 
 def last_course(output: Path, plan: str) -> NightSummary | None:
-    """Return the course of the plan's night that began last; None where none can be read."""
-    summaries = [course_in(path.parent) for path in sorted(output.glob(f"*/{DOCUMENT}"))]
-    nights_by_start = {
-        night.start_time: night
-        for night in summaries
-        if night and night.plan == plan and night.start_time
-    }
-    return nights_by_start[max(nights_by_start)] if nights_by_start else None
+    """Return the summary of the plan's latest night; None if none can be read."""
+    latest_night = None
+    latest_start = None
+    for path in sorted(output.glob(f"*/{DOCUMENT}")):
+        night = course_in(path.parent)
+        if night is None or night.plan != plan:
+            continue
+        start = night.start_time
+        if start and (latest_start is None or start >= latest_start):
+            latest_night = night
+            latest_start = start
+    return latest_night
 
 
 _DIGITS = 9  # of a commit or a digest
@@ -80,8 +84,8 @@ _POINTS = ("began", "value", "reference", "change", "pairs", "outcome", "commit"
 class Line:
     """A night in short: so many `pairs` without a trace count, of all that were `measured`.
 
-    `capture` and `metric` say most of it, empty where none was judged; their `change`, in `words`
-    too, and its 95 % interval are as of `Judged`.
+    `capture` and `metric` are the most telling of the night, empty if none was judged. Their
+    `change`, also in `words`, and its 95 % interval are as in `Judged`.
     """
 
     id: str
@@ -104,7 +108,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Held:
-    """What was accepted on a machine, and whether it holds still."""
+    """An acceptance on a machine, and whether it still holds."""
 
     machine: str
     holds: bool
@@ -113,7 +117,18 @@ class Held:
 
 def line(night: Night) -> Line:
     """Return a night in short."""
-    pairs = [pair for entry in night.entries for pair in entry.pairs if not pair.traced]
+    measured = 0
+    counting = 0
+    deciding: list[tuple[str, Judged]] = []
+    for entry in night.entries:
+        for pair in entry.pairs:
+            if not pair.traced:
+                measured += 1
+                counting += not pair.contaminated
+        for judged in entry.judged:
+            is_judged = judged.outcome is not None and judged.change is not None
+            if judged.gated and is_judged:
+                deciding.append((entry.capture, judged))
     short = Line(
         id=night.id,
         plan=night.plan,
@@ -123,31 +138,35 @@ def line(night: Night) -> Line:
         reason=night.reason,
         commit=night.commit,
         partial=night.partial,
-        pairs=sum(not pair.contaminated for pair in pairs),
-        measured=len(pairs),
+        pairs=counting,
+        measured=measured,
     )
-    deciding = [
-        (entry.capture, judged)
-        for entry in night.entries
-        for judged in entry.judged
-        if judged.gated and judged.outcome is not None and judged.change is not None
-    ]
     if not deciding:
         return short
-    capture, judged = max(deciding, key=lambda contender: _says(contender[1]))
+    capture, judged = max(deciding, key=lambda contender: _weight(contender[1]))
     change = judged.formatter.format_change(judged.change, judged.low, judged.high)
-    words = f"{capture} {judged.metric} {change}"
-    judged_fields = {name: getattr(judged, name) for name in ("metric", "change", "low", "high")}
-    return replace(short, capture=capture, words=words, **judged_fields)
+    return replace(
+        short,
+        capture=capture,
+        metric=judged.metric,
+        change=judged.change,
+        low=judged.low,
+        high=judged.high,
+        words=f"{capture} {judged.metric} {change}",
+    )
 
 
-def _says(judged: Judged) -> tuple[int, float]:
-    """Return how much a metric says: first by how it ended, then by how far it got worse."""
+def _weight(judged: Judged) -> tuple[int, float]:
+    """Return the weight of a metric: first by its outcome, then by its change for the worse."""
     assert judged.outcome is not None
     assert judged.change is not None
-    sign = {"lower": 1, "higher": -1, "neither": 0}[judged.better]
-    worse = sign * judged.change if sign else abs(judged.change)
-    return -[*LEADS].index(judged.outcome), worse / (judged.threshold or 1)
+    worse = abs(judged.change)
+    if judged.better == "lower":
+        worse = judged.change
+    elif judged.better == "higher":
+        worse = -judged.change
+    rank = list(LEADS).index(judged.outcome)
+    return -rank, worse / (judged.threshold or 1)
 
 
 def table_of(
@@ -155,32 +174,48 @@ def table_of(
 ) -> tuple[Sequence[str], list[Sequence[str]]]:
     """Return columns and rows of nights, those that were missed among them, oldest first.
 
-    Plan and machine are shown where there are several, the reason where there is no change.
+    Plan and machine are columns if there are several; a night without a change has its reason.
     """
-    rows = [
-        {
-            "at": night.started,
-            "night": night.id + (" (pinned)" if night.id in pinned else ""),
-            "plan": night.plan,
-            "machine": night.machine,
-            "outcome": f"{night.outcome or 'not ended'}{' (partial)' if night.partial else ''}",
-            "change": night.words or _shorten_reason(night.reason),
-            "pairs": f"{night.pairs} of {night.measured}",
-            "commit": short_commit(night.commit, _DIGITS),
-        }
-        for night in lines
-    ]
-    rows += [
-        {"at": miss.due, "night": stamp(miss.due), "plan": miss.plan, "machine": miss.machine}
-        | {"outcome": "missed", "change": _shorten_reason(miss.reason)}
-        for miss in missed_nights
-    ]
+    rows = [_row_of_night(night, pinned) for night in lines]
+    rows += [_row_of_missed(miss) for miss in missed_nights]
     rows.sort(key=lambda row: row["at"])
-    varying_columns = {name for name in ("plan", "machine") if len({row[name] for row in rows}) > 1}
-    columns = [
-        name for name in _NIGHTS if name not in {"plan", "machine"} or name in varying_columns
-    ]
-    return columns, [[row.get(column, "") for column in columns] for row in rows]
+    columns = list(_NIGHTS)
+    for name in ("plan", "machine"):
+        distinct_values = {row[name] for row in rows}
+        if len(distinct_values) <= 1:
+            columns.remove(name)
+    cells: list[Sequence[str]] = [[row.get(column, "") for column in columns] for row in rows]
+    return columns, cells
+
+
+def _row_of_night(night: Line, pinned: Collection[str]) -> dict[str, str]:
+    name = night.id
+    if name in pinned:
+        name += " (pinned)"
+    outcome = str(night.outcome or "not ended")
+    if night.partial:
+        outcome += " (partial)"
+    return {
+        "at": night.started,
+        "night": name,
+        "plan": night.plan,
+        "machine": night.machine,
+        "outcome": outcome,
+        "change": night.words or _shorten_reason(night.reason),
+        "pairs": f"{night.pairs} of {night.measured}",
+        "commit": short_commit(night.commit, _DIGITS),
+    }
+
+
+def _row_of_missed(miss: Missed) -> dict[str, str]:
+    return {
+        "at": miss.due,
+        "night": stamp(miss.due),
+        "plan": miss.plan,
+        "machine": miss.machine,
+        "outcome": "missed",
+        "change": _shorten_reason(miss.reason),
+    }
 
 
 def _shorten_reason(reason: str) -> str:
@@ -191,42 +226,43 @@ def series_table(series: Series) -> tuple[str, Sequence[str], list[Sequence[str]
     """Return title, columns and rows of a metric over nights."""
     title = f"{series.capture} {series.metric}, {series.better} is better"
     title += f": {series.plan} on {series.machine}, work {series.work[:_DIGITS]}"
-    rows: list[Sequence[str]] = [
-        (
-            stamp(point.at),
-            "" if point.value is None else quantity(point.value, series.unit),
-            "" if point.reference is None else quantity(point.reference, series.unit),
-            series.formatter.format_change(point.change, point.low, point.high)
-            or _shorten_reason(point.reason),
-            str(point.pairs),
-            str(point.outcome or point.night_outcome or ""),
-            short_commit(point.commit, _DIGITS),
-        )
-        for point in series.points
-    ]
-    return title, _POINTS, rows
+    return title, _POINTS, [_row_of_point(series, point) for point in series.points]
+
+
+def _row_of_point(series: Series, point: Point) -> Sequence[str]:
+    change = series.formatter.format_change(point.change, point.low, point.high)
+    return (
+        stamp(point.at),
+        _format_value(point.value, series),
+        _format_value(point.reference, series),
+        change or _shorten_reason(point.reason),
+        str(point.pairs),
+        str(point.outcome or point.night_outcome or ""),
+        short_commit(point.commit, _DIGITS),
+    )
+
+
+def _format_value(value: float | None, series: Series) -> str:
+    return "" if value is None else quantity(value, series.unit)
 
 
 def held_on(machine: str, accepted: Sequence[Accepted]) -> list[Held]:
-    """Return what was accepted on a machine, oldest first; the last of a work holds."""
-    latest_baselines = {(baseline.capture, baseline.work): baseline for baseline in accepted}
-    return [
-        Held(
-            machine,
-            bool(acceptance.changes)
-            and acceptance is latest_baselines[acceptance.capture, acceptance.work],
-            acceptance,
-        )
-        for acceptance in accepted
-    ]
+    """Return the acceptances on a machine, oldest first; the last of a work holds."""
+    latest: dict[tuple[str, str], Accepted] = {}
+    for acceptance in accepted:
+        latest[acceptance.capture, acceptance.work] = acceptance
+    acceptances: list[Held] = []
+    for acceptance in accepted:
+        is_latest = acceptance is latest[acceptance.capture, acceptance.work]
+        holds = bool(acceptance.changes) and is_latest
+        acceptances.append(Held(machine, holds, acceptance))
+    return acceptances
 
 
 def expected_words(night: Night, accepted: Accepted, metric: str) -> str:
-    """Return the change that is expected of a metric since a night was accepted, in words."""
-    entry = next(
-        night_entry for night_entry in night.entries if night_entry.capture == accepted.capture
-    )
-    judged = next(entry_metric for entry_metric in entry.judged if entry_metric.metric == metric)
+    """Describe the change that is expected of a metric since a night was accepted."""
+    entry = next(entry for entry in night.entries if entry.capture == accepted.capture)
+    judged = next(judged for judged in entry.judged if judged.metric == metric)
     expected_change = plain_change(middle(accepted.changes[metric]), judged.scale)
     return f"{judged.formatter.change(expected_change)} against the reference"
 
@@ -235,25 +271,59 @@ FlatFormat = Literal["csv", "json", "parquet"]
 Redact = Callable[[str], str]
 
 _BATCH = 50_000  # rows that are in memory at once
-_TEXT, _NUMBER, _INTEGER, _FLAG = pa.string(), pa.float64(), pa.int64(), pa.bool_()
-# `Series` and `Point` say what these are; the environment is a text of JSON. Of values, `turn` is
-# that of this side in the pair, from 0; `counted` whether the pair counts, `reason` why not.
+_TEXT = pa.string()
+_NUMBER = pa.float64()
+_INTEGER = pa.int64()
+_FLAG = pa.bool_()
+# `Series` and `Point` explain these columns; the environment is a text of JSON. Of values, `turn`
+# is that of this side in the pair, from 0. `counted` tells whether the pair counts; if it does
+# not, `reason` says why.
 _OF_POINTS = pa.schema(
     [
-        *((name, _TEXT) for name in ("machine", "plan", "capture", "work", "metric", "unit")),
-        *(("better", _TEXT), ("scale", _TEXT), ("threshold", _NUMBER), ("gated", _FLAG)),
-        *(("night", _TEXT), ("at", _TEXT)),
-        *((name, _NUMBER) for name in ("value", "reference", "change", "low", "high")),
-        *(("least", _NUMBER), ("most", _NUMBER), ("pairs", _INTEGER)),
-        *((name, _TEXT) for name in ("outcome", "night_outcome", "reason", "commit", "folder")),
+        ("machine", _TEXT),
+        ("plan", _TEXT),
+        ("capture", _TEXT),
+        ("work", _TEXT),
+        ("metric", _TEXT),
+        ("unit", _TEXT),
+        ("better", _TEXT),
+        ("scale", _TEXT),
+        ("threshold", _NUMBER),
+        ("gated", _FLAG),
+        ("night", _TEXT),
+        ("at", _TEXT),
+        ("value", _NUMBER),
+        ("reference", _NUMBER),
+        ("change", _NUMBER),
+        ("low", _NUMBER),
+        ("high", _NUMBER),
+        ("least", _NUMBER),
+        ("most", _NUMBER),
+        ("pairs", _INTEGER),
+        ("outcome", _TEXT),
+        ("night_outcome", _TEXT),
+        ("reason", _TEXT),
+        ("commit", _TEXT),
+        ("folder", _TEXT),
         ("environment", _TEXT),
     ]
 )
 _OF_VALUES = pa.schema(
     [
-        *((name, _TEXT) for name in ("night", "at", "machine", "plan", "capture", "work")),
-        *(("metric", _TEXT), ("side", _TEXT), ("sitting", _INTEGER), ("pair", _INTEGER)),
-        *(("traced", _FLAG), ("turn", _INTEGER), ("value", _NUMBER), ("counted", _FLAG)),
+        ("night", _TEXT),
+        ("at", _TEXT),
+        ("machine", _TEXT),
+        ("plan", _TEXT),
+        ("capture", _TEXT),
+        ("work", _TEXT),
+        ("metric", _TEXT),
+        ("side", _TEXT),
+        ("sitting", _INTEGER),
+        ("pair", _INTEGER),
+        ("traced", _FLAG),
+        ("turn", _INTEGER),
+        ("value", _NUMBER),
+        ("counted", _FLAG),
         ("reason", _TEXT),
     ]
 )
@@ -263,28 +333,35 @@ def write_points(
     file: BinaryIO, series: Iterable[Series], kind: FlatFormat, redact: Redact
 ) -> None:
     """Write a row for each point of each series, without names of persons."""
-    rows = (
-        _row(metric_series, point, redact)
-        for metric_series in series
-        for point in metric_series.points
-    )
-    _write(file, _OF_POINTS, rows, kind)
+    _write(file, _OF_POINTS, _iter_point_rows(series, redact), kind)
+
+
+def _iter_point_rows(series: Iterable[Series], redact: Redact) -> Iterator[dict[str, Any]]:
+    for metric_series in series:
+        for point in metric_series.points:
+            yield _row(metric_series, point, redact)
 
 
 def write_values(
     file: BinaryIO, values: Iterable[dict[str, Any]], kind: FlatFormat, redact: Redact
 ) -> None:
     """Write a row for each value of each turn, without names of persons."""
-    redacted_values = (value | {"reason": redact(value["reason"])} for value in values)
-    rows = ({name: value[name] for name in _OF_VALUES.names} for value in redacted_values)
-    _write(file, _OF_VALUES, rows, kind)
+    _write(file, _OF_VALUES, _iter_value_rows(values, redact), kind)
+
+
+def _iter_value_rows(values: Iterable[dict[str, Any]], redact: Redact) -> Iterator[dict[str, Any]]:
+    for value in values:
+        row = {name: value[name] for name in _OF_VALUES.names}
+        row["reason"] = redact(value["reason"])
+        yield row
 
 
 def _row(series: Series, point: Point, redact: Redact) -> dict[str, Any]:
     row_values = vars(point) | vars(series)
     environment = msgspec.json.encode(point.environment, order="deterministic").decode()
-    row_values |= {"reason": redact(point.reason), "folder": redact(point.folder)}
-    row_values |= {"environment": redact(environment)}
+    row_values["reason"] = redact(point.reason)
+    row_values["folder"] = redact(point.folder)
+    row_values["environment"] = redact(environment)
     return {name: row_values[name] for name in _OF_POINTS.names}
 
 
@@ -292,17 +369,25 @@ def _write(
     file: BinaryIO, schema: pa.Schema, rows: Iterator[dict[str, Any]], kind: FlatFormat
 ) -> None:
     if kind == "parquet":
-        with pq.ParquetWriter(file, schema) as writer:
-            while batch := list(islice(rows, _BATCH)):
-                writer.write_table(pa.Table.from_pylist(batch, schema))
+        _write_parquet(file, schema, rows)
     elif kind == "json":
-        file.write(b"[")
-        file.writelines(
-            (b",\n" if number else b"\n") + msgspec.json.encode(row)
-            for number, row in enumerate(rows)
-        )
-        file.write(b"\n]\n")
+        _write_json(file, rows)
     else:
         writer = csv.DictWriter(codecs.getwriter("utf-8")(file), schema.names, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+
+
+def _write_parquet(file: BinaryIO, schema: pa.Schema, rows: Iterator[dict[str, Any]]) -> None:
+    with pq.ParquetWriter(file, schema) as writer:
+        while batch := list(islice(rows, _BATCH)):
+            writer.write_table(pa.Table.from_pylist(batch, schema))
+
+
+def _write_json(file: BinaryIO, rows: Iterator[dict[str, Any]]) -> None:
+    file.write(b"[")
+    separator = b"\n"
+    for row in rows:
+        file.write(separator + msgspec.json.encode(row))
+        separator = b",\n"
+    file.write(b"\n]\n")

@@ -1,10 +1,10 @@
-"""One metric over nights, what changed in it, and where the code of each night lies.
+"""One metric over nights, its changes, and the level of the code of each night.
 
 A night measures how far its candidate is from its reference. Commits are points, and nights are
 measured distances between them, as in levelling: the places that fit all distances best, weighed
 by their variances, are the solution of least squares. Against one fixed commit these are the
-changes themselves. Where the reference moves along they are a chain, whose uncertainty grows with
-its length, until a night that measured the anchor too ties both ends together.
+changes themselves. If the reference moves along, they are a chain, whose uncertainty grows with
+its length, until a night that also measured the anchor ties both ends together.
 
 Source of the network: C. D. Ghilani, Adjustment Computations, 6th ed., chapter 12.
 """
@@ -13,7 +13,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,12 +25,12 @@ from tracekit.nightly.history.stretches import SHORTEST, Floats
 
 @dataclass(frozen=True)
 class Point:
-    """What one night says of a series, which began `at`, ISO 8601 in UTC.
+    """The measurement of a series in one night, which began `at`, ISO 8601 in UTC.
 
     `value` is the median of the candidate's pairs that count, `least` and `most` are the extreme
-    ones; `change` is the candidate from the `reference` of that night, on the series' scale, with
-    its 95 % interval; what is expected is not taken off. Each is None where it is not known.
-    `outcome` is None where the metric is followed only. `commit` is the candidate's.
+    ones. `change` is the distance of the candidate from the `reference` of that night, on the
+    series' scale, with its 95 % interval; an expected change is not subtracted. Each is None if it
+    is not known. `outcome` is None if the metric is followed only. `commit` is the candidate's.
     """
 
     night: str
@@ -74,19 +74,22 @@ class Series:
 
     @property
     def formatter(self) -> Shown:
-        """How its changes are put into words."""
+        """The formatter that puts its changes into words."""
         return Shown(self.scale, self.unit)
 
 
 def is_searched(series: Series) -> bool:
     """Tell whether a series has enough nights with a value for a step to be found."""
-    usable = [point for point in series.points if (point.change, point.value) != (None, None)]
-    return len(usable) >= 2 * SHORTEST
+    usable_count = 0
+    for point in series.points:
+        if point.change is not None or point.value is not None:
+            usable_count += 1
+    return usable_count >= 2 * SHORTEST
 
 
 SURE = 3.0
 """Standard deviations beyond which equal nights do not explain a change over several of them."""
-_FEW = 3  # changes, of which nothing can be said of how nights differ
+_FEW = 3  # changes: too few to show how nights differ
 _BETWEEN_ENDS = 2 * 1.96  # standard deviations between the ends of a 95 % interval
 _UNKNOWN = 1.0  # the deviation of a change without an interval: it says next to nothing
 
@@ -95,9 +98,9 @@ _UNKNOWN = 1.0  # the deviation of a change without an interval: it says next to
 class NightLevels:
     """Places on a scale on which changes add up, of the nights that commits connect with the last.
 
-    `nights` are their places in the series, oldest first, and `values` how far each night's
-    candidate lies from the reference of the first of them, with their covariance: a table, or its
-    diagonal where nights are independent.
+    `nights` are their places in the series, oldest first. `values` are the distances of each
+    night's candidate from the reference of the first of them, with their covariance: a table, or
+    its diagonal if nights are independent.
     """
 
     nights: tuple[int, ...]
@@ -116,126 +119,164 @@ class NightLevels:
 
 def moves(series: Series) -> bool:
     """Tell whether the reference is not the same commit in all nights."""
-    return len({point.reference_commit for point in series.points if point.change is not None}) > 1
+    references = {point.reference_commit for point in series.points if point.change is not None}
+    return len(references) > 1
 
 
 def anchors_of(series: Series, all_series: Sequence[Series]) -> tuple[Point, ...]:
     """Return the points of a series' nights that were measured against an anchor."""
     anchor_key = (series.machine, series.plan, series.capture + ANCHORED, series.metric)
-    return tuple(
-        point
-        for other_series in all_series
-        if (other_series.machine, other_series.plan, other_series.capture, other_series.metric)
-        == anchor_key
-        for point in other_series.points
-    )
+    points: list[Point] = []
+    for other_series in all_series:
+        key = (
+            other_series.machine,
+            other_series.plan,
+            other_series.capture,
+            other_series.metric,
+        )
+        if key == anchor_key:
+            points += other_series.points
+    return tuple(points)
 
 
 def levels(series: Series, anchors: Sequence[Point] = ()) -> NightLevels:
     """Return the levels of a series."""
     known_places = [place for place, point in enumerate(series.points) if point.change is not None]
-    distances = [_distance(series.points[place], series) for place in known_places]
     if not known_places:
         return NightLevels((), np.zeros(0), np.zeros((0, 0)))
-    night_variance = _estimate_night_variance(
-        [change for change, _ in distances], steady=not moves(series)
-    )
-    if not moves(series):  # each night has a level of its own, though its commit may be the same
-        values, deviations = np.array(distances).T
+    known_points = [series.points[place] for place in known_places]
+    distances = [_distance(point, series) for point in known_points]
+    values, deviations = np.array(distances).T
+    has_one_reference = not moves(series)
+    night_variance = _estimate_night_variance(values, steady=has_one_reference)
+    if has_one_reference:  # each night has a level of its own, though its commit may be the same
         return NightLevels(tuple(known_places), values, np.maximum(deviations**2, night_variance))
-    edges = [
-        (*_ends(point), change, max(deviation**2, night_variance))
-        for point in (*(series.points[place] for place in known_places), *anchors)
-        for change, deviation in (_distance(point, series),)
-        if point.change is not None and point.reference_commit
-    ]
-    edges = [edge for edge in edges if edge[0] != edge[1]]  # the same code: no distance at all
-    reached = _find_connected_commits(edges, _ends(series.points[known_places[-1]])[1])
-    connected_places = [
-        place for place in known_places if _ends(series.points[place])[1] in reached
-    ]
-    return _adjust_levels(series, connected_places, [edge for edge in edges if edge[0] in reached])
+    edges = _edges([*known_points, *anchors], series, night_variance)
+    connected_commits = _find_connected_commits(edges, _ends(known_points[-1])[1])
+    connected_edges = [edge for edge in edges if edge.reference in connected_commits]
+    connected_places: list[int] = []
+    for place, point in zip(known_places, known_points, strict=True):
+        _, candidate = _ends(point)
+        if candidate in connected_commits:
+            connected_places.append(place)
+    return _adjust_levels(series, connected_places, connected_edges)
 
 
-_Edge = tuple[str, str, float, float]
+class _Edge(NamedTuple):
+    """A measured distance between two commits, where changes add up."""
+
+    reference: str
+    candidate: str
+    change: float
+    variance: float
+
+
+def _edges(points: Sequence[Point], series: Series, night_variance: float) -> list[_Edge]:
+    """Return the distances that nights measured between different commits."""
+    edges: list[_Edge] = []
+    for point in points:
+        if point.change is None or not point.reference_commit:
+            continue
+        reference, candidate = _ends(point)
+        if reference == candidate:  # the same code: no distance at all
+            continue
+        change, deviation = _distance(point, series)
+        variance = max(deviation**2, night_variance)
+        edges.append(_Edge(reference, candidate, change, variance))
+    return edges
 
 
 def _ends(point: Point) -> tuple[str, str]:
-    """Return the reference and the candidate of a night; files of no commit are the night's own."""
+    """Return the reference and the candidate; files without a commit are the night's own."""
     candidate = point.commit if point.commit.isalnum() else point.night
     return point.reference_commit, candidate
 
 
 def _distance(point: Point, series: Series) -> tuple[float, float]:
-    """Return a night's change and its standard deviation, where changes add up."""
-    raw_values = (point.change, point.low, point.high)
-    ratio = series.scale == "ratio"
-    change, lower_bound, upper_bound = (
-        math.log1p(value or 0.0) if ratio else (value or 0.0) for value in raw_values
-    )
-    unknown = point.low is None or point.high is None
-    return change, _UNKNOWN if unknown else (upper_bound - lower_bound) / _BETWEEN_ENDS
+    """Return a night's change and its standard deviation, on the scale where changes add up."""
+    change = _to_additive(point.change, series)
+    if point.low is None or point.high is None:
+        return change, _UNKNOWN
+    width = _to_additive(point.high, series) - _to_additive(point.low, series)
+    return change, width / _BETWEEN_ENDS
 
 
-def _estimate_night_variance(changes: Sequence[float], *, steady: bool) -> float:
-    """Return how nights vary: by more than their pairs show, as each has its own heat and memory.
+def _to_additive(change: float | None, series: Series) -> float:
+    if change is None:
+        return 0.0
+    return math.log1p(change) if series.scale == "ratio" else change
 
-    Against a commit that stays it is by how neighbours differ, which a step hardly touches.
+
+def _estimate_night_variance(changes: Floats, *, steady: bool) -> float:
+    """Return the variance of nights: more than their pairs show, due to heat and memory of each.
+
+    Against a reference that stays, the differences of neighbours show it, which a step hardly
+    touches.
     """
-    differences = np.diff(changes) / math.sqrt(2) if steady else np.asarray(changes)
+    differences = np.diff(changes) / math.sqrt(2) if steady else changes
     if len(differences) <= _FEW:
         return 0.0
-    deviation = NORMAL_MAD * statistics.median(
-        np.abs(differences - np.median(differences)).tolist()
-    )
+    deviations = np.abs(differences - np.median(differences))
+    deviation = NORMAL_MAD * statistics.median(deviations.tolist())
     return deviation**2
 
 
 def _find_connected_commits(edges: Sequence[_Edge], last_commit: str) -> set[str]:
     """Return the commits that distances connect with the last one, that included."""
     commits = {last_commit}
-    while more := {end for edge in edges if commits & {*edge[:2]} for end in edge[:2]} - commits:
-        commits |= more
+    previous_count = 0
+    while len(commits) > previous_count:
+        previous_count = len(commits)
+        for edge in edges:
+            if edge.reference in commits or edge.candidate in commits:
+                commits |= {edge.reference, edge.candidate}
     return commits
 
 
 def _adjust_levels(
     series: Series, connected_places: Sequence[int], edges: Sequence[_Edge]
 ) -> NightLevels:
-    origin, own_first = _ends(series.points[connected_places[0]])
-    origin = origin if any(origin in edge[:2] for edge in edges) else own_first
-    names = dict.fromkeys(name for edge in edges for name in edge[:2] if name != origin)
-    places = {
-        name: place for place, name in enumerate([*names, origin])
-    }  # the first is 0, and last
-    design = np.zeros((len(edges), len(places)))
-    for row, (reference, candidate, _, _) in zip(design, edges, strict=True):
-        row[places[reference]], row[places[candidate]] = -1, 1
-    changes, variances = np.array([edge[2:] for edge in edges]).reshape(-1, 2).T
+    """Return the levels that fit all distances best; the origin is the first night's reference."""
+    commits: dict[str, None] = {}
+    for edge in edges:
+        commits[edge.reference] = None
+        commits[edge.candidate] = None
+    origin, first_candidate = _ends(series.points[connected_places[0]])
+    if origin not in commits:
+        origin = first_candidate
+    commits.pop(origin, None)
+    commits[origin] = None  # its level is 0, and the last
+    columns = {commit: column for column, commit in enumerate(commits)}
+    design = np.zeros((len(edges), len(columns)))
+    for row, edge in zip(design, edges, strict=True):
+        row[columns[edge.reference]] = -1
+        row[columns[edge.candidate]] = 1
+    changes = np.array([edge.change for edge in edges])
+    variances = np.array([edge.variance for edge in edges])
     weighted = design[:, :-1].T / np.maximum(variances, np.finfo(float).tiny ** 0.5)
-    covariance = np.zeros((len(places), len(places)))
+    covariance = np.zeros((len(columns), len(columns)))
     covariance[:-1, :-1] = np.linalg.inv(weighted @ design[:, :-1])
     values = np.append(covariance[:-1, :-1] @ weighted @ changes, 0.0)
-    candidate_places = [places[_ends(series.points[place])[1]] for place in connected_places]
+    candidates = [_ends(series.points[place])[1] for place in connected_places]
+    candidate_columns = [columns[candidate] for candidate in candidates]
     return NightLevels(
         tuple(connected_places),
-        values[candidate_places],
-        covariance[np.ix_(candidate_places, candidate_places)],
+        values[candidate_columns],
+        covariance[np.ix_(candidate_columns, candidate_columns)],
     )
 
 
 def trend_of(series: Series, anchors: Sequence[Point] = ()) -> Changes:
     """Find the steps and drifts of a series, of half its threshold at least.
 
-    Where there is a reference they are of levels, as what slows down both sides is the machine's:
-    `before` and `after` are changes from the reference of the first night. Else they are of values.
-    What the uncertainty of a chain explains by itself is neither.
+    With a reference they are steps of levels, because a slowdown of both sides is the machine's:
+    `level_before` and `level_after` are changes from the reference of the first night. Without one
+    they are steps of values. A change that the uncertainty of a chain explains is left out.
     """
     min_change = series.threshold / 2
     if all(point.change is None for point in series.points):
-        return trend(
-            [point.value for point in series.points], scale=series.scale, min_change=min_change
-        )
+        point_values = [point.value for point in series.points]
+        return trend(point_values, scale=series.scale, min_change=min_change)
     ratio = series.scale == "ratio"
     night_levels = levels(series, anchors)
     values: list[float | None] = [None] * len(series.points)
@@ -243,19 +284,27 @@ def trend_of(series: Series, anchors: Sequence[Point] = ()) -> Changes:
         values[place] = math.exp(level) if ratio else level
     changes = trend(values, scale=series.scale, min_change=min_change)
     if moves(series):
-        changes = Changes(
-            tuple(
-                step
-                for step in changes.steps
-                if _is_certain(step, changes, night_levels, ratio=ratio)
-            ),
-            tuple(ramp for ramp in changes.ramps if _is_sure(ramp, night_levels, ratio=ratio)),
-        )
+        changes = _keep_certain(changes, night_levels, ratio=ratio)
     zero = 1.0 if ratio else 0.0
     return Changes(
         tuple(_from_reference(step, zero) for step in changes.steps),
         tuple(_from_reference(ramp, zero) for ramp in changes.ramps),
     )
+
+
+def _keep_certain(changes: Changes, night_levels: NightLevels, *, ratio: bool) -> Changes:
+    """Return the steps and drifts of a chain that are more than its links leave open."""
+    steps: list[LevelStep] = []
+    for step in changes.steps:
+        is_certain = _is_certain(step, changes, night_levels, ratio=ratio)
+        if is_certain:
+            steps.append(step)
+    ramps: list[Ramp] = []
+    for ramp in changes.ramps:
+        is_certain = _is_sure(ramp, night_levels, ratio=ratio)
+        if is_certain:
+            ramps.append(ramp)
+    return Changes(tuple(steps), tuple(ramps))
 
 
 def steps_of(series: Series, anchors: Sequence[Point] = ()) -> tuple[LevelStep, ...]:
@@ -277,12 +326,11 @@ def _from_reference(change: _Change, zero: float) -> _Change:
 
 def _is_certain(step: LevelStep, trend: Changes, night_levels: NightLevels, *, ratio: bool) -> bool:
     """Tell whether a step of a chain is more than its links leave open."""
-    ends = [ramp.first_night for ramp in trend.ramps] + [
-        ramp.last_night + 1 for ramp in trend.ramps
-    ]
-    cuts = sorted(
-        {0, *(trend_step.index for trend_step in trend.steps), *ends, night_levels.nights[-1] + 1}
-    )
+    edges = {0, night_levels.nights[-1] + 1}
+    edges.update(trend_step.index for trend_step in trend.steps)
+    for ramp in trend.ramps:
+        edges |= {ramp.first_night, ramp.last_night + 1}
+    cuts = sorted(edges)
     place = cuts.index(step.index)
     nights = np.array(night_levels.nights)
     nights_before = (nights >= cuts[place - 1]) & (nights < step.index)
@@ -304,4 +352,5 @@ def _is_sure(ramp: Ramp, night_levels: NightLevels, *, ratio: bool) -> bool:
 
 def _is_beyond(change: float, weights: Floats, night_levels: NightLevels, *, ratio: bool) -> bool:
     _, deviation = night_levels.total(weights)
-    return abs(math.log1p(change) if ratio else change) > SURE * deviation
+    additive_change = math.log1p(change) if ratio else change
+    return abs(additive_change) > SURE * deviation
