@@ -352,7 +352,8 @@ def read_samples(paths: Sequence[Path]) -> list[Sample]:
     A path that is not a run, or was not analyzed, is a RecordingError. A file that cannot be
     compared is an InputError.
     """
-    return list(map(_sample, paths, _short_names(paths)))
+    named_paths = zip(paths, _short_names(paths), strict=True)
+    return [_sample(path, name) for path, name in named_paths]
 
 
 def compare_runs(

@@ -1,4 +1,4 @@
-"""The captures of a night: made ready, checked, measured, measured again where needed."""
+"""The captures of a night: made ready, checked, measured, and measured again if needed."""
 
 import os
 import time
@@ -43,30 +43,36 @@ def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[TracedFinding, ...
     If a rule finds several things in a trace, the first of them counts. The runs of pairs are in
     `folder`, the night's.
     """
-    counting_pairs = [pair for pair in pairs if pair.traced and pair.runs and not pair.contaminated]
-    candidate_findings = [_findings(folder / pair.runs[0]) for pair in counting_pairs]
-    reference_findings = [
-        _findings(folder / run) for pair in counting_pairs for run in pair.runs[1:]
-    ]
-    first_findings = {
-        rule: rule_finding
-        for trace_findings in reversed(candidate_findings)
-        for rule, rule_finding in trace_findings.items()
-    }
-    rules = [
-        TracedFinding(
+    candidate_traces: list[dict[str, Finding]] = []
+    reference_traces: list[dict[str, Finding]] = []
+    for pair in pairs:
+        if pair.traced and pair.runs and not pair.contaminated:
+            candidate_run, *reference_runs = pair.runs
+            candidate_traces.append(_findings(folder / candidate_run))
+            reference_traces += [_findings(folder / run) for run in reference_runs]
+    first_findings: dict[str, Finding] = {}
+    for trace_findings in reversed(candidate_traces):
+        first_findings.update(trace_findings)
+    findings: list[TracedFinding] = []
+    for rule, finding in first_findings.items():
+        traced_finding = TracedFinding(
             rule=rule,
             message=finding.message,
             severity=str(finding.severity),
-            traces=sum(rule in trace_findings for trace_findings in candidate_findings),
-            of=len(candidate_findings),
-            in_reference=sum(rule in reference_trace for reference_trace in reference_findings),
+            traces=_count_with(rule, candidate_traces),
+            of=len(candidate_traces),
+            in_reference=_count_with(rule, reference_traces),
             saving_per_token=finding.saving_per_token,
             saving=finding.saving,
         )
-        for rule, finding in first_findings.items()
-    ]
-    return tuple(sorted(rules, key=lambda finding: -finding.traces))
+        findings.append(traced_finding)
+    findings.sort(key=lambda finding: -finding.traces)
+    return tuple(findings)
+
+
+def _count_with(rule: str, traces: Sequence[Mapping[str, Finding]]) -> int:
+    """Return how many traces have a finding of a rule."""
+    return sum(rule in trace_findings for trace_findings in traces)
 
 
 def _findings(run: Path) -> dict[str, Finding]:
@@ -75,16 +81,19 @@ def _findings(run: Path) -> dict[str, Finding]:
     findings_by_rule: dict[str, Finding] = {}
     for finding in findings:
         findings_by_rule.setdefault(finding.rule, finding)
-    for effect in (effect for finding in findings for effect in finding.as_effects()):
-        findings_by_rule.setdefault(effect.rule, effect)
+    for finding in findings:
+        for effect in finding.as_effects():
+            findings_by_rule.setdefault(effect.rule, effect)
     return findings_by_rule
 
 
 def _states(pairs: Iterable[Pair], session: int = 0) -> list[State]:
-    session_pairs = (pair for pair in pairs if session in {0, pair.sitting})
-    return [
-        state for pair in session_pairs for state in (pair.before, pair.after) if state is not None
-    ]
+    """Return the states of the machine at all pairs, or at those of a session."""
+    states: list[State] = []
+    for pair in pairs:
+        if session in {0, pair.sitting}:
+            states += [state for state in (pair.before, pair.after) if state is not None]
+    return states
 
 
 _AGAIN = 2
@@ -95,7 +104,7 @@ _NOT_BEGUN = "It was not measured, for what was checked first does not hold."
 
 @dataclass(frozen=True)
 class Session:
-    """The seam of a night: what makes captures ready, checks, measures and traces them."""
+    """The seam of a night: the functions that prepare, check, measure and trace captures."""
 
     prepared: Callable[..., AbstractContextManager[PreparedCapture]] = prepared
     check: Callable[[PreparedCapture], str] = check
@@ -107,9 +116,9 @@ class Session:
 class Carrier:
     """Carries out the captures of a plan, one after the other.
 
-    `accepted` is what was, by capture; the night's time is spent at `deadline`, in monotonic
-    seconds. It is `partial` where some were not measured, or not to their end, and `interrupted`
-    where somebody asked to stop.
+    `accepted` are the acceptances by capture. The night's time is spent at `deadline`, in monotonic
+    seconds. It is `partial` if some captures were not measured, or not to their end, and
+    `interrupted` if somebody asked to stop.
     """
 
     plan: NightPlan
@@ -124,16 +133,13 @@ class Carrier:
     _unsound: bool = False
 
     def carry_out(self) -> None:
-        """Make all captures ready and check them; measure them if all that was checked holds."""
+        """Make all captures ready and check them; measure them if all checks hold."""
         try:
             with ExitStack() as stack:
-                ready = [self._ready(stack, capture) for capture in self.captures]
-                for task in filter(None, ready):
-                    if self.partial or self._unsound:
-                        reason = _STOPPED_BEFORE if self.partial else _NOT_BEGUN
-                        self._end(task.capture.name, Outcome.INCONCLUSIVE, reason)
-                    else:
-                        self._measure(task)
+                tasks = [self._ready(stack, capture) for capture in self.captures]
+                for task in tasks:
+                    if task is not None:
+                        self._measure_or_skip(task)
             self.partial |= self._unsound or len(self.keeper.night.entries) < len(self.captures)
         except KeyboardInterrupt:
             self.partial = self.interrupted = True
@@ -141,8 +147,17 @@ class Carrier:
             self.partial = True
             raise
 
+    def _measure_or_skip(self, task: PreparedCapture) -> None:
+        """Measure a capture, unless the night was stopped, or a check failed."""
+        if self.partial:
+            self._end(task.capture.name, Outcome.INCONCLUSIVE, _STOPPED_BEFORE)
+        elif self._unsound:
+            self._end(task.capture.name, Outcome.INCONCLUSIVE, _NOT_BEGUN)
+        else:
+            self._measure(task)
+
     def _ready(self, stack: ExitStack, capture: Capture) -> PreparedCapture | None:
-        """Make a capture ready and check it; None where it is not to be measured."""
+        """Make a capture ready and check it; None if it is not to be measured."""
         if self.partial:
             return None
         self.progress(f"{capture.name}: making ready")
@@ -154,9 +169,12 @@ class Carrier:
             folder = self.keeper.folder.folder
             ready = self.session.prepared(capture, self.plan, folder, deadline=self.deadline)
             task = stack.enter_context(ready)
-            sides, kind = task.described, kind_of(capture, self.plan.file.parent)
-            entry = replace(entry, candidate=sides["candidate"], reference_kind=kind)
-            entry = replace(entry, reference=sides.get("reference"))
+            entry = replace(
+                entry,
+                candidate=task.described["candidate"],
+                reference=task.described.get("reference"),
+                reference_kind=kind_of(capture, self.plan.file.parent),
+            )
             self.keeper.put_entry(entry)
             if task.same_commit:
                 self.progress(f"{capture.name}: {same_code(task.same_commit)}")
@@ -175,9 +193,9 @@ class Carrier:
                 raise
 
     def _until_reproduced(self, task: PreparedCapture, watch: Watch, busy: str) -> None:
-        """Measure, judge, and measure again where something is to be reproduced.
+        """Measure, judge, and measure again if something is to be reproduced.
 
-        `busy` says why the machine was not ready; empty where it was.
+        `busy` says why the machine was not ready; empty if it was.
         """
         fail_on = task.capture.fail_on
         self._session(task, watch, 1, busy=bool(busy))
@@ -186,24 +204,31 @@ class Carrier:
             self._session(task, watch, _AGAIN)
             entry = self._judge(task, watch)
         outcome, reason = outcome_of(entry, fail_on)
-        if rejected := rejected_words(task.capture, entry.pairs, task.results):
+        rejected = rejected_words(task.capture, entry.pairs, task.results)
+        if rejected:
             reason = " ".join(filter(None, (reason, busy, rejected)))
         self.keeper.put_entry(replace(entry, outcome=outcome, reason=reason))
 
     def _judge(self, task: PreparedCapture, watch: Watch) -> Entry:
-        """Judge what there is: metrics, findings, what tracing cost."""
-        capture, entry = task.capture, self.keeper.entry(task.capture.name)
-        accepted, same_commit = self.accepted.get(capture.name), task.same_commit
-        first_session_pairs = [pair for pair in entry.pairs if pair.sitting == 1]
-        traced, untraced = (
-            [session_pair for session_pair in first_session_pairs if session_pair.traced is kind]
-            for kind in (True, False)
+        """Judge the pairs so far: metrics, findings, and the cost of tracing."""
+        capture = task.capture
+        entry = self.keeper.entry(capture.name)
+        judged = judge_entry(
+            capture,
+            entry.pairs,
+            task.results,
+            self.accepted.get(capture.name),
+            same_commit=task.same_commit,
         )
+        traced: list[Pair] = []
+        untraced: list[Pair] = []
+        for pair in entry.pairs:
+            if pair.sitting == 1:
+                side = traced if pair.traced else untraced
+                side.append(pair)
         entry = replace(
             entry,
-            judged=judge_entry(
-                capture, entry.pairs, task.results, accepted, same_commit=same_commit
-            ),
+            judged=judged,
             findings=findings_of(entry.pairs, self.keeper.folder.folder),
             overhead=overhead(traced, untraced) if traced else None,
             backend=task.backend,
@@ -216,46 +241,52 @@ class Carrier:
     def _session(
         self, task: PreparedCapture, watch: Watch, session: int, *, busy: bool = False
     ) -> None:
-        """Measure as many pairs as are to count, those that do not count once more; then trace.
+        """Measure the wanted pairs, those that do not count once more; then trace.
 
         On a `busy` machine a few pairs come first, and if none of them counts, that is all.
         """
-        wanted_count, first_number = task.capture.pairs, 1
+        wanted_count = task.capture.pairs
+        first_number = 1
         more = min(wanted_count, least_pairs()) if busy else wanted_count
         while more > 0:
-            calibrate = self.plan.state.calibration is not None
             new_pairs = self.session.measure(
                 task,
                 session=session,
                 first_number=first_number,
                 pairs=more,
                 watch=watch,
-                calibrate=calibrate,
+                calibrate=self.plan.state.calibration is not None,
             )
-            self._keep(
-                task.capture.name,
-                new_pairs,
-                "pair",
-                session,
-                range(first_number, first_number + more),
-            )
-            pairs = self.keeper.entry(task.capture.name).pairs
-            session_pairs = [pair for pair in pairs if pair.sitting == session and not pair.traced]
-            first_number = len(session_pairs) + 1
-            good = sum(not pair.contaminated for pair in session_pairs)
+            numbers = range(first_number, first_number + more)
+            self._keep(task.capture.name, new_pairs, "pair", session, numbers)
+            measured_count, good = self._count(task.capture.name, session)
+            first_number = measured_count + 1
             if busy and not good:
                 return
-            more = min(wanted_count - good, self.plan.retries - (len(session_pairs) - wanted_count))
-        if traced := task.capture.traced:
+            remaining_retries = self.plan.retries - (measured_count - wanted_count)
+            more = min(wanted_count - good, remaining_retries)
+        if task.capture.traced:
             new_pairs = self.session.trace(task, session=session, watch=watch)
-            self._keep(
-                task.capture.name, new_pairs, "traced capture", session, range(1, traced + 1)
-            )
+            numbers = range(1, task.capture.traced + 1)
+            self._keep(task.capture.name, new_pairs, "traced capture", session, numbers)
+
+    def _count(self, name: str, session: int) -> tuple[int, int]:
+        """Return how many pairs without a trace a session has, and how many of them count."""
+        measured_count = 0
+        good = 0
+        for pair in self.keeper.entry(name).pairs:
+            if pair.sitting == session and not pair.traced:
+                measured_count += 1
+                good += not pair.contaminated
+        return measured_count, good
 
     def _keep(
         self, name: str, pairs: Iterator[Pair], kind: str, session: int, numbers: range
     ) -> None:
-        """Keep pairs as they come; then weigh all of the session, whose best is known better."""
+        """Keep pairs as they come; then decide for all of the session again which count.
+
+        Each further look shows the machine's best state better.
+        """
         again = ", to see whether it can be reproduced" if session == _AGAIN else ""
         self.progress(f"{name}: {kind} {numbers[0]} of {numbers[-1]}{again}")
         for pair in pairs:
@@ -264,31 +295,34 @@ class Carrier:
                 more = f"{kind} {pair.number + 1} of {numbers[-1]}"
                 self.progress(f"{name}: {more}{again}")
         entry = self.keeper.entry(name)
-        weighed = tuple(
-            self._update_rejection(name, pair) if pair.sitting == session else pair
-            for pair in entry.pairs
-        )
-        self.keeper.put_entry(replace(entry, pairs=weighed))
+        weighed: list[Pair] = []
+        for pair in entry.pairs:
+            if pair.sitting == session:
+                weighed.append(self._update_rejection(name, pair))
+            else:
+                weighed.append(pair)
+        self.keeper.put_entry(replace(entry, pairs=tuple(weighed)))
 
     def _update_rejection(self, name: str, pair: Pair) -> Pair:
-        """Say why a pair does not count, where it does not."""
+        """Return a pair with the reasons why it does not count, if any."""
         states = _states((*self.keeper.entry(name).pairs, pair), pair.sitting)
         reasons = find_rejections(pair.before, pair.after, states, self.plan.state)
-        trace_reasons = (
-            pair.contaminated if pair.traced else ()
-        )  # a trace without rows says so itself
-        return replace(pair, contaminated=tuple(dict.fromkeys((*trace_reasons, *reasons))))
+        if pair.traced:  # a trace without rows has a reason of its own
+            reasons = (*pair.contaminated, *reasons)
+        return replace(pair, contaminated=tuple(dict.fromkeys(reasons)))
 
     def _wait(self, name: str, watch: Watch) -> str:
-        """Wait until a pair could count; return why it could not, where that takes too long."""
+        """Wait until a pair could count; if that takes too long, return why it could not."""
         until = min(time.monotonic() + self.plan.wait, self.deadline)
         while self.plan.wait:
             state = watch.before({os.getpid()})
             reasons = find_rejections(state, None, [state], self.plan.state)
             if not reasons:
                 return ""
-            who = busy_words(find_busiest())
-            reason = f"{reasons[0].rstrip('.')}; {who}." if who else reasons[0]
+            reason = reasons[0]
+            busiest = busy_words(find_busiest())
+            if busiest:
+                reason = f"{reason.rstrip('.')}; {busiest}."
             self.progress(f"{name}: waiting for the machine: {reason}")
             remaining_seconds = until - time.monotonic()
             if remaining_seconds <= 0:
@@ -299,24 +333,27 @@ class Carrier:
 
     @contextmanager
     def _ending(self, capture: str) -> Generator[None]:
-        """Write down how a capture ended where it did not come to its end."""
+        """Record the outcome of a capture that did not come to its end."""
         try:
             yield
         except (KeyboardInterrupt, InterruptedRunError):
             self.partial = self.interrupted = True
             self._end(capture, Outcome.INCONCLUSIVE, INTERRUPTED)
         except TracekitError as error:
-            self.partial |= isinstance(error, BudgetSpentError)
+            outcome = Outcome.FAILED
+            if isinstance(error, BudgetSpentError):
+                self.partial = True
+                outcome = Outcome.INCONCLUSIVE
             self._unsound |= isinstance(error, ParityError)
-            budget_spent = isinstance(error, BudgetSpentError)
-            outcome = Outcome.INCONCLUSIVE if budget_spent else Outcome.FAILED
             self._end(capture, outcome, f"{error.message} {error.hint}".strip())
 
     def _end(self, capture: str, outcome: Outcome, reason: str) -> None:
-        """Write down how a capture ended; a regression that was reproduced stays one."""
+        """Record the outcome of a capture; a regression that was reproduced remains one."""
         entry = self.keeper.entry(capture)
-        worse = [judged for judged in entry.judged if judged.outcome is Outcome.REGRESSION]
-        if worse:
-            outcome = Outcome.REGRESSION
-            reason = " ".join([*(f"{judged.metric}: {judged.reason}" for judged in worse), reason])
-        self.keeper.put_entry(replace(entry, outcome=outcome, reason=reason))
+        reasons: list[str] = []
+        for judged in entry.judged:
+            if judged.outcome is Outcome.REGRESSION:
+                outcome = Outcome.REGRESSION
+                reasons.append(f"{judged.metric}: {judged.reason}")
+        reasons.append(reason)
+        self.keeper.put_entry(replace(entry, outcome=outcome, reason=" ".join(reasons)))

@@ -1,4 +1,4 @@
-"""What a night would do, how long that takes, and whether it could: nothing is touched."""
+"""The preview of a night: its work, its duration, and its obstacles; nothing is touched."""
 
 import os
 import shlex
@@ -45,7 +45,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Estimate:
-    """How many seconds a night takes if nothing is repeated, and at most; `budget` ends it."""
+    """The seconds of a night if nothing is repeated, and at `most`; `budget` ends it."""
 
     captures: tuple[Timed, ...]
     seconds: float
@@ -56,7 +56,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class NightPreview:
-    """What a night would do, its plan as plain data, and what would keep it from being measured."""
+    """The work of a night, with its plan as plain data, and the obstacles to measuring it."""
 
     plan: dict[str, Any]
     estimate: Estimate
@@ -65,7 +65,7 @@ class NightPreview:
 
 
 def preview_night(plan: NightPlan) -> NightPreview:
-    """Look at what a night would do: nothing runs, and no file is written."""
+    """Preview a night: nothing runs, and no file is written."""
     url = make_url(plan.history).render_as_string(hide_password=True)
     return NightPreview(
         plan=msgspec.to_builtins(replace(plan, history=url), enc_hook=str),
@@ -78,10 +78,8 @@ def preview_night(plan: NightPlan) -> NightPreview:
 def estimate(plan: NightPlan) -> Estimate:
     """Estimate how long a night takes."""
     captures = tuple(_estimate_capture(capture, plan.retries) for capture in plan.captures)
-    seconds, max_seconds = (
-        sum(timing.seconds for timing in captures),
-        sum(timing.most for timing in captures),
-    )
+    seconds = sum(timing.seconds for timing in captures)
+    max_seconds = sum(timing.most for timing in captures)
     allowed = (
         f"{START:g} s are allowed for each process to start and warm up, and {TRACE:g} s for each "
         "trace in addition to its time limit; parity, checks and setup come on top."
@@ -96,24 +94,27 @@ def _estimate_capture(capture: Capture, retries: int) -> Timed:
     sides = 2 if capture.reference else 1
     pair = sides * (START + 2 * capture.turn)  # two turns each
     session = capture.pairs * pair + capture.traced * sides * (capture.time_limit + TRACE)
-    decides = bool(capture.fail_on) or any(metric.gate for metric in capture.metrics)
-    return Timed(capture.name, session, (2 if decides else 1) * (session + retries * pair))
+    max_seconds = session + retries * pair
+    if capture.fail_on or any(metric.gate for metric in capture.metrics):
+        max_seconds *= 2  # what decides is reproduced in a second session
+    return Timed(capture.name, session, max_seconds)
 
 
 def _remarks(plan: NightPlan) -> Iterator[str]:
-    """Yield what a plan's author may not expect, and what each reference is."""
+    """Yield remarks that a plan's author may not expect, and the reference of each capture."""
     plan_commit = git_commit(plan.file.parent)
     for capture in plan.captures:
         remarks = list(_iter_capture_remarks(capture))
-        with suppress(TracekitError):  # an obstacle, which is said as one
+        with suppress(TracekitError):  # `obstacles` reports it
             remarks += _of_reference(capture, plan.file.parent, plan_commit)
-        yield from (f"{capture.name}: {words}" for words in remarks)
+        for words in remarks:
+            yield f"{capture.name}: {words}"
 
 
 def _iter_capture_remarks(capture: Capture) -> Iterator[str]:
-    if unknown_metrics := [
-        plan_metric.metric for plan_metric in capture.metrics if plan_metric.metric not in METRICS
-    ]:
+    metric_names = [plan_metric.metric for plan_metric in capture.metrics]
+    unknown_metrics = [name for name in metric_names if name not in METRICS]
+    if unknown_metrics:
         yield (
             f"{', '.join(unknown_metrics)} is no metric of tracekit; {capture.workload} must tell "
             "it."
@@ -135,24 +136,26 @@ def _of_reference(capture: Capture, home: Path, plan_commit: str) -> Iterator[st
     reference = capture.reference
     if reference is None or not reference.has_commit:
         return
-    commit, kind = commit_of(reference, repository(home)), kind_of(capture, home)
-    alone = reference.previous_night or commit.startswith(reference.revision or "-")
-    reference_words = reference.words if alone else f"{reference.words} ({short_commit(commit)})"
+    commit = commit_of(reference, repository(home))
+    kind = kind_of(capture, home)
+    reference_words = reference.words
+    names_its_commit = commit.startswith(reference.revision or "-")
+    if not reference.previous_night and not names_its_commit:
+        reference_words += f" ({short_commit(commit)})"
     yield f"against the {reference_words}, {KINDS[kind]}."
     if reference.is_revision_alone and commit == plan_commit and not reference.previous_night:
         yield f"{same_code(plan_commit)}."
     if kind == "moving":
         yield (
             f"the anchor is measured every {reference.anchor_every} nights, and once the nights "
-            "since "
-            "have lost half of a threshold."
+            "since have lost half of a threshold."
         )
         if plan_commit.endswith("-dirty"):
             yield "files differ from the commit, so tonight is no link of the chain."
 
 
 def select_captures(plan: NightPlan, names: Sequence[str]) -> NightPlan:
-    """Return the plan with the named captures alone; raise UsageError if it lacks one."""
+    """Return the plan with only the named captures; raise UsageError if it lacks one."""
     captures = {capture.name: capture for capture in plan.captures}
     for name in names:
         if name not in captures:
@@ -163,12 +166,13 @@ def select_captures(plan: NightPlan, names: Sequence[str]) -> NightPlan:
 
 
 def obstacles(plan: NightPlan) -> tuple[str, ...]:
-    """Return why captures cannot be prepared, as far as a glance tells, a sentence each."""
-    there = next(path for path in (plan.output, *plan.output.parents) if path.exists())
+    """Return the reasons why captures cannot be prepared that can be seen now, a sentence each."""
+    parent = next(path for path in (plan.output, *plan.output.parents) if path.exists())
     sentences: list[str] = []
-    if not (there.is_dir() and os.access(there, os.W_OK)):
-        problem = "cannot be written to" if there.is_dir() else "is no folder"
-        sentences.append(f"Nights cannot be kept in {plan.output}: {there} {problem}.")
+    if not parent.is_dir():
+        sentences.append(f"Nights cannot be kept in {plan.output}: {parent} is no folder.")
+    elif not os.access(parent, os.W_OK):
+        sentences.append(f"Nights cannot be kept in {plan.output}: {parent} cannot be written to.")
     for capture in plan.captures:
         try:
             _require_ready(capture, plan.file.parent)
@@ -178,15 +182,19 @@ def obstacles(plan: NightPlan) -> tuple[str, ...]:
 
 
 def _require_ready(capture: Capture, folder: Path) -> None:
+    """Raise a TracekitError if a program, workload, commit or interpreter is not available."""
     reference = capture.reference
     if capture.program:
         variant = CodeVariant(
             "candidate", "", None, {}, Path(), os.environ, folder, argv=capture.program
         )
         require_program(variant.command[0], os.environ.get("PATH"))
-    with allow_imports(reference, folder):
-        for name in (capture.workload, reference.workload if reference else ""):
-            if name and not capture.program:
+    else:
+        names = [capture.workload]
+        if reference is not None:
+            names.append(reference.workload)
+        with allow_imports(reference, folder):
+            for name in filter(None, names):
                 find(name, capture.workloads)
     if reference is not None and reference.has_commit:
         commit_of(reference, repository(folder))
@@ -195,28 +203,34 @@ def _require_ready(capture: Capture, folder: Path) -> None:
 
 
 def rows(plan: NightPlan, estimated: Estimate) -> list[tuple[str, ...]]:
-    """Return what would run, a row for each capture, under `COLUMNS`."""
-    return [
-        (
-            capture.name,
-            shlex.join(capture.program) or work_words(capture.workload, capture.parameters),
-            _reference(capture),
-            str(capture.pairs),
-            str(capture.traced),
-            _deciding(capture),
-            f"{span(timed.seconds)} … {span(timed.most)}",
-        )
-        for capture, timed in zip(plan.captures, estimated.captures, strict=True)
-    ]
+    """Return a row for each capture that would run, under `COLUMNS`."""
+    estimates = zip(plan.captures, estimated.captures, strict=True)
+    return [_row(capture, timed) for capture, timed in estimates]
+
+
+def _row(capture: Capture, timed: Timed) -> tuple[str, ...]:
+    return (
+        capture.name,
+        shlex.join(capture.program) or work_words(capture.workload, capture.parameters),
+        _reference(capture),
+        str(capture.pairs),
+        str(capture.traced),
+        _deciding(capture),
+        f"{span(timed.seconds)} … {span(timed.most)}",
+    )
 
 
 def _reference(capture: Capture) -> str:
     reference = capture.reference
     if reference is None:
         return "none"
-    parts = [reference.words] if reference.words else []
-    parts += [f"python {reference.python}"] if reference.python else []
-    parts += [shlex.join(reference.program)] if reference.program else []
+    parts: list[str] = []
+    if reference.words:
+        parts.append(reference.words)
+    if reference.python:
+        parts.append(f"python {reference.python}")
+    if reference.program:
+        parts.append(shlex.join(reference.program))
     if not reference.same_work:
         parts.append(work_words(reference.workload or capture.workload, reference.parameters))
     return ", ".join(parts)
@@ -224,8 +238,10 @@ def _reference(capture: Capture) -> str:
 
 def _deciding(capture: Capture) -> str:
     words: list[str] = []
-    for gated in (metric for metric in capture.metrics if metric.gate):
-        unit = METRICS[gated.metric].unit if gated.metric in METRICS else ""
-        threshold = Shown(gated.scale, unit).amount(gated.threshold)
-        words.append(f"{gated.metric} {threshold}")
-    return ", ".join([*words, *capture.fail_on]) or "nothing"
+    for metric in capture.metrics:
+        if metric.gate:
+            unit = METRICS[metric.metric].unit if metric.metric in METRICS else ""
+            threshold = Shown(metric.scale, unit).amount(metric.threshold)
+            words.append(f"{metric.metric} {threshold}")
+    words += capture.fail_on
+    return ", ".join(words) or "nothing"

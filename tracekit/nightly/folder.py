@@ -15,11 +15,10 @@ _LENGTH = 12  # hexadecimal digits
 
 
 def work_of(capture: Capture, folder: Path) -> str:
-    """Return a digest of what a capture measures, and how: nights that share it are one series.
+    """Return a digest of the work and method of a capture: nights that share it are one series.
 
-    How often it is measured, what is decided by and what is checked first are left out: a plan
-    may change them, and its nights can still be compared. Paths in `folder`, the plan's, count
-    relative to it.
+    The number of measurements, the deciding metrics and the checks are left out: a plan may change
+    them, and its nights can still be compared. Paths in `folder`, the plan's, count relative to it.
     """
     reference = capture.reference
     against: dict[str, Any] = {}
@@ -52,7 +51,7 @@ def work_of(capture: Capture, folder: Path) -> str:
     return digest_of(work, _LENGTH)
 
 
-_LETTERS = "abcdefghjkmnpqrstuvwxyz"  # none that is taken for another, or for a digit
+_LETTERS = "abcdefghjkmnpqrstuvwxyz"  # without those that look like another, or like a digit
 
 
 @dataclass(frozen=True)
@@ -63,16 +62,16 @@ class NightFolder:
 
     @property
     def document(self) -> Path:
-        """What the night found, as far as it came."""
+        """The document of the night so far."""
         return self.folder / DOCUMENT
 
     @property
     def page(self) -> Path:
-        """All series up to the last night, on one page beside the nights."""
+        """The page of all series up to the last night, next to the nights."""
         return self.folder.parent / "trend.html"
 
     def save(self, night: Night) -> None:
-        """Write the document, whole or not at all; raise RecordingError where that fails."""
+        """Write the document, whole or not at all; raise RecordingError if that fails."""
         save(self.document, night)
 
 
@@ -83,7 +82,7 @@ def night_id(start: datetime) -> str:
 
 
 def make_output(folder: Path, *, exist_ok: bool = False) -> Path:
-    """Make a folder of a plan's output; raise RecordingError where that cannot be done."""
+    """Make a folder of a plan's output; raise RecordingError if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=exist_ok)
     except OSError as error:
@@ -100,7 +99,7 @@ def nights_in(output: Path) -> list[NightFolder]:
 
 
 class Keeper:
-    """A night that grows: what was measured is written down at once."""
+    """A night that grows: each measurement is written down at once."""
 
     def __init__(self, folder: NightFolder, night: Night) -> None:
         self.folder = folder
@@ -108,23 +107,22 @@ class Keeper:
         folder.save(night)
 
     def entry(self, capture: str) -> Entry:
-        """Return what is known of a capture that was begun."""
+        """Return the entry of a capture that was started."""
         return next(entry for entry in self.night.entries if entry.capture == capture)
 
     def put_entry(self, entry: Entry) -> None:
-        """Keep a capture in the place of what was known of it, or as the last one."""
-        entries = {kept_entry.capture: kept_entry for kept_entry in self.night.entries} | {
-            entry.capture: entry
-        }
+        """Put the entry of a capture in place of its earlier one, or at the end."""
+        entries = {earlier_entry.capture: earlier_entry for earlier_entry in self.night.entries}
+        entries[entry.capture] = entry
         self.save(replace(self.night, entries=tuple(entries.values())))
 
     def add(self, capture: str, pair: Pair) -> None:
-        """Add a pair to a capture that was begun."""
+        """Add a pair to a capture that was started."""
         entry = self.entry(capture)
         self.put_entry(replace(entry, pairs=(*entry.pairs, pair)))
 
     def warn(self, warnings: Iterable[str]) -> None:
-        """Add what a reader must know, each sentence once."""
+        """Add warnings for a reader, each sentence once."""
         merged = tuple(dict.fromkeys((*self.night.warnings, *warnings)))
         self.save(replace(self.night, warnings=merged))
 

@@ -1,7 +1,7 @@
-"""A plan's history as a night sees it: asked before, added to afterwards, and never in its way.
+"""A plan's history as a night sees it: read before, extended afterwards, and never in its way.
 
-The folder of nights is the queue. A night that the history does not have yet lies there as its
-`night.json`; the next night, or `tracekit history sync`, adds it: oldest first, and once.
+The folder of nights is the queue. It holds the `night.json` of each night that the history does not
+have yet; the next night, or `tracekit history sync`, adds it: oldest first, and once.
 """
 
 from collections.abc import Iterable
@@ -37,16 +37,17 @@ from tracekit.nightly.trend.page import render_trend
 
 
 class NotKeptError(RecordingError):
-    """A night was measured, and what comes after could not be done: `cause` says what.
+    """A night was measured, and a later step failed for the reason `cause`.
 
-    `night` is what it found. It is `stored` where the history has it, and only the page failed.
+    The `night` is complete. It is `stored` if the history has it, and only the page failed.
     """
 
     def __init__(
         self, cause: TracekitError, night: Night, folder: NightFolder, *, stored: bool
     ) -> None:
-        then = "the next night or `tracekit history sync` adds it to the history"
-        history_words = "the history has it" if stored else then
+        history_words = "the next night or `tracekit history sync` adds it to the history"
+        if stored:
+            history_words = "the history has it"
         super().__init__(
             f"{cause.message} What the night found: {verdict(of_night(night))}",
             hint=f"{cause.hint} {folder.document} keeps the night, and {history_words}.".strip(),
@@ -66,11 +67,11 @@ class Waiting:
 
 @dataclass
 class Synced:
-    """What became of the nights that lay in a plan's folder alone.
+    """The result for the nights that only a plan's folder had.
 
-    Ids of nights that were `added`, and times of those that were due and did not run, `missed`;
-    nights that `wait`, as one that runs does; nights that `failed`, each for a reason of its own;
-    and what ended it all early: the history itself.
+    `added` are ids of nights, and `missed` the times of nights that were due and did not run.
+    Nights `wait` that may still run; nights `failed`, each for a reason of its own. `fatal_error`
+    is an error of the history itself, which ended it early.
     """
 
     added: list[str] = field(default_factory=list[str])
@@ -81,29 +82,27 @@ class Synced:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a night says of it, a sentence each."""
-        failed = [
-            f"The night {failure.night} could not be added: {failure.why}"
-            for failure in self.failed
-        ]
-        added = [
+        """The remarks for a night, a sentence each."""
+        remarks: list[str] = []
+        for failure in self.failed:
+            reason = failure.why
+            remarks.append(f"The night {failure.night} could not be added: {reason}")
+        remarks += [
             f"The night {name} had not been added to the history; now it is." for name in self.added
         ]
-        return (*failed, *added, *map(_missed_words, self.missed))
-
-
-def _missed_words(due_time: str) -> str:
-    moment = datetime.fromisoformat(due_time)
-    return f"The night that was due at {moment:%Y-%m-%d %H:%M} UTC did not run."
+        for due_time in self.missed:
+            moment = datetime.fromisoformat(due_time)
+            remarks.append(f"The night that was due at {moment:%Y-%m-%d %H:%M} UTC did not run.")
+        return tuple(remarks)
 
 
 @dataclass(frozen=True)
 class Recalled:
-    """What is known before a night: the `series` of earlier ones, and what was `accepted`.
+    """The facts before a night: the `series` of earlier ones, and the `accepted` expectations.
 
-    Both are of the plan on this machine, accepted ones by capture. Where the history could not be
-    asked, `history_error` says why: then the series are those of the nights in the plan's folder,
-    and what was accepted is not known. `remarks` are for the night.
+    Both are of the plan on this machine, accepted ones by capture. If the history could not be
+    read, `history_error` says why: then the series are those of the nights in the plan's folder,
+    and acceptances are not known. `remarks` are for the night.
     """
 
     series: list[Series] = field(default_factory=list[Series])
@@ -114,14 +113,14 @@ class Recalled:
 
 @dataclass(frozen=True)
 class HistoryKeeper:
-    """The history of a plan's nights on a machine; what is not to be kept is never added to it."""
+    """The history of a plan's nights on a machine; without `keep`, no night is added to it."""
 
     plan: NightPlan
     machine: str
     keep: bool = True
 
     def recall(self, captures: Iterable[Capture], night_start: datetime) -> Recalled:
-        """Add what waits, note nights that did not run, and ask what a night must know.
+        """Add waiting nights, note nights that did not run, and read the facts for a night.
 
         A history that cannot be used keeps no night from being measured.
         """
@@ -148,7 +147,7 @@ class HistoryKeeper:
     def remember(
         self, night: Night, folder: NightFolder, current_time: datetime, *, make: bool
     ) -> NotKeptError | None:
-        """Add a night, after those that wait, and draw the page; return what went wrong.
+        """Add a night, after those that wait, and draw the page; return the error, if any.
 
         Unless `make`, a history that is gone since the night began stays away.
         """
@@ -167,16 +166,15 @@ class HistoryKeeper:
         return None
 
     def place_of(self, folder: NightFolder) -> str:
-        """Return a night's folder, relative to the history's where it lies in that."""
-        night_path, history_folder = folder.folder.resolve(), self._own_folder
-        return str(
-            night_path.relative_to(history_folder)
-            if history_folder and night_path.is_relative_to(history_folder)
-            else night_path
-        )
+        """Return a night's folder, relative to the history's folder if it is in that."""
+        night_path = folder.folder.resolve()
+        history_folder = self._own_folder
+        if history_folder and night_path.is_relative_to(history_folder):
+            night_path = night_path.relative_to(history_folder)
+        return str(night_path)
 
     def draw(self, store: Store, folder: NightFolder, current_time: datetime) -> None:
-        """Write the page of all series of the plan beside its nights."""
+        """Write the page of all series of the plan next to its nights."""
         name = self.plan.name
         page = render_trend(
             store.series(plan=name),
@@ -192,23 +190,27 @@ class HistoryKeeper:
 
     @property
     def _own_folder(self) -> Path | None:
-        """The folder that holds the history; None where a server does."""
+        """The folder that holds the history; None if a server does."""
         file = file_of(self.plan.history)
-        return file and file.parent.resolve()
+        if file is None:
+            return None
+        return file.parent.resolve()
 
     def _queue(self, store: Store) -> "WaitingNights":
         return WaitingNights(store, self.plan, self.machine, alone=True)
 
     def _find_acceptances(self, store: Store, captures: Iterable[Capture]) -> dict[str, Accepted]:
-        """Return what is expected of captures, by name, where something was accepted."""
-        works = {capture.name: work_of(capture, self.plan.file.parent) for capture in captures}
-        acceptances = {
-            name: store.find_baseline(self.machine, name, work) for name, work in works.items()
-        }
-        return {name: accepted for name, accepted in acceptances.items() if accepted is not None}
+        """Return the acceptances of captures, by name, that have one."""
+        acceptances: dict[str, Accepted] = {}
+        for capture in captures:
+            work = work_of(capture, self.plan.file.parent)
+            accepted = store.find_baseline(self.machine, capture.name, work)
+            if accepted is not None:
+                acceptances[capture.name] = accepted
+        return acceptances
 
     def _in_folders(self) -> list[Series]:
-        """Return the series of the nights that lie in the plan's folder and can be read."""
+        """Return the series of the nights in the plan's folder that can be read."""
         with TemporaryDirectory() as place, Store.connect(f"{place}/history.db") as store:
             for folder in nights_in(self.plan.output):
                 with suppress(TracekitError):
@@ -221,7 +223,7 @@ class HistoryKeeper:
 def sync(plan: NightPlan, machine: str, url: str = "") -> Synced:
     """Add the nights in a plan's folder that its history, or the one at `url`, does not have.
 
-    Raise a TracekitError where the history cannot be used; what failed later is in the answer.
+    Raise a TracekitError if the history cannot be used; later failures are in the answer.
     """
     with Store.connect(url or plan.history) as store:
         done = WaitingNights(store, plan, machine).add_all()
@@ -253,23 +255,16 @@ class WaitingNights:
         """Add the nights, oldest first.
 
         Before each, the nights are noted that were due and did not run; so they are before one
-        that has `night_start` now. Nights that never ended are added as cut short, but for those of
+        that has `night_start` now. Nights that never ended are added as cut short, except those of
         other machines, which may run, and those that run here.
         """
         try:
-            known_ids, output = self.store.ids(), self.plan.output
-            folders = [
-                night_folder
-                for night_folder in nights_in(output)
-                if night_folder.folder.name not in known_ids
-            ]
-            waiting = [
-                (night_folder, night)
-                for night_folder in folders
-                if (night := self._read(night_folder)) is not None
-            ]
-            starts = [moment_in(night.started) for _, night in waiting if self._is_own(night)]
-            self._starts = [*filter(None, starts)]
+            waiting = self._read_unknown()
+            self._starts = []
+            for _, night in waiting:
+                start = moment_in(night.started)
+                if self._is_own(night) and start is not None:
+                    self._starts.append(start)
             for folder, night in waiting:
                 self._add(folder, night)
             if night_start is not None:
@@ -278,14 +273,28 @@ class WaitingNights:
             self._done.fatal_error = error
         return self._done
 
+    def _read_unknown(self) -> list[tuple[NightFolder, Night]]:
+        """Return the plan's nights that the history does not have, with their folders."""
+        known_ids = self.store.ids()
+        unknown: list[tuple[NightFolder, Night]] = []
+        for folder in nights_in(self.plan.output):
+            if folder.folder.name in known_ids:
+                continue
+            night = self._read(folder)
+            if night is not None:
+                unknown.append((folder, night))
+        return unknown
+
     def _read(self, folder: NightFolder) -> Night | None:
-        """Return the night of a folder; None where it is of another plan, or cannot be read."""
+        """Return the night of a folder; None if it is of another plan, or cannot be read."""
         try:
             night = night_in(folder.folder)
         except TracekitError as error:
             self._done.failed.append(Waiting(folder.folder.name, error.message))
             return None
-        return night if night is not None and night.plan == self.plan.name else None
+        if night is None or night.plan != self.plan.name:
+            return None
+        return night
 
     def _is_own(self, night: Night) -> bool:
         return night.machine == self.machine
@@ -301,7 +310,8 @@ class WaitingNights:
         if not night.ended:  # it may have, before its lock was looked at
             night = self._read(folder) or night
         try:
-            if self._is_own(night) and (night_start := moment_in(night.started)) is not None:
+            night_start = moment_in(night.started)
+            if self._is_own(night) and night_start is not None:
                 self._note_missed(night_start)
             if self.store.append(cut_short(night)):
                 self._done.added.append(night.id)
@@ -309,7 +319,7 @@ class WaitingNights:
             self._done.failed.append(Waiting(night.id, error.message))
 
     def _waits(self, night: Night) -> str:
-        """Say why a night may still be written; empty where it is over.
+        """Return why a night may still be written; empty if it is over.
 
         A night holds the lock of its folder from before its first document until after its last.
         """
@@ -317,17 +327,22 @@ class WaitingNights:
             return ""
         if not self._is_own(night):
             return f"it has not ended, and may still run on {night.machine}"
-        return "" if self.alone or not runs_in(self.plan.output) else "it may still run"
+        if self.alone or not runs_in(self.plan.output):
+            return ""
+        return "it may still run"
 
     def _note_missed(self, night_start: datetime) -> None:
         """Note the nights that were due between the last one and `night_start`."""
-        plan, machine = self.plan.name, self.machine
+        plan = self.plan.name
+        machine = self.machine
         earlier_nights = self.store.nights(plan=plan, machine=machine, until=night_start, limit=1)
-        starts = [
-            *self._starts,
-            *filter(None, (moment_in(night.started) for night in earlier_nights)),
-        ]
-        last_start = max((start for start in starts if start < night_start), default=None)
+        starts = [start for start in self._starts if start < night_start]
+        for night in earlier_nights:
+            start = moment_in(night.started)
+            if start is not None and start < night_start:
+                starts.append(start)
+        last_start = max(starts, default=None)
         for due_time in find_missed_times(self.plan, last_start, night_start.astimezone(UTC)):
-            if self.store.record_missed(plan, machine, due_time.isoformat(), "no night began"):
-                self._done.missed.append(due_time.isoformat())
+            due_words = due_time.isoformat()
+            if self.store.record_missed(plan, machine, due_words, "no night began"):
+                self._done.missed.append(due_words)

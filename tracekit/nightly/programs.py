@@ -1,7 +1,7 @@
-"""Two programs against each other, now: run in turns in fresh processes until it is known.
+"""Two programs against each other, now: run in turns until their difference is known.
 
-Any program can be a side: what counts is what it prints of its own speed, or else how long it
-takes. Each run is a sample as `compare` reads it from a capture, so the same judgement decides.
+Any program can be a side: the speed that it prints counts, or else the time of a run. Each run is
+a fresh process, and a sample as `compare` reads it from a capture, so the same judgement decides.
 """
 
 import os
@@ -53,7 +53,9 @@ def parse_programs(words: Sequence[str]) -> tuple[Argv, Argv]:
             "Two programs stand on both sides of one --.",
             hint="tracekit ab -- ./main-old ARGS -- ./main-new ARGS",
         )
-    old_argv, new_argv = tuple(words[: places[0]]), tuple(words[places[0] + 1 :])
+    [place] = places
+    old_argv = tuple(words[:place])
+    new_argv = tuple(words[place + 1 :])
     for argv in (old_argv, new_argv):
         require_program(argv[0], os.environ.get("PATH"))
     return old_argv, new_argv
@@ -68,15 +70,16 @@ def measure_programs(
     limits: Limits | None = None,
     progress: Progress = quiet,
 ) -> Comparison:
-    """Run both in turns and compare them; an InconclusiveError says that no pair counts.
+    """Run both in turns and compare them.
 
-    Each runs once unmeasured, to warm up files and caches. `patterns` say how to read what they
-    print, where tracekit does not know it. Raise ToolError where a program fails.
+    Each runs once unmeasured, to warm up files and caches. `patterns` read output that tracekit
+    does not know. Raise InconclusiveError if no pair counts, and ToolError if a program fails.
     """
     system.require_processes("Measuring in turns")
-    effort, limits = effort or PairEffort(), limits or Limits()
+    effort = effort or PairEffort()
+    limits = limits or Limits()
     progress = with_busy_notice(progress, effort.state.load if effort.state else None)
-    # A program has left when the machine is looked at, so its share of the GPU is not told apart.
+    # A program has ended when the machine is looked at, so its share of the GPU is not known.
     state = None if effort.state is None else replace(effort.state, gpu_others=None)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tracekit-ab-")))
@@ -87,12 +90,13 @@ def measure_programs(
         watch = None if state is None else stack.enter_context(Watch("auto"))
         contest = _Contest(old_argv, new_argv, runner, watch)
         comparison, note = _measure_pairs(contest, replace(effort, state=state), limits, progress)
-    first_line, second = shlex.join(old_argv), shlex.join(new_argv)
-    differs = (
-        (Difference("command", first_line, second, Weight.MARKED),) if first_line != second else ()
-    )
+    old_line = shlex.join(old_argv)
+    new_line = shlex.join(new_argv)
+    differences: tuple[Difference, ...] = ()
+    if old_line != new_line:
+        differences = (Difference("command", old_line, new_line, Weight.MARKED),)
     return replace(
-        comparison, before=(first_line,), after=(second,), environment=differs, notes=(note,)
+        comparison, before=(old_line,), after=(new_line,), environment=differences, notes=(note,)
     )
 
 
@@ -106,17 +110,15 @@ class _RunPair:
     later: State | None = None
 
     def reject(self, session_states: Sequence[State], state: StateLimits | None) -> tuple[str, ...]:
-        """Say why the pair does not count; empty where it does."""
-        return (
-            ()
-            if state is None
-            else find_rejections(self.earlier_state, self.later, session_states, state)
-        )
+        """Return why the pair does not count; empty if it does."""
+        if state is None:
+            return ()
+        return find_rejections(self.earlier_state, self.later, session_states, state)
 
 
 @dataclass(frozen=True)
 class _Contest:
-    """Both programs, what runs them, and a watch of the machine where it matters."""
+    """Both programs, their runner, and a watch of the machine if its state matters."""
 
     old_argv: Argv
     new_argv: Argv
@@ -125,18 +127,21 @@ class _Contest:
 
     def run_pair(self, *, swapped: bool) -> _RunPair:
         """Run both, the second one first if they are swapped."""
-        earlier_state = None if self.watch is None else self.watch.before((os.getpid(),))
-        order = (self.new_argv, self.old_argv) if swapped else (self.old_argv, self.new_argv)
-        first_sample, second = (self.runner.run(argv) for argv in order)
-        later = None if self.watch is None else self.watch.after()
-        old, new = (second, first_sample) if swapped else (first_sample, second)
-        return _RunPair(old, new, earlier_state, later)
+        state_before = None if self.watch is None else self.watch.before((os.getpid(),))
+        if swapped:
+            new_sample = self.runner.run(self.new_argv)
+            old_sample = self.runner.run(self.old_argv)
+        else:
+            old_sample = self.runner.run(self.old_argv)
+            new_sample = self.runner.run(self.new_argv)
+        state_after = None if self.watch is None else self.watch.after()
+        return _RunPair(old_sample, new_sample, state_before, state_after)
 
 
 def _measure_pairs(
     contest: _Contest, effort: PairEffort, limits: Limits, progress: Progress
 ) -> tuple[Comparison, str]:
-    """Measure pairs until the interval of what decides is narrow enough, or time is spent.
+    """Measure pairs until the intervals that decide are narrow enough, or time is spent.
 
     Return the comparison of those that count, and a sentence on how many these are.
     """
@@ -154,7 +159,7 @@ def _measure_pairs(
 
 
 class _ProgramPairs:
-    """The pairs of two programs so far, what they say, and whether more are needed."""
+    """The pairs of two programs so far, their comparison, and whether more are needed."""
 
     def __init__(self, effort: PairEffort, limits: Limits) -> None:
         self.pairs: list[_RunPair] = []
@@ -168,13 +173,12 @@ class _ProgramPairs:
     def add(self, pair: _RunPair) -> None:
         """Add a pair, and compare all that count."""
         self.pairs.append(pair)
-        looks = [
-            look for run_pair in self.pairs for look in (run_pair.earlier_state, run_pair.later)
-        ]
-        session_states = [look for look in looks if look is not None]
-        self._reasons = [
-            run_pair.reject(session_states, self._effort.state) for run_pair in self.pairs
-        ]
+        session_states: list[State] = []
+        for run_pair in self.pairs:
+            states = (run_pair.earlier_state, run_pair.later)
+            session_states += [state for state in states if state is not None]
+        limits = self._effort.state
+        self._reasons = [run_pair.reject(session_states, limits) for run_pair in self.pairs]
         counting = self._counting()
         if counting:
             old_samples = [run_pair.old_sample for run_pair in counting]
@@ -191,12 +195,14 @@ class _ProgramPairs:
     @property
     def number(self) -> str:
         """How many pairs count, and in which sessions: "12 of 13 pairs count"."""
-        sessions = ", in two sessions" if self._of_first_session else ""
-        return f"{len(self._counting())} of {len(self.pairs)} pairs count{sessions}"
+        words = f"{len(self._counting())} of {len(self.pairs)} pairs count"
+        if self._of_first_session:
+            words += ", in two sessions"
+        return words
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the intervals are as narrow as was asked for."""
+        """Whether the intervals are as narrow as the effort asks for."""
         if self._comparison is None:
             return False
         return find_widest(self._comparison.changes) <= self._effort.max_half_width
@@ -230,7 +236,7 @@ class _ProgramPairs:
         )
 
     def describe(self) -> str:
-        """Say how many pairs count, why others do not, and what ended the measurement."""
+        """Describe how many pairs count, why others do not, and what ended the measurement."""
         return self._effort.describe(
             self.number,
             self._find_reason(),
@@ -246,7 +252,10 @@ class _ProgramPairs:
         return sum(not reasons for reasons in self._reasons[: self._of_first_session])
 
     def _find_reason(self) -> str:
-        return next((reasons[0].rstrip(".") for reasons in self._reasons if reasons), "")
+        for reasons in self._reasons:
+            if reasons:
+                return reasons[0].rstrip(".")
+        return ""
 
 
 @dataclass(frozen=True)
@@ -258,8 +267,9 @@ class _ProgramRunner:
     patterns: tuple[Pattern, ...]
 
     def run(self, argv: Argv) -> Sample:
-        """Run a program once; raise ToolError where it fails, or does not end."""
-        output, errors = self.folder / "stdout.txt", self.folder / "stderr.txt"
+        """Run a program once; raise ToolError if it fails, or does not end."""
+        output = self.folder / "stdout.txt"
+        errors = self.folder / "stderr.txt"
         errors.unlink(missing_ok=True)
         started = make_timestamp()
         program = Program(argv, os.environ, Path.cwd(), errors, output)
@@ -272,10 +282,11 @@ class _ProgramRunner:
             )
         results = read_texts([read_printed(output), read_printed(errors)], self.patterns)
         results.setdefault(WALL_TIME, Measured(float(program_run.length), "ns", "lower"))
+        measurements = [_make_measurement(name, result) for name, result in results.items()]
         provenance = Provenance(command=argv, started=started)
         return Sample(
             shlex.join(argv),
-            Result(provenance, results=tuple(map(_make_measurement, results, results.values()))),
+            Result(provenance, results=tuple(measurements)),
             absence="it was measured once in each run.",
         )
 

@@ -1,12 +1,12 @@
-"""Room on the disk: what lies in folders of runs and nights, what must stay, and what goes.
+"""Room on the disk: the parts of runs and nights, those that must stay, and those to remove.
 
-Only what is known to be a run's counts: a folder with a recording.json that can be read, and in
-it the files that tracekit itself names. No link is followed.
+Only the files of a run count: a folder with a recording.json that can be read, and in it the files
+that tracekit itself names. No link is followed.
 
-What goes is removed run by run, and an interruption leaves nothing half there. A bundle is given
-another name first, which is one step, and is then no bundle any more; what is left of it the next
-pruning removes. Exports, and a bundle that tables are read from, go once all of their tables are
-kept as Parquet and a note says what they held; see `tracekit.tables.exports`.
+Removal goes run by run, and an interruption leaves nothing half there. A bundle is renamed first,
+in one step, and is then not a bundle any more; the next pruning removes its remains. Exports, and a
+bundle that tables are read from, are removed once all of their tables are kept as Parquet and a
+note describes their content; see `tracekit.tables.exports`.
 """
 
 import os
@@ -37,7 +37,7 @@ from tracekit.record import Progress, quiet, size
 from tracekit.tables import DIRECT_NOTE as DIRECT
 from tracekit.tables import PutAway, direct, note_put_away, stored_to_put_away, to_put_away
 
-_WORKING = timedelta(days=1)  # no stage takes longer; one that says so was cut off
+_WORKING = timedelta(days=1)  # no stage takes longer; one that seems to was cut off
 _LONGEST = timedelta(days=3)  # that a night may take
 
 Kind = Literal["bundle", "exports"]
@@ -45,10 +45,10 @@ Kind = Literal["bundle", "exports"]
 
 @dataclass(frozen=True)
 class RunSeen:
-    """A run's folder, found in `root`: when it was recorded, and what can be removed of it.
+    """A run's folder, found in `root`: the start of its recording, and its removable parts.
 
-    `night` is the id of its night, empty for a run that somebody made. `stays` says why nothing of
-    it can be removed now, whoever asks; it is empty where that is not so.
+    `night` is the id of its night, empty for a run that somebody made. `stays` is the reason why
+    nothing of it can be removed now, whatever the limits; empty if there is none.
     """
 
     folder: Path
@@ -60,17 +60,17 @@ class RunSeen:
 
 
 def trash(bundle: Path) -> Path:
-    """Return what a bundle is called while it is being removed."""
+    """Return the path of a bundle while it is being removed."""
     return bundle.with_name(f".{bundle.name}.pruned")
 
 
 def bundles(recording: Recording) -> tuple[Path, ...]:
-    """Return where the bundles of a run are, if it has them."""
+    """Return the paths of the bundles of a run, if it has them."""
     return (recording.bundle, recording.gputrace, recording.host_bundle)
 
 
 def roots(folders: Iterable[Path]) -> list[Path]:
-    """Return the folders by their real paths, without those that lie in another of them."""
+    """Return the folders by their real paths, without those that are in another of them."""
     real = {folder.resolve() for folder in folders}
     return sorted(folder for folder in real if real.isdisjoint(folder.parents))
 
@@ -104,50 +104,64 @@ def _run(place: Path, root: Path, current_time: datetime) -> RunSeen:
 
 
 def _parts(recording: Recording) -> dict[Kind, tuple[Path, ...]]:
-    """Return what can be removed; of a run that was not analyzed a capture of frames alone."""
+    """Return the removable parts; of a run that was not analyzed, only a capture of frames."""
     analyzed = recording.result_file.is_file()
     bundle_paths = bundles(recording) if analyzed else (recording.gputrace,)
-    there = tuple(path for path in bundle_paths if path.is_dir() and not path.is_symlink())
-    parts: dict[Kind, tuple[Path, ...]] = {"bundle": there} if there else {}
+    parts: dict[Kind, tuple[Path, ...]] = {}
+    existing = tuple(path for path in bundle_paths if _is_own_folder(path))
+    if existing:
+        parts["bundle"] = existing
     if analyzed and not recording.exports.is_symlink():
-        texts = tuple(
-            path
-            for path in sorted(recording.exports.glob("*.xml"))
-            if path != recording.toc_file and path.is_file() and not path.is_symlink()
-        )
-        parts |= {"exports": texts} if texts else {}
+        texts = tuple(_iter_texts(recording))
+        if texts:
+            parts["exports"] = texts
     return parts
+
+
+def _is_own_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _iter_texts(recording: Recording) -> Iterator[Path]:
+    """Yield the exported XML of a run, except its table of contents."""
+    for path in sorted(recording.exports.glob("*.xml")):
+        if path != recording.toc_file and path.is_file() and not path.is_symlink():
+            yield path
 
 
 def _working(provenance: Provenance, current_time: datetime) -> str:
     for name, stage in provenance.stages.items():
+        if stage.state != "running":
+            continue
         stage_time = moment_in(stage.at)
-        if stage.state == "running" and (
-            stage_time is None or current_time - stage_time < _WORKING
-        ):
+        if stage_time is None or current_time - stage_time < _WORKING:
             return f"its stage {name} is running"
     return ""
 
 
 def _night_of(run: Path, current_time: datetime) -> tuple[str, str]:
-    """Return the id of a run's night, and why that lets nothing be removed; empty without one."""
-    night_folder = next(
-        (folder for folder in (run, *run.parents) if (folder / DOCUMENT).is_file()), None
-    )
-    if night_folder is None:
-        return "", ""
-    night = course_in(night_folder)
+    """Return the id of a run's night, and why it lets nothing be removed; empty without one."""
+    for folder in (run, *run.parents):
+        if (folder / DOCUMENT).is_file():
+            return _judge_night(folder, current_time)
+    return "", ""
+
+
+def _judge_night(folder: Path, current_time: datetime) -> tuple[str, str]:
+    night = course_in(folder)
     if night is None:
         return "?", "its night.json cannot be read"
     cut_off = night.start_time is not None and current_time - night.start_time > _LONGEST
-    return night.id, "" if night.ended or cut_off else "its night has not ended"
+    if night.ended or cut_off:
+        return night.id, ""
+    return night.id, "its night has not ended"
 
 
 @dataclass(frozen=True)
 class Protection:
-    """Why nights must stay, by id, and folders with all that is in them, by real path.
+    """The reasons why nights must stay, by id, and folders with their content, by real path.
 
-    It is not `is_known` where no history was asked; then nights stay.
+    It is not `is_known` if no history was asked; then nights stay.
     """
 
     nights: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -155,7 +169,7 @@ class Protection:
     is_known: bool = True
 
     def reason(self, run: RunSeen) -> str:
-        """Say why a run must stay; empty where it may go."""
+        """Return why a run must stay; empty if it may be removed."""
         for folder in (run.folder, *run.folder.parents):
             if folder in self.folders:
                 return self.folders[folder]
@@ -169,29 +183,17 @@ def protection(
     accepted: Iterable[Accepted],
     pinned: Iterable[str],
 ) -> Protection:
-    """Return what a history says must stay: what was ever accepted or is pinned, and changes.
+    """Return the nights and folders that must stay: accepted ever, pinned, or next to a change.
 
-    Of a step the nights right before and after stay, and all that it may have been. Of a drift its
-    ends stay, and the nights right before and after it. What is pinned are ids of nights, and whole
-    paths of folders.
+    Of a step, the nights right before and after stay, and all that it may belong to. Of a drift,
+    its ends stay, and the nights right before and after it. `pinned` are ids of nights, and
+    absolute paths of folders.
     """
     nights: dict[str, str] = {}
     for series, trend in trends:
-        ids = [point.night for point in series.points]
-        for ramp in trend.ramps:
-            ends = (
-                *ids[max(0, ramp.first_night - 1) : ramp.first_night + 1],
-                *ids[ramp.last_night : ramp.last_night + 2],
-            )
-            reason = f"a drift of {series.metric} of {series.capture} began or ended there"
-            nights |= dict.fromkeys(ends, reason)
-        for step in trend.steps:
-            first_index, last_index = min(step.index, step.earliest), max(step.index, step.latest)
-            for night in ids[max(0, first_index - 1) : last_index + 2]:
-                nights[night] = f"{series.metric} of {series.capture} changed there"
-    nights |= {
-        baseline.night: f"it was accepted as a baseline: {baseline.reason}" for baseline in accepted
-    }
+        nights.update(_nights_of_changes(series, trend))
+    for baseline in accepted:
+        nights[baseline.night] = f"it was accepted as a baseline: {baseline.reason}"
     folders: dict[Path, str] = {}
     for name in pinned:
         if Path(name).is_absolute():
@@ -201,11 +203,29 @@ def protection(
     return Protection(nights, folders)
 
 
+def _nights_of_changes(series: Series, trend: Changes) -> dict[str, str]:
+    """Return why nights at the changes of a series must stay, by id."""
+    subject = f"{series.metric} of {series.capture}"
+    ids = [point.night for point in series.points]
+    nights: dict[str, str] = {}
+    for ramp in trend.ramps:
+        first_nights = ids[max(0, ramp.first_night - 1) : ramp.first_night + 1]
+        last_nights = ids[ramp.last_night : ramp.last_night + 2]
+        for night in (*first_nights, *last_nights):
+            nights[night] = f"a drift of {subject} began or ended there"
+    for step in trend.steps:
+        first_index = min(step.index, step.earliest)
+        last_index = max(step.index, step.latest)
+        for night in ids[max(0, first_index - 1) : last_index + 2]:
+            nights[night] = f"{subject} changed there"
+    return nights
+
+
 @dataclass(frozen=True)
 class PruneLimits:
-    """How old runs may be, and how many bytes all folders may hold; None for any.
+    """The age that runs may have, and the bytes that all folders may hold; None for any.
 
-    So many of the `newest` runs of each folder stay all the same.
+    The `newest` runs of each folder, so many, stay in any case.
     """
 
     keep: timedelta | None = None
@@ -214,7 +234,7 @@ class PruneLimits:
 
 
 Removal = tuple[RunSeen, Kind, Literal["old", "room"]]
-"""A part of a run that is to go: it is "old", or there is to be "room"."""
+"""A part of a run to remove: because it is "old", or to make "room"."""
 
 
 def decide(
@@ -223,26 +243,44 @@ def decide(
     current_time: datetime,
     reason: Callable[[RunSeen], str],
 ) -> tuple[list[Removal], dict[Path, str]]:
-    """Decide what goes, and say by folder why runs stay whole that have something to remove.
+    """Return the parts to remove, and by folder why runs stay whole that have something to remove.
 
-    What is old comes before what may go for room, of each bundles before exports, the oldest first.
+    Old parts come before parts that make room, of each bundles before exports, the oldest first.
     """
     oldest_first = sorted(runs, key=lambda run: (run.start, run.folder))
-    remaining_runs = Counter(run.root for run in runs)
+    stay = _reasons_to_stay(oldest_first, limits, reason)
+    removable = [run for run in oldest_first if not stay[run.folder]]
+    old_parts: list[Removal] = []
+    parts_for_room: list[Removal] = []
+    for kind in get_args(Kind):
+        for run in removable:
+            if kind not in run.parts:
+                continue
+            if limits.keep is not None and current_time - run.start > limits.keep:
+                old_parts.append((run, kind, "old"))
+            elif limits.max_bytes is not None:
+                parts_for_room.append((run, kind, "room"))
+    kept_reasons: dict[Path, str] = {}
+    for run in runs:
+        stay_reason = stay[run.folder]
+        if stay_reason and (run.parts or run.stays):
+            kept_reasons[run.folder] = stay_reason
+    return [*old_parts, *parts_for_room], kept_reasons
+
+
+def _reasons_to_stay(
+    oldest_first: Sequence[RunSeen], limits: PruneLimits, reason: Callable[[RunSeen], str]
+) -> dict[Path, str]:
+    """Return why each run stays whole, by folder; empty if parts of it may be removed."""
+    remaining_runs = Counter(run.root for run in oldest_first)
     stay: dict[Path, str] = {}
     for run in oldest_first:
-        new = "it is one of the newest" if remaining_runs[run.root] <= limits.newest else ""
-        stay[run.folder] = run.stays or reason(run) or new
+        stay_reason = run.stays or reason(run)
+        if not stay_reason and remaining_runs[run.root] <= limits.newest:
+            stay_reason = "it is one of the newest"
+        stay[run.folder] = stay_reason
         remaining_runs[run.root] -= 1
-    removals: list[Removal] = []
-    for kind in get_args(Kind):
-        for run in oldest_first:
-            old = limits.keep is not None and current_time - run.start > limits.keep
-            if kind in run.parts and not stay[run.folder] and (old or limits.max_bytes is not None):
-                removals.append((run, kind, "old" if old else "room"))
-    able = [run.folder for run in runs if run.parts or run.stays]
-    kept_reasons = {folder: stay[folder] for folder in able if stay[folder]}
-    return sorted(removals, key=lambda removal: removal[2]), kept_reasons
+    return stay
 
 
 STAGE = "prune"
@@ -264,7 +302,7 @@ def _remove_bundles(recording: Recording, paths: Sequence[Path]) -> dict[Path, s
 
 
 def _delete(recording: Recording, bundle: Path) -> None:
-    """Note that a bundle is none any more, and remove what it was renamed to."""
+    """Note that a bundle was removed, and remove the folder that it was renamed to."""
     _note(recording, bundle.name)
     shutil.rmtree(trash(bundle))
 
@@ -280,7 +318,7 @@ def _remove_exports(recording: Recording, _paths: Sequence[Path]) -> dict[Path, 
 
 
 def _stand_for(recording: Recording, put_away_exports: Sequence[PutAway]) -> None:
-    """Let what was kept, once it is on the disk, stand for what is removed next."""
+    """Write the kept tables to the disk, and note that they replace what is removed next."""
     for file in recording.tables.iterdir():
         if file.is_file():
             with file.open("rb") as stream:
@@ -289,18 +327,19 @@ def _stand_for(recording: Recording, put_away_exports: Sequence[PutAway]) -> Non
 
 
 def _note(recording: Recording, part: str) -> None:
-    earlier_notes = recording.provenance().pruning_note
+    note = recording.provenance().pruning_note
     entry = f"{part} on {make_timestamp()[:10]}"
-    if entry not in earlier_notes.split("; "):
-        mark(recording, STAGE, "done", f"{earlier_notes}; {entry}" if earlier_notes else entry)
+    if not note:
+        mark(recording, STAGE, "done", entry)
+    elif entry not in note.split("; "):
+        mark(recording, STAGE, "done", f"{note}; {entry}")
 
 
 @dataclass(frozen=True)
 class Removed:
-    """What was removed of a run, or would be: a bundle or exports, as `old` or for `room`.
+    """A removed part of a run, or one to remove: a bundle or exports, as "old" or for "room".
 
-    `freed_bytes` is how many bytes less it holds; where exports went, their kept tables count
-    against.
+    `freed` is how many bytes less the run holds; the kept tables of removed exports count against.
     """
 
     run: Path
@@ -311,7 +350,7 @@ class Removed:
 
 @dataclass(frozen=True)
 class Stays:
-    """What stayed, and why."""
+    """A path that stayed, and the reason."""
 
     path: Path
     why: str
@@ -319,10 +358,10 @@ class Stays:
 
 @dataclass
 class Pruned:
-    """What became of folders, which held `before` bytes and hold `after` now, or would if `dry`.
+    """The result for folders that held `before` bytes and hold `after` now, or would if `dry`.
 
-    Whole runs are `kept`, files of pruned ones have `stayed`; `failed` is what could not be done,
-    in words. So many bytes more than allowed are `missing`.
+    Whole runs are `kept`, files of pruned ones have `stayed`; `failed` are failures in words.
+    `missing` is how many bytes more than allowed the folders hold.
     """
 
     before: int
@@ -336,7 +375,7 @@ class Pruned:
 
     @property
     def freed_bytes(self) -> int:
-        """How many bytes there are less."""
+        """The bytes that were freed."""
         return self.before - self.after
 
 
@@ -349,11 +388,11 @@ def prune(
     dry: bool = False,
     current_time: datetime | None = None,
 ) -> Pruned:
-    """Remove what is too old or too much: bundles first, then the XML of exports.
+    """Remove parts that are too old or too much: bundles first, then the XML of exports.
 
-    Results, pages, kept tables, journals and nights' documents always stay. Of several folders
-    the limits hold for all together. What cannot be removed is reported, and the others go on.
-    If `dry`, all is only reported; what the kept tables of exports will take counts as nothing.
+    Results, pages, kept tables, journals and nights' documents always stay. The limits hold for all
+    folders together. A part that cannot be removed is reported, and pruning continues. If `dry`,
+    removals are only reported; the size of tables that would be kept for exports counts as 0.
     """
     if limits.keep is None and limits.max_bytes is None:
         raise UsageError(
@@ -362,40 +401,58 @@ def prune(
     for folder in folders:
         if not folder.is_dir():
             raise RecordingError(f"{folder} is no folder.", hint="Name one with runs or nights.")
-    root_folders, moment = roots(folders), current_time or datetime.now(UTC)
+    root_folders = roots(folders)
+    moment = current_time or datetime.now(UTC)
+    protection = protection or Protection()
     progress("looking at the runs")
-    runs = [run for root in root_folders for run in runs_below(root, moment)]
-    removals, kept_reasons = decide(runs, limits, moment, (protection or Protection()).reason)
+    runs: list[RunSeen] = []
+    for root in root_folders:
+        runs += runs_below(root, moment)
+    removals, kept_reasons = decide(runs, limits, moment, protection.reason)
     bytes_before = size(root_folders)
     done = Pruned(bytes_before, bytes_before, dry=dry)
     done.kept = [Stays(folder, cause) for folder, cause in kept_reasons.items()]
     for run in runs:
         _finish(run, done)
+    _remove_parts(removals, limits, done, progress)
+    if not dry:
+        done.after = size(root_folders)
+    if limits.max_bytes is not None:
+        done.missing = max(0, done.after - limits.max_bytes)
+    return done
+
+
+def _remove_parts(
+    removals: Sequence[Removal], limits: PruneLimits, done: Pruned, progress: Progress
+) -> None:
+    """Remove parts, or count them if pruning is dry, until there is enough room."""
     for run, kind, cause in removals:
         if cause == "room" and done.after <= (limits.max_bytes or 0):
             break
-        freed = size(run.parts[kind])
-        if not dry:
+        if done.dry:
+            freed = size(run.parts[kind])
+        else:
             progress(f"pruning {run.folder.name}")
-            remove = _remove_bundles if kind == "bundle" else _remove_exports
-            held_bytes = size([run.folder])
-            with _removing(run, done), noting(run.folder, STAGE, begin=False):
-                stayed = remove(Recording(run.folder), run.parts[kind])
-                done.stayed += [Stays(path, reason) for path, reason in stayed.items()]
-            freed = held_bytes - size([run.folder])
+            freed = _remove(run, kind, done)
         done.after -= freed
         if freed:
             done.removed.append(Removed(run.folder, kind, freed, cause))
-    if not dry:
-        done.after = size(root_folders)
-    done.missing = 0 if limits.max_bytes is None else max(0, done.after - limits.max_bytes)
-    return done
+
+
+def _remove(run: RunSeen, kind: Kind, done: Pruned) -> int:
+    """Remove a part of a run, and return the bytes that this freed."""
+    remove = _remove_bundles if kind == "bundle" else _remove_exports
+    bytes_before = size([run.folder])
+    with _removing(run, done), noting(run.folder, STAGE, begin=False):
+        stayed = remove(Recording(run.folder), run.parts[kind])
+        done.stayed += [Stays(path, reason) for path, reason in stayed.items()]
+    return bytes_before - size([run.folder])
 
 
 def _finish(run: RunSeen, done: Pruned) -> None:
     for bundle in bundles(Recording(run.folder)):
         leftover = trash(bundle)
-        if leftover.is_dir() and not leftover.is_symlink():
+        if _is_own_folder(leftover):
             done.after -= size([leftover])
             with _removing(run, done):
                 if not done.dry:
@@ -404,7 +461,7 @@ def _finish(run: RunSeen, done: Pruned) -> None:
 
 @contextmanager
 def _removing(run: RunSeen, done: Pruned) -> Generator[None]:
-    """Report what could not be removed; the other runs go on."""
+    """Report a part that could not be removed; the other runs go on."""
     try:
         yield
     except TracekitError as error:

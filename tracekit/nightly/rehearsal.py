@@ -1,8 +1,8 @@
 """A plan rehearsed on this machine: its noise, and whether a planted slowdown would be seen.
 
 Each capture is measured against itself, and against itself with work planted into its steps that
-makes them longer by one threshold. What pairs differ by at 0 % is the noise; from it follows how
-often a session of so many pairs shows a slowdown of one threshold, and how many it takes.
+makes them longer by one threshold. The difference of pairs at 0 % is the noise. It determines how
+often a session of so many pairs shows a slowdown of one threshold, and how many pairs it takes.
 """
 
 import math
@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from tracekit.analysis import METRICS
-from tracekit.base import InconclusiveError, duration, least_pairs, percent, system
+from tracekit.base import InconclusiveError, Interval, duration, least_pairs, percent, system
 from tracekit.compare import NORMAL_MAD, shift
-from tracekit.machine import Watch, busy_words, find_busiest, find_rejections
+from tracekit.machine import State, Watch, busy_words, find_busiest, find_rejections
 from tracekit.nightly.gate.decision import changes
 from tracekit.nightly.history.night import Pair
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan
@@ -39,13 +39,13 @@ _COUNTS = (6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200)
 
 @dataclass(frozen=True)
 class PlantedMetric:
-    """What a rehearsal found of a metric that decides.
+    """The rehearsal of a metric that decides.
 
-    `noise` is how far a pair deviates at 0 %, one deviation where changes add up; `unchanged` and
-    `planted` are the changes measured at 0 % and at one threshold, for the worse above 0, with
-    their 95 % intervals. `seen` is the share of sessions of the plan's pairs that would show a
-    slowdown of one threshold, `needed_pairs` how many pairs it takes for 95 %; None for more than
-    200.
+    `noise` is the standard deviation of a pair at 0 %, on the scale where changes add up.
+    `unchanged` and `planted` are the changes measured at 0 % and at one threshold, for the worse
+    above 0, with their 95 % intervals. `seen` is the share of sessions of the plan's pairs that
+    would show a slowdown of one threshold. `needed` is how many pairs it takes for 95 %; None for
+    more than 200.
     """
 
     metric: str
@@ -59,9 +59,9 @@ class PlantedMetric:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """The rehearsal of one capture: its pairs, how many count, and how long one takes, seconds.
+    """The rehearsal of one capture: its pairs, how many count, and the seconds of one pair.
 
-    `reason` says why nothing could be found out, or why the pairs do not count.
+    `reason` says why there is no result, or why the pairs do not count.
     """
 
     capture: str
@@ -74,9 +74,13 @@ class Rehearsal:
 
     @property
     def needed_pairs(self) -> int | None:
-        """How many pairs all of its metrics take; None for too many, or where it is not known."""
-        counts = [metric.needed for metric in self.metrics if metric.needed is not None]
-        return max(counts) if counts and len(counts) == len(self.metrics) else None
+        """The number of pairs for all of its metrics; None for too many, or if it is not known."""
+        needed = 0
+        for metric in self.metrics:
+            if metric.needed is None:
+                return None
+            needed = max(needed, metric.needed)
+        return needed or None
 
 
 def rehearse_plan(
@@ -94,11 +98,12 @@ def rehearse_plan(
 
 
 def _deciding(capture: Capture) -> list[Gated]:
-    return [
-        metric
-        for metric in capture.metrics
-        if metric.gate and metric.metric in UNTRACED and metric.scale == "ratio"
-    ]
+    deciding: list[Gated] = []
+    for metric in capture.metrics:
+        is_measured = metric.metric in UNTRACED and metric.scale == "ratio"
+        if metric.gate and is_measured:
+            deciding.append(metric)
+    return deciding
 
 
 def _rehearse(capture: Capture, plan: NightPlan, deadline: float, progress: Progress) -> Rehearsal:
@@ -142,30 +147,47 @@ def _prepare(
 def _judge(
     rehearsal: Rehearsal, capture: Capture, plan: NightPlan, pairs: Sequence[PlantedPair]
 ) -> Rehearsal:
-    looks = [
-        look for pair in pairs for look in (pair.plain_pair.before, pair.plain_pair.after) if look
-    ]
-    reasons = [
-        find_rejections(pair.plain_pair.before, pair.plain_pair.after, looks, plan.state)
-        for pair in pairs
-    ]
-    counting = [pair for pair, reason in zip(pairs, reasons, strict=True) if not reason]
+    counting, reason = _part_counting(pairs, plan)
     rehearsal = replace(rehearsal, counting=len(counting))
     minimum_pairs = least_pairs()
     if len(pairs) < minimum_pairs:
         pair_duration = duration(rehearsal.seconds * 1e9)
-        reason = (
+        shortage = (
             f"only {len(pairs)} pairs fit into the time, of {pair_duration} each; it takes "
             f"{minimum_pairs}"
         )
-        return replace(rehearsal, reason=reason)
+        return replace(rehearsal, reason=shortage)
     if len(counting) < minimum_pairs:
-        reason = next(why[0] for why in reasons if why).rstrip(".")
-        who = busy_words(find_busiest())
-        rehearsal = replace(rehearsal, reason=f"{reason}; {who}" if who else reason)
+        reason = reason.rstrip(".")
+        busiest = busy_words(find_busiest())
+        if busiest:
+            reason = f"{reason}; {busiest}"
+        rehearsal = replace(rehearsal, reason=reason)
         counting = list(pairs)
-    metrics = (_judge_metric(metric, capture, counting) for metric in _deciding(capture))
-    return replace(rehearsal, metrics=tuple(metric for metric in metrics if metric is not None))
+    metrics: list[PlantedMetric] = []
+    for gated in _deciding(capture):
+        metric = _judge_metric(gated, capture, counting)
+        if metric is not None:
+            metrics.append(metric)
+    return replace(rehearsal, metrics=tuple(metrics))
+
+
+def _part_counting(pairs: Sequence[PlantedPair], plan: NightPlan) -> tuple[list[PlantedPair], str]:
+    """Return the pairs that count, and why the first of the others does not."""
+    looks: list[State] = []
+    for pair in pairs:
+        states = (pair.plain_pair.before, pair.plain_pair.after)
+        looks += [look for look in states if look]
+    counting: list[PlantedPair] = []
+    first_reason = ""
+    for pair in pairs:
+        plain_pair = pair.plain_pair
+        reasons = find_rejections(plain_pair.before, plain_pair.after, looks, plan.state)
+        if not reasons:
+            counting.append(pair)
+        elif not first_reason:
+            first_reason = reasons[0]
+    return counting, first_reason
 
 
 def _judge_metric(
@@ -175,27 +197,38 @@ def _judge_metric(
     turn = -1 if better == "higher" else 1
     unchanged = _changes([pair.plain_pair for pair in pairs], gated, turn)
     planted = _changes([pair.planted for pair in pairs], gated, turn)
-    first_interval, second = shift(unchanged), shift(planted)
-    if first_interval is None or second is None:
+    unchanged_interval = shift(unchanged)
+    planted_interval = shift(planted)
+    if unchanged_interval is None or planted_interval is None:
         return None
     middle = statistics.median(unchanged)
     noise = NORMAL_MAD * statistics.median(abs(change - middle) for change in unchanged)
     threshold = math.log1p(gated.threshold)
-    counts = [count for count in _COUNTS if count >= least_pairs()]
-    enough = (count for count in counts if chance_seen(noise, threshold, count) >= _SURE)
     return PlantedMetric(
-        gated.metric,
-        gated.threshold,
-        noise,
-        (
-            math.expm1(first_interval.middle),
-            math.expm1(first_interval.lower_bound),
-            math.expm1(first_interval.upper_bound),
-        ),
-        (math.expm1(second.middle), math.expm1(second.lower_bound), math.expm1(second.upper_bound)),
-        chance_seen(noise, threshold, capture.pairs),
-        next(enough, None),
+        metric=gated.metric,
+        threshold=gated.threshold,
+        noise=noise,
+        unchanged=_as_ratios(unchanged_interval),
+        planted=_as_ratios(planted_interval),
+        seen=chance_seen(noise, threshold, capture.pairs),
+        needed=_find_needed(noise, threshold),
     )
+
+
+def _as_ratios(interval: Interval) -> tuple[float, float, float]:
+    return (
+        math.expm1(interval.middle),
+        math.expm1(interval.lower_bound),
+        math.expm1(interval.upper_bound),
+    )
+
+
+def _find_needed(noise: float, threshold: float) -> int | None:
+    """Return the least number of pairs that is sure to show a change of one threshold."""
+    for count in _COUNTS:
+        if count >= least_pairs() and chance_seen(noise, threshold, count) >= _SURE:
+            return count
+    return None
 
 
 def _changes(pairs: Sequence[Pair], gated: Gated, turn: int) -> list[float]:
@@ -203,17 +236,22 @@ def _changes(pairs: Sequence[Pair], gated: Gated, turn: int) -> list[float]:
 
 
 def chance_seen(noise: float, change: float, pairs: int) -> float:
-    """Return the share of sessions whose 95 % interval lies above 0 where `change` is true.
+    """Return the share of sessions whose 95 % interval is above 0 if `change` is true.
 
-    Pairs deviate by `noise`, normally, where changes add up; the draws are the same each time.
+    Pairs deviate by `noise`, normally, on the scale where changes add up; the draws are the same
+    each time.
     """
     draws = np.random.default_rng(1).normal(change, noise, (_DRAWS, pairs))
-    intervals = (shift(session) for session in draws.tolist())
-    return sum(interval is not None and interval.lower_bound > 0 for interval in intervals) / _DRAWS
+    seen_count = 0
+    for session in draws.tolist():
+        interval = shift(session)
+        if interval is not None and interval.lower_bound > 0:
+            seen_count += 1
+    return seen_count / _DRAWS
 
 
 def rehearsal_lines(rehearsal: Rehearsal) -> Iterator[str]:
-    """Yield what a rehearsal found of a capture, a sentence a line."""
+    """Yield the results of a rehearsal, a sentence a line."""
     name = rehearsal.capture
     if not rehearsal.metrics:
         yield f"{name}: not rehearsed, because {rehearsal.reason}."
@@ -236,8 +274,8 @@ def rehearsal_lines(rehearsal: Rehearsal) -> Iterator[str]:
 
 
 def _describe_change(change: tuple[float, float, float]) -> str:
-    middle, lower_bound, upper_bound = (f"{100 * value:+.1f}" for value in change)
-    return f"{middle} % [{lower_bound} … {upper_bound}]"
+    middle, lower_bound, upper_bound = change
+    return f"{100 * middle:+.1f} % [{100 * lower_bound:+.1f} … {100 * upper_bound:+.1f}]"
 
 
 def _advice(rehearsal: Rehearsal) -> str:
@@ -247,8 +285,7 @@ def _advice(rehearsal: Rehearsal) -> str:
         largest_count = _COUNTS[-1]
         return (
             f"{name}: even {largest_count} pairs do not suffice here. Let the machine be quiet, "
-            "make `turn` "
-            "longer, or raise the threshold."
+            "make `turn` longer, or raise the threshold."
         )
     takes = duration(needed * rehearsal.seconds * 1e9)
     if needed > rehearsal.planned:
@@ -259,7 +296,7 @@ def _advice(rehearsal: Rehearsal) -> str:
 
 
 def offered_lines(rehearsals: Sequence[Rehearsal]) -> list[str]:
-    """Return the lines to put into a plan, of captures whose number of pairs is to be another."""
+    """Return the lines to put into a plan, for captures that need another number of pairs."""
     lines: list[str] = []
     for rehearsal in rehearsals:
         needed = rehearsal.needed_pairs

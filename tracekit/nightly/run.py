@@ -32,15 +32,17 @@ log = logging.getLogger(__name__)
 
 
 def notes(night: Night) -> Iterator[str]:
-    """Yield what is to be known beside the numbers, a sentence a line."""
+    """Yield remarks that go with the numbers, a sentence a line."""
     for entry in night.entries:
-        if (kind := entry.reference_kind) and entry.reference:
-            yield f"{entry.capture}: against {entry.reference.words}, {KINDS[kind]}."
+        if entry.reference_kind and entry.reference:
+            kind = KINDS[entry.reference_kind]
+            yield f"{entry.capture}: against {entry.reference.words}, {kind}."
         if entry.parity:
             yield f"{entry.capture}: {entry.parity}"
         if entry.states:
             yield f"{entry.capture}: the machine meanwhile: {window_words(entry.states)}"
-        if advice := advise(entry):
+        advice = advise(entry)
+        if advice:
             yield advice
         if entry.overhead is not None:
             yield f"{entry.capture}: {cost_of(entry.overhead)}"
@@ -55,14 +57,14 @@ def run_night(
     progress: Progress = quiet,
     session: Session | None = None,
 ) -> Night:
-    """Carry out a plan; what was measured is on the disk at every moment.
+    """Carry out a plan; each measurement is on the disk at once.
 
     Nights that an earlier process left unfinished are added to the history first, and nights that
     were due and did not run are noted. Without `captures` all of the plan are done. Unless `keep`,
-    the history does not keep the night; what was accepted is read from it all the same. A history
-    that cannot be used is no reason not to measure: a NotKeptError has the night then. Whatever is
-    raised, an InterruptedRunError included, what was measured is kept in the night's folder, and
-    the next night or `tracekit history sync` adds it to the history.
+    the history does not keep the night, but acceptances are still read from it. A history that
+    cannot be used does not prevent the measurement: then a NotKeptError has the night. Whatever is
+    raised, including an InterruptedRunError, the night's folder keeps the measurements, and the
+    next night or `tracekit history sync` adds them to the history.
     """
     system.require_processes("A night")
     chosen = select_captures(plan, captures).captures if captures else plan.captures
@@ -73,10 +75,8 @@ def run_night(
         initial_night = replace(_begin_night(plan, night_start, chosen), kept=keep)
         memory = HistoryKeeper(plan, initial_night.machine, keep)
         recalled = memory.recall(chosen, night_start)
-        chosen = [
-            with_previous(chosen_capture, recalled.series, plan.file.parent)
-            for chosen_capture in chosen
-        ]
+        home = plan.file.parent
+        chosen = [with_previous(capture, recalled.series, home) for capture in chosen]
         folder = NightFolder(make_output(plan.output / initial_night.id))
         remarks = (*recalled.remarks, *filter(None, [remark]))
         initial_night = replace(initial_night, folder=memory.place_of(folder), warnings=remarks)
@@ -85,32 +85,34 @@ def run_night(
         deadline = time.monotonic() + plan.budget
         stack.enter_context(enforce_budget(plan.budget))
         moving = {capture.name: capture for capture in chosen if _moves(capture, plan)}
-        # What was accepted of one that moves along is where its chain begins.
+        # The acceptance of a reference that moves along is only the begin of its chain.
         expected = {name: value for name, value in recalled.accepted.items() if name not in moving}
         carrier = Carrier(plan, chosen, keeper, expected, deadline, progress)
         carrier.session = session or carrier.session
         try:
             carrier.carry_out()
-            anchors = [
-                *anchors_due(keeper.night, moving.values(), recalled.series, recalled.accepted)
-            ]
+            anchors = list(
+                anchors_due(keeper.night, moving.values(), recalled.series, recalled.accepted)
+            )
             if anchors and not carrier.partial:
                 carrier.captures = anchors
                 carrier.carry_out()
         except BaseException:
             night = _end_night(carrier, recalled, chosen, clock())
-            if storage_error := memory.remember(
+            storage_error = memory.remember(
                 night, folder, clock(), make=bool(recalled.history_error)
-            ):
+            )
+            if storage_error:
                 log.warning("%s %s", storage_error.message, storage_error.hint)
             raise
         night = _end_night(carrier, recalled, chosen, clock())
         not_kept = memory.remember(night, folder, clock(), make=bool(recalled.history_error))
     if carrier.interrupted:
-        also = f" {not_kept.message} {not_kept.hint}" if not_kept else ""
+        hint = "It counts as partial."
+        if not_kept:
+            hint += f" {not_kept.message} {not_kept.hint}"
         raise InterruptedRunError(
-            f"The night was interrupted; {folder.folder} keeps what was measured.",
-            hint=f"It counts as partial.{also}",
+            f"The night was interrupted; {folder.folder} keeps what was measured.", hint=hint
         )
     if not_kept is not None:
         raise not_kept
@@ -121,11 +123,12 @@ def _end_night(
     carrier: Carrier, recalled: Recalled, chosen: Sequence[Capture], end_time: datetime
 ) -> Night:
     """Judge the night as a whole, and write its document a last time."""
-    plan, keeper = carrier.plan, carrier.keeper
+    plan = carrier.plan
+    keeper = carrier.keeper
     if recalled.history_error:
         night = withhold(keeper.night, chosen)
     else:
-        # What others read names no one's folders.
+        # Others read the document, so it names no one's folders.
         home = plan.file.parent
         folders = {capture.name: relative(capture.workloads, home) for capture in chosen}
         night = with_drift(keeper.night, recalled.series, recalled.accepted, folders)
@@ -143,13 +146,10 @@ def _moves(capture: Capture, plan: NightPlan) -> bool:
 
 
 def _begin_night(plan: NightPlan, night_start: datetime, chosen: Sequence[Capture]) -> Night:
-    facts, recorders = environment(), dict[str, None]()
-    for recorder_choice in (capture.recorder for capture in chosen if capture.traced):
-        try:
-            recorders[choose(recorder_choice).name] = None
-        except TracekitError:  # the capture fails, and says why
-            recorders[recorder_choice] = None
-    facts |= {"recorder": ", ".join(recorders)} if recorders else {}
+    facts = environment()
+    recorders = _recorders(chosen)
+    if recorders:
+        facts["recorder"] = ", ".join(recorders)
     return Night(
         id=night_id(night_start),
         plan=plan.name,
@@ -159,6 +159,19 @@ def _begin_night(plan: NightPlan, night_start: datetime, chosen: Sequence[Captur
         environment=facts,
         commit=git_commit(plan.file.parent),
     )
+
+
+def _recorders(captures: Sequence[Capture]) -> list[str]:
+    """Return the names of the recorders of traced captures, each once."""
+    names: dict[str, None] = {}
+    for capture in captures:
+        if not capture.traced:
+            continue
+        try:
+            names[choose(capture.recorder).name] = None
+        except TracekitError:  # the capture fails, and says why
+            names[capture.recorder] = None
+    return list(names)
 
 
 def _stamp(moment: datetime) -> str:

@@ -1,4 +1,4 @@
-"""What changed in values of one night each: steps, which stayed, and drifts, a little each night.
+"""Changes in values of one night each: steps, which stayed, and drifts, a little each night.
 
 The values are cut into stretches that stay level, and again into stretches of which some drift; the
 criterion (`history/stretches.py`) decides whether a drift explains the nights better than steps. A
@@ -31,11 +31,11 @@ _PLAUSIBLE = 2.0  # a cut elsewhere that costs as many deviations more is not ru
 _FLOOR = 0.5  # of the least change that matters: nights that are more alike than this do not count
 _WINDOW = 300  # values that are searched for drifts at once
 _AROUND = 100  # nights on both sides of a step, among which it may be a drift
-_SURE_JUMP = 3.0  # deviations of what two lines leave open, that a step beside a drift must pass
-_ROUNDING = 1e-6  # of a night: lines that meet at a night have left it after it
+_SURE_JUMP = 3.0  # deviations of the doubt of two lines, that a step next to a drift must exceed
+_ROUNDING = 1e-6  # of a night: lines that meet at a night bend after it
 _REFITS = 4  # times that a series is cut again by a smaller deviation
-_CLOSE = 0.8  # of the deviation: what stretches leave over is less where it was too large
-_DRIFTED = 2.0  # nights of a drift that a step beside it must be more than
+_CLOSE = 0.8  # of the deviation: if the residuals of stretches are less, it was too large
+_DRIFTED = 2.0  # nights of a drift that a step next to it must exceed
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class LevelStep:
 
     `level_before` and `level_after` are medians of the stretches on both sides, of the candidate's
     values or of its changes from the reference, as `basis` says. `change` is a ratio less one, or a
-    difference; its 95 % interval takes the night as known, and is None where stretches are too
-    short. The stretch may have begun between `earliest` and `latest`.
+    difference; its 95 % interval takes the night as known, and is None if stretches are too short.
+    The stretch may have begun between `earliest` and `latest`.
     """
 
     index: int
@@ -79,7 +79,7 @@ class Ramp:
 
 @dataclass(frozen=True)
 class Changes:
-    """What changed in a series: steps and drifts, each oldest first."""
+    """The changes of a series: steps and drifts, each oldest first."""
 
     steps: tuple[LevelStep, ...] = ()
     ramps: tuple[Ramp, ...] = ()
@@ -88,7 +88,7 @@ class Changes:
 def steps(
     values: Sequence[float | None], *, scale: Scale = "ratio", min_change: float = 0.015
 ) -> tuple[LevelStep, ...]:
-    """Return the steps alone of `trend`."""
+    """Return only the steps of `trend`."""
     return trend(values, scale=scale, min_change=min_change).steps
 
 
@@ -97,11 +97,15 @@ def trend(
 ) -> Changes:
     """Find the steps and drifts of at least `min_change` in values of one night each, oldest first.
 
-    None, a value that is no number, and one of which there is no ratio where ratios are asked for,
-    are gaps. `min_change` is a ratio less one, or a difference, above 0.
+    A value is a gap if it is None, not finite, or not above 0 on the ratio scale. `min_change` is a
+    ratio less one, or a difference, above 0.
     """
-    places = [place for place, value in enumerate(values) if _usable(value, scale)]
-    known_values = [float(value) for value in values if value is not None and _usable(value, scale)]
+    places: list[int] = []
+    known_values: list[float] = []
+    for place, value in enumerate(values):
+        if value is not None and _is_usable(value, scale):
+            places.append(place)
+            known_values.append(float(value))
     if len(known_values) < 2 * SHORTEST:
         return Changes()
     scaled = np.log(known_values) if scale == "ratio" else np.asarray(known_values, float)
@@ -114,14 +118,18 @@ def trend(
             break
         fitted = closer
         stretches = _stretches(fitted)
-    if any(stretch.rate for stretch in stretches):
+    if _has_drift(stretches):
         fitted = _settle(fitted, scaled, stretches)
     return _trend(fitted, stretches)
 
 
+def _has_drift(stretches: Sequence[Stretch]) -> bool:
+    return any(stretch.rate for stretch in stretches)
+
+
 @dataclass(frozen=True, eq=False)
 class _Fitted:
-    """Known values where changes add up, the least change that matters, and their places."""
+    """Known values on the scale where changes add up, the least change that matters, and places."""
 
     values: Floats
     limit: float
@@ -136,14 +144,16 @@ class _Fitted:
         return math.expm1(change) if self.scale == "ratio" else change
 
 
-def _usable(value: float | None, scale: Scale) -> bool:
-    return value is not None and math.isfinite(value) and (scale == "difference" or value > 0)
+def _is_usable(value: float, scale: Scale) -> bool:
+    if scale == "ratio" and value <= 0:
+        return False
+    return math.isfinite(value)
 
 
 def _deviation(values: Floats, limit: float) -> float:
-    """Return how far a night deviates, by how near ones differ, which a step hardly touches.
+    """Return the deviation of a night, by differences of near ones, which a step hardly touches.
 
-    Nights up to three apart are taken, for next to each other they may be alike.
+    Nights up to three apart are compared, because nights next to each other may be alike.
     """
     deviations = [_FLOOR * limit]
     for lag in range(1, SHORTEST + 1):
@@ -154,15 +164,17 @@ def _deviation(values: Floats, limit: float) -> float:
 
 
 def _look_closer(fitted: _Fitted, stretches: Sequence[Stretch]) -> _Fitted | None:
-    """Return the same with a deviation that hides less; None where it was close enough.
+    """Return the same with a deviation that hides less; None if it was close enough.
 
-    Where many nights change, neighbours differ by that too, and the deviation of a night looks
-    larger than it is. What the stretches leave over is nearer to it.
+    If many nights change, neighbours differ by that too, and the deviation of a night looks larger
+    than it is. The residuals of the stretches are nearer to it.
     """
     if len(stretches) == 1 and not stretches[0].rate:
         return None
     deviation = max(left_over(fitted.values, stretches), _FLOOR * fitted.limit)
-    return replace(fitted, deviation=deviation) if deviation < _CLOSE * fitted.deviation else None
+    if deviation >= _CLOSE * fitted.deviation:
+        return None
+    return replace(fitted, deviation=deviation)
 
 
 def _stretches(fitted: _Fitted) -> list[Stretch]:
@@ -176,16 +188,15 @@ def _stretches(fitted: _Fitted) -> list[Stretch]:
         return drifting or _merge(levels, fitted)
     stretches = levels
     for begin, end in [(0, nights), *_windows(levels, nights)]:
-        if any(
-            stretch.rate and stretch.begin < end and begin < stretch.end for stretch in stretches
-        ):
+        overlapping = [each for each in stretches if each.begin < end and begin < each.end]
+        if _has_drift(overlapping):
             continue  # a longer drift explains these nights
         stretches = _with_drifts(fitted, stretches, _drifting(fitted, begin, end))
     return _merge(stretches, fitted)
 
 
 def _without_odd(fitted: _Fitted, levels: Sequence[Stretch]) -> list[Stretch]:
-    """Return level stretches without those few nights that are a step there and back only if odd.
+    """Return level stretches without the short ones that are only a few odd nights.
 
     An odd night counts for as many deviations as it has; two of them next to each other would be a
     stretch, with a third that is not odd.
@@ -194,7 +205,8 @@ def _without_odd(fitted: _Fitted, levels: Sequence[Stretch]) -> list[Stretch]:
     place = 1
     while place < len(merged_levels) - 1:
         three = merged_levels[place - 1 : place + 2]
-        begin, end = three[0].begin, three[-1].end
+        begin = three[0].begin
+        end = three[-1].end
         joined = _line(fitted, begin, end)
         values = fitted.values[begin:end]
         short = three[1].end - three[1].begin <= SHORTEST + 1
@@ -211,17 +223,16 @@ def _costs_less(
     stretches: Sequence[Stretch],
     other_stretches: Sequence[Stretch],
 ) -> bool:
-    return cost(values, stretches, fitted.deviation) <= cost(
-        values, other_stretches, fitted.deviation
-    )
+    stretches_cost = cost(values, stretches, fitted.deviation)
+    return stretches_cost <= cost(values, other_stretches, fitted.deviation)
 
 
 def _windows(levels: Sequence[Stretch], nights: int) -> list[tuple[int, int]]:
-    """Return the nights around steps, those together that are near each other."""
+    """Return the nights around steps, with near steps in one window."""
     windows: list[tuple[int, int]] = []
-    for boundary in (stretch.begin for stretch in levels[1:]):
-        begin = max(0, boundary - _AROUND)
-        end = min(nights, boundary + _AROUND)
+    for stretch in levels[1:]:
+        begin = max(0, stretch.begin - _AROUND)
+        end = min(nights, stretch.begin + _AROUND)
         if windows and begin < windows[-1][1]:
             begin = windows.pop()[0]
         windows.append((begin, end))
@@ -229,7 +240,7 @@ def _windows(levels: Sequence[Stretch], nights: int) -> list[tuple[int, int]]:
 
 
 def _drifting(fitted: _Fitted, begin: int, end: int) -> list[Stretch]:
-    """Return the stretches of the nights [begin, end); empty where none of them drifts.
+    """Return the stretches of the nights [begin, end); empty if none of them drifts.
 
     More nights than a window has are taken together, by their medians.
     """
@@ -237,40 +248,46 @@ def _drifting(fitted: _Fitted, begin: int, end: int) -> list[Stretch]:
     count = (end - begin) // block_size
     end = begin + count * block_size
     values = fitted.values[begin:end]
+    deviation = fitted.deviation
     if block_size > 1:
         values = np.median(values.reshape(count, block_size), axis=1)
-    deviation = fitted.deviation if block_size == 1 else _deviation(values, fitted.limit)
+        deviation = _deviation(values, fitted.limit)
     floor = _FLOOR * fitted.limit
     stretches: list[Stretch] = []
     for stretch in drifting_stretches(values, deviation, fitted.limit, floor):
         stretch_begin = begin + stretch.begin * block_size
         stretch_end = begin + stretch.end * block_size
-        rate = stretch.rate / block_size if abs(stretch.change) >= fitted.limit else 0.0
+        rate = 0.0
+        if abs(stretch.change) >= fitted.limit:
+            rate = stretch.rate / block_size
         stretches.append(_line(fitted, stretch_begin, stretch_end, rate))
-    if all(not each.rate for each in stretches):
+    if not _has_drift(stretches):
         return []
     closer = _settle(fitted, fitted.values[begin:end], stretches)
-    bent = [_lasting(closer, each) for each in _bent(closer, _merge(stretches, fitted))]
-    return bent if any(each.rate for each in bent) else []
+    merged = _merge(stretches, fitted)
+    bent = [_lasting(closer, each) for each in _bent(closer, merged)]
+    return bent if _has_drift(bent) else []
 
 
 def _settle(fitted: _Fitted, values: Floats, stretches: Sequence[Stretch]) -> _Fitted:
-    """Return the same with what drifts leave over as the deviation, where that is less."""
+    """Return the same with the residuals of drifts as the deviation, if that is less."""
     deviation = max(left_over(values, stretches), _FLOOR * fitted.limit)
     return replace(fitted, deviation=min(fitted.deviation, deviation))
 
 
 def _lasting(fitted: _Fitted, stretch: Stretch) -> Stretch:
-    """Return a stretch, level where what is left of its drift after a bend is too little."""
-    short = stretch.end - stretch.begin < SHORTEST_DRIFT
-    small = abs(stretch.change) < fitted.limit
-    return _line(fitted, stretch.begin, stretch.end) if short or small else stretch
+    """Return a stretch, made level if too little of its drift is left after a bend."""
+    is_short = stretch.end - stretch.begin < SHORTEST_DRIFT
+    is_small = abs(stretch.change) < fitted.limit
+    if is_short or is_small:
+        return _line(fitted, stretch.begin, stretch.end)
+    return stretch
 
 
 def _bent(fitted: _Fitted, stretches: Sequence[Stretch]) -> list[Stretch]:
     """Return the stretches with a bend in place of each jump that explains the nights no better.
 
-    Where a drift begins or ends is uncertain, and a line cut beside its bend has a jump.
+    The ends of a drift are uncertain, and a line that is cut next to its bend has a jump.
     """
     bent = list(stretches)
     for place in range(len(bent) - 1):
@@ -283,19 +300,20 @@ def _bent(fitted: _Fitted, stretches: Sequence[Stretch]) -> list[Stretch]:
 
 
 def _bend(fitted: _Fitted, previous_stretch: Stretch, next_stretch: Stretch) -> int | None:
-    """Return the first night after two lines meet; None where a jump costs less, or they do not."""
+    """Return the first night after two lines meet; None if a jump costs less, or they do not."""
     if previous_stretch.rate == next_stretch.rate:
         return None
-    meet = (previous_stretch.level - next_stretch.level) / (
-        next_stretch.rate - previous_stretch.rate
-    )
+    level_difference = previous_stretch.level - next_stretch.level
+    meet = level_difference / (next_stretch.rate - previous_stretch.rate)
     bend = math.floor(meet + _ROUNDING) + 1
     if not previous_stretch.begin < bend < next_stretch.end:
         return None
-    jumping = np.concatenate([previous_stretch.values(), next_stretch.values()])
-    lines = replace(previous_stretch, end=bend).values(), replace(next_stretch, begin=bend).values()
     values = fitted.values[previous_stretch.begin : next_stretch.end]
-    more = np.abs(values - np.concatenate(lines)).sum() - np.abs(values - jumping).sum()
+    jumping = np.concatenate([previous_stretch.values(), next_stretch.values()])
+    line_before = replace(previous_stretch, end=bend).values()
+    line_after = replace(next_stretch, begin=bend).values()
+    bending = np.concatenate((line_before, line_after))
+    more = np.abs(values - bending).sum() - np.abs(values - jumping).sum()
     return bend if more <= PENALTY * fitted.deviation else None
 
 
@@ -314,16 +332,15 @@ def _with_drifts(
     drifts_begin = drifts[0].begin
     drifts_end = drifts[-1].end
     inner = [stretch for stretch in drifting if drifts_begin <= stretch.begin < drifts_end]
-    stretches_before = [
-        _line(fitted, stretch.begin, min(stretch.end, drifts_begin), stretch.rate)
-        for stretch in stretches
-        if stretch.begin < drifts_begin
-    ]
-    stretches_after = [
-        _line(fitted, max(stretch.begin, drifts_end), stretch.end, stretch.rate)
-        for stretch in stretches
-        if stretch.end > drifts_end
-    ]
+    stretches_before: list[Stretch] = []
+    stretches_after: list[Stretch] = []
+    for stretch in stretches:
+        if stretch.begin < drifts_begin:
+            end = min(stretch.end, drifts_begin)
+            stretches_before.append(_line(fitted, stretch.begin, end, stretch.rate))
+        if stretch.end > drifts_end:
+            begin = max(stretch.begin, drifts_end)
+            stretches_after.append(_line(fitted, begin, stretch.end, stretch.rate))
     return [*stretches_before, *inner, *stretches_after]
 
 
@@ -331,13 +348,15 @@ def _merge(stretches: Sequence[Stretch], fitted: _Fitted) -> list[Stretch]:
     """Join level neighbours until all are apart by the limit, the most alike ones first."""
     stretches = list(stretches)
     while True:
-        apart = {
-            place: abs(next_stretch.level - previous_stretch.level)
-            for place, (previous_stretch, next_stretch) in enumerate(itertools.pairwise(stretches))
-            if previous_stretch.rate == next_stretch.rate == 0
-        }
-        closest_place = min(apart, key=apart.__getitem__, default=None)
-        if closest_place is None or apart[closest_place] >= fitted.limit:
+        closest_place = None
+        smallest_difference = fitted.limit
+        for place, (previous_stretch, next_stretch) in enumerate(itertools.pairwise(stretches)):
+            difference = abs(next_stretch.level - previous_stretch.level)
+            are_level = previous_stretch.rate == next_stretch.rate == 0
+            if are_level and difference < smallest_difference:
+                closest_place = place
+                smallest_difference = difference
+        if closest_place is None:
             return stretches
         joined = _line(fitted, stretches[closest_place].begin, stretches[closest_place + 1].end)
         stretches[closest_place : closest_place + 2] = [joined]
@@ -347,43 +366,36 @@ def _trend(fitted: _Fitted, stretches: Sequence[Stretch]) -> Changes:
     """Return the steps between stretches, and the drifts that no step divides."""
     level_steps: list[LevelStep] = []
     drifts: list[list[Stretch]] = []
-    for previous_stretch, next_stretch in itertools.pairwise([None, *stretches]):
-        stepped = (
-            previous_stretch is not None
-            and next_stretch is not None
-            and _is_step(fitted, previous_stretch, next_stretch)
-        )
-        if previous_stretch is not None and next_stretch is not None and stepped:
-            level_steps.append(_step(fitted, previous_stretch, next_stretch))
-        if next_stretch is None or not next_stretch.rate:
-            continue
-        goes_on = (
-            previous_stretch is not None
-            and previous_stretch.rate * next_stretch.rate > 0
-            and not stepped
-        )
+    previous_stretch = None
+    for stretch in stretches:
+        goes_on = False
+        if previous_stretch is not None:
+            if _is_step(fitted, previous_stretch, stretch):
+                level_steps.append(_step(fitted, previous_stretch, stretch))
+            else:
+                goes_on = previous_stretch.rate * stretch.rate > 0
         if goes_on:
-            drifts[-1].append(next_stretch)
-        else:
-            drifts.append([next_stretch])
+            drifts[-1].append(stretch)
+        elif stretch.rate:
+            drifts.append([stretch])
+        previous_stretch = stretch
     return Changes(tuple(level_steps), tuple(_ramp(fitted, drift) for drift in drifts))
 
 
 def _is_step(fitted: _Fitted, previous_stretch: Stretch, next_stretch: Stretch) -> bool:
-    """Tell whether the values jump between two stretches: by more than a drift beside them."""
+    """Tell whether the values jump between two stretches: by more than a drift next to them."""
     if previous_stretch.rate == next_stretch.rate == 0:
         return True
     jump = abs(_jump(previous_stretch, next_stretch))
-    doubt = (
-        sum(4 / (stretch.end - stretch.begin) for stretch in (previous_stretch, next_stretch))
-        ** 0.5
-    )
+    previous_variance = 4 / (previous_stretch.end - previous_stretch.begin)
+    next_variance = 4 / (next_stretch.end - next_stretch.begin)
+    doubt = (previous_variance + next_variance) ** 0.5
     drifted = _DRIFTED * max(abs(previous_stretch.rate), abs(next_stretch.rate))
     return jump >= max(fitted.limit, drifted, _SURE_JUMP * doubt * fitted.deviation)
 
 
 def _jump(previous_stretch: Stretch, next_stretch: Stretch) -> float:
-    """Return how far a stretch begins from where the one before it would have gone on."""
+    """Return the distance of the begin of a stretch from the continued line of the one before."""
     if previous_stretch.rate == next_stretch.rate == 0:
         return next_stretch.level - previous_stretch.level
     boundary = next_stretch.begin - 0.5
@@ -407,27 +419,37 @@ def _ramp(fitted: _Fitted, drifts: Sequence[Stretch]) -> Ramp:
 
 def _step(fitted: _Fitted, previous_stretch: Stretch, next_stretch: Stretch) -> LevelStep:
     dates = _date_step(fitted, previous_stretch, next_stretch)
-    begin, boundary, end = previous_stretch.begin, dates.best, next_stretch.end
+    begin = previous_stretch.begin
+    boundary = dates.best
+    end = next_stretch.end
     nights = np.arange(begin, end) - (boundary - 0.5)
     rates = np.where(nights < 0, previous_stretch.rate, next_stretch.rate)
     straight = fitted.values[begin:end] - rates * nights
-    old, new = straight[: boundary - begin], straight[boundary - begin :]
-    interval = shift(new.tolist(), old.tolist())
-    return LevelStep(
+    old = straight[: boundary - begin]
+    new = straight[boundary - begin :]
+    level_before = float(np.median(old))
+    level_after = float(np.median(new))
+    step = LevelStep(
         index=fitted.places[boundary],
-        level_before=fitted.to_plain_value(float(np.median(old))),
-        level_after=fitted.to_plain_value(float(np.median(new))),
-        change=fitted.to_plain_change(float(np.median(new)) - float(np.median(old))),
-        lower_bound=fitted.to_plain_change(interval.lower_bound) if interval else None,
-        upper_bound=fitted.to_plain_change(interval.upper_bound) if interval else None,
+        level_before=fitted.to_plain_value(level_before),
+        level_after=fitted.to_plain_value(level_after),
+        change=fitted.to_plain_change(level_after - level_before),
         earliest=fitted.places[dates.earliest],
         latest=fitted.places[dates.latest],
+    )
+    interval = shift(new.tolist(), old.tolist())
+    if interval is None:
+        return step
+    return replace(
+        step,
+        lower_bound=fitted.to_plain_change(interval.lower_bound),
+        upper_bound=fitted.to_plain_change(interval.upper_bound),
     )
 
 
 @dataclass(frozen=True)
 class _Dated:
-    """Where a stretch begins, and from where to where it may."""
+    """The first night of a stretch, and the range of nights that it may begin at."""
 
     best: int
     earliest: int
@@ -435,12 +457,13 @@ class _Dated:
 
 
 def _date_step(fitted: _Fitted, previous_stretch: Stretch, next_stretch: Stretch) -> _Dated:
-    """Return where the second of two stretches begins.
+    """Return the first night of the second of two stretches.
 
-    Beside a drift that is where both lines explain the nights best, as a long history was cut in
-    steps of several nights.
+    Next to a drift it is the night at which both lines explain the nights best, because a long
+    history was cut in steps of several nights.
     """
-    begin, end = previous_stretch.begin, next_stretch.end
+    begin = previous_stretch.begin
+    end = next_stretch.end
     values = fitted.values[begin:end]
     if previous_stretch.rate == next_stretch.rate == 0:
         upward = prefix_costs(values.tolist())

@@ -1,7 +1,7 @@
-"""What a night found: the one document that the gate, the history and the trend page read.
+"""The results of a night: the one document that the gate, the history and the trend page read.
 
-`night.json` in the night's folder is written again after every pair, so that a night that was
-killed is known up to there. It is versioned by `FORMAT`. History of the format:
+`night.json` in the night's folder is written again after every pair, so that a killed night is
+known up to its last pair. It is versioned by `FORMAT`. History of the format:
 
     1   first
 """
@@ -18,33 +18,39 @@ from tracekit.machine import State
 
 
 def moment_of(timestamp: str | datetime) -> datetime:
-    """Return a time in UTC, of ISO 8601 too; one that does not say otherwise is in UTC."""
-    try:
-        moment = timestamp if isinstance(timestamp, datetime) else datetime.fromisoformat(timestamp)
-    except ValueError as error:
-        raise InputError(
-            f"{timestamp!r} is no time.", hint="Write it as 2026-03-01T02:30+00:00."
-        ) from error
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    """Return a time, or ISO 8601, in UTC; a time without a zone is in UTC."""
+    if isinstance(timestamp, datetime):
+        moment = timestamp
+    else:
+        try:
+            moment = datetime.fromisoformat(timestamp)
+        except ValueError as error:
+            raise InputError(
+                f"{timestamp!r} is no time.", hint="Write it as 2026-03-01T02:30+00:00."
+            ) from error
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC)
 
 
 def moment_in(text: str) -> datetime | None:
-    """Return the time in UTC that a text says; None, no error, where it is none with a zone."""
+    """Return the time of a text in UTC; None if the text is not a time with a zone."""
     with suppress(ValueError):
         moment = datetime.fromisoformat(text)
-        return moment.astimezone(UTC) if moment.tzinfo is not None else None
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
     return None
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """What is expected of one capture on one machine: what a night found, for this reason.
+    """The expectation of one capture on one machine: the changes of a night, for this reason.
 
-    What was accepted of other `work`, a digest, says nothing. `at` is ISO 8601 in UTC. `changes`
-    are by metric those of the candidate from the reference in each pair that counts: the logarithm
-    of the ratio where the metric is compared by ratio, else the difference. They are empty where
-    an acceptance was revoked: then nothing is expected. `who` decided so; empty of histories in
-    which that was not noted yet.
+    It holds for the same `work`, a digest, only. `at` is ISO 8601 in UTC. `changes` are by metric
+    those of the candidate from the reference in each pair that counts: the logarithm of the ratio
+    if the metric is compared by ratio, else the difference. They are empty if an acceptance was
+    revoked: then nothing is expected. `who` is the person who decided; it is empty in histories
+    that did not record it yet.
     """
 
     night: str
@@ -59,11 +65,11 @@ class Accepted:
 FORMAT = 1
 DOCUMENT = "night.json"
 INTERRUPTED = "It was interrupted."
-"""How the reason of a capture ends that somebody stopped."""
+"""The end of the reason of a capture that somebody stopped."""
 
 Side = Literal["candidate", "reference"]
 ANCHORED = "-anchor"
-"""Behind a capture's name: the same work against the anchor of a reference that moves along."""
+"""The suffix of a capture's name for its work against the anchor of a moving reference."""
 ReferenceKind = Literal["", "fixed", "branch point", "moving", "anchor"]
 Values = dict[str, tuple[float, ...]]
 
@@ -75,17 +81,17 @@ KINDS: dict[ReferenceKind, str] = {
     "is found by their chain, and against the anchor",
     "anchor": "the anchor of one that moves along: the change is what all nights since add up to",
 }
-"""What is measured against, by its kind: said in the plan, the night, the page and the gate."""
+"""Each kind of reference in words, for the plan, the night, the page and the gate."""
 
 
 class Outcome(StrEnum):
-    """How a night, a capture or a metric ended."""
+    """The outcome of a night, a capture or a metric."""
 
     OK = "ok"
     REGRESSION = "regression"
     FAILED = "failed"
     INCONCLUSIVE = "inconclusive"
-    UNJUDGED = "unjudged"  # nothing decides: all is followed over nights
+    UNJUDGED = "unjudged"  # no metric decides: all are followed over nights
 
 
 LEADS = {
@@ -95,7 +101,7 @@ LEADS = {
     Outcome.OK: "OK",
     Outcome.UNJUDGED: "Nothing judged",
 }
-"""How a sentence about an outcome begins; what says most of a night stands first."""
+"""The begin of a sentence about an outcome; the most telling outcome of a night is first."""
 
 
 @dataclass(frozen=True)
@@ -103,9 +109,9 @@ class Pair:
     """Candidate and reference, measured in turns, or `traced` one after the other.
 
     It is the `number`th of the session `sitting`, each from 1; the second session is to reproduce
-    what the first found. `order` says whose turn it was, such as "abba": a the candidate. Both
-    have the value of each of their turns by metric, of a traced pair one; the reference's are
-    empty where there is none. `contaminated` says why the pair does not count. `runs` are the
+    the first. `order` is the order of turns, such as "abba": a is the candidate. Both sides have
+    the value of each of their turns by metric, of a traced pair one; the reference's are empty if
+    there is none. `contaminated` are the reasons why the pair does not count. `runs` are the
     folders of traced runs, relative to the night's, candidate first.
     """
 
@@ -123,16 +129,16 @@ class Pair:
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of one metric in one night.
+    """The judgement on one metric in one night.
 
-    Only one that is `gated` decides; `outcome` is None of others. `candidate` and `reference` are
-    medians of the pairs that count; `change` is the candidate from the reference, beyond what was
-    `expected`: the middle over pairs of all sessions, as of `tracekit.compare.shift`, a ratio less
-    one or a difference as `scale` says, with its 95 % interval. Each is None where it is not known.
-    What is expected is 0 for the same work, else the change of the accepted night `baseline`.
-    `reproduced` says whether a second session found the same: False where one is needed still,
-    None where none was. `threshold` is the least change for the worse that matters. `verdict` is
-    one of `tracekit.base.Verdict`; empty where nothing was decided, and of nights before it was
+    Only a `gated` metric decides; `outcome` is None for others. `candidate` and `reference` are
+    medians of the pairs that count; `change` is the candidate from the reference, beyond the
+    `expected` change: the middle over pairs of all sessions, as of `tracekit.compare.shift`, a
+    ratio less one or a difference as `scale` says, with its 95 % interval. Each is None if it is
+    not known. The expected change is 0 for the same work, else that of the accepted night
+    `baseline`. `reproduced` tells whether a second session found the same: False if one is still
+    needed, None without one. `threshold` is the least change for the worse that matters. `verdict`
+    is one of `tracekit.base.Verdict`; empty if nothing was decided, and in nights before it was
     kept.
     """
 
@@ -157,26 +163,28 @@ class Judged:
 
     @property
     def formatter(self) -> Shown:
-        """How its changes are put into words."""
+        """The formatter that puts its changes into words."""
         return Shown(self.scale, self.unit)
 
     @property
     def measured_change(self) -> float | None:
-        """The plain change of the medians, on the scale of `change`; None where there is none."""
-        new, old = self.candidate, self.reference
-        if new is None or old is None:
+        """The plain change of the medians, on the scale of `change`; None if there is none."""
+        if self.candidate is None or self.reference is None:
             return None
         if self.scale == "difference":
-            return new - old
-        return new / old - 1 if old > 0 else None
+            return self.candidate - self.reference
+        if self.reference > 0:
+            return self.candidate / self.reference - 1
+        return None
 
 
 @dataclass(frozen=True)
 class TracedFinding:
-    """A finding of the candidate's traces, as it stands in the first trace that has it.
+    """A finding of the candidate's traces, as in the first trace that has it.
 
-    It was found in `traces` of so many, and in so many of the reference's. It says that `saving` ns
-    of the steady window could be saved, `saving_per_token` for each token; None where it does not.
+    It is in `traces` `of` so many, and `in_reference` in so many of the reference's. `saving` is
+    the possible saving in ns of the steady window, and `saving_per_token` for each token; None if
+    the finding does not state it.
     """
 
     rule: str
@@ -191,10 +199,10 @@ class TracedFinding:
 
 @dataclass(frozen=True)
 class Described:
-    """What a side of a capture is: its work, whose code it is, and which versions run it.
+    """A side of a capture: its work, its code, and the versions that run it.
 
-    `mlx` is empty without MLX, and `commit` outside of a repository. `words` are all this in short,
-    as people say it: "revision 1a2b3c4", "paged, block_size 16".
+    `mlx` is empty without MLX, and `commit` outside of a repository. `words` describe the side in
+    short: "revision 1a2b3c4", "paged, block_size 16".
     """
 
     workload: str
@@ -212,10 +220,10 @@ class Entry:
 
     Nights whose entries have the same name and `work`, a digest of workload, parameters, reference,
     recorder and templates, are points of the same series. Its pairs include those that do not
-    count. `outcome` is the worst of its metrics and findings, None while it runs. `overhead` is
-    what tracing cost in this session, `parity` says what was checked first, and `backend` where the
-    work ran, as `Step.backend`. `reference_kind` is empty where the reference is no commit.
-    `search` is a command line that finds the commit of its regression; empty where none does.
+    count. `outcome` is the worst of its metrics and findings, None while it runs. `overhead` is the
+    cost of tracing in this session, `parity` describes the checks before it, and `backend` is the
+    device of the work, as `Step.backend`. `reference_kind` is empty if the reference is not a
+    commit. `search` is a command line that finds the commit of its regression; empty without one.
     """
 
     capture: str
@@ -235,27 +243,31 @@ class Entry:
 
     @property
     def states(self) -> tuple[State, ...]:
-        """What the machine was like, whenever a pair was begun or had ended."""
-        looks = [look for pair in self.pairs for look in (pair.before, pair.after)]
-        return tuple(look for look in looks if look is not None)
+        """The states of the machine before and after each pair."""
+        states: list[State] = []
+        for pair in self.pairs:
+            states += [state for state in (pair.before, pair.after) if state is not None]
+        return tuple(states)
 
     @property
     def counting(self) -> str:
-        """How many of its pairs count, in words; empty where it has none."""
+        """How many of its pairs count, in words; empty if it has none."""
+        if not self.pairs:
+            return ""
         good = sum(not pair.contaminated for pair in self.pairs)
-        return f"{good} of {len(self.pairs)} pairs count" if self.pairs else ""
+        return f"{good} of {len(self.pairs)} pairs count"
 
 
 @dataclass(frozen=True)
 class Night:
-    """A night: what ran, on what, and how it ended.
+    """A night: its captures, its machine, and its outcome.
 
-    Its `id` names it everywhere: its start in UTC and a few random letters. `machine` is what the
-    history calls the machine, `environment` are facts of it as of `tracekit.machine.describe`, and
-    `os_build`, `xcode_build`, `recorder`, `tracekit`. Times are ISO 8601 in UTC; `ended` is empty
-    and `outcome`, the worst of its entries, None while it runs. `commit` is that of the folder that
-    holds the plan. It is `partial` where captures are missing, as where the budget was spent.
-    `folder` is relative to the one that holds the history, else whole. One that is not `kept` was
+    Its `id` names it everywhere: its start in UTC and a few random letters. `machine` is the name
+    of the machine in the history, `environment` are facts of it as of `tracekit.machine.describe`,
+    and `os_build`, `xcode_build`, `recorder`, `tracekit`. Times are ISO 8601 in UTC; `ended` is
+    empty and `outcome`, the worst of its entries, None while it runs. `commit` is that of the
+    folder of the plan. It is `partial` if captures are missing, such as when the budget was spent.
+    `folder` is relative to the folder of the history, else absolute. A night that is not `kept` was
     to stay out of the history, and no later night may add it.
     """
 

@@ -3,15 +3,15 @@
 The criterion is the Potts functional with absolute deviations: the distances of the values from
 their stretch, in deviations of a night, and a penalty for each stretch. Plain distances, not
 squares, keep a single odd night from being two cuts. A stretch that drifts pays more than one that
-stays level, for it has a rate too. Source of the criterion and of its exact solution by a dynamic
-program over levels: M. Storath and others, Jump-penalized least absolute values estimation of
-scalar or circle-valued signals, Information and Inference 6 (2017).
+stays level, because it also has a rate. Source of the criterion and of its exact solution by a
+dynamic program over levels: M. Storath and others, Jump-penalized least absolute values estimation
+of scalar or circle-valued signals, Information and Inference 6 (2017).
 
 The best level of a stretch is one of its values, so the program keeps the least cost of each value
 as the level of the current stretch. That is a row of numbers a night, in place of a table of all
-stretches. With a rate, the levels are those of the values less what the rate adds up to.
+stretches. With a rate, the levels are those of the values less the sum of the rate.
 
-`bench/change_points.py` times it, and a campaign test counts what it names rightly.
+`bench/change_points.py` times it, and a campaign test counts its correct results.
 """
 
 import heapq
@@ -28,7 +28,7 @@ SHORTEST_DRIFT = 5  # nights of a stretch that drifts; fewer are a step on an un
 PENALTY = 5.0  # in deviations of a night
 DRIFT_PENALTY = PENALTY  # more for a stretch with a rate: one drift costs as much as one step
 _NORMAL_MEAN = 1.2533  # a normal deviation over the mean distance
-_ODD = 4.5  # deviations that a night counts at most beside drifts: two are no step there and back
+_ODD = 4.5  # deviations: the most that a night counts for next to drifts, so that two make no step
 _MOST_RATES = 10  # that are tried at once
 _ROUNDS = 3  # in which rates are fitted to the stretches that they made
 _ALIKE = 0.1  # of a rate: two that differ by less are tried once
@@ -37,7 +37,7 @@ _TINY = 1e-9  # deviations: sums that differ by less are equal
 
 @dataclass(frozen=True)
 class Stretch:
-    """Values [begin, end) that lie on a line: `level` at place 0 of the series, and its `rate`."""
+    """Values [begin, end) on a line: its `level` at place 0 of the series, and its `rate`."""
 
     begin: int
     end: int
@@ -68,8 +68,8 @@ def drifting_stretches(
 ) -> list[Stretch]:
     """Return the stretches of the least cost, of which some may drift by `limit` or more.
 
-    They drift only where that costs less in deviations of what both ways leave over too, for a
-    large step in few nights makes `deviation` large. No deviation is below `floor`.
+    They drift only if that also costs less in deviations of the residuals, because a large step in
+    few nights makes `deviation` large. No deviation is below `floor`.
     """
     levels = level_stretches(values, deviation)
     rates = _rates(values, deviation, limit)
@@ -78,14 +78,14 @@ def drifting_stretches(
         if not rates:
             break
         stretches = _partition(values, deviation, [0.0, *rates])
-        closer_rates = [
-            _rate(values[stretch.begin : stretch.end]) for stretch in stretches if stretch.rate
-        ]
-        rates = _distinct([*closer_rates, *(stretch.rate for stretch in stretches if stretch.rate)])
+        drifts = [stretch for stretch in stretches if stretch.rate]
+        closer_rates = [_rate(values[stretch.begin : stretch.end]) for stretch in drifts]
+        rates = _distinct([*closer_rates, *(stretch.rate for stretch in drifts)])
     residual = min(left_over(values, levels), left_over(values, stretches))
     deviation = min(deviation, max(residual, floor))
-    drifts = cost(values, stretches, deviation) < cost(values, levels, deviation)
-    return stretches if drifts else levels
+    if cost(values, stretches, deviation) < cost(values, levels, deviation):
+        return stretches
+    return levels
 
 
 def _distances(values: Floats, stretches: Sequence[Stretch]) -> float:
@@ -95,17 +95,23 @@ def _distances(values: Floats, stretches: Sequence[Stretch]) -> float:
 
 def left_over(values: Floats, stretches: Sequence[Stretch]) -> float:
     """Return the deviation of values from stretches, whose levels and rates are fitted to them."""
-    spent_values = sum(2 if stretch.rate else 1 for stretch in stretches)
-    degrees_of_freedom = max(1, len(values) - spent_values)
+    fitted_parameters = 0
+    for stretch in stretches:
+        fitted_parameters += 2 if stretch.rate else 1
+    degrees_of_freedom = max(1, len(values) - fitted_parameters)
     return _NORMAL_MEAN * _distances(values, stretches) / degrees_of_freedom
 
 
 def cost(values: Floats, stretches: Sequence[Stretch], deviation: float) -> float:
-    """Return the cost of stretches that follow each other, of no odd night more than its most.
+    """Return the cost of stretches that follow each other, with at most `_ODD` for a night.
 
-    `values` are theirs alone.
+    `values` are those of the stretches only.
     """
-    penalties = sum(PENALTY + DRIFT_PENALTY * bool(stretch.rate) for stretch in stretches)
+    penalties = 0.0
+    for stretch in stretches:
+        penalties += PENALTY
+        if stretch.rate:
+            penalties += DRIFT_PENALTY
     lines = np.concatenate([stretch.values() for stretch in stretches])
     apart = np.minimum(np.abs(values - lines) / deviation, _ODD)
     return float(apart.sum()) + penalties
@@ -166,7 +172,7 @@ def _stretches(
 def _rates(values: Floats, deviation: float, limit: float) -> list[float]:
     """Return rates to try: the medians of differences in windows of several lengths.
 
-    A rate is tried where it adds up to `limit` and to two deviations within its window.
+    A rate is tried if it adds up to `limit` and to two deviations within its window.
     """
     weighed: list[tuple[float, float]] = []
     length = SHORTEST_DRIFT + 1
@@ -191,13 +197,17 @@ def _rate(values: Floats) -> float:
 def _distinct(rates: Sequence[float]) -> list[float]:
     distinct: list[float] = []
     for rate in rates:
-        if rate and all(abs(rate - kept_rate) > _ALIKE * abs(kept_rate) for kept_rate in distinct):
+        if rate and not _is_like_one_of(rate, distinct):
             distinct.append(rate)
     return distinct
 
 
+def _is_like_one_of(rate: float, distinct_rates: Sequence[float]) -> bool:
+    return any(abs(rate - other_rate) <= _ALIKE * abs(other_rate) for other_rate in distinct_rates)
+
+
 def ends_of_line(values: Floats) -> tuple[float, float]:
-    """Return the first and the last value of the line that drifts as the values do."""
+    """Return the first and the last value of a line with the drift of the values."""
     rate = _rate(values)
     level = float(np.median(values - rate * np.arange(len(values))))
     return level, level + rate * (len(values) - 1)
@@ -213,11 +223,13 @@ def prefix_costs(values: Sequence[float]) -> Floats:
         if len(lower_half) > len(upper_half):
             moved = -heapq.heappushpop(lower_half, -value)
             heapq.heappush(upper_half, moved)
-            lower_sum, upper_sum = lower_sum + value - moved, upper_sum + moved
+            lower_sum = lower_sum + value - moved
+            upper_sum = upper_sum + moved
             costs[end] = max(upper_sum - lower_sum, 0.0)
         else:
             moved = heapq.heappushpop(upper_half, value)
             heapq.heappush(lower_half, -moved)
-            lower_sum, upper_sum = lower_sum + moved, upper_sum + value - moved
+            lower_sum = lower_sum + moved
+            upper_sum = upper_sum + value - moved
             costs[end] = max(upper_sum - lower_sum - lower_half[0], 0.0)
     return costs

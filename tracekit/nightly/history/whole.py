@@ -15,9 +15,9 @@ _SOUND = "ok"
 
 
 def examine_history(url: str, progress: Callable[[str], None]) -> Wholeness:
-    """Hold a history against the documents of its nights, and these against the history.
+    """Compare a history with the documents of its nights, and these with the history.
 
-    Raise RecordingError or UsageError where there is no history, or its server does not answer.
+    Raise RecordingError or UsageError if there is no history, or its server does not answer.
     """
     file = file_of(url)
     name = describe_url(place(url))
@@ -29,9 +29,12 @@ def examine_history(url: str, progress: Callable[[str], None]) -> Wholeness:
             nights = {night.id: night for night in store.nights()}
     except InputError as error:
         return Wholeness("history", name, faults=(error.message,))
-    home = None if file is None else file.parent
+    home = None
+    folders: set[Path] = set()
+    if file is not None:
+        home = file.parent
+        folders.add(home)
     unknown: list[str] = []
-    folders = {home} if home is not None else set[Path]()
     documents = 0
     for night in nights.values():
         folder = _folder(night, home)
@@ -41,8 +44,11 @@ def examine_history(url: str, progress: Callable[[str], None]) -> Wholeness:
         documents += 1
         folders.add(folder.parent)
         faults += _check_document(night, folder)
-    for fault, text in _find_unknown_nights(folders, nights):
-        (faults if fault else unknown).append(text)
+    for is_fault, text in _find_unknown_nights(folders, nights):
+        if is_fault:
+            faults.append(text)
+        else:
+            unknown.append(text)
     checked = {"nights": len(nights), "documents": documents}
     return Wholeness("history", name, checked, tuple(faults), tuple(unknown))
 
@@ -60,13 +66,13 @@ def _unsound(database: Database) -> Iterator[str]:
 
 
 def _folder(night: Night, home: Path | None) -> Path | None:
-    """Return where a night's document was; None where the history does not say."""
-    if not night.folder:
-        return None if home is None else home / night.id
-    folder = Path(night.folder)
-    if folder.is_absolute():
+    """Return the folder of a night's document; None if the history does not tell it."""
+    folder = Path(night.folder or night.id)
+    if night.folder and folder.is_absolute():
         return folder
-    return None if home is None else home / folder
+    if home is None:
+        return None
+    return home / folder
 
 
 def _check_document(night: Night, folder: Path) -> Iterator[str]:
@@ -95,29 +101,19 @@ def _find_unknown_nights(
     ended may still run.
     """
     plans = {night.plan for night in nights.values()}
-    for night_folder in (night for folder in sorted(folders) for night in nights_in(folder)):
-        try:
-            document_night = night_in(night_folder.folder)
-        except TracekitError as error:
-            yield True, error.message
-            continue
-        if (
-            document_night is None
-            or not document_night.kept
-            or document_night.id in nights
-            or (plans and document_night.plan not in plans)
-        ):
-            continue
-        if document_night.ended:
-            yield (
-                True,
-                f"The night {document_night.id} in {night_folder.folder} is not in the history.",
-            )
-        else:
-            yield (
-                False,
-                (
-                    f"The night {document_night.id} in {night_folder.folder} still runs, "
-                    "or was killed."
-                ),
-            )
+    for folder in sorted(folders):
+        for night_folder in nights_in(folder):
+            try:
+                night = night_in(night_folder.folder)
+            except TracekitError as error:
+                yield True, error.message
+                continue
+            if night is None or not night.kept or night.id in nights:
+                continue
+            if plans and night.plan not in plans:
+                continue
+            place = f"The night {night.id} in {night_folder.folder}"
+            if night.ended:
+                yield True, f"{place} is not in the history."
+            else:
+                yield False, f"{place} still runs, or was killed."

@@ -1,4 +1,4 @@
-"""A capture over nights: its series, how each night ended, and what happened between them."""
+"""A capture over nights: its series, the outcome of each night, and the events between them."""
 
 import os
 from bisect import bisect_right
@@ -33,7 +33,7 @@ Tone = Literal["error", "warning", "unclear", "good", "plain"]
 
 
 class CourseState(StrEnum):
-    """How a capture fared in a night, or that there was nothing to fare; its sign and its tone."""
+    """The outcome of a capture in a night, or why it has none, with a sign and a tone."""
 
     sign: str
     tone: Tone
@@ -41,7 +41,7 @@ class CourseState(StrEnum):
     OK = "ok", "✓", "good"
     REGRESSION = "regression", "▲", "error"
     INCONCLUSIVE = "inconclusive", "?", "unclear"
-    UNJUDGED = "unjudged", "◇", "plain"  # nothing decides: all is followed over nights
+    UNJUDGED = "unjudged", "◇", "plain"  # no metric decides: all are followed over nights
     FAILED = "failed", "✕", "warning"
     UNFINISHED = "unfinished", "…", "plain"  # a night that runs still, or was cut off
     NOT_RUN = "not run", "—", "plain"  # a night that ended before this capture's turn
@@ -50,13 +50,16 @@ class CourseState(StrEnum):
     def __new__(cls, value: str, sign: str, tone: Tone) -> Self:  # noqa: D102
         state = str.__new__(cls, value)
         state._value_ = value
-        state.sign, state.tone = sign, tone
+        state.sign = sign
+        state.tone = tone
         return state
 
 
 def state_of(outcome: Outcome | None) -> CourseState:
-    """Return how something ended; what has not ended is unfinished."""
-    return CourseState.UNFINISHED if outcome is None else CourseState(outcome.value)
+    """Return the state for an outcome; without one it is unfinished."""
+    if outcome is None:
+        return CourseState.UNFINISHED
+    return CourseState(outcome.value)
 
 
 def day(time: str) -> str:
@@ -66,15 +69,15 @@ def day(time: str) -> str:
 
 
 def days(first_time: str, last_time: str) -> str:
-    """Return the days of two nights, such as "14 Oct 2026 to 3 Nov 2026"; one where they share it.
+    """Return the days of two nights, such as "14 Oct 2026 to 3 Nov 2026"; one if they share it.
 
     Trial nights run on one day.
     """
-    return (
-        day(first_time)
-        if day(first_time) == day(last_time)
-        else f"{day(first_time)} to {day(last_time)}"
-    )
+    first_day = day(first_time)
+    last_day = day(last_time)
+    if first_day == last_day:
+        return first_day
+    return f"{first_day} to {last_day}"
 
 
 def ago(time: str, current_time: str) -> str:
@@ -82,21 +85,26 @@ def ago(time: str, current_time: str) -> str:
     passed = (moment_of(current_time).date() - moment_of(time).date()).days
     if passed <= 0:
         return "today"
-    return "yesterday" if passed == 1 else f"{passed} days ago"
+    if passed == 1:
+        return "yesterday"
+    return f"{passed} days ago"
 
 
 WAYS: dict[str, Tone] = {"worse": "error", "better": "good", "changed": "plain"}
 
 
 def direction(change: float, better: Better) -> Literal["worse", "better", "changed"]:
-    """Return which way a change goes."""
+    """Return the direction of a change, for a metric that is better when lower or higher."""
     if better == "neither" or change == 0:
         return "changed"
-    return "better" if (change < 0) is (better == "lower") else "worse"
+    is_lower = change < 0
+    if is_lower == (better == "lower"):
+        return "better"
+    return "worse"
 
 
 def cost_of(overhead: Overhead | None) -> str:
-    """Return what tracing cost in a night, in a sentence; empty where nobody looked."""
+    """Describe the cost of tracing in a night in a sentence; empty if it was not measured."""
     if overhead is None:
         return ""
     if overhead.ratio is None:
@@ -108,7 +116,9 @@ def cost_of(overhead: Overhead | None) -> str:
 
 def format_count(number: int, noun: str) -> str:
     """Return a number with its noun: "1 night", "3 nights"."""
-    return f"{number:,} {noun}{'' if number == 1 or noun == 'series' else 's'}"
+    if number == 1 or noun == "series":
+        return f"{number:,} {noun}"
+    return f"{number:,} {noun}s"
 
 
 _Key = tuple[str, str, str, str]
@@ -117,9 +127,9 @@ Links = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Fared:
-    """How a capture fared in one night, which began or was due `at` a time, and why.
+    """The outcome of a capture in one night, which began or was due `at` a time, and its reason.
 
-    `night` is None where it was missed, `entry` where the night says nothing of the capture.
+    `night` is None if it was missed; `entry` is None if the night does not have the capture.
     """
 
     at: str
@@ -129,23 +139,26 @@ class Fared:
     entry: Entry | None = None
 
     def find_judgement(self, metric: str) -> Judged | None:
-        """Return what became of a metric in this night."""
-        judged = self.entry.judged if self.entry else ()
-        return next((judgement for judgement in judged if judgement.metric == metric), None)
+        """Return the judgement on a metric in this night."""
+        if self.entry is None:
+            return None
+        return next((judged for judged in self.entry.judged if judged.metric == metric), None)
 
     @property
     def findings(self) -> tuple[TracedFinding, ...]:
-        """What was found in the traces of this night."""
-        return self.entry.findings if self.entry else ()
+        """The findings in the traces of this night."""
+        if self.entry is None:
+            return ()
+        return self.entry.findings
 
 
 @dataclass(frozen=True)
 class Course:
     """One piece of work of one plan on one machine, over nights.
 
-    Its series have those first that decide; how nights ended and what was accepted of it are
-    oldest first. It is `current` as the capture's latest work; links on the page call it `name`.
-    `anchors` are the series of the same work against the anchor of a reference that moves along.
+    Its series begin with those that decide; outcomes of nights and acceptances are oldest first.
+    It is `current` if it is the capture's latest work; links on the page call it `name`. `anchors`
+    are the series of the same work against the anchor of a reference that moves along.
     """
 
     machine: str
@@ -162,11 +175,12 @@ class Course:
     @property
     def shown(self) -> tuple[Series, ...]:
         """The series that are drawn: all that decide, and others of which any night has a value."""
-        return tuple(
-            series
-            for series in self.series
-            if series.gated or any(point.value is not None for point in series.points)
-        )
+        shown_series: list[Series] = []
+        for series in self.series:
+            has_values = any(point.value is not None for point in series.points)
+            if series.gated or has_values:
+                shown_series.append(series)
+        return tuple(shown_series)
 
     def number(self, time: str) -> int:
         """Return the number of the night that began at a time, from 1; missed ones count."""
@@ -184,9 +198,8 @@ class Course:
     @property
     def last(self) -> Fared:
         """The last night that was not missed."""
-        return next(
-            fared for fared in reversed(self.fared) if fared.state is not CourseState.MISSED
-        )
+        attended = [fared for fared in self.fared if fared.state is not CourseState.MISSED]
+        return attended[-1]
 
 
 def courses_of(
@@ -197,36 +210,43 @@ def courses_of(
 ) -> tuple[Course, ...]:
     """Return the courses of all captures: those of current work first, in the order of the plan."""
     ordered = sorted(nights, key=lambda night: (moment_of(night.started), night.id))
-    keys = [
-        (night.machine, night.plan, entry.capture, entry.work)
-        for night in ordered
-        for entry in night.entries
-    ]
+    keys: list[_Key] = []
+    for night in ordered:
+        for entry in night.entries:
+            key = (night.machine, night.plan, entry.capture, entry.work)
+            keys.append(key)
     newest = {key[:3]: key for key in keys}
     places = {night.id: (night.machine, night.plan) for night in nights}
     courses: list[Course] = []
     for key in dict.fromkeys(keys):
-        current, anchor = newest[key[:3]] == key, (*key[:2], key[2] + ANCHORED)
+        machine, plan, capture, work = key
+        is_current = newest[key[:3]] == key
         course_series = [line for line in series if _key(line) == key]
-        acceptances = (
-            acceptance
-            for acceptance in accepted
-            if (*places.get(acceptance.night, key[:2]), acceptance.capture, acceptance.work) == key
+        course_series.sort(key=lambda line: not line.gated)
+        acceptances: list[Accepted] = []
+        for acceptance in accepted:
+            place = places.get(acceptance.night, (machine, plan))
+            if (*place, acceptance.capture, acceptance.work) == key:
+                acceptances.append(acceptance)
+        anchor_key = (machine, plan, capture + ANCHORED)
+        course = Course(
+            machine,
+            plan,
+            capture,
+            work,
+            series=tuple(course_series),
+            fared=tuple(_iter_fared(key, ordered, missed, current=is_current)),
+            accepted=tuple(acceptances),
+            current=is_current,
+            anchors=tuple(line for line in series if _key(line)[:3] == anchor_key),
         )
-        courses.append(
-            Course(
-                *key,
-                series=tuple(sorted(course_series, key=lambda line: not line.gated)),
-                fared=tuple(_iter_fared(key, ordered, missed, current=current)),
-                accepted=tuple(acceptances),
-                current=current,
-                anchors=tuple(line for line in series if _key(line)[:3] == anchor),
-            )
-        )
+        courses.append(course)
     courses.sort(key=lambda course: not course.current)
-    return tuple(
-        replace(course, name=f"capture-{number}") for number, course in enumerate(courses, 1)
-    )
+    named_courses: list[Course] = []
+    for number, course in enumerate(courses, 1):
+        named_course = replace(course, name=f"capture-{number}")
+        named_courses.append(named_course)
+    return tuple(named_courses)
 
 
 def _key(series: Series) -> _Key:
@@ -236,39 +256,50 @@ def _key(series: Series) -> _Key:
 def _iter_fared(
     key: _Key, nights: Sequence[Night], missed_nights: Sequence[Missed], *, current: bool
 ) -> Iterator[Fared]:
-    """Yield how a capture fared, oldest first.
+    """Yield the outcomes of a capture, oldest first.
 
-    A night without an entry counts for the work that the capture had then; of an anchor, which is
-    not due every night, nothing is missing.
+    A night without an entry counts for the work that the capture had then. An anchor, which is not
+    due every night, misses none.
     """
+    machine, plan, capture, work = key
     fared_nights: list[Fared] = []
-    absent_nights = [
-        Fared(miss.due, CourseState.MISSED, miss.reason)
-        for miss in missed_nights
-        if (miss.machine, miss.plan) == key[:2]
-    ]
-    for night in (night for night in nights if (night.machine, night.plan) == key[:2]):
+    absent_nights: list[Fared] = []
+    for miss in missed_nights:
+        if (miss.machine, miss.plan) == (machine, plan):
+            absence = Fared(miss.due, CourseState.MISSED, miss.reason)
+            absent_nights.append(absence)
+    for night in nights:
+        if (night.machine, night.plan) != (machine, plan):
+            continue
         entries = {(entry.capture, entry.work): entry for entry in night.entries}
-        if (entry := entries.get(key[2:])) is not None:
+        entry = entries.get((capture, work))
+        if entry is not None:
             state = state_of(entry.outcome)
             fared_nights.append(Fared(night.started, state, entry.reason, night, entry))
-        elif all(entry.capture != key[2] for entry in night.entries):
-            state = CourseState.FAILED if night.outcome is Outcome.FAILED else CourseState.NOT_RUN
-            reason = night.reason or "The night ended before this capture's turn"
-            absent_nights.append(Fared(night.started, state, reason, night))
-    first_moment, last_moment = moment_of(fared_nights[0].at), moment_of(fared_nights[-1].at)
-    if not key[2].endswith(ANCHORED):
-        fared_nights += [
-            fared
-            for fared in absent_nights
-            if first_moment <= moment_of(fared.at)
-            and (current or moment_of(fared.at) <= last_moment)
-        ]
+        elif all(entry.capture != capture for entry in night.entries):
+            absent_nights.append(_absence(night))
+    first_moment = moment_of(fared_nights[0].at)
+    last_moment = moment_of(fared_nights[-1].at)
+    if not capture.endswith(ANCHORED):
+        for absence in absent_nights:
+            moment = moment_of(absence.at)
+            is_in_time = current or moment <= last_moment
+            if first_moment <= moment and is_in_time:
+                fared_nights.append(absence)
     yield from sorted(fared_nights, key=lambda fared: moment_of(fared.at))
 
 
+def _absence(night: Night) -> Fared:
+    """Return the outcome of a capture in a night that does not have it."""
+    state = CourseState.NOT_RUN
+    if night.outcome is Outcome.FAILED:
+        state = CourseState.FAILED
+    reason = night.reason or "The night ended before this capture's turn"
+    return Fared(night.started, state, reason, night)
+
+
 def links_from(page: Path, history: Path) -> Links:
-    """Return what links from a page's folder to files that are there, relative to the history's."""
+    """Return a function that links from a page's folder to files of the history, if they exist."""
 
     def link(path: str) -> str:
         file = history / path
@@ -286,9 +317,15 @@ def reports_of(fared: Fared, links: Links) -> Iterator[tuple[str, str]]:
     traced = [pair for pair in fared.entry.pairs if pair.runs]
     for side, words in enumerate(("candidate", "reference")):
         for number, pair in enumerate(traced, 1):
-            for run in pair.runs[side : side + 1]:
-                if href := links(f"{fared.night.folder}/{run}/report.html"):
-                    yield href, words if len(traced) == 1 else f"{words} {number}"
+            if side >= len(pair.runs):
+                continue
+            href = links(f"{fared.night.folder}/{pair.runs[side]}/report.html")
+            if not href:
+                continue
+            if len(traced) == 1:
+                yield href, words
+            else:
+                yield href, f"{words} {number}"
 
 
 NOT_STATED = "not stated"
@@ -297,9 +334,9 @@ _SPELLED = {"mlx": "MLX", "os": "system", "os build": "OS build", "xcode build":
 
 @dataclass(frozen=True)
 class CourseEvent:
-    """What happened to a course before the night that began `at`, lettered as on its charts.
+    """An event of a course before the night that began `at`, with its letter on the charts.
 
-    It is a baseline that was `accepted`; else the environment changed.
+    Either a baseline was `accepted`, or the environment changed.
     """
 
     letter: str
@@ -309,14 +346,14 @@ class CourseEvent:
 
 
 def happenings(course: Course) -> tuple[CourseEvent, ...]:
-    """Return what is drawn as lines and marks on a course's charts, oldest first.
+    """Return the lines and marks on a course's charts, oldest first.
 
-    Commits, which change in most nights, are not.
+    Commits, which change in most nights, are not among them.
     """
     start_times = {fared.night.id: fared.at for fared in course.fared if fared.night is not None}
-    events = [
-        (time, False, words) for time, words in describe_changes(course, commits=False).items()
-    ]
+    events: list[tuple[str, bool, str]] = []
+    for time, words in describe_changes(course, commits=False).items():
+        events.append((time, False, words))
     for baseline in course.accepted:
         by = f" by {baseline.who}" if baseline.who else ""
         words = f"accepted on {day(baseline.at)}{by}: {baseline.reason}"
@@ -326,44 +363,49 @@ def happenings(course: Course) -> tuple[CourseEvent, ...]:
 
 
 def describe_changes(course: Course, *, commits: bool) -> dict[str, str]:
-    """Return what else changed with each night, in words, by when it began.
+    """Return the other changes of each night in words, by the start of the night.
 
-    What both sides or the machine have in common is said once.
+    A change that both sides or the machine have in common is given once.
     """
     changes: dict[str, str] = {}
     known_facts = [(fared.at, _facts(fared)) for fared in course.fared if fared.entry]
     for (_, old_facts), (time, new_facts) in pairwise(known_facts):
         names: dict[tuple[str, str, str], str] = {}
         for name in {**old_facts, **new_facts}:
-            old, new = old_facts.get(name, NOT_STATED), new_facts.get(name, NOT_STATED)
+            old = old_facts.get(name, NOT_STATED)
+            new = new_facts.get(name, NOT_STATED)
             fact = name.rpartition("'s ")[2]
             if old != new and (commits or fact != "commit"):
                 names.setdefault((fact, old, new), name)
-        if names:
-            changes[time] = "; ".join(
-                f"{name} {old} → {new}" for (_, old, new), name in names.items()
-            )
+        words = [f"{name} {old} → {new}" for (_, old, new), name in names.items()]
+        if words:
+            changes[time] = "; ".join(words)
     return changes
 
 
 def _facts(fared: Fared) -> Mapping[str, str]:
-    night, entry = fared.night, fared.entry
+    night = fared.night
+    entry = fared.entry
     if night is None or entry is None:
         return {}
-    facts = {_SPELLED.get(name, name): value for name, value in flat(night.environment)}
-    facts |= {"plan": short_commit(night.digest), "backend": entry.backend}
+    facts: dict[str, str] = {}
+    for name, value in flat(night.environment):
+        facts[_SPELLED.get(name, name)] = value
+    facts["plan"] = short_commit(night.digest)
+    facts["backend"] = entry.backend
     for side, described in (("candidate", entry.candidate), ("reference", entry.reference)):
         if described is not None:
-            facts |= {
-                f"{side}'s Python": described.python,
-                f"{side}'s MLX": described.mlx,
-                f"{side}'s tracekit": described.tracekit,
-                f"{side}'s commit": short_commit(described.commit),
-            }
+            facts[f"{side}'s Python"] = described.python
+            facts[f"{side}'s MLX"] = described.mlx
+            facts[f"{side}'s tracekit"] = described.tracekit
+            facts[f"{side}'s commit"] = short_commit(described.commit)
     return {name: value for name, value in facts.items() if value}
 
 
 def _letter(place: int) -> str:
     """Return A … Z, AA, AB … ."""
     quotient, remainder = divmod(place, len(ascii_uppercase))
-    return (_letter(quotient - 1) if quotient else "") + ascii_uppercase[remainder]
+    letter = ascii_uppercase[remainder]
+    if quotient == 0:
+        return letter
+    return _letter(quotient - 1) + letter

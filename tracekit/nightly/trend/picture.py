@@ -11,8 +11,12 @@ from tracekit.nightly.history.night import moment_of
 from tracekit.nightly.trend.course import CourseEvent, CourseState
 from tracekit.report import Axis, Plane, Shape, figure, make_group, serialize_svg, svg_text
 
-_LEFT, _RIGHT = 10.0, 92.0  # the room beside panels: the numbers of their axes stand on the right
-_HEAD, _GAP, _LANE, _FOOT = 16.0, 24.0, 20.0, 31.0  # tags, above a panel, marks below, nights
+_LEFT = 10.0  # the room on the left of panels
+_RIGHT = 92.0  # the room on their right, for the numbers of their axes
+_HEAD = 16.0  # tags
+_GAP = 24.0  # above a panel
+_LANE = 20.0  # marks below the panels
+_FOOT = 31.0  # the numbers and dates of nights
 _STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)  # nights between labels
 _APART = 66.0  # the least room of a date
 _CHARACTER = 6.0
@@ -42,24 +46,30 @@ class NightAxis:
         """Return the place of the night that began at a time; between nights for another time."""
         moment = moment_of(time)
         place = bisect_right(self._moments, moment)
-        is_exact = place and self._moments[place - 1] == moment
-        return place if is_exact else place + 0.5
+        if place and self._moments[place - 1] == moment:
+            return place
+        return place + 0.5
 
     def labels(self, width: float) -> list[tuple[int, str]]:
         """Return the places of labels on an axis so wide, and the date or time of each night.
 
-        A date is written where it changes, the year where it begins; else the time of day.
+        A date is written when it changes, the year when it begins; else the time of day.
         """
-        max_labels = max(2, int(width / _APART))
-        nights = len(self.times)
-        step = next((stride for stride in _STEPS if nights <= max_labels * stride), _STEPS[-1])
         labels: list[tuple[int, str]] = []
         previous_moment: datetime | None = None
-        for place in [1, 2] if nights == 2 else range(step, nights + 1, step):  # noqa: PLR2004
+        for place in self._label_places(width):
             moment = self._moments[place - 1]
             labels.append((place, _date(moment, previous_moment)))
             previous_moment = moment
         return labels
+
+    def _label_places(self, width: float) -> Sequence[int]:
+        nights = len(self.times)
+        if nights == 2:  # noqa: PLR2004
+            return (1, 2)
+        max_labels = max(2, int(width / _APART))
+        step = next((stride for stride in _STEPS if nights <= max_labels * stride), _STEPS[-1])
+        return range(step, nights + 1, step)
 
 
 def _date(moment: datetime, previous_moment: datetime | None) -> str:
@@ -72,7 +82,7 @@ def _date(moment: datetime, previous_moment: datetime | None) -> str:
 
 @dataclass(frozen=True)
 class TrendPanel:
-    """One of the panels: what stands above it, its axis and what is drawn, from back to front."""
+    """One of the panels: its title, its axis, and its shapes from back to front."""
 
     title: str
     height: float
@@ -82,9 +92,9 @@ class TrendPanel:
 
 @dataclass(frozen=True)
 class Picture:
-    """What a picture shows: panels over an axis of nights, lettered lines through all.
+    """The parts of a picture: panels over an axis of nights, with lettered lines through all.
 
-    The `lane` stands under the last panel, on a plane of its own.
+    The `lane` is under the last panel, on a plane of its own.
     """
 
     title: str
@@ -102,18 +112,18 @@ def svg(picture: Picture, spoken: Callable[[str], str] = str) -> str:
     All words of it pass through `spoken`. The same picture gives the same characters.
     """
     bottom = _HEAD - 6 + sum(_GAP + panel.height for panel in picture.panels)
+    height = bottom + _LANE + _FOOT
     across = picture.width - _LEFT - _room_on_the_right(picture)
-    size = picture.width, bottom + _LANE + _FOOT
-    root = figure("nights", size, picture.title, picture.summary)
+    root = figure("nights", (picture.width, height), picture.title, picture.summary)
     axis = picture.x.axis
     for number, words in picture.x.labels(across):
         x = _LEFT + axis.project(number, 0, across)
         room = len(words) * _CHARACTER / 2
         place = min(max(x, room + 1), picture.width - room)
         ET.SubElement(root, "path", {"class": "grid", "d": f"M{x:.1f} {bottom:.1f}v{_LANE:g}"})
-        root.append(_text(x, size[1] - 18, f"{number:,}", "mid number"))
-        root.append(_text(place, size[1] - 5, words, "mid"))
-    root.append(_text(_LEFT + across + 7, size[1] - 18, "night"))
+        root.append(_text(x, height - 18, f"{number:,}", "mid number"))
+        root.append(_text(place, height - 5, words, "mid"))
+    root.append(_text(_LEFT + across + 7, height - 18, "night"))
     root.extend(_tags(picture, across, bottom))
     top = _HEAD - 6
     for panel in picture.panels:
@@ -121,14 +131,18 @@ def svg(picture: Picture, spoken: Callable[[str], str] = str) -> str:
         top += _GAP + panel.height
     lane = make_group(_LEFT, bottom)
     plane = Plane(across, _LANE, axis, Axis("", 0, 1, (), str))
-    lane.extend(element for shape in picture.lane for element in shape(plane))
+    for shape in picture.lane:
+        lane.extend(shape(plane))
     root.append(lane)
     return serialize_svg(root, spoken)
 
 
 def _room_on_the_right(picture: Picture) -> float:
-    words = [panel.y.words(mark) for panel in picture.panels for mark in panel.y.marks]
-    return max(_RIGHT, 8 + _CHARACTER * max(map(len, words), default=0))
+    longest = 0
+    for panel in picture.panels:
+        for mark in panel.y.marks:
+            longest = max(longest, len(panel.y.words(mark)))
+    return max(_RIGHT, 8 + _CHARACTER * longest)
 
 
 def _panel(panel: TrendPanel, x: Axis, across: float, top: float) -> ET.Element:
@@ -139,7 +153,8 @@ def _panel(panel: TrendPanel, x: Axis, across: float, top: float) -> ET.Element:
         _, y = plane.project((x.minimum, mark))
         ET.SubElement(group, "path", {"class": "grid", "d": f"M0 {y:.1f}H{across:g}"})
         group.append(_text(across + 7, y + 4, panel.y.words(mark)))
-    group.extend(element for shape in panel.shapes for element in shape(plane))
+    for shape in panel.shapes:
+        group.extend(shape(plane))
     return group
 
 
@@ -151,12 +166,24 @@ def _tags(picture: Picture, across: float, bottom: float) -> Iterator[ET.Element
         width = len(tag.letter) * 7.5 + 6
         place = max(x - width / 2, end + 1)
         end = place + width
-        group = ET.Element("g", {"class": "accepted" if tag.accepted else "changed"})
+        if tag.accepted:
+            name = "accepted"
+            corner_radius = "8"
+        else:
+            name = "changed"
+            corner_radius = "2"
+        group = ET.Element("g", {"class": name})
         ET.SubElement(group, "title").text = f"{tag.letter}: {tag.words}"
         line = f"M{x:.1f} {_HEAD:g}V{bottom:g}"
         ET.SubElement(group, "path", {"class": "through", "d": line})
-        box = {"x": f"{place:.1f}", "y": "0", "width": f"{width:g}", "height": f"{_HEAD:g}"}
-        ET.SubElement(group, "rect", {**box, "rx": "8" if tag.accepted else "2"})
+        box = {
+            "x": f"{place:.1f}",
+            "y": "0",
+            "width": f"{width:g}",
+            "height": f"{_HEAD:g}",
+            "rx": corner_radius,
+        }
+        ET.SubElement(group, "rect", box)
         group.append(_text(place + width / 2, 12, tag.letter, "mid"))
         yield group
 
@@ -181,7 +208,7 @@ _SHAPES = {
 
 @dataclass(frozen=True)
 class Mark:
-    """One night, at its place; `state` is None where it is followed only."""
+    """One night, at its place; `state` is None if the series is followed only."""
 
     place: float
     value: float
@@ -199,11 +226,11 @@ def lines(
     """
 
     def draw(plane: Plane) -> Iterator[ET.Element]:
-        path = "".join(
-            "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in map(plane.project, run)) + end
-            for run in runs
-            if len(run) > 1
-        )
+        path = ""
+        for run in runs:
+            if len(run) > 1:
+                points = [f"{x:.1f} {y:.1f}" for x, y in map(plane.project, run)]
+                path += "M" + "L".join(points) + end
         if path:
             element = ET.Element("path", {"class": name, "d": path})
             if words:
@@ -230,22 +257,27 @@ def draw_changes(changes: Sequence[tuple[float, float, str, str]]) -> Shape:
             begin = max(0.0, x - room) if is_left else x
             row = next((n for n, end in enumerate(ends) if end <= begin), len(ends))
             ends[row : row + 1] = [max(begin + room, until)]
-            group = ET.Element(
-                "g", {"class": f"{'drift' if last_place > first_place else 'step'} {tone}"}
-            )
-            foot = 14 + row * _ROW
-            bracket = f"M{x:.1f} {foot - 3:g}v6m0 -3H{until:.1f}m0 -3v6"
-            line = f"M{x:.1f} 0V{plane.height:g}"
-            ET.SubElement(group, "path", {"d": bracket if last_place > first_place else line})
-            words_x, name = (begin + room - 5, "end") if is_left else (x + 5, "")
-            group.append(_text(words_x, 11 + row * _ROW, words, name))
+            if last_place > first_place:
+                kind = "drift"
+                foot = 14 + row * _ROW
+                path = f"M{x:.1f} {foot - 3:g}v6m0 -3H{until:.1f}m0 -3v6"
+            else:
+                kind = "step"
+                path = f"M{x:.1f} 0V{plane.height:g}"
+            group = ET.Element("g", {"class": f"{kind} {tone}"})
+            ET.SubElement(group, "path", {"d": path})
+            words_y = 11 + row * _ROW
+            if is_left:
+                group.append(_text(begin + room - 5, words_y, words, "end"))
+            else:
+                group.append(_text(x + 5, words_y, words))
             yield group
 
     return draw
 
 
 def nights(marks: Sequence[Mark], radius: float = RADIUS) -> Shape:
-    """Draw a mark for each night, with its words, and a link where it leads anywhere."""
+    """Draw a mark for each night, with its words, and its link if it has one."""
 
     def draw(plane: Plane) -> Iterator[ET.Element]:
         for mark in marks:

@@ -24,11 +24,12 @@ _NOTHING_LOST = "What was there is as it was, and the night's folder keeps its n
 
 
 def as_error(error: DBAPIError, url: URL) -> TracekitError:
-    """Return what happened, as one of our errors; a password is never in it."""
-    # The first line says it; the others repeat attempts, or are hints.
+    """Return a database's error as a TracekitError; it never has the password."""
+    # The first line is the cause; the others repeat attempts, or are hints.
     lines = str(error.orig).strip().splitlines() or [type(error.orig).__name__]
     cause = lines[0].strip().rstrip(".")
-    if password := str(url.password or ""):
+    password = str(url.password or "")
+    if password:
         cause = cause.replace(password, "…")
     message = f"{describe_url(url)} cannot be used as a history: {cause}."
     name = str(getattr(error.orig, "sqlite_errorname", ""))
@@ -44,7 +45,7 @@ class NoHistoryError(RecordingError):
 
 PATIENCE = 30.0  # s that a writer waits for another
 _WRITES = "tracekit_writes"
-# Any number does that nobody else takes: writers of a history wait for each other by it.
+# Writers of a history wait for each other by this number; nobody else may use it.
 _LOCK = 7_411_937_204_511
 _CONNECT_TIMEOUT = 10  # s
 
@@ -59,7 +60,7 @@ class Database:
 
     @property
     def display_name(self) -> str:
-        """What it is called in sentences."""
+        """Its name in sentences."""
         return describe_url(self.url)
 
     @property
@@ -68,7 +69,7 @@ class Database:
         return self.engine.dialect.name == "sqlite"
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Give a connection to read with; raise a TracekitError where that fails."""
+        """Give a connection to read with; raise a TracekitError if that fails."""
         return self._transaction(writes=False)
 
     @contextmanager
@@ -120,7 +121,7 @@ def _sqlite(url: URL, *, create: bool, patience: float) -> Engine:
     _require_file(path, create=create)
 
     def connect() -> sqlite3.Connection:
-        # Transactions are begun below, for sqlite3 begins none before DDL, and no IMMEDIATE one.
+        # `_begin` starts transactions: sqlite3 starts none before DDL, and no IMMEDIATE one.
         return sqlite3.connect(
             f"{path.as_uri()}?mode=rw", uri=True, timeout=patience, isolation_level=None
         )
@@ -137,7 +138,7 @@ def _require_file(path: Path, *, create: bool) -> None:
     if create:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            if not path.exists():  # made here alone: one that is removed later stays away
+            if not path.exists():  # only made here: one that is removed later stays away
                 path.touch()
         except OSError as error:
             raise RecordingError(
@@ -169,9 +170,9 @@ def _begin(connection: Connection) -> None:
 
 
 def require_tables(database: Database, *, make: bool) -> None:
-    """See that the tables are those of this tracekit: older ones are changed into them.
+    """Ensure that the tables are those of this tracekit: older ones are changed into them.
 
-    Where there are none they are made if `make` is true.
+    If there are none, they are made if `make` is true.
     """
     with database.reading() as connection:
         if _is_current(connection, database.display_name):
@@ -187,27 +188,38 @@ def require_tables(database: Database, *, make: bool) -> None:
 
 
 def _is_current(connection: Connection, display_name: str) -> bool:
-    """Tell whether all is as it must be; raise InputError where nothing can make it so."""
-    there, wanted_tables = set(inspect(connection).get_table_names()), set(METADATA.tables)
+    """Tell whether the tables are current; raise InputError if nothing can make them so."""
+    table_names = set(inspect(connection).get_table_names())
     version = version_of(connection)
-    existing_tables = (
-        there - {VERSION_TABLE} if connection.dialect.name == "sqlite" else there & wanted_tables
-    )
-    if version is None and existing_tables:
-        raise InputError(
-            f"{display_name} is no history, or not whole: it has a table {min(existing_tables)}, "
-            "and no version.",
-            hint="Name another file, where a history is made; or take this one back from a copy.",
-        )
-    if version is not None and version not in VERSIONS:
+    if version is None:
+        _refuse_others(connection, table_names, display_name)
+        return False
+    if version not in VERSIONS:
         raise InputError(
             f"{display_name} was written by a newer tracekit: its tables have version {version}, "
             f"and this one knows up to {VERSIONS[-1]}.",
             hint="Update tracekit on this machine.",
         )
-    if version == VERSIONS[-1] and (missing := sorted(wanted_tables - there)):
+    if version != VERSIONS[-1]:
+        return False
+    missing_tables = sorted(set(METADATA.tables) - table_names)
+    if missing_tables:
         raise InputError(
-            f"{display_name} is not whole: it has no table {', '.join(missing)}.",
+            f"{display_name} is not whole: it has no table {', '.join(missing_tables)}.",
             hint="Take it back from a copy; `tracekit nightly` makes one where there is none.",
         )
-    return version == VERSIONS[-1]
+    return True
+
+
+def _refuse_others(connection: Connection, table_names: set[str], display_name: str) -> None:
+    """Raise InputError if a database without a version has tables that a history cannot have."""
+    if connection.dialect.name == "sqlite":
+        existing_tables = table_names - {VERSION_TABLE}
+    else:
+        existing_tables = table_names & set(METADATA.tables)
+    if existing_tables:
+        raise InputError(
+            f"{display_name} is no history, or not whole: it has a table {min(existing_tables)}, "
+            "and no version.",
+            hint="Name another file, where a history is made; or take this one back from a copy.",
+        )

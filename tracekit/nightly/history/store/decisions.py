@@ -1,4 +1,4 @@
-"""What people decide: whether a night can be what is expected from now on, pins, missed nights."""
+"""The decisions of people: which nights are the expectation from now on, pins, missed nights."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +12,7 @@ from tracekit.nightly.history.night import Accepted, Entry, Night, Outcome
 from tracekit.nightly.history.store.documents import replace_nul
 from tracekit.nightly.history.store.schema import ACCEPTANCES, PINS
 
+_MetricChanges = dict[str, tuple[float, ...]]  # by metric, one of each pair
 _ANOTHER = "Accept another night; `tracekit history` lists them."
 
 
@@ -24,10 +25,11 @@ class Refused:
 
 
 def require_reason(subject: str, reason: str) -> str:
-    """Return a reason without spaces around it; raise UsageError where there is none."""
-    if not reason.strip():
+    """Return a reason without spaces around it; raise UsageError if it is empty."""
+    reason = reason.strip()
+    if not reason:
         raise UsageError(f"{subject} needs a reason.", hint="Say why: --reason TEXT")
-    return reason.strip()
+    return reason
 
 
 def acceptances_of(
@@ -42,28 +44,24 @@ def acceptances_of(
     """Return what is expected from now on: the changes of the nights' pairs that count.
 
     Several nights are taken together, as pairs of one: each must have done the same work on the
-    same machine. What is accepted is called by the first, and its reason names the others.
-    Without names it is every capture that can be accepted; those that cannot come second. A
-    capture can be accepted if each ratio that decides has `min_pairs` pairs.
+    same machine. The acceptance has the id of the first, and its reason names the others. Without
+    names it is every capture that can be accepted; those that cannot come second. A capture can be
+    accepted if each ratio that decides has `min_pairs` pairs.
     """
     words = require_reason("A baseline", reason)
-    nights = tuple({night.id: night for night in nights}.values())
-    night, *other_nights = nights
-    if failed := next(
-        (given_night for given_night in nights if given_night.outcome is Outcome.FAILED), None
-    ):
-        raise UsageError(
-            f"The night {failed.id} failed, so nothing can be expected of it: {failed.reason}",
-            hint=_ANOTHER,
-        )
+    nights_by_id = {night.id: night for night in nights}
+    nights = list(nights_by_id.values())
+    night = nights[0]
+    _refuse_failed(nights)
     entries = {entry.capture: entry for entry in night.entries}
     for name in captures:
         if name not in entries:
             raise UsageError(
                 f"The night {night.id} has no capture {name!r}.", hint=suggest_name(name, entries)
             )
-    if other_nights:
-        words += f" (together with {', '.join(other_night.id for other_night in other_nights)})"
+    other_ids = list(nights_by_id)[1:]
+    if other_ids:
+        words += f" (together with {', '.join(other_ids)})"
     accepted: list[Accepted] = []
     refused: list[Refused] = []
     for name in dict.fromkeys(captures or entries):
@@ -71,15 +69,23 @@ def acceptances_of(
         if isinstance(metric_changes, str):
             refused.append(Refused(name, metric_changes))
         else:
+            work = entries[name].work
             accepted.append(
-                Accepted(
-                    night.id, name, entries[name].work, decision_time, words, metric_changes, who
-                )
+                Accepted(night.id, name, work, decision_time, words, metric_changes, who)
             )
     if refused and (captures or not accepted):
         reasons = "; ".join(f"{refusal.capture}: {refusal.reason}" for refusal in refused)
         raise UsageError(f"The night {night.id} cannot be accepted. {reasons}", hint=_ANOTHER)
     return accepted, refused
+
+
+def _refuse_failed(nights: Sequence[Night]) -> None:
+    for night in nights:
+        if night.outcome is Outcome.FAILED:
+            raise UsageError(
+                f"The night {night.id} failed, so nothing can be expected of it: {night.reason}",
+                hint=_ANOTHER,
+            )
 
 
 def revocations_of(
@@ -91,19 +97,17 @@ def revocations_of(
     decision_time: str,
     who: str,
 ) -> list[Accepted]:
-    """Return what ends acceptances of a night that are in force: one without changes for each."""
+    """Return the revocations of a night's acceptances in force: one without changes for each."""
     words = require_reason("A revocation", reason)
     latest_baselines = {(baseline.capture, baseline.work): baseline for baseline in baselines}
-    night_baselines = [
-        baseline
-        for baseline in latest_baselines.values()
-        if baseline.night == night and baseline.changes
-    ]
-    revocations = [
-        replace(baseline, at=decision_time, reason=f"revoked: {words}", changes={}, who=who)
-        for baseline in night_baselines
-        if not captures or baseline.capture in captures
-    ]
+    revocations: list[Accepted] = []
+    for baseline in latest_baselines.values():
+        is_in_force = baseline.night == night and baseline.changes
+        is_wanted = not captures or baseline.capture in captures
+        if is_in_force and is_wanted:
+            revocations.append(
+                replace(baseline, at=decision_time, reason=f"revoked: {words}", changes={}, who=who)
+            )
     if not revocations:
         raise UsageError(
             f"Nothing that was accepted of the night {night} is in force.",
@@ -112,29 +116,21 @@ def revocations_of(
     return revocations
 
 
-def _merge_changes(
-    nights: Sequence[Night], name: str, min_pairs: int
-) -> dict[str, tuple[float, ...]] | str:
+def _merge_changes(nights: Sequence[Night], name: str, min_pairs: int) -> _MetricChanges | str:
     """Return the changes of a capture in all nights, or why it cannot be accepted."""
-    merged_changes: dict[str, tuple[float, ...]] = {}
-    first_entry = next(entry for entry in nights[0].entries if entry.capture == name)
-    for night in nights:
-        entry = next(
-            (night_entry for night_entry in night.entries if night_entry.capture == name), None
-        )
-        if entry is None or (night.machine, entry.work) != (nights[0].machine, first_entry.work):
+    first_night, *other_nights = nights
+    first_entry = next(entry for entry in first_night.entries if entry.capture == name)
+    merged_changes = _changes(first_entry)
+    if isinstance(merged_changes, str):
+        return merged_changes
+    for night in other_nights:
+        entry = next((entry for entry in night.entries if entry.capture == name), None)
+        if entry is None or entry.work != first_entry.work or night.machine != first_night.machine:
             return f"the night {night.id} did other work, or on another machine."
         night_changes = _changes(entry)
         if isinstance(night_changes, str):
-            return (
-                night_changes if night is nights[0] else f"in the night {night.id} {night_changes}"
-            )
-        earlier_changes = dict.fromkeys(night_changes, ()) if night is nights[0] else merged_changes
-        merged_changes = {
-            metric: (*earlier_changes[metric], *night_changes[metric])
-            for metric in earlier_changes
-            if metric in night_changes
-        }
+            return f"in the night {night.id} {night_changes}"
+        merged_changes = _join_changes(merged_changes, night_changes)
     for judged in first_entry.judged:
         pairs = len(merged_changes.get(judged.metric, ()))
         if judged.gated and judged.scale == "ratio" and 0 < pairs < min_pairs:
@@ -145,17 +141,27 @@ def _merge_changes(
     return merged_changes or "the nights have no metric in common."
 
 
-def _changes(entry: Entry) -> dict[str, tuple[float, ...]] | str:
+def _join_changes(earlier_changes: _MetricChanges, night_changes: _MetricChanges) -> _MetricChanges:
+    """Return the changes of the metrics that both have."""
+    joined: _MetricChanges = {}
+    for metric, pair_changes in earlier_changes.items():
+        if metric in night_changes:
+            joined[metric] = (*pair_changes, *night_changes[metric])
+    return joined
+
+
+def _changes(entry: Entry) -> _MetricChanges | str:
+    """Return the changes of a capture's pairs by metric, or why it cannot be accepted."""
     if entry.reference is None:
         return "it has no reference that it could be expected to differ from."
     if entry.outcome is Outcome.FAILED:
         return f"it failed: {entry.reason}"
-    metric_changes = {
-        judged.metric: changes(entry.pairs, judged.metric, judged.scale) for judged in entry.judged
-    }
-    return {
-        name: pair_changes for name, pair_changes in metric_changes.items() if pair_changes
-    } or "it has no pair that counts."
+    metric_changes: _MetricChanges = {}
+    for judged in entry.judged:
+        pair_changes = changes(entry.pairs, judged.metric, judged.scale)
+        if pair_changes:
+            metric_changes[judged.metric] = pair_changes
+    return metric_changes or "it has no pair that counts."
 
 
 _WORDS = ("night", "capture", "work", "at", "reason", "who")
@@ -173,34 +179,30 @@ class Missed:
 
 def add_accepted(connection: Connection, machine: str, accepted: Sequence[Accepted]) -> None:
     """Add what is expected of a machine from now on."""
-    rows = [
-        {
-            **{name: replace_nul(getattr(baseline, name)) for name in _WORDS},
-            "machine": replace_nul(machine),
-            "changes": msgspec.json.encode(baseline.changes).decode(),
-        }
-        for baseline in accepted
-    ]
+    rows: list[dict[str, str]] = []
+    for baseline in accepted:
+        row = {name: replace_nul(getattr(baseline, name)) for name in _WORDS}
+        row["machine"] = replace_nul(machine)
+        row["changes"] = msgspec.json.encode(baseline.changes).decode()
+        rows.append(row)
     connection.execute(insert(ACCEPTANCES), rows)
 
 
 def all_accepted(connection: Connection, **filters: str) -> list[Accepted]:
-    """Return what was accepted, oldest first; of a machine, capture or work where named."""
-    query = select(ACCEPTANCES).where(
-        *(ACCEPTANCES.c[name] == text for name, text in filters.items())
-    )
-    kind = dict[str, tuple[float, ...]]
-    return [
-        Accepted(
-            **{name: row[name] for name in _WORDS},
-            changes=msgspec.json.decode(row["changes"], type=kind),
-        )
-        for row in connection.execute(query.order_by(ACCEPTANCES.c.number)).mappings()
-    ]
+    """Return all acceptances, oldest first; of a machine, capture or work if one is named."""
+    query = select(ACCEPTANCES).order_by(ACCEPTANCES.c.number)
+    for name, text in filters.items():
+        query = query.where(ACCEPTANCES.c[name] == text)
+    accepted: list[Accepted] = []
+    for row in connection.execute(query).mappings():
+        words = {name: row[name] for name in _WORDS}
+        metric_changes = msgspec.json.decode(row["changes"], type=_MetricChanges)
+        accepted.append(Accepted(**words, changes=metric_changes))
+    return accepted
 
 
 def all_pinned(connection: Connection) -> frozenset[str]:
-    """Return what is pinned: ids of nights, and whole paths of folders."""
+    """Return the pins: ids of nights, and absolute paths of folders."""
     query = select(PINS.c.name, PINS.c.pinned).order_by(PINS.c.number)
     latest_pins = {row.name: row.pinned for row in connection.execute(query)}
     return frozenset(name for name, is_pinned in latest_pins.items() if is_pinned)

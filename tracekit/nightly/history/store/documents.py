@@ -1,4 +1,4 @@
-"""A night as one text that is kept whole, and what was judged of it as rows for SQL to ask for."""
+"""A night as one text that is kept whole, and its judgements as rows for SQL."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,7 +24,7 @@ def as_document(night: Night) -> str:
         text = msgspec.json.encode(night).decode()
         msgspec.json.decode(text, type=Night)
     except (TypeError, ValueError, msgspec.MsgspecError) as error:
-        # Letters that are no text in UTF-8; JSON has null for what is no number.
+        # Letters that UTF-8 cannot encode; or values that are not numbers, which JSON has as null.
         raise InputError(
             f"The night {night.id} cannot be kept: {error}.",
             hint="All its values must be finite numbers, and all its words text.",
@@ -47,7 +47,7 @@ def decode_night(text: str | bytes, name: str) -> Night:
 
 
 def night_in(folder: Path) -> Night | None:
-    """Read the night that a folder holds; None where it holds none."""
+    """Read the night in a folder; None if there is none."""
     try:
         text = (folder / DOCUMENT).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -58,23 +58,21 @@ def night_in(folder: Path) -> Night | None:
 
 
 def cut_short(night: Night) -> Night:
-    """Return a night whose process ended before it did, as what the history keeps of it.
+    """Return a night whose process ended before it did, as the history keeps it.
 
     It failed, unless a regression was found before.
     """
     if night.ended and night.outcome is not None:
         return night
-    worst = any(entry.outcome is Outcome.REGRESSION for entry in night.entries)
-    return replace(
-        night,
-        partial=True,
-        outcome=Outcome.REGRESSION if worst else Outcome.FAILED,
-        reason=f"{night.reason} {_CUT_SHORT}".strip(),
-    )
+    outcome = Outcome.FAILED
+    if any(entry.outcome is Outcome.REGRESSION for entry in night.entries):
+        outcome = Outcome.REGRESSION
+    reason = f"{night.reason} {_CUT_SHORT}".strip()
+    return replace(night, partial=True, outcome=outcome, reason=reason)
 
 
 def moment(timestamp: str | datetime) -> str:
-    """Return a time as the history has it: ISO 8601 in UTC, so that text sorts by time."""
+    """Return a time as the history keeps it: ISO 8601 in UTC, so that text sorts by time."""
     return moment_of(timestamp).isoformat(timespec="milliseconds")
 
 
@@ -84,7 +82,7 @@ def replace_nul(text: str) -> str:
 
 
 def append(connection: Connection, night: Night) -> bool:
-    """Add a night; return False where the very same is there."""
+    """Add a night; return False if the history has the same night already."""
     document = as_document(night)
     stored = connection.scalar(select(NIGHTS.c.document).where(NIGHTS.c.id == night.id))
     if stored is not None:
@@ -94,41 +92,53 @@ def append(connection: Connection, night: Night) -> bool:
                 hint="A history is append-only; the one that was there first stays as it is.",
             )
         return False
-    row = {name: replace_nul(getattr(night, name)) for name in ("id", "plan", "machine")}
-    row |= {"started": moment(night.started), "outcome": night.outcome, "document": document}
-    number = connection.scalar(insert(NIGHTS).values(row).returning(NIGHTS.c.number))
-    if judged := [{"night": number, **row} for row in judgement_rows(night)]:
-        connection.execute(insert(JUDGEMENTS), judged)
+    night_row = {
+        "id": replace_nul(night.id),
+        "plan": replace_nul(night.plan),
+        "machine": replace_nul(night.machine),
+        "started": moment(night.started),
+        "outcome": night.outcome,
+        "document": document,
+    }
+    number = connection.scalar(insert(NIGHTS).values(night_row).returning(NIGHTS.c.number))
+    judgements = [{"night": number, **row} for row in judgement_rows(night)]
+    if judgements:
+        connection.execute(insert(JUDGEMENTS), judgements)
     return True
 
 
 def judgement_rows(night: Night) -> Iterator[dict[str, Any]]:
-    """Yield what became of each metric, and what was measured before anything was expected."""
+    """Yield the judgement on each metric, and its measured change before any expectation."""
     for place, entry in enumerate(night.entries):
         for position, judged in enumerate(entry.judged):
-            row = {name: getattr(judged, name) for name in Judged.__dataclass_fields__}
-            words = {
-                name: replace_nul(value) for name, value in row.items() if isinstance(value, str)
-            }
-            yield {
+            row: dict[str, Any] = {
                 "entry": place,
                 "position": position,
                 "capture": replace_nul(entry.capture),
                 "work": replace_nul(entry.work),
-                **(row | words),
-                **measured_of(entry.pairs, judged),
             }
+            for name in Judged.__dataclass_fields__:
+                value = getattr(judged, name)
+                row[name] = replace_nul(value) if isinstance(value, str) else value
+            row.update(measured_of(entry.pairs, judged))
+            yield row
 
 
 def measured_of(pairs: tuple[Pair, ...], judged: Judged) -> dict[str, float | None]:
-    """Return the change before anything was expected, on the metric's scale, and extreme pairs."""
-    pair_changes = changes(pairs, judged.metric, judged.scale)
-    interval = shift(pair_changes)
+    """Return the change before any expectation, on the metric's scale, and extreme pairs."""
     candidate = values(pairs, judged.metric, "candidate")
-    return {
-        "measured": plain_change(middle(pair_changes), judged.scale) if pair_changes else None,
-        "measured_low": plain_change(interval.lower_bound, judged.scale) if interval else None,
-        "measured_high": plain_change(interval.upper_bound, judged.scale) if interval else None,
+    measured: dict[str, float | None] = {
+        "measured": None,
+        "measured_low": None,
+        "measured_high": None,
         "least": min(candidate, default=None),
         "most": max(candidate, default=None),
     }
+    pair_changes = changes(pairs, judged.metric, judged.scale)
+    if pair_changes:
+        measured["measured"] = plain_change(middle(pair_changes), judged.scale)
+    interval = shift(pair_changes)
+    if interval:
+        measured["measured_low"] = plain_change(interval.lower_bound, judged.scale)
+        measured["measured_high"] = plain_change(interval.upper_bound, judged.scale)
+    return measured

@@ -1,4 +1,4 @@
-"""Where a history is, and how people name a night of it."""
+"""The place of a history, and the names by which people choose a night of it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,7 +47,7 @@ def place(text: str) -> URL:
 
 
 def describe_url(url: URL) -> str:
-    """Return how a history is called in sentences: without a password, and without options."""
+    """Return the name of a history in sentences: without a password, and without options."""
     if url.get_backend_name() == "sqlite":
         return str(url.database)
     port = f":{url.port}" if url.port else ""
@@ -69,7 +69,7 @@ LATEST = "latest"
 
 
 def night_id(connection: Connection, name: str) -> str | None:
-    """Return the id of the night that a name means; None where there is none."""
+    """Return the id of the night with a name; None if there is none."""
     if not name:
         return None
     if name == LATEST:
@@ -77,7 +77,9 @@ def night_id(connection: Connection, name: str) -> str | None:
         return connection.scalar(newest.limit(1))
     if connection.scalar(select(NIGHTS.c.number).where(NIGHTS.c.id == name)) is not None:
         return name
-    folder = Path(name).parent if Path(name).name == DOCUMENT else Path(name)
+    folder = Path(name)
+    if folder.name == DOCUMENT:
+        folder = folder.parent
     folder_night = night_in(folder)
     if folder_night is not None:
         stored_id = connection.scalar(select(NIGHTS.c.id).where(NIGHTS.c.id == folder_night.id))
@@ -95,7 +97,7 @@ def night_id(connection: Connection, name: str) -> str | None:
 
 
 def require_clear_latest(connection: Connection) -> None:
-    """Raise UsageError where nights are of several plans or machines, so that each has a latest."""
+    """Raise UsageError if nights are of several plans or machines, so that each has a latest."""
     newest = select(NIGHTS.c.id, NIGHTS.c.plan, NIGHTS.c.machine)
     newest = newest.order_by(NIGHTS.c.started.desc(), NIGHTS.c.number.desc())
     latest_nights: dict[tuple[str, str], str] = {}
@@ -116,5 +118,7 @@ _SHOWN = 5  # names in a sentence
 
 
 def _join_names(names: Sequence[str]) -> str:
-    more = ", …" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    words = ", ".join(names[:_SHOWN])
+    if len(names) > _SHOWN:
+        words += ", …"
+    return words

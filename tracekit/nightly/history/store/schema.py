@@ -1,12 +1,12 @@
-"""The tables of a history: each night as a document, what was judged of it, what people decided.
+"""The tables of a history: each night as a document, its judgements, and people's decisions.
 
-A night's document is all that is known of it. Of the night beside it, columns repeat what nights
-are looked up by; judgements are a table, so that SQL can ask for series. Nothing is ever changed
-or removed: triggers of the database refuse it. What changes is said by a further row, as a
-baseline that takes the place of another, or a pin that is taken out.
+A night's document is all that is known of it. Next to it, columns repeat the keys by which nights
+are looked up; judgements are a table, so that SQL can ask for series. Nothing is ever changed or
+removed: triggers of the database refuse it. A further row records a change, such as a baseline
+that replaces another, or a pin that is removed.
 
-Version 1 had a night's document, and all that is in it once more as rows of seven tables. In
-version 2 a night is its document and what was judged of it. Version 3 knows who accepted.
+Version 1 had a night's document, and repeated its content as rows of seven tables. In version 2 a
+night is its document and its judgements. Version 3 knows the person who accepted.
 """
 
 from collections.abc import Sequence
@@ -130,15 +130,22 @@ _KEPT = {
     "JOIN entries ON entries.night = judgements.night AND entries.position = judgements.entry",
     "acceptances": "SELECT acceptances.*, '' AS who FROM acceptances",
 }
-# None is dropped before those that refer to it.
+# A table is dropped after those that refer to it.
 _DROPPED = (
-    *("acceptances", "judgements", "findings", "states", "samples", "pairs", "entries"),
-    *("nights", "environments"),
+    "acceptances",
+    "judgements",
+    "findings",
+    "states",
+    "samples",
+    "pairs",
+    "entries",
+    "nights",
+    "environments",
 )
 
 
 def version_of(connection: sql.Connection) -> str | None:
-    """Return the version of the tables; None where there are none."""
+    """Return the version of the tables; None if there are none."""
     if not sql.inspect(connection).has_table(VERSION_TABLE):
         return None
     return connection.scalar(sql.select(_VERSION.c.version_num))

@@ -1,4 +1,4 @@
-"""A history: nights are added, nothing in it is ever changed, and nights and series are asked."""
+"""A history: nights are added, nothing in it ever changes, and nights and series are read."""
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ from tracekit.nightly.history.store.schema import JUDGEMENTS, MISSED, NIGHTS, PI
 
 @dataclass(frozen=True)
 class _StoredCapture:
-    """What series need of a capture, whatever version wrote its night."""
+    """The fields of a capture that series need, whatever version wrote its night."""
 
     capture: str
     work: str
@@ -42,7 +42,7 @@ class _StoredCapture:
 
 @dataclass(frozen=True)
 class _StoredNight:
-    """What series need of a night, whatever version wrote it."""
+    """The fields of a night that series need, whatever version wrote it."""
 
     id: str
     plan: str
@@ -58,7 +58,7 @@ class _StoredNight:
 
 
 def series_of(nights: Mapping[int, _StoredNight], judged: Iterable[RowMapping]) -> list[Series]:
-    """Return the series of nights by number, oldest first, and of what was judged in them."""
+    """Return the series of nights by number, oldest first, and of the judgements in them."""
     rows_by_series: dict[tuple[str, ...], dict[int, RowMapping]] = {}
     for row in judged:
         night = nights[row["night"]]
@@ -68,31 +68,31 @@ def series_of(nights: Mapping[int, _StoredNight], judged: Iterable[RowMapping]) 
 
 
 def _series(rows: dict[int, RowMapping], nights: Mapping[int, _StoredNight]) -> Series:
-    """Return one series; `rows` are what was judged of it, by the number of the night.
+    """Return one series; `rows` are its judgements, by the number of the night.
 
     A night that has no value because it failed, or because the capture did, is a point without one
-    that says why. Where the capture is missing, it would have done the work that it did last.
+    that gives the reason. A missing capture would have done the work that it did last.
     """
     number, last_row = next(reversed(rows.items()))
-    machine, plan = nights[number].machine, nights[number].plan
+    machine = nights[number].machine
+    plan = nights[number].plan
     points: list[Point] = []
     work = None
     for number, night in nights.items():
         if (night.machine, night.plan) != (machine, plan):
             continue
-        entry = next(
-            (
-                stored_entry
-                for stored_entry in night.entries
-                if stored_entry.capture == last_row["capture"]
-            ),
-            None,
-        )
-        work = entry.work if entry else work
-        if (row := rows.get(number)) is not None or work == last_row["work"]:
+        entry = _find_entry(night, last_row["capture"])
+        if entry:
+            work = entry.work
+        row = rows.get(number)
+        if row is not None or work == last_row["work"]:
             points += _points(night, entry, row)
     names = ("capture", "work", "metric", "unit", "better", "scale", "threshold", "gated")
     return Series(machine, plan, *(last_row[name] for name in names), points=tuple(points))
+
+
+def _find_entry(night: _StoredNight, capture: str) -> _StoredCapture | None:
+    return next((entry for entry in night.entries if entry.capture == capture), None)
 
 
 def _points(
@@ -111,17 +111,22 @@ def _points(
         yield replace(
             point,
             value=row["candidate"],
+            reference=row["reference"],
             change=row["measured"],
             low=row["measured_low"],
             high=row["measured_high"],
+            least=row["least"],
+            most=row["most"],
+            pairs=row["pairs"],
             outcome=Outcome(row["outcome"]) if row["outcome"] else None,
+            reason=row["reason"],
             reference_commit=entry.reference.commit if entry and entry.reference else "",
-            **{name: row[name] for name in ("reference", "least", "most", "pairs", "reason")},
         )
-        return
-    outcome = entry.outcome if entry else night.outcome
-    if outcome in {None, Outcome.FAILED} or (entry is None and night.partial):
-        yield replace(point, reason=(entry and entry.reason) or night.reason)
+    elif entry is None:
+        if night.outcome in {None, Outcome.FAILED} or night.partial:
+            yield replace(point, reason=night.reason)
+    elif entry.outcome in {None, Outcome.FAILED}:
+        yield replace(point, reason=entry.reason or night.reason)
 
 
 Time = str | datetime
@@ -129,7 +134,7 @@ _AT_ONCE = 50  # nights whose documents are in memory
 
 
 class WantedNights(TypedDict, total=False):
-    """Which nights are asked for; None is all of them. `since` is in, `until` is not."""
+    """A selection of nights; None selects all. It includes `since`, and excludes `until`."""
 
     plan: str | None
     machine: str | None
@@ -139,7 +144,7 @@ class WantedNights(TypedDict, total=False):
 
 
 class Wanted(WantedNights, total=False):
-    """Which captures and metrics of nights are asked for; None is all of them."""
+    """A selection of captures and metrics of nights; None selects all."""
 
     capture: str | None
     metric: str | None
@@ -148,22 +153,25 @@ class Wanted(WantedNights, total=False):
 def _equal(
     selection: Mapping[str, Any], **columns: ColumnElement[Any]
 ) -> list[ColumnElement[bool]]:
-    return [
-        column == selection[name]
-        for name, column in columns.items()
-        if selection.get(name) is not None
-    ]
+    conditions: list[ColumnElement[bool]] = []
+    for name, column in columns.items():
+        value = selection.get(name)
+        if value is not None:
+            conditions.append(column == value)
+    return conditions
 
 
 def _nights(
     selection: WantedNights, table: Table = NIGHTS, time: str = "started"
 ) -> list[ColumnElement[bool]]:
     """Return the conditions on nights, or on others that have a plan, a machine and a time."""
-    names = [name for name in ("plan", "machine", "outcome") if name in table.c]
-    conditions = _equal(selection, **{name: table.c[name] for name in names})
-    if (since := selection.get("since")) is not None:
+    columns = {name: table.c[name] for name in ("plan", "machine", "outcome") if name in table.c}
+    conditions = _equal(selection, **columns)
+    since = selection.get("since")
+    if since is not None:
         conditions.append(table.c[time] >= moment(since))
-    if (until := selection.get("until")) is not None:
+    until = selection.get("until")
+    if until is not None:
         conditions.append(table.c[time] < moment(until))
     return conditions
 
@@ -175,8 +183,9 @@ def _rows(connection: Connection, selection: Wanted) -> Iterator[Any]:
 
 
 def ended_nights(connection: Connection, selection: Wanted) -> dict[int, _StoredNight]:
-    """Return the nights that are wanted by number, without what they measured, oldest first."""
-    decoder, nights = msgspec.json.Decoder(_StoredNight), dict[int, _StoredNight]()
+    """Return the selected nights by number, without their measurements, oldest first."""
+    decoder = msgspec.json.Decoder(_StoredNight)
+    nights: dict[int, _StoredNight] = {}
     for row in _rows(connection, selection):
         try:
             night = decoder.decode(row.document)
@@ -190,41 +199,47 @@ def ended_nights(connection: Connection, selection: Wanted) -> dict[int, _Stored
 
 
 def judgements(connection: Connection, selection: Wanted) -> Sequence[RowMapping]:
-    """Return what was judged in the nights that are wanted, oldest first, in the plan's order."""
-    columns = {name: JUDGEMENTS.c[name] for name in ("capture", "metric")}
-    query = (
-        select(JUDGEMENTS).join(NIGHTS).where(*_nights(selection), *_equal(selection, **columns))
-    )
+    """Return the judgements of the selected nights, oldest first, in the plan's order."""
+    conditions = _nights(selection)
+    conditions += _equal(selection, capture=JUDGEMENTS.c.capture, metric=JUDGEMENTS.c.metric)
+    query = select(JUDGEMENTS).join(NIGHTS).where(*conditions)
     order = (NIGHTS.c.started, NIGHTS.c.number, JUDGEMENTS.c.entry, JUDGEMENTS.c.position)
     return connection.execute(query.order_by(*order)).mappings().all()
 
 
 def values(connection: Connection, selection: Wanted) -> Iterator[dict[str, Any]]:
-    """Yield a row for every value that is wanted, oldest night first, in the order of measuring."""
+    """Yield a row for every selected value, oldest night first, in the order of measuring."""
     for row in _rows(connection, selection):
         of_night = {"night": row.id, "at": row.started, "machine": row.machine, "plan": row.plan}
         for entry in decode_night(row.document, row.id).entries:
-            if selection.get("capture") in {None, entry.capture}:
-                of_entry = of_night | {"capture": entry.capture, "work": entry.work}
-                for pair in entry.pairs:
-                    for turn_row in _values_of(pair, selection.get("metric")):
-                        yield of_entry | turn_row
+            if selection.get("capture") not in {None, entry.capture}:
+                continue
+            of_entry = of_night | {"capture": entry.capture, "work": entry.work}
+            for pair in entry.pairs:
+                for turn_row in _values_of(pair, selection.get("metric")):
+                    yield of_entry | turn_row
 
 
 def _values_of(pair: Pair, wanted_metric: str | None) -> Iterator[dict[str, Any]]:
     """Yield the values of a pair: by metric, then by side, then by turn."""
-    of_pair = {"sitting": pair.sitting, "pair": pair.number, "traced": pair.traced}
-    of_pair |= {"counted": not pair.contaminated, "reason": "; ".join(pair.contaminated)}
+    of_pair = {
+        "sitting": pair.sitting,
+        "pair": pair.number,
+        "traced": pair.traced,
+        "counted": not pair.contaminated,
+        "reason": "; ".join(pair.contaminated),
+    }
     for metric in sorted({*pair.candidate, *pair.reference}):
-        if wanted_metric in {None, metric}:
-            for side, measured in (("candidate", pair.candidate), ("reference", pair.reference)):
-                for turn, value in enumerate(measured.get(metric, ())):
-                    yield of_pair | {"metric": metric, "side": side, "turn": turn, "value": value}
+        if wanted_metric not in {None, metric}:
+            continue
+        for side, measured in (("candidate", pair.candidate), ("reference", pair.reference)):
+            for turn, value in enumerate(measured.get(metric, ())):
+                yield of_pair | {"metric": metric, "side": side, "turn": turn, "value": value}
 
 
 @dataclass(frozen=True)
 class Store:
-    """A history in a database; whatever fails raises a TracekitError, and undone whole."""
+    """A history in a database; a failure raises a TracekitError, and leaves nothing half done."""
 
     database: Database
 
@@ -233,7 +248,7 @@ class Store:
     def connect(cls, url: str, *, make: bool = True, patience: float = PATIENCE) -> Generator[Self]:
         """Open the history at a URL, or in a file of SQLite.
 
-        It is made where there is none if `make` is true; tables of an older version are changed in
+        It is made if there is none and `make` is true; tables of an older version are changed in
         any case. A writer waits for another for `patience` seconds.
         """
         opened = database(url, create=make, patience=patience)
@@ -244,7 +259,7 @@ class Store:
             opened.engine.dispose()
 
     def append(self, night: Night) -> bool:
-        """Add a night, whole or not at all; return False where the very same is there already."""
+        """Add a night, whole or not at all; return False if the history has it already."""
         with self.database.writing() as connection:
             return append(connection, night)
 
@@ -262,7 +277,7 @@ class Store:
             return _night(connection, name)
 
     def series(self, **selection: Unpack[Wanted]) -> list[Series]:
-        """Return the series of what was judged, each oldest night first."""
+        """Return the series of the judgements, each oldest night first."""
         with self.database.reading() as connection:
             return series_of(ended_nights(connection, selection), judgements(connection, selection))
 
@@ -282,7 +297,7 @@ class Store:
         least: int = 1,
         who: str = "",
     ) -> tuple[list[Accepted], list[Refused]]:
-        """Expect from now on what a night found, and others with it, as `acceptances_of` does."""
+        """Expect the changes of a night from now on, and of others, as `acceptances_of` does."""
         decision_time = moment(decision_time or make_timestamp())
         with self.database.writing() as connection:
             nights = [_night(connection, name) for name in (night, *others)]
@@ -293,10 +308,12 @@ class Store:
         return accepted, refused
 
     def find_baseline(self, machine: str, capture: str, work: str) -> Accepted | None:
-        """Return what is expected of a capture; None where nothing was accepted."""
+        """Return the expectation of a capture; None if nothing was accepted, or it was revoked."""
         with self.database.reading() as connection:
             baselines = all_accepted(connection, machine=machine, capture=capture, work=work)
-        return baselines[-1] if baselines and baselines[-1].changes else None
+        if not baselines or not baselines[-1].changes:
+            return None
+        return baselines[-1]
 
     def revoke(
         self,
@@ -307,7 +324,7 @@ class Store:
         *,
         who: str = "",
     ) -> list[Accepted]:
-        """Expect nothing any more of what was accepted of a night; return what was revoked."""
+        """End the acceptances of a night that are in force; return the revocations."""
         decision_time = moment(decision_time or make_timestamp())
         with self.database.writing() as connection:
             stored_night = _night(connection, night)
@@ -319,13 +336,13 @@ class Store:
         return revoked
 
     def acceptances(self, machine: str | None = None) -> list[Accepted]:
-        """Return all that was ever accepted, oldest first; a machine's last of a capture holds."""
+        """Return all acceptances, oldest first; a machine's last of a capture holds."""
         filters = {} if machine is None else {"machine": machine}
         with self.database.reading() as connection:
             return all_accepted(connection, **filters)
 
     def machines(self) -> list[str]:
-        """Return what the machines are called that nights ran on."""
+        """Return the names of the machines that nights ran on."""
         with self.database.reading() as connection:
             return sorted(connection.scalars(select(NIGHTS.c.machine).distinct()))
 
@@ -335,12 +352,12 @@ class Store:
             return frozenset(connection.scalars(select(NIGHTS.c.id)))
 
     def list_pins(self) -> frozenset[str]:
-        """Return what is pinned: ids of nights, and whole paths of folders."""
+        """Return the pins: ids of nights, and absolute paths of folders."""
         with self.database.reading() as connection:
             return all_pinned(connection)
 
     def record_missed(self, plan: str, machine: str, due_time: str, reason: str) -> bool:
-        """Record a night that was due and did not run; False where that is known already."""
+        """Record a night that was due and did not run; return False if it is recorded already."""
         night = {
             "plan": replace_nul(plan),
             "machine": replace_nul(machine),
@@ -374,8 +391,13 @@ class Store:
                 pin_name = str(folder)
             if not pinned and pin_name not in all_pinned(connection):
                 raise UsageError(f"{pin_name} is not pinned.", hint="Nothing is different now.")
-            row = {"name": pin_name, "pinned": pinned, "at": moment(make_timestamp())}
-            connection.execute(insert(PINS), {**row, "reason": replace_nul(reason.strip())})
+            row = {
+                "name": pin_name,
+                "pinned": pinned,
+                "at": moment(make_timestamp()),
+                "reason": replace_nul(reason.strip()),
+            }
+            connection.execute(insert(PINS), row)
         return pin_name
 
 
