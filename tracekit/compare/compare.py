@@ -281,28 +281,25 @@ def speed_of(changes: Sequence[Change]) -> tuple[str, ...]:
     A subject without steps and requests decides by its own results; without results, by a rate of
     its steps, or by its duration, if that was seen several times; else by the device, if it can be.
     """
-    names = {change.metric for change in changes}
+    changes_by_metric = {change.metric: change for change in changes}
     for group in _SPEED:
-        if group[0] in names:
-            return tuple(name for name in group if name in names)
+        if group[0] in changes_by_metric:
+            return tuple(name for name in group if name in changes_by_metric)
     results = _choose_results(changes)
     if results:
         return results
     for rate in RATES:
-        if rate in names:
+        if rate in changes_by_metric:
             return (rate,)
-    is_of_the_device = _OF_THE_DEVICE[0] in names
-    if WALL_TIME in names and not (is_of_the_device and _is_seen_once(changes)):
-        return (WALL_TIME,)
+    is_of_the_device = _OF_THE_DEVICE[0] in changes_by_metric
+    wall_time = changes_by_metric.get(WALL_TIME)
+    if wall_time is not None:
+        was_repeated = wall_time.low is not None
+        if was_repeated or not is_of_the_device:
+            return (WALL_TIME,)
     if is_of_the_device:
-        return tuple(name for name in _OF_THE_DEVICE if name in names)
+        return tuple(name for name in _OF_THE_DEVICE if name in changes_by_metric)
     return ()
-
-
-def _is_seen_once(changes: Sequence[Change]) -> bool:
-    """Tell whether the duration of the runs has no interval, because it was not repeated."""
-    wall_time = next(change for change in changes if change.metric == WALL_TIME)
-    return wall_time.low is None
 
 
 def _choose_results(changes: Sequence[Change]) -> tuple[str, ...]:

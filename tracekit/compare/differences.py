@@ -116,8 +116,8 @@ def differences(
     samples_before: Sequence[Sample], samples_after: Sequence[Sample]
 ) -> tuple[Difference, ...]:
     """Return the differences between the sides, and within a side; what voids comes first."""
-    facts_before = [_facts(sample) for sample in samples_before]
-    facts_after = [_facts(sample) for sample in samples_after]
+    facts_before = list(map(_facts, samples_before))
+    facts_after = list(map(_facts, samples_after))
     names: dict[str, None] = {}
     for facts in (*facts_before, *facts_after):
         names.update(dict.fromkeys(facts))
@@ -353,11 +353,11 @@ def _finding_change(
         reason = _unseen(rule, samples_after)
     finding_before = old[0] if old else None
     finding_after = new[0] if new else None
-    severities = [finding.severity for finding in (*old, *new)]
+    worst = min((*old, *new), key=lambda finding: _RANKS[finding.severity])
     return FindingChange(
         rule=rule,
         course=_course(finding_before, finding_after, reason),
-        severity=min(severities, key=_RANKS.__getitem__),
+        severity=worst.severity,
         before=finding_before,
         after=finding_after,
         runs_before=len(old),

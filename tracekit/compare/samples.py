@@ -134,7 +134,7 @@ class Blocks:
         does between steps, to show how fast the machine is at that time. A few blocks without a
         reading get the median of the others.
         """
-        medians = np.array([self._median_reading(block) for block in self._blocks])
+        medians = np.array(list(map(self._median_reading, self._blocks)))
         has_reading = np.isfinite(medians)
         if not has_reading.size or has_reading.mean() < _LEAST_READ:
             return ()
@@ -237,7 +237,7 @@ class Runs:
 def runs(samples: Sequence[Sample]) -> Runs:
     """Cut each run into blocks; runs are in order of time if all times are known."""
     ordered = _order_by_time(samples)
-    blocks = tuple(Blocks(sample) for sample in ordered)
+    blocks = tuple(map(Blocks, ordered))
     return Runs(tuple(ordered), blocks, tuple(block.reference() for block in blocks))
 
 

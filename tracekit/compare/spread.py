@@ -103,7 +103,7 @@ class SideValues:
         """The mean variance of a run, by that of its blocks; None if a run has none."""
         if not self.blocks or any(len(block) < 2 for block in self.blocks):  # noqa: PLR2004
             return None
-        return statistics.fmean(_VARIANCES[self.kind](block) for block in self.blocks)
+        return statistics.fmean(map(_VARIANCES[self.kind], self.blocks))
 
 
 def _of_median(blocks: Sequence[float]) -> float:

@@ -289,7 +289,7 @@ def judge_interval(
     if len(sessions) > 1 and min(map(len, sessions)) >= least_pairs():
         all_changes = list(chain.from_iterable(sessions))
         certain_interval = shift(all_changes, (), CERTAINTY)
-        middles = [middle(session) for session in sessions]
+        middles = list(map(middle, sessions))
         both_sessions = Sessions(middles, certain_interval).orient(turn)
     verdict, doubt = verdict_of(change_interval.orient(turn), scaled_limit, both_sessions)
     if not doubt:

@@ -285,9 +285,15 @@ def _first_reason(pairs: Sequence[Pair]) -> str:
 
 def count_pairs(pairs: Sequence[Pair]) -> str:
     """Describe how many pairs count, and in which sessions: "12 of 13 pairs count"."""
-    counting = sum(not pair.contaminated for pair in pairs)
+    counting = 0
+    has_second_session = False
+    for pair in pairs:
+        if not pair.contaminated:
+            counting += 1
+        if pair.sitting > 1:
+            has_second_session = True
     words = f"{counting} of {len(pairs)} pairs count"
-    if any(pair.sitting > 1 for pair in pairs):
+    if has_second_session:
         words += ", in two sessions"
     return words
 
@@ -340,7 +346,7 @@ def _update_rejections(pairs: Sequence[Pair], state: StateLimits | None) -> list
         return list(pairs)
     states: list[State] = []
     for pair in pairs:
-        states += [look for look in (pair.before, pair.after) if look is not None]
+        states += filter(None, (pair.before, pair.after))
     updated: list[Pair] = []
     for pair in pairs:
         reasons = find_rejections(pair.before, pair.after, states, state)
@@ -421,8 +427,9 @@ def _change(name: str, pairs: Sequence[Pair], results: Results, limits: Limits) 
     verdict = None
     reason = ""
     if is_directed:
-        sessions = [_changes_of_session(pairs, session, name, scale) for session in (1, 2)]
-        verdict, reason = judge_interval(interval, change, limits, sessions)
+        first_session = _changes_of_session(pairs, 1, name, scale)
+        second_session = _changes_of_session(pairs, 2, name, scale)
+        verdict, reason = judge_interval(interval, change, limits, (first_session, second_session))
     return replace(
         change,
         change=plain_change(interval.middle, scale),

@@ -92,7 +92,7 @@ def _states(pairs: Iterable[Pair], session: int = 0) -> list[State]:
     states: list[State] = []
     for pair in pairs:
         if session in {0, pair.sitting}:
-            states += [state for state in (pair.before, pair.after) if state is not None]
+            states += filter(None, (pair.before, pair.after))
     return states
 
 

@@ -77,9 +77,14 @@ def preview_night(plan: NightPlan) -> NightPreview:
 
 def estimate(plan: NightPlan) -> Estimate:
     """Estimate how long a night takes."""
-    captures = tuple(_estimate_capture(capture, plan.retries) for capture in plan.captures)
-    seconds = sum(timing.seconds for timing in captures)
-    max_seconds = sum(timing.most for timing in captures)
+    captures: list[Timed] = []
+    seconds = 0.0
+    max_seconds = 0.0
+    for capture in plan.captures:
+        timed = _estimate_capture(capture, plan.retries)
+        captures.append(timed)
+        seconds += timed.seconds
+        max_seconds += timed.most
     allowed = (
         f"{START:g} s are allowed for each process to start and warm up, and {TRACE:g} s for each "
         "trace in addition to its time limit; parity, checks and setup come on top."
@@ -87,7 +92,7 @@ def estimate(plan: NightPlan) -> Estimate:
     assumptions = [allowed]
     if max_seconds > plan.budget:
         assumptions.append("With all repeats the night would be stopped at its budget, as partial.")
-    return Estimate(captures, seconds, max_seconds, plan.budget, tuple(assumptions))
+    return Estimate(tuple(captures), seconds, max_seconds, plan.budget, tuple(assumptions))
 
 
 def _estimate_capture(capture: Capture, retries: int) -> Timed:
@@ -95,9 +100,13 @@ def _estimate_capture(capture: Capture, retries: int) -> Timed:
     pair = sides * (START + 2 * capture.turn)  # two turns each
     session = capture.pairs * pair + capture.traced * sides * (capture.time_limit + TRACE)
     max_seconds = session + retries * pair
-    if capture.fail_on or any(metric.gate for metric in capture.metrics):
+    if _decides(capture):
         max_seconds *= 2  # what decides is reproduced in a second session
     return Timed(capture.name, session, max_seconds)
+
+
+def _decides(capture: Capture) -> bool:
+    return bool(capture.fail_on) or any(metric.gate for metric in capture.metrics)
 
 
 def _remarks(plan: NightPlan) -> Iterator[str]:
@@ -112,8 +121,11 @@ def _remarks(plan: NightPlan) -> Iterator[str]:
 
 
 def _iter_capture_remarks(capture: Capture) -> Iterator[str]:
-    metric_names = [plan_metric.metric for plan_metric in capture.metrics]
-    unknown_metrics = [name for name in metric_names if name not in METRICS]
+    unknown_metrics: list[str] = []
+    for metric in capture.metrics:
+        name = metric.metric
+        if name not in METRICS:
+            unknown_metrics.append(name)
     if unknown_metrics:
         yield (
             f"{', '.join(unknown_metrics)} is no metric of tracekit; {capture.workload} must tell "
@@ -123,7 +135,7 @@ def _iter_capture_remarks(capture: Capture) -> Iterator[str]:
         yield "it has no reference, so that it is followed over nights, and decides nothing."
     elif capture.program and not capture.metrics:
         yield "what it prints decides; if it prints nothing that is known, the time of a run does."
-    elif not any(metric.gate for metric in capture.metrics) and not capture.fail_on:
+    elif not _decides(capture):
         yield "none of its metrics decides."
     elif not capture.reference.same_work:
         yield (

@@ -175,18 +175,12 @@ class _ProgramPairs:
         self.pairs.append(pair)
         session_states: list[State] = []
         for run_pair in self.pairs:
-            states = (run_pair.earlier_state, run_pair.later)
-            session_states += [state for state in states if state is not None]
+            session_states += filter(None, (run_pair.earlier_state, run_pair.later))
         limits = self._effort.state
         self._reasons = [run_pair.reject(session_states, limits) for run_pair in self.pairs]
         counting = self._counting()
         if counting:
-            old_samples = [run_pair.old_sample for run_pair in counting]
-            new_samples = [run_pair.new_sample for run_pair in counting]
-            first_count = self._count_first_session()
-            self._comparison = compare(
-                old_samples, new_samples, self._limits, first_session_pairs=first_count
-            )
+            self._comparison = self._compare(counting, self._count_first_session())
 
     def begin_second_session(self) -> None:
         """Let the pairs from now on be those of a second session."""
@@ -227,9 +221,7 @@ class _ProgramPairs:
         """Return the comparison; raise InconclusiveError if no pair counts."""
         if self._comparison is not None:
             return self._comparison
-        old_samples = [pair.old_sample for pair in self.pairs]
-        new_samples = [pair.new_sample for pair in self.pairs]
-        uncounted_text = uncounted_words(compare(old_samples, new_samples, self._limits).changes)
+        uncounted_text = uncounted_words(self._compare(self.pairs).changes)
         raise InconclusiveError(
             f"None of {len(self.pairs)} pairs counts: {self._find_reason()}.{uncounted_text}",
             hint="Wait until the machine is idle, or count all of them: --any-state.",
@@ -242,6 +234,13 @@ class _ProgramPairs:
             self._find_reason(),
             narrow=self.is_narrow,
             out_of_time=self.clock.is_spent(),
+        )
+
+    def _compare(self, pairs: Sequence[_RunPair], first_session_pairs: int = 0) -> Comparison:
+        old_samples = [pair.old_sample for pair in pairs]
+        new_samples = [pair.new_sample for pair in pairs]
+        return compare(
+            old_samples, new_samples, self._limits, first_session_pairs=first_session_pairs
         )
 
     def _counting(self) -> list[_RunPair]:

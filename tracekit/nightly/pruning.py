@@ -16,6 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import starmap
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -249,12 +250,11 @@ def decide(
     """
     oldest_first = sorted(runs, key=lambda run: (run.start, run.folder))
     stay = _reasons_to_stay(oldest_first, limits, reason)
-    removable = [run for run in oldest_first if not stay[run.folder]]
     old_parts: list[Removal] = []
     parts_for_room: list[Removal] = []
     for kind in get_args(Kind):
-        for run in removable:
-            if kind not in run.parts:
+        for run in oldest_first:
+            if stay[run.folder] or kind not in run.parts:
                 continue
             if limits.keep is not None and current_time - run.start > limits.keep:
                 old_parts.append((run, kind, "old"))
@@ -411,7 +411,7 @@ def prune(
     removals, kept_reasons = decide(runs, limits, moment, protection.reason)
     bytes_before = size(root_folders)
     done = Pruned(bytes_before, bytes_before, dry=dry)
-    done.kept = [Stays(folder, cause) for folder, cause in kept_reasons.items()]
+    done.kept = list(starmap(Stays, kept_reasons.items()))
     for run in runs:
         _finish(run, done)
     _remove_parts(removals, limits, done, progress)
@@ -445,7 +445,7 @@ def _remove(run: RunSeen, kind: Kind, done: Pruned) -> int:
     bytes_before = size([run.folder])
     with _removing(run, done), noting(run.folder, STAGE, begin=False):
         stayed = remove(Recording(run.folder), run.parts[kind])
-        done.stayed += [Stays(path, reason) for path, reason in stayed.items()]
+        done.stayed += starmap(Stays, stayed.items())
     return bytes_before - size([run.folder])
 
 

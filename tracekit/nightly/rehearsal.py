@@ -176,8 +176,7 @@ def _part_counting(pairs: Sequence[PlantedPair], plan: NightPlan) -> tuple[list[
     """Return the pairs that count, and why the first of the others does not."""
     looks: list[State] = []
     for pair in pairs:
-        states = (pair.plain_pair.before, pair.plain_pair.after)
-        looks += [look for look in states if look]
+        looks += filter(None, (pair.plain_pair.before, pair.plain_pair.after))
     counting: list[PlantedPair] = []
     first_reason = ""
     for pair in pairs:

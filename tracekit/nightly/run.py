@@ -84,9 +84,13 @@ def run_night(
         stack.enter_context(awake())
         deadline = time.monotonic() + plan.budget
         stack.enter_context(enforce_budget(plan.budget))
-        moving = {capture.name: capture for capture in chosen if _moves(capture, plan)}
-        # The acceptance of a reference that moves along is only the begin of its chain.
-        expected = {name: value for name, value in recalled.accepted.items() if name not in moving}
+        moving: dict[str, Capture] = {}
+        expected = dict(recalled.accepted)
+        for capture in chosen:
+            if _moves(capture, plan):
+                moving[capture.name] = capture
+                # The acceptance of a reference that moves along is only the begin of its chain.
+                expected.pop(capture.name, None)
         carrier = Carrier(plan, chosen, keeper, expected, deadline, progress)
         carrier.session = session or carrier.session
         try:

@@ -184,7 +184,10 @@ def table_of(
         distinct_values = {row[name] for row in rows}
         if len(distinct_values) <= 1:
             columns.remove(name)
-    cells: list[Sequence[str]] = [[row.get(column, "") for column in columns] for row in rows]
+    cells: list[Sequence[str]] = []
+    for row in rows:
+        row_cells = [row.get(column, "") for column in columns]
+        cells.append(row_cells)
     return columns, cells
 
 

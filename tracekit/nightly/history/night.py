@@ -246,7 +246,7 @@ class Entry:
         """The states of the machine before and after each pair."""
         states: list[State] = []
         for pair in self.pairs:
-            states += [state for state in (pair.before, pair.after) if state is not None]
+            states += filter(None, (pair.before, pair.after))
         return tuple(states)
 
     @property

@@ -141,10 +141,14 @@ def anchors_of(series: Series, all_series: Sequence[Series]) -> tuple[Point, ...
 
 def levels(series: Series, anchors: Sequence[Point] = ()) -> NightLevels:
     """Return the levels of a series."""
-    known_places = [place for place, point in enumerate(series.points) if point.change is not None]
+    known_places: list[int] = []
+    known_points: list[Point] = []
+    for place, point in enumerate(series.points):
+        if point.change is not None:
+            known_places.append(place)
+            known_points.append(point)
     if not known_places:
         return NightLevels((), np.zeros(0), np.zeros((0, 0)))
-    known_points = [series.points[place] for place in known_places]
     distances = [_distance(point, series) for point in known_points]
     values, deviations = np.array(distances).T
     has_one_reference = not moves(series)
@@ -248,17 +252,21 @@ def _adjust_levels(
     commits[origin] = None  # its level is 0, and the last
     columns = {commit: column for column, commit in enumerate(commits)}
     design = np.zeros((len(edges), len(columns)))
-    for row, edge in zip(design, edges, strict=True):
-        row[columns[edge.reference]] = -1
-        row[columns[edge.candidate]] = 1
-    changes = np.array([edge.change for edge in edges])
-    variances = np.array([edge.variance for edge in edges])
+    changes = np.zeros(len(edges))
+    variances = np.zeros(len(edges))
+    for row, edge in enumerate(edges):
+        design[row, columns[edge.reference]] = -1
+        design[row, columns[edge.candidate]] = 1
+        changes[row] = edge.change
+        variances[row] = edge.variance
     weighted = design[:, :-1].T / np.maximum(variances, np.finfo(float).tiny ** 0.5)
     covariance = np.zeros((len(columns), len(columns)))
     covariance[:-1, :-1] = np.linalg.inv(weighted @ design[:, :-1])
     values = np.append(covariance[:-1, :-1] @ weighted @ changes, 0.0)
-    candidates = [_ends(series.points[place])[1] for place in connected_places]
-    candidate_columns = [columns[candidate] for candidate in candidates]
+    candidate_columns: list[int] = []
+    for place in connected_places:
+        _, candidate = _ends(series.points[place])
+        candidate_columns.append(columns[candidate])
     return NightLevels(
         tuple(connected_places),
         values[candidate_columns],

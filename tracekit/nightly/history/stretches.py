@@ -89,8 +89,12 @@ def drifting_stretches(
 
 
 def _distances(values: Floats, stretches: Sequence[Stretch]) -> float:
-    lines = np.concatenate([stretch.values() for stretch in stretches])
-    return float(np.abs(values - lines).sum())
+    return float(np.abs(values - _lines(stretches)).sum())
+
+
+def _lines(stretches: Sequence[Stretch]) -> Floats:
+    """Return the values of the lines of stretches that follow each other."""
+    return np.concatenate([stretch.values() for stretch in stretches])
 
 
 def left_over(values: Floats, stretches: Sequence[Stretch]) -> float:
@@ -112,8 +116,7 @@ def cost(values: Floats, stretches: Sequence[Stretch], deviation: float) -> floa
         penalties += PENALTY
         if stretch.rate:
             penalties += DRIFT_PENALTY
-    lines = np.concatenate([stretch.values() for stretch in stretches])
-    apart = np.minimum(np.abs(values - lines) / deviation, _ODD)
+    apart = np.minimum(np.abs(values - _lines(stretches)) / deviation, _ODD)
     return float(apart.sum()) + penalties
 
 

@@ -140,9 +140,11 @@ class Fared:
 
     def find_judgement(self, metric: str) -> Judged | None:
         """Return the judgement on a metric in this night."""
-        if self.entry is None:
-            return None
-        return next((judged for judged in self.entry.judged if judged.metric == metric), None)
+        if self.entry is not None:
+            for judged in self.entry.judged:
+                if judged.metric == metric:
+                    return judged
+        return None
 
     @property
     def findings(self) -> tuple[TracedFinding, ...]:
@@ -221,14 +223,21 @@ def courses_of(
     for key in dict.fromkeys(keys):
         machine, plan, capture, work = key
         is_current = newest[key[:3]] == key
-        course_series = [line for line in series if _key(line) == key]
+        anchor_key = (machine, plan, capture + ANCHORED)
+        course_series: list[Series] = []
+        anchors: list[Series] = []
+        for line in series:
+            line_key = _key(line)
+            if line_key == key:
+                course_series.append(line)
+            elif line_key[:3] == anchor_key:
+                anchors.append(line)
         course_series.sort(key=lambda line: not line.gated)
         acceptances: list[Accepted] = []
         for acceptance in accepted:
             place = places.get(acceptance.night, (machine, plan))
             if (*place, acceptance.capture, acceptance.work) == key:
                 acceptances.append(acceptance)
-        anchor_key = (machine, plan, capture + ANCHORED)
         course = Course(
             machine,
             plan,
@@ -238,7 +247,7 @@ def courses_of(
             fared=tuple(_iter_fared(key, ordered, missed, current=is_current)),
             accepted=tuple(acceptances),
             current=is_current,
-            anchors=tuple(line for line in series if _key(line)[:3] == anchor_key),
+            anchors=tuple(anchors),
         )
         courses.append(course)
     courses.sort(key=lambda course: not course.current)
@@ -359,7 +368,11 @@ def happenings(course: Course) -> tuple[CourseEvent, ...]:
         words = f"accepted on {day(baseline.at)}{by}: {baseline.reason}"
         events.append((start_times.get(baseline.night, baseline.at), True, words))
     events.sort(key=lambda event: (moment_of(event[0]), event[1]))
-    return tuple(CourseEvent(_letter(place), *event) for place, event in enumerate(events))
+    lettered_events: list[CourseEvent] = []
+    for place, (time, is_accepted, words) in enumerate(events):
+        event = CourseEvent(_letter(place), time, is_accepted, words)
+        lettered_events.append(event)
+    return tuple(lettered_events)
 
 
 def describe_changes(course: Course, *, commits: bool) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """A series as a picture: its changes and its values over nights, with its steps and drifts."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import median
@@ -255,9 +255,12 @@ def _expected_stretches(curve: Curve) -> Iterator[tuple[float, float, ExpectedEd
     Nights in a row with the same range are one stretch.
     """
     fared_nights = curve.course.fared
-    places = [curve.x.place(fared.at) for fared in fared_nights]
+    places: list[float] = []
+    edges: list[ExpectedEdges | None] = []
+    for fared in fared_nights:
+        places.append(curve.x.place(fared.at))
+        edges.append(_edges(fared.find_judgement(curve.series.metric)))
     places.append(places[-1] + _LAST_NIGHT)
-    edges = [_edges(fared.find_judgement(curve.series.metric)) for fared in fared_nights]
     for stretch_edges, group in groupby(range(len(edges)), key=edges.__getitem__):
         if stretch_edges is not None:
             indexes = list(group)
@@ -297,17 +300,19 @@ def _drawn(curve: Curve, pick: _Pick, ends: _Ends, radius: float) -> Iterator[Sh
 def _iter_level_lines(curve: Curve, pick: _Pick) -> Iterator[list[tuple[float, float]]]:
     """Yield the levels between changes, and the lines of drifts; none without a change."""
     points = curve.series.points
-    steps = [step.index for step in curve.trend.steps]
-    drifts = {ramp.first_night: ramp.last_night + 1 for ramp in curve.trend.ramps}
-    if not steps and not drifts:
+    trend = curve.trend
+    if not trend.steps and not trend.ramps:
         return
-    cuts = sorted({0, *steps, *drifts, *drifts.values(), len(points)})
-    for begin, end in pairwise(cuts):
+    cuts = {0, len(points)}
+    cuts.update(step.index for step in trend.steps)
+    for ramp in trend.ramps:
+        cuts |= {ramp.first_night, ramp.last_night + 1}
+    for begin, end in pairwise(sorted(cuts)):
         stretch_points = points[begin:end]
         values = [value for value in map(pick, stretch_points) if value is not None]
         if not values:
             continue
-        if len(values) > 1 and _is_within(begin, drifts):
+        if len(values) > 1 and _is_in_drift(begin, trend.ramps):
             begin_level, end_level = ends_of_line(np.array(values))
         else:
             begin_level = end_level = median(values)
@@ -316,8 +321,8 @@ def _iter_level_lines(curve: Curve, pick: _Pick) -> Iterator[list[tuple[float, f
         yield [(begin_place, begin_level), (end_place, end_level)]
 
 
-def _is_within(index: int, drifts: Mapping[int, int]) -> bool:
-    return any(begin <= index < end for begin, end in drifts.items())
+def _is_in_drift(night: int, ramps: Sequence[Ramp]) -> bool:
+    return any(ramp.first_night <= night <= ramp.last_night for ramp in ramps)
 
 
 def _runs(curve: Curve, pick: _Pick) -> list[list[tuple[float, float]]]:

@@ -178,13 +178,17 @@ def _section(
             large_figures.append(figure)
         else:
             small_figures.append(figure)
-    hidden_series = [series for series in course.series if series not in course.shown]
+    hidden_names: list[str] = []
+    for series in course.series:
+        name = heading(series.metric)
+        if series not in course.shown:
+            hidden_names.append(name)
     return {
         "course": course,
         **_describe_entry(course.last.entry),
         "large": large_figures,
         "small": small_figures,
-        "unknown": [heading(series.metric) for series in hidden_series],
+        "unknown": hidden_names,
         "happened": happenings(course),
         "findings": finding_rows(course),
         "claims": claims_of(course),
@@ -205,7 +209,14 @@ def _figure(curve: Curve, redact: Redact) -> dict[str, Any]:
 
 def _describe_entry(entry: Entry | None) -> dict[str, str]:
     """Return the facts of a course's last night, by their names in the template."""
-    facts = dict.fromkeys(("candidate", "reference", "kind", "checked", "cost", "meanwhile"), "")
+    facts = {
+        "candidate": "",
+        "reference": "",
+        "kind": "",
+        "checked": "",
+        "cost": "",
+        "meanwhile": "",
+    }
     if entry is None:
         return facts
     facts["candidate"] = entry.candidate.words or entry.candidate.workload
@@ -570,15 +581,13 @@ class FindingRow:
 def finding_rows(course: Course) -> list[FindingRow]:
     """Return the findings of a course by rule: current ones first, then those that went."""
     rules: set[str] = set()
-    last_traced = None
+    current_rules: set[str] = set()
     for fared in course.fared:
-        rules.update(finding.rule for finding in fared.findings if finding.traces)
+        night_rules = {finding.rule for finding in fared.findings if finding.traces}
+        rules |= night_rules
         if has_traces(fared):
-            last_traced = fared
-    current: set[str] = set()
-    if last_traced:
-        current = {rule for rule in rules if found_in(last_traced, rule)}
-    ordered_rules = [*sorted(current), *sorted(rules - current)]
+            current_rules = night_rules
+    ordered_rules = [*sorted(current_rules), *sorted(rules - current_rules)]
     return [_row(rule, course) for rule in ordered_rules]
 
 

@@ -119,12 +119,13 @@ def revocations_of(
 def _merge_changes(nights: Sequence[Night], name: str, min_pairs: int) -> _MetricChanges | str:
     """Return the changes of a capture in all nights, or why it cannot be accepted."""
     first_night, *other_nights = nights
-    first_entry = next(entry for entry in first_night.entries if entry.capture == name)
+    first_entry = _find_entry(first_night, name)
+    assert first_entry is not None
     merged_changes = _changes(first_entry)
     if isinstance(merged_changes, str):
         return merged_changes
     for night in other_nights:
-        entry = next((entry for entry in night.entries if entry.capture == name), None)
+        entry = _find_entry(night, name)
         if entry is None or entry.work != first_entry.work or night.machine != first_night.machine:
             return f"the night {night.id} did other work, or on another machine."
         night_changes = _changes(entry)
@@ -139,6 +140,13 @@ def _merge_changes(nights: Sequence[Night], name: str, min_pairs: int) -> _Metri
                 "accept several nights together, or one with more pairs."
             )
     return merged_changes or "the nights have no metric in common."
+
+
+def _find_entry(night: Night, capture: str) -> Entry | None:
+    for entry in night.entries:
+        if entry.capture == capture:
+            return entry
+    return None
 
 
 def _join_changes(earlier_changes: _MetricChanges, night_changes: _MetricChanges) -> _MetricChanges:
@@ -164,9 +172,6 @@ def _changes(entry: Entry) -> _MetricChanges | str:
     return metric_changes or "it has no pair that counts."
 
 
-_WORDS = ("night", "capture", "work", "at", "reason", "who")
-
-
 @dataclass(frozen=True)
 class Missed:
     """A night that was due and did not run; `due` is ISO 8601 in UTC."""
@@ -181,9 +186,16 @@ def add_accepted(connection: Connection, machine: str, accepted: Sequence[Accept
     """Add what is expected of a machine from now on."""
     rows: list[dict[str, str]] = []
     for baseline in accepted:
-        row = {name: replace_nul(getattr(baseline, name)) for name in _WORDS}
-        row["machine"] = replace_nul(machine)
-        row["changes"] = msgspec.json.encode(baseline.changes).decode()
+        row = {
+            "night": replace_nul(baseline.night),
+            "machine": replace_nul(machine),
+            "capture": replace_nul(baseline.capture),
+            "work": replace_nul(baseline.work),
+            "at": replace_nul(baseline.at),
+            "reason": replace_nul(baseline.reason),
+            "changes": msgspec.json.encode(baseline.changes).decode(),
+            "who": replace_nul(baseline.who),
+        }
         rows.append(row)
     connection.execute(insert(ACCEPTANCES), rows)
 
@@ -195,14 +207,26 @@ def all_accepted(connection: Connection, **filters: str) -> list[Accepted]:
         query = query.where(ACCEPTANCES.c[name] == text)
     accepted: list[Accepted] = []
     for row in connection.execute(query).mappings():
-        words = {name: row[name] for name in _WORDS}
-        metric_changes = msgspec.json.decode(row["changes"], type=_MetricChanges)
-        accepted.append(Accepted(**words, changes=metric_changes))
+        baseline = Accepted(
+            night=row["night"],
+            capture=row["capture"],
+            work=row["work"],
+            at=row["at"],
+            reason=row["reason"],
+            changes=msgspec.json.decode(row["changes"], type=_MetricChanges),
+            who=row["who"],
+        )
+        accepted.append(baseline)
     return accepted
 
 
 def all_pinned(connection: Connection) -> frozenset[str]:
     """Return the pins: ids of nights, and absolute paths of folders."""
     query = select(PINS.c.name, PINS.c.pinned).order_by(PINS.c.number)
-    latest_pins = {row.name: row.pinned for row in connection.execute(query)}
-    return frozenset(name for name, is_pinned in latest_pins.items() if is_pinned)
+    pinned: set[str] = set()
+    for row in connection.execute(query):
+        if row.pinned:
+            pinned.add(row.name)
+        else:
+            pinned.discard(row.name)
+    return frozenset(pinned)

@@ -87,8 +87,19 @@ def _series(rows: dict[int, RowMapping], nights: Mapping[int, _StoredNight]) -> 
         row = rows.get(number)
         if row is not None or work == last_row["work"]:
             points += _points(night, entry, row)
-    names = ("capture", "work", "metric", "unit", "better", "scale", "threshold", "gated")
-    return Series(machine, plan, *(last_row[name] for name in names), points=tuple(points))
+    return Series(
+        machine=machine,
+        plan=plan,
+        capture=last_row["capture"],
+        work=last_row["work"],
+        metric=last_row["metric"],
+        unit=last_row["unit"],
+        better=last_row["better"],
+        scale=last_row["scale"],
+        threshold=last_row["threshold"],
+        gated=last_row["gated"],
+        points=tuple(points),
+    )
 
 
 def _find_entry(night: _StoredNight, capture: str) -> _StoredCapture | None:
@@ -165,8 +176,9 @@ def _nights(
     selection: WantedNights, table: Table = NIGHTS, time: str = "started"
 ) -> list[ColumnElement[bool]]:
     """Return the conditions on nights, or on others that have a plan, a machine and a time."""
-    columns = {name: table.c[name] for name in ("plan", "machine", "outcome") if name in table.c}
-    conditions = _equal(selection, **columns)
+    conditions = _equal(selection, plan=table.c.plan, machine=table.c.machine)
+    if "outcome" in table.c:
+        conditions += _equal(selection, outcome=table.c.outcome)
     since = selection.get("since")
     if since is not None:
         conditions.append(table.c[time] >= moment(since))
@@ -364,7 +376,9 @@ class Store:
             "due": moment(due_time),
         }
         with self.database.writing() as connection:
-            conditions = [MISSED.c[name] == value for name, value in night.items()]
+            conditions = _equal(
+                night, plan=MISSED.c.plan, machine=MISSED.c.machine, due=MISSED.c.due
+            )
             if connection.scalar(select(MISSED.c.number).where(*conditions)) is not None:
                 return False
             connection.execute(insert(MISSED), night | {"reason": replace_nul(reason)})
