@@ -1,4 +1,4 @@
-"""Runs against runs: what changed, how sure that is, and the page that shows it.
+"""Runs against runs: the changes, their certainty, and the page that shows them.
 
 Other rooms import from here; `__init__.pyi` lists the names and the modules that they come from.
 """

@@ -53,8 +53,8 @@ def overall(
 
     One deciding metric that is worse makes all worse, one that is unclear makes all unclear. A
     condition of the machine that held for the slower side only, or that spoils times, makes the
-    verdict unclear: then the work may be unchanged. If what decides is unclear and a followed
-    metric has changed by far more than matters, the reason begins with that metric.
+    verdict unclear: then the work may be unchanged. If the deciding metrics are unclear and a
+    followed metric has changed by far more than matters, the reason begins with that metric.
     """
     deciding = [change for change in changes if change.deciding]
     if not deciding:

@@ -115,7 +115,7 @@ class Difference:
 def differences(
     samples_before: Sequence[Sample], samples_after: Sequence[Sample]
 ) -> tuple[Difference, ...]:
-    """Return the differences between the sides, and within a side; what voids comes first."""
+    """Return the differences between the sides, and within a side; those that void come first."""
     facts_before = list(map(_facts, samples_before))
     facts_after = list(map(_facts, samples_after))
     names: dict[str, None] = {}
@@ -308,7 +308,7 @@ class Became(StrEnum):
 
 @dataclass(frozen=True)
 class FindingChange:
-    """The change of what a rule finds.
+    """The change of a rule's finding.
 
     `runs_before` and `runs_after` are the numbers of runs with a finding; the findings are those
     of the first run that has one. `reason` explains an unknown course.

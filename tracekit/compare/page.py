@@ -208,7 +208,7 @@ def ruling(change: Change, compared: Comparison | None = None) -> str:
 
 
 def course(change: FindingChange) -> str:
-    """Return what became of a finding."""
+    """Describe the change of a finding, with its reason if it is unknown."""
     if not change.reason:
         return str(change.course)
     return f"{change.course}: {change.reason.rstrip('.')}"
@@ -401,8 +401,8 @@ def render_comparison(
 ) -> str:
     """Return the page: one HTML document that loads nothing and reads without script.
 
-    The timelines are those of each side's first run; what was not recorded has none. The same input
-    gives the same characters.
+    The timelines are those of each side's first run; a side without recordings has none. The same
+    input gives the same characters.
     """
     edge = reach(compared.changes)
     if samples_after:

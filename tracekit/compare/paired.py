@@ -1,17 +1,17 @@
-"""Within a session: how far values are shifted, from 0 or from others, and how sure that is.
+"""The shift of values within a session, from 0 or from other values, with its interval.
 
 The shift is Hodges and Lehmann's middle.
 
 Source: M. Hollander, D. A. Wolfe and E. Chicken, Nonparametric Statistical Methods, 3rd ed.,
 sections 3.3 (signed ranks) and 4.3 (rank sums).
 
-The middle of the means of every two values is nearly as exact as the mean where nothing is odd,
-and a few pairs that went wrong do not move it. Its interval is the one that goes with Wilcoxon's
-tests: it presumes that pairs are independent and that they vary alike to both sides, as they do
-where candidate and reference could change places.
+The middle of the means of every two values is nearly as exact as the mean if no value is odd, and
+a few pairs that went wrong do not move it. Its interval is that of Wilcoxon's tests: it assumes
+that pairs are independent and vary alike to both sides, as they do if candidate and reference could
+change places.
 
-A few odd pairs would still make the interval wide, so they are taken to be no odder than
-`_ODD` deviations. `bench/gate_simulation.py` counts what that does to how often intervals hold.
+A few odd pairs would still make the interval wide, so they are clipped to `_ODD` deviations.
+`bench/gate_simulation.py` counts the effect on how often intervals hold.
 """
 
 import itertools
@@ -83,17 +83,20 @@ def rank_sum(count: int, other_count: int, confidence: float) -> int | None:
 
 
 def _one_way(max_sum: int, total: int) -> Ways:
-    """Return the ways to reach each sum up to the middle where there is one way, to reach 0."""
+    """Return the ways to reach each sum up to the middle, with a single way to reach 0."""
     sums = max_sum // 2 + 1
     is_exact = total.bit_length() <= _WHOLE
-    ways: Ways = np.zeros(sums, np.int64) if is_exact else np.zeros(sums, np.float64)
+    if is_exact:
+        ways: Ways = np.zeros(sums, np.int64)
+    else:
+        ways = np.zeros(sums, np.float64)
     ways[0] = 1
     return ways
 
 
 def _greatest(ways: Ways, total: int, confidence: float) -> int | None:
     tail_ways = 2 * np.cumsum(ways)
-    # A fraction of whole numbers, for some chances are exactly what is allowed.
+    # A fraction of whole numbers, because some chances are exactly at the limit.
     allowed = math.floor((1 - Fraction(confidence)) * total)
     limit = float(allowed) if tail_ways.dtype.kind == "f" else allowed
     return int(np.searchsorted(tail_ways, limit, "right")) or None
@@ -115,27 +118,26 @@ def _approximate_rank(
 
 NORMAL_MAD = 1.4826  # a normal deviation over the median one
 _ODD = 3.0
-_MOST = 0.3  # where more are odd, they are no accidents but what the values are like
+_MOST = 0.3  # of the values: if more are odd, they are not accidents
 
 
 def middle(changes: Sequence[float], expected: Sequence[float] = ()) -> float:
-    """Return how far `changes`, one at least, lie from 0; from `expected` where there are any."""
+    """Return the shift of `changes`, one at least, from 0, or from `expected` if there are any."""
     return statistics.median(_list_shifts(changes, expected))
 
 
 def shift(
     changes: Sequence[float], expected: Sequence[float] = (), confidence: float = CONFIDENCE
 ) -> Interval | None:
-    """Return the same, with what holds the true one; None where there are too few for that.
+    """Return the same with its interval; None if there are too few values for one.
 
-    What was expected was measured too, by as many pairs as it has, and its own doubt is in the
-    interval.
+    The expected changes were also measured, by as many pairs as there are, and the interval
+    includes their own uncertainty.
     """
-    rank = (
-        rank_sum(len(changes), len(expected), confidence)
-        if expected
-        else signed_rank(len(changes), confidence)
-    )
+    if expected:
+        rank = rank_sum(len(changes), len(expected), confidence)
+    else:
+        rank = signed_rank(len(changes), confidence)
     if rank is None:
         return None
     if len(changes) * len(expected) > _MOST_DIFFERENCES:

@@ -1,22 +1,22 @@
 """The chance in a difference between runs, as an interval of the change.
 
-Estimates of how much equal runs differ, of which the widest interval counts; of at least 6
-pairs of runs that were recorded alternating, their own interval (`paired`) counts alone:
+Several estimates show how much equal runs differ, and the widest interval counts. At least 6 pairs
+of runs that were recorded alternating have an interval of their own (`paired`), which counts alone.
 
 - *within runs*: the standard deviation of blocks of a run. That of the run as a whole would be
-  smaller if blocks were independent; they are not, and what changes slowly within a run (clock,
-  heat, other work) differs as much from run to run. So a run is taken to vary as one of its
-  blocks does. Where reference work takes the machine's pace out of each block, what is left was
-  found to be independent from block to block, and a run varies less than its blocks by the square
-  root of their number; of a median, whose outliers do not move it, the median deviation counts.
-  `between` is added to it, because no run shows by itself how runs differ.
-- *within what a program printed*: of its own repetitions the standard deviation, which it printed
-  or which its samples have; a run is taken to vary as one of its repetitions does, as with blocks.
-  They may be as few as two, so freedom is that of the sum of such a variance and of `between`,
-  which no repetition estimates (F. E. Satterthwaite, Biometrics Bulletin 2, 1946).
-- *between runs*, where there are several of each side: their own standard deviation, with
-  Student's t for few runs, and with 98 %: so few runs often seem to vary far less than they do, and
-  with 95 % more than one of a hundred comparisons of equal runs would end as worse.
+  smaller if blocks were independent. They are not: slow changes within a run (clock, heat, other
+  work) differ as much from run to run. So a run is assumed to vary as one of its blocks does. If
+  reference work takes the machine's pace out of each block, the remainder was found to be
+  independent from block to block, and a run varies less than its blocks by the square root of their
+  number. A median is not moved by outliers, so its median deviation counts. `between` is added,
+  because no run shows by itself how runs differ.
+- *within the output of a program*: the standard deviation of its own repetitions, printed or from
+  its samples; a run is assumed to vary as one of its repetitions does, as with blocks. They may be
+  as few as two, so freedom is that of the sum of such a variance and of `between`, which no
+  repetition estimates (F. E. Satterthwaite, Biometrics Bulletin 2, 1946).
+- *between runs*, if there are several of each side: their own standard deviation, with Student's t
+  for few runs, and with 98 %. So few runs often seem to vary far less than they do, and with 95 %
+  more than one of a hundred comparisons of equal runs would end as worse.
 
 Changes are on a scale on which they add up: logarithms of values that are compared by ratio, and
 plain values if a difference says more, as for shares.

@@ -82,7 +82,7 @@ class PairEffort:
     state: StateLimits | None = field(default_factory=StateLimits)
 
     def describe(self, number: str, reason: str, *, narrow: bool, out_of_time: bool) -> str:
-        """Describe how many pairs count, why others do not, and what ended the measurement."""
+        """Describe how many pairs count, why others do not, and the end of the measurement."""
         words = number
         if reason:
             words += f" (others do not: {reason})"
@@ -266,7 +266,7 @@ class _MeasuredPairs:
         )
 
     def describe(self) -> str:
-        """Describe how many pairs count, why others do not, and what ended the measurement."""
+        """Describe how many pairs count, why others do not, and the end of the measurement."""
         return self._effort.describe(
             count_pairs(self.pairs),
             _first_reason(self.pairs).rstrip("."),

@@ -101,7 +101,7 @@ def _estimate_capture(capture: Capture, retries: int) -> Timed:
     session = capture.pairs * pair + capture.traced * sides * (capture.time_limit + TRACE)
     max_seconds = session + retries * pair
     if _decides(capture):
-        max_seconds *= 2  # what decides is reproduced in a second session
+        max_seconds *= 2  # a second session reproduces a regression
     return Timed(capture.name, session, max_seconds)
 
 

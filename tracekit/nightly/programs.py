@@ -228,7 +228,7 @@ class _ProgramPairs:
         )
 
     def describe(self) -> str:
-        """Describe how many pairs count, why others do not, and what ended the measurement."""
+        """Describe how many pairs count, why others do not, and the end of the measurement."""
         return self._effort.describe(
             self.number,
             self._find_reason(),
@@ -259,7 +259,7 @@ class _ProgramPairs:
 
 @dataclass(frozen=True)
 class _ProgramRunner:
-    """Runs programs to their end, and reads what they print."""
+    """Runs programs to their end, and reads their output."""
 
     folder: Path
     supervisor: Supervisor

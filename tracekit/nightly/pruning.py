@@ -318,7 +318,7 @@ def _remove_exports(recording: Recording, _paths: Sequence[Path]) -> dict[Path, 
 
 
 def _stand_for(recording: Recording, put_away_exports: Sequence[PutAway]) -> None:
-    """Write the kept tables to the disk, and note that they replace what is removed next."""
+    """Write the kept tables to the disk, and note that they replace the files to be removed."""
     for file in recording.tables.iterdir():
         if file.is_file():
             with file.open("rb") as stream:

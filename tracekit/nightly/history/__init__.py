@@ -1,1 +1,1 @@
-"""Every night that was kept, and what was decided about it."""
+"""The history: every night that was kept, and the decisions about it."""

@@ -54,7 +54,7 @@ def examine_history(url: str, progress: Callable[[str], None]) -> Wholeness:
 
 
 def _unsound(database: Database) -> Iterator[str]:
-    """Yield what SQLite finds wrong with its file; a server looks after its own."""
+    """Yield the faults that SQLite finds in its file; a server looks after its own."""
     if not database.is_sqlite:
         return
     with database.reading() as connection:

@@ -1,1 +1,1 @@
-"""All series of a history on one page: what became of them, night after night."""
+"""All series of a history on one page, night after night."""

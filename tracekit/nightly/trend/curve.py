@@ -144,7 +144,7 @@ def _total(curve: Curve) -> Iterator[str]:
 
 
 def picture_of(curve: Curve) -> Picture:
-    """Return the picture of a series: large where it decides, else compact."""
+    """Return the picture of a series: large if the series decides, else compact."""
     series = curve.series
     width = _WIDE if series.gated else _COMPACT
     compared = series.gated and any(point.change is not None for point in series.points)

@@ -278,7 +278,7 @@ class Turn:
 
     `number` is the number of its night, or of a drift's first night. A step may belong to any
     night from `earliest` to `latest`; a drift spans them. `until` is the start of a drift's last
-    night, and empty for a step. `with_it` names what else changed that night; it is empty for a
+    night, and empty for a step. `with_it` names other changes of that night; it is empty for a
     drift, which has no single night. `also` describes other metrics of the capture that changed
     at the same time: one regression is one row.
     """
@@ -424,7 +424,7 @@ def _levels(series: Series, change: LevelStep | Ramp) -> str:
 
 
 def lost_of(nights: Sequence[Night], missed_nights: Sequence[Missed]) -> list[Lost]:
-    """Return what failed, was inconclusive, was cut short or missed, the latest first."""
+    """Return nights and captures that failed, were inconclusive or missed, the latest first."""
     lost_nights: list[Lost] = []
     for miss in missed_nights:
         reason = miss.reason or "it did not run"

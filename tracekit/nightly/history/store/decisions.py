@@ -41,7 +41,7 @@ def acceptances_of(
     min_pairs: int,
     who: str,
 ) -> tuple[list[Accepted], list[Refused]]:
-    """Return what is expected from now on: the changes of the nights' pairs that count.
+    """Return the expectations from now on: the changes of the nights' pairs that count.
 
     Several nights are taken together, as pairs of one: each must have done the same work on the
     same machine. The acceptance has the id of the first, and its reason names the others. Without
@@ -183,7 +183,7 @@ class Missed:
 
 
 def add_accepted(connection: Connection, machine: str, accepted: Sequence[Accepted]) -> None:
-    """Add what is expected of a machine from now on."""
+    """Add the expectations of a machine from now on."""
     rows: list[dict[str, str]] = []
     for baseline in accepted:
         row = {
