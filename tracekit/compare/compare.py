@@ -1,7 +1,7 @@
 """Runs against runs: the changes, their certainty, and the obstacles to a verdict."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -219,8 +219,8 @@ def compare(
     verdict, reason = overall(changes, side_conditions, limits)
     pace_ratio = math.expm1(pace.slowdown) if pace.is_known else None
     return Comparison(
-        before=tuple(sample.name for sample in samples_before),
-        after=tuple(sample.name for sample in samples_after),
+        before=_names_of(samples_before),
+        after=_names_of(samples_after),
         verdict=verdict,
         reason=reason,
         changes=changes,
@@ -233,6 +233,10 @@ def compare(
         pace=pace_ratio,
         limits=limits,
     )
+
+
+def _names_of(samples: Sequence[Sample]) -> tuple[str, ...]:
+    return tuple(sample.name for sample in samples)
 
 
 def _names_of_shared(
@@ -284,7 +288,7 @@ def speed_of(changes: Sequence[Change]) -> tuple[str, ...]:
     changes_by_metric = {change.metric: change for change in changes}
     for group in _SPEED:
         if group[0] in changes_by_metric:
-            return tuple(name for name in group if name in changes_by_metric)
+            return _select_known(group, changes_by_metric)
     results = _choose_results(changes)
     if results:
         return results
@@ -298,8 +302,12 @@ def speed_of(changes: Sequence[Change]) -> tuple[str, ...]:
         if was_repeated or not is_of_the_device:
             return (WALL_TIME,)
     if is_of_the_device:
-        return tuple(name for name in _OF_THE_DEVICE if name in changes_by_metric)
+        return _select_known(_OF_THE_DEVICE, changes_by_metric)
     return ()
+
+
+def _select_known(names: Sequence[str], known_names: Container[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if name in known_names)
 
 
 def _choose_results(changes: Sequence[Change]) -> tuple[str, ...]:

@@ -124,8 +124,8 @@ def differences(
     void: list[Difference] = []
     marked: list[Difference] = []
     for name in names:
-        old = [facts.get(name, NOT_STATED) for facts in facts_before]
-        new = [facts.get(name, NOT_STATED) for facts in facts_after]
+        old = _values_of(name, facts_before)
+        new = _values_of(name, facts_after)
         distinct_values = {*old, *new}
         if len(distinct_values) == 1:
             continue
@@ -136,6 +136,10 @@ def differences(
         else:
             marked.append(difference)
     return (*void, *marked)
+
+
+def _values_of(name: str, facts_of_runs: Sequence[Mapping[str, str]]) -> list[str]:
+    return [facts.get(name, NOT_STATED) for facts in facts_of_runs]
 
 
 def _join_distinct(values: Sequence[str]) -> str:

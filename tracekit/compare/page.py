@@ -316,14 +316,14 @@ def merge_timelines(sample_before: Sample, sample_after: Sample) -> Timeline:
     new = _timeline(sample_after)
     shift = _aligned_begin(old) - _aligned_begin(new)
     highest_number = _highest_number(old)
-    tracks = [_shift_track(track, "before", 0, 0) for track in old.tracks]
-    tracks += [_shift_track(track, "after", shift, highest_number) for track in new.tracks]
+    tracks_before = _iter_shifted(old, "before", 0, 0)
+    tracks_after = _iter_shifted(new, "after", shift, highest_number)
     absences = [f"Before: {absence}" for absence in old.absences]
     absences += [f"After: {absence}" for absence in new.absences]
     return Timeline(
         begin=min(old.begin, new.begin + shift),
         end=max(old.end, new.end + shift),
-        tracks=tuple(tracks),
+        tracks=(*tracks_before, *tracks_after),
         steady=old.steady and replace(old.steady, name="the steady window of the run before"),
         absences=tuple(absences),
     )
@@ -345,6 +345,11 @@ def _highest_number(line: Timeline) -> int:
             if detail.unit == "number" and detail.numbers.size:
                 highest_number = max(highest_number, int(detail.numbers.max()))
     return highest_number
+
+
+def _iter_shifted(line: Timeline, side: str, shift: int, number: int) -> Iterator[Track]:
+    for track in line.tracks:
+        yield _shift_track(track, side, shift, number)
 
 
 def _shift_track(track: Track, side: str, shift: int, number: int) -> Track:

@@ -46,7 +46,7 @@ _FLAT = 80
 _LEAST_SPAN = 0.04  # of the median: noise is not drawn as if it were much
 _LAST_NIGHT = 0.5  # of a night: how far the expected range goes beyond the last night
 
-Line = Sequence[tuple[float, float]]  # places and values
+_Line = Sequence[tuple[float, float]]  # places and values
 _Pick = Callable[[Point], float | None]
 _Ends = Callable[[Point], tuple[float | None, float | None]]
 
@@ -172,13 +172,13 @@ def _changes(curve: Curve) -> TrendPanel:
     for point in series.points:
         ends = (point.change, point.low, point.high)
         reach += [end for end in ends if end is not None]
-    band: list[Line] = []
-    limit_lines: list[Line] = []
+    band: list[_Line] = []
+    limit_lines: list[_Line] = []
     for begin, end, edges in stretches:
         reach += [edges.low, edges.high]
         band.append(((begin, edges.low), (begin, edges.high), (end, edges.high), (end, edges.low)))
         limit_lines.append(((begin, edges.limit), (end, edges.limit)))
-    zero_lines: list[Line] = []
+    zero_lines: list[_Line] = []
     if min(reach) <= 0:
         zero_lines.append(((curve.x.axis.minimum, 0.0), (curve.x.axis.maximum, 0.0)))
     allowed = series.formatter.amount(series.threshold)
@@ -241,7 +241,7 @@ def _upward(series: Series, reach: Sequence[float]) -> Axis:
 
 
 @dataclass(frozen=True)
-class ExpectedEdges:
+class _ExpectedEdges:
     """The range of changes that are expected of a night; beyond `limit` is worse."""
 
     low: float
@@ -249,14 +249,14 @@ class ExpectedEdges:
     limit: float
 
 
-def _expected_stretches(curve: Curve) -> Iterator[tuple[float, float, ExpectedEdges]]:
+def _expected_stretches(curve: Curve) -> Iterator[tuple[float, float, _ExpectedEdges]]:
     """Yield the expected ranges of changes, each with the places of its begin and end.
 
     Nights in a row with the same range are one stretch.
     """
     fared_nights = curve.course.fared
     places: list[float] = []
-    edges: list[ExpectedEdges | None] = []
+    edges: list[_ExpectedEdges | None] = []
     for fared in fared_nights:
         places.append(curve.x.place(fared.at))
         edges.append(_edges(fared.find_judgement(curve.series.metric)))
@@ -267,7 +267,7 @@ def _expected_stretches(curve: Curve) -> Iterator[tuple[float, float, ExpectedEd
             yield places[indexes[0]], places[indexes[-1] + 1], stretch_edges
 
 
-def _edges(judged: Judged | None) -> ExpectedEdges | None:
+def _edges(judged: Judged | None) -> _ExpectedEdges | None:
     """Return the range of changes that is expected of a night."""
     if judged is None or judged.expected is None:
         return None
@@ -280,12 +280,12 @@ def _edges(judged: Judged | None) -> ExpectedEdges | None:
         low = judged.expected - threshold
         high = judged.expected + threshold
     limit = low if judged.better == "higher" else high
-    return ExpectedEdges(low, high, limit)
+    return _ExpectedEdges(low, high, limit)
 
 
 def _drawn(curve: Curve, pick: _Pick, ends: _Ends, radius: float) -> Iterator[Shape]:
     """Yield spreads, the line through the nights, levels between change points, and marks."""
-    spreads: list[Line] = []
+    spreads: list[_Line] = []
     for point in curve.series.points:
         low, high = ends(point)
         if low is not None and high is not None:

@@ -512,9 +512,10 @@ def headline_of(courses: Sequence[Course], current_time: str) -> Headline:
     current = _standing(courses)
     if not current:
         return Headline("unclear", "? Nothing yet", "No capture has been measured in any night.")
-    last_start = max((course.last.at for course in current), key=moment_of)
+    last_nights = [course.last for course in current]
+    last_start = max(last_nights, key=lambda fared: moment_of(fared.at)).at
     when = f"{day(last_start)} ({ago(last_start, current_time)})"
-    worst = min((course.last.state for course in current), key=_RANKS.index)
+    worst = min(last_nights, key=lambda fared: _RANKS.index(fared.state)).state
     named_courses = tuple(course for course in current if course.last.state is worst)
     names = format_count(len(named_courses), "capture")
     if worst is CourseState.OK:
