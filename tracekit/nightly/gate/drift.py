@@ -1,12 +1,12 @@
-"""What nights add up to: drift that no single night shows, where it began, and the anchor.
+"""Drift over several nights that no single night shows, its beginning, and the anchor.
 
-Every night is judged through the levels of the nights before it too (`history/steps.py`). A
-metric is a regression if tonight and the night before lie beyond the threshold together, each by
-half of it, and by more than equal nights explain, above three earlier nights in a row; or tonight
-above the beginning of a chain. A change that came a little each night up to tonight is said as a
-drift, with its range and its rate, and no commit is searched for. `bench/drift_simulation.py`
-counts false alarms, and how soon drift is found. A reference that moves along is measured against
-an anchor now and then, which stays.
+The levels of the nights before judge each night too (`history/steps.py`). A metric is a regression
+if tonight and the night before lie beyond the threshold together, each by half of it, and by more
+than equal nights explain, above three earlier nights in a row; or if tonight lies so above the
+beginning of a chain. A change that came a little each night up to tonight is reported as a drift,
+with its range and its rate, and without a search for a commit. `bench/drift_simulation.py` counts
+false alarms, and the nights until a drift is found. A reference that moves along is measured now
+and then against an anchor, which stays.
 """
 
 import math
@@ -33,24 +33,25 @@ from tracekit.nightly.history.night import (
 )
 from tracekit.nightly.history.steps import SURE, NightLevels, Point, Series, levels, moves, trend_of
 from tracekit.nightly.history.store.documents import measured_of
-from tracekit.nightly.plan.plan import Capture
+from tracekit.nightly.plan.plan import Capture, Reference
 from tracekit.nightly.plan.reading import UNTRACED
 from tracekit.nightly.session.worktree import repository
 from tracekit.workload import ANY_PROGRAM
 
-_CHAINED = 60  # nights that are looked back
-_WINDOW = 3  # nights in a row whose level is one to compare with; one alone may be odd
+_CHAINED = 60  # nights to look back
+_WINDOW = 3  # nights in a row that form a level to compare with; one alone may be odd
 _LATEST = 2  # nights that must lie above it, tonight included
 _HALF = 1.96  # deviations of half a 95 % interval
-_Lost = tuple[int, float, float]  # since which night, -1 for before the first; how much; deviation
+_Lost = tuple[int, float, float]  # the night before, -1 before the first; the loss; its deviation
 
 
 @dataclass(frozen=True)
 class Drift:
-    """A change for the worse over so many nights, `since` the first of them began.
+    """A change for the worse over several nights, `since` the first of them started.
 
-    `base_commit` is the commit before them, `last_commit` tonight's; each is empty for files of no
-    commit. The whole change is a ratio less one, or a difference, with its 95 % interval.
+    `base_commit` is the commit before these nights, `last_commit` tonight's; each is empty if the
+    files belong to no commit. The change over all nights is a ratio less one, or a difference, with
+    its 95 % interval.
     """
 
     nights: int
@@ -64,21 +65,22 @@ class Drift:
 
 @dataclass(frozen=True)
 class Past:
-    """A metric up to tonight, from what was accepted last on, and what is known of its anchor."""
+    """A metric up to tonight, from the last accepted night on, and the points of its anchor."""
 
     series: Series
     anchors: tuple[Point, ...] = ()
 
     @property
     def turn(self) -> int:
-        """What changes are multiplied by so that those above 0 are for the worse."""
+        """The factor that turns changes so that those above 0 are for the worse."""
         return {"lower": 1, "higher": -1}.get(self.series.better, 0)
 
     @property
     def threshold(self) -> float:
-        """The threshold where changes add up."""
-        plain_threshold = self.series.threshold
-        return math.log1p(plain_threshold) if self.series.scale == "ratio" else plain_threshold
+        """The threshold on the scale on which changes add up."""
+        if self.series.scale == "ratio":
+            return math.log1p(self.series.threshold)
+        return self.series.threshold
 
 
 def drift_of(past: Past) -> Drift | None:
@@ -86,67 +88,71 @@ def drift_of(past: Past) -> Drift | None:
     night_levels = levels(past.series, past.anchors)
     if len(night_levels.nights) < _LATEST or past.turn == 0:
         return None
-    alarms = [
-        contrast
-        for contrast in _contrasts(night_levels, past)
-        if contrast[1] >= past.threshold and contrast[1] >= SURE * contrast[2]
-    ]
+    alarms: list[_Lost] = []
+    for contrast in _contrasts(night_levels, past):
+        _, change, deviation = contrast
+        if change >= past.threshold and change >= SURE * deviation:
+            alarms.append(contrast)
     if not alarms or night_levels.nights[-1] != len(past.series.points) - 1:
         return None
     return _drift(past, night_levels, *_latest(alarms))
 
 
 def beginning_of(past: Past) -> Drift | None:
-    """Return since when a metric that is worse tonight is so; None where nights do not show it."""
+    """Return the change since the night from which a metric is worse; None if nights show none."""
     night_levels = levels(past.series, past.anchors)
     if not night_levels.nights or past.turn == 0:
         return None
     *earlier_levels, tonight = past.turn * np.eye(len(night_levels.nights))
-    losses = [
-        (place, *night_levels.total(tonight - level)) for place, level in enumerate(earlier_levels)
-    ]
-    losses = [*reversed(losses), (-1, *night_levels.total(tonight))]
-    return (
-        _drift(past, night_levels, *_latest(losses))
-        if max(loss[1] for loss in losses) > 0
-        else None
-    )
+    losses: list[_Lost] = []
+    for place, level in enumerate(earlier_levels):
+        losses.append((place, *night_levels.total(tonight - level)))
+    losses.reverse()
+    losses.append((-1, *night_levels.total(tonight)))
+    largest_loss = max(change for _, change, _ in losses)
+    if largest_loss > 0:
+        return _drift(past, night_levels, *_latest(losses))
+    return None
 
 
 def ramp_of(past: Past) -> Ramp | None:
-    """Return the drift for the worse that goes on tonight; None where no drift does."""
+    """Return the drift for the worse that continues tonight; None if there is none."""
     ramps = trend_of(past.series, past.anchors).ramps
-    if not ramps or ramps[-1].last_night != len(past.series.points) - 1:
+    if not ramps:
         return None
-    return ramps[-1] if past.turn * ramps[-1].rate > 0 else None
+    ramp = ramps[-1]
+    continues_tonight = ramp.last_night == len(past.series.points) - 1
+    if continues_tonight and past.turn * ramp.rate > 0:
+        return ramp
+    return None
 
 
 def _latest(losses: Sequence[_Lost]) -> _Lost:
-    """Return since when all was lost: the latest before which more may well not have been."""
+    """Return the loss since the latest night before which more may well not have been lost."""
     largest_loss = max(change for _, change, _ in losses)
-    return next(
-        (place, change, deviation)
-        for place, change, deviation in losses
-        if change >= max(largest_loss - _HALF * deviation, largest_loss / 2)
-    )
+    candidates: list[_Lost] = []
+    for loss in losses:
+        _, change, deviation = loss
+        if change >= max(largest_loss - _HALF * deviation, largest_loss / 2):
+            candidates.append(loss)
+    return candidates[0]
 
 
 def _contrasts(night_levels: NightLevels, past: Past) -> Iterator[_Lost]:
-    """Yield how far tonight lies above earlier levels, the latest first.
+    """Yield how far tonight lies above earlier levels, the latest level first.
 
-    Each is the last night of the earlier level, -1 for the beginning of the chain; the change for
-    the worse; and its standard deviation.
+    Each contrast is the last night of the earlier level, -1 for the beginning of the chain; the
+    change for the worse; and its standard deviation.
     """
     nights = past.turn * np.eye(len(night_levels.nights))
+    least_difference = POLICY.agreement * past.threshold
     for begin in reversed(range(len(nights) - _LATEST - _WINDOW + 1)):
         level = nights[begin : begin + _WINDOW].mean(axis=0)
         differences = (nights[-_LATEST:] - level) @ night_levels.values
-        if (
-            differences.min() >= POLICY.agreement * past.threshold
-        ):  # else it may be a single odd night
+        if differences.min() >= least_difference:  # otherwise it may be a single odd night
             weights = nights[-_LATEST:].mean(axis=0) - level
             yield begin + _WINDOW - 1, *night_levels.total(weights)
-    if moves(past.series):  # against a commit that stays tonight is judged by its own pairs
+    if moves(past.series):  # against a fixed commit, tonight's own pairs judge tonight
         yield -1, *night_levels.total(nights[-1])
 
 
@@ -154,12 +160,22 @@ def _drift(
     past: Past, night_levels: NightLevels, base_place: int, worse: float, deviation: float
 ) -> Drift:
     points = [past.series.points[place] for place in night_levels.nights]
-    base_commit = points[base_place].commit if base_place >= 0 else points[0].reference_commit
-    change, half = past.turn * worse, _HALF * deviation
-    ends = (change, change - half, change + half)
-    plain_ends = (plain_change(end, past.series.scale) for end in ends)
-    since = points[min(base_place + 1, len(points) - 1)].at
-    return Drift(len(points) - base_place - 1, since, base_commit, points[-1].commit, *plain_ends)
+    base_commit = points[0].reference_commit
+    if base_place >= 0:
+        base_commit = points[base_place].commit
+    first_place = min(base_place + 1, len(points) - 1)
+    change = past.turn * worse
+    half = _HALF * deviation
+    scale = past.series.scale
+    return Drift(
+        nights=len(points) - base_place - 1,
+        since=points[first_place].at,
+        base_commit=base_commit,
+        last_commit=points[-1].commit,
+        change=plain_change(change, scale),
+        lower_bound=plain_change(change - half, scale),
+        upper_bound=plain_change(change + half, scale),
+    )
 
 
 def with_drift(
@@ -168,40 +184,53 @@ def with_drift(
     accepted: dict[str, Accepted],
     workloads: dict[str, Path | None],
 ) -> Night:
-    """Return a night in which metrics that nights together show to be worse are regressions.
+    """Return a night in which metrics that several nights show to be worse are regressions.
 
-    One regression is one finding: the first metric of a capture that is worse says since which
+    One regression is one finding. The first metric of a capture that is worse says since which
     night, in which commits, or at which rate it drifts, and `Entry.search` how to find the commit.
-    The others do not say it again, and neither does the anchor of the same capture.
+    The other metrics do not repeat it, nor does the anchor of the same capture.
     """
     entries: dict[str, Entry] = {}
     for entry in night.entries:
-        name = entry.capture.removesuffix(ANCHORED)
-        judged: list[Judged] = []
-        search = ""
-        dated = False
-        for old in entry.judged:
-            past = past_of(night, name, old, earlier_series, accepted)
-            if past is None or not old.gated:
-                judged.append(old)
-                continue
-            new = _judge_drift(old, entry, past)
-            if new.outcome is Outcome.REGRESSION and not dated:
-                origin = _origin(new, old, past)
-                search = _search(origin.drift, new, entry, workloads.get(name))
-                dated = bool(origin.words)
-                new = replace(new, reason=" ".join([new.reason, *origin.words]))
-            judged.append(new)
-        entries[entry.capture] = _conclude_entry(entry, judged, search)
-    for name in [name for name in entries if name.endswith(ANCHORED)]:
+        capture = entry.capture.removesuffix(ANCHORED)
+        pasts: list[Past | None] = []
+        for judged in entry.judged:
+            past = None
+            if judged.gated:
+                past = past_of(night, capture, judged, earlier_series, accepted)
+            pasts.append(past)
+        entries[entry.capture] = _with_drift(entry, pasts, workloads.get(capture))
+    anchor_names = [name for name in entries if name.endswith(ANCHORED)]
+    for name in anchor_names:
         capture = name.removesuffix(ANCHORED)
         if capture in entries:
-            entries[capture], entries[name] = _join(entries[capture], entries[name])
+            capture_entry, anchor = _join(entries[capture], entries[name])
+            entries[capture] = capture_entry
+            entries[name] = anchor
     return replace(night, entries=tuple(entries.values()))
 
 
+def _with_drift(entry: Entry, pasts: Sequence[Past | None], workloads: Path | None) -> Entry:
+    """Return an entry whose metrics are judged by their pasts too: one for each metric, or None."""
+    judged: list[Judged] = []
+    search = ""
+    is_dated = False
+    for old, past in zip(entry.judged, pasts, strict=True):
+        if past is None:
+            judged.append(old)
+            continue
+        new = _judge_drift(old, entry, past)
+        if new.outcome is Outcome.REGRESSION and not is_dated:
+            origin = _origin(new, old, past)
+            search = _search(origin.drift, new, entry, workloads)
+            is_dated = bool(origin.words)
+            new = replace(new, reason=" ".join([new.reason, *origin.words]))
+        judged.append(new)
+    return _conclude_entry(entry, judged, search)
+
+
 def _conclude_entry(entry: Entry, judged: Sequence[Judged], search: str) -> Entry:
-    """Return an entry with what became of its metrics, and how it ends by those that are worse."""
+    """Return an entry with the judged metrics; those that are worse decide how it ends."""
     new = replace(entry, judged=tuple(judged), search=search)
     worse = [metric for metric in judged if metric.outcome is Outcome.REGRESSION]
     if not worse or new == entry:
@@ -215,33 +244,42 @@ def _conclude_entry(entry: Entry, judged: Sequence[Judged], search: str) -> Entr
 
 
 def _join(capture_entry: Entry, anchor: Entry) -> tuple[Entry, Entry]:
-    """Return a capture and its anchor, in which a regression of both is the capture's alone."""
-    theirs = {metric.metric: metric for metric in anchor.judged}
-    shared_metrics = {
-        metric.metric
-        for metric in capture_entry.judged
-        if metric.outcome is Outcome.REGRESSION
-        if metric.metric in theirs and theirs[metric.metric].outcome is Outcome.REGRESSION
-    }
-    if not shared_metrics:
-        return capture_entry, anchor
+    """Return a capture and its anchor; a regression of both remains the capture's alone."""
+    regressed_in_anchor: dict[str, Judged] = {}
+    for metric in anchor.judged:
+        if metric.outcome is Outcome.REGRESSION:
+            regressed_in_anchor[metric.metric] = metric
     against = anchor.reference.words if anchor.reference else "it"
+    shared_names: set[str] = set()
     capture_metrics: list[Judged] = []
     for metric in capture_entry.judged:
-        if metric.metric in shared_metrics:
-            words = f"Against the anchor, {against}: {_describe_change(theirs[metric.metric])}."
+        anchor_metric = regressed_in_anchor.get(metric.metric)
+        if metric.outcome is Outcome.REGRESSION and anchor_metric is not None:
+            shared_names.add(metric.metric)
+            words = f"Against the anchor, {against}: {_describe_change(anchor_metric)}."
             capture_metrics.append(replace(metric, reason=f"{metric.reason} {words}"))
         else:
             capture_metrics.append(metric)
-    anchor_metrics = [
-        replace(metric, outcome=None, verdict="") if metric.metric in shared_metrics else metric
-        for metric in anchor.judged
-    ]
-    joined = replace(anchor, judged=tuple(anchor_metrics), search="")
-    if all(metric.outcome is not Outcome.REGRESSION for metric in anchor_metrics):
-        reason = f"Its regression is that of {capture_entry.capture}."
-        joined = replace(joined, outcome=Outcome.UNJUDGED, reason=reason)
-    return _conclude_entry(capture_entry, capture_metrics, capture_entry.search), joined
+    if not shared_names:
+        return capture_entry, anchor
+    joined_anchor = _without_regressions(anchor, shared_names, capture_entry.capture)
+    joined_entry = _conclude_entry(capture_entry, capture_metrics, capture_entry.search)
+    return joined_entry, joined_anchor
+
+
+def _without_regressions(anchor: Entry, names: set[str], capture: str) -> Entry:
+    """Return an anchor in which the metrics of these names are not judged: their capture is."""
+    metrics: list[Judged] = []
+    for metric in anchor.judged:
+        if metric.metric in names:
+            metrics.append(replace(metric, outcome=None, verdict=""))
+        else:
+            metrics.append(metric)
+    joined = replace(anchor, judged=tuple(metrics), search="")
+    if any(metric.outcome is Outcome.REGRESSION for metric in metrics):
+        return joined
+    reason = f"Its regression is that of {capture}."
+    return replace(joined, outcome=Outcome.UNJUDGED, reason=reason)
 
 
 def _describe_change(judged: Judged) -> str:
@@ -256,58 +294,67 @@ def past_of(
     earlier_series: Sequence[Series],
     accepted: dict[str, Accepted],
 ) -> Past | None:
-    """Return a metric of a capture up to tonight; None where tonight does not have it."""
+    """Return a metric of a capture up to tonight; None if tonight does not have it."""
     own_entry, own_metric = next(_find_judged(night, capture, judged.metric), (None, None))
     if own_entry is None or own_metric is None or own_entry.reference is None:
         return None
     points = _points(earlier_series, capture, judged.metric, own_entry.work)
-    points += [_tonight(night, own_entry, own_metric)]
+    points.append(_tonight(night, own_entry, own_metric))
     anchors = _points(earlier_series, capture + ANCHORED, judged.metric)
-    anchors += [
-        _tonight(night, *anchor_match)
-        for anchor_match in _find_judged(night, capture + ANCHORED, own_metric.metric)
-    ]
+    for anchor_entry, anchor_metric in _find_judged(night, capture + ANCHORED, own_metric.metric):
+        anchors.append(_tonight(night, anchor_entry, anchor_metric))
     series = Series(
-        *(
-            night.machine,
-            night.plan,
-            capture,
-            own_entry.work,
-            own_metric.metric,
-            own_metric.unit,
-            own_metric.better,
-        ),
-        *(own_metric.scale, own_metric.threshold, own_metric.gated),
+        machine=night.machine,
+        plan=night.plan,
+        capture=capture,
+        work=own_entry.work,
+        metric=own_metric.metric,
+        unit=own_metric.unit,
+        better=own_metric.better,
+        scale=own_metric.scale,
+        threshold=own_metric.threshold,
+        gated=own_metric.gated,
         points=tuple(points[-_CHAINED:]),
     )
-    baseline = accepted.get(capture)
-    places = [
-        place
-        for place, point in enumerate(series.points)
-        if baseline and point.night == baseline.night
-    ]
-    if places:  # of a chain the next link is the first, else the accepted night is where it begins
-        begin = places[0] + moves(series)
-        series = replace(series, points=series.points[begin:])
-        anchors = [anchor for anchor in anchors if anchor.at >= series.points[0].at]
-    return Past(series, tuple(anchors))
+    return _since_accepted(Past(series, tuple(anchors)), accepted.get(capture))
+
+
+def _since_accepted(past: Past, baseline: Accepted | None) -> Past:
+    """Return the part of a past from the accepted night on; all of it without one.
+
+    The part begins with the accepted night, or in a chain with the next link.
+    """
+    if baseline is None:
+        return past
+    for place, point in enumerate(past.series.points):
+        if point.night != baseline.night:
+            continue
+        begin = place + 1 if moves(past.series) else place
+        series = replace(past.series, points=past.series.points[begin:])
+        first_time = series.points[0].at
+        anchors = [anchor for anchor in past.anchors if anchor.at >= first_time]
+        return Past(series, tuple(anchors))
+    return past
 
 
 def _find_judged(night: Night, capture: str, metric: str) -> Iterator[tuple[Entry, Judged]]:
     for entry in night.entries:
-        if entry.capture == capture:
-            yield from ((entry, judged) for judged in entry.judged if judged.metric == metric)
+        if entry.capture != capture:
+            continue
+        for judged in entry.judged:
+            if judged.metric == metric:
+                yield entry, judged
 
 
 def _points(
     earlier_series: Sequence[Series], capture: str, metric: str, work: str | None = None
 ) -> list[Point]:
-    points = [
-        point
-        for series in earlier_series
-        if (series.capture, series.metric) == (capture, metric) and work in {None, series.work}
-        for point in series.points
-    ]
+    """Return the points of a metric, oldest first; `work` None is any work."""
+    points: list[Point] = []
+    for series in earlier_series:
+        is_same_metric = (series.capture, series.metric) == (capture, metric)
+        if is_same_metric and work in {None, series.work}:
+            points.extend(series.points)
     return sorted(points, key=lambda point: point.at)
 
 
@@ -326,62 +373,60 @@ def _tonight(night: Night, entry: Entry, judged: Judged) -> Point:
 
 
 def _judge_drift(judged: Judged, entry: Entry, past: Past) -> Judged:
-    """Return a metric as a regression if nights together show it, and why."""
-    open_ended = judged.outcome in {Outcome.OK, Outcome.INCONCLUSIVE}
-    if not open_ended or entry.reference_kind == "anchor":
+    """Return a metric as a regression, with the reason, if several nights show one."""
+    is_open_ended = judged.outcome in {Outcome.OK, Outcome.INCONCLUSIVE}
+    if not is_open_ended or entry.reference_kind == "anchor":
         return judged
     drift = drift_of(past)
     if drift is None:
         return judged
-    drifts = ramp_of(past) is not None  # its own sentence has the range
-    reason = judged.reason if drifts else f"{judged.reason} {sentence(drift, judged)}".strip()
+    reason = judged.reason
+    if ramp_of(past) is None:  # the sentence of a ramp has the range itself
+        reason = f"{reason} {sentence(drift, judged)}".strip()
     return replace(judged, outcome=Outcome.REGRESSION, verdict=Verdict.WORSE.value, reason=reason)
 
 
 @dataclass(frozen=True)
 class _RegressionOrigin:
-    """Where a regression came from, in sentences; the `drift` whose commits can be searched."""
+    """The origin of a regression in sentences, and the `drift` whose commits can be searched."""
 
     words: tuple[str, ...] = ()
     drift: Drift | None = None
 
 
 def _origin(judged: Judged, own_judgement: Judged, past: Past) -> _RegressionOrigin:
-    """Return where a regression came from; `own_judgement` is the metric as its own pairs ended."""
+    """Return the origin of a regression; `own_judgement` is the metric judged by its own pairs."""
     ramp = ramp_of(past)
     if ramp is not None:
         return _RegressionOrigin((_drift_words(ramp, past, judged),))
-    if (
-        own_judgement.outcome is not Outcome.REGRESSION
-    ):  # what nights together show is dated by itself
+    if own_judgement.outcome is not Outcome.REGRESSION:
+        # The sentence on several nights has the date already.
         return _RegressionOrigin((), drift_of(past))
     beginning = beginning_of(past)
-    return (
-        _RegressionOrigin()
-        if beginning is None
-        else _RegressionOrigin(tuple(_describe_origin(beginning)), beginning)
-    )
+    if beginning is None:
+        return _RegressionOrigin()
+    return _RegressionOrigin(tuple(_describe_origin(beginning)), beginning)
 
 
 def sentence(drift: Drift, judged: Judged) -> str:
-    """Say what several nights show."""
-    change_words = judged.formatter.format_change(
-        drift.change, drift.lower_bound, drift.upper_bound
-    )
+    """Return a sentence on the change that several nights show."""
+    formatter = judged.formatter
+    change_words = formatter.format_change(drift.change, drift.lower_bound, drift.upper_bound)
     return (
         f"Over the last {drift.nights} nights, since {drift.since[:10]}, the changes add up to "
         f"{change_words}{_commits(drift)}: worse, beyond the threshold of "
-        f"{judged.formatter.amount(judged.threshold)}."
+        f"{formatter.amount(judged.threshold)}."
     )
 
 
 def _drift_words(ramp: Ramp, past: Past, judged: Judged) -> str:
-    """Say at which rate a metric drifts, over which nights and commits."""
+    """Return a sentence on the rate at which a metric drifts, with its nights and commits."""
     points = past.series.points
     first_point = points[ramp.first_night]
-    base_commit = (
-        points[ramp.first_night - 1].commit if ramp.first_night else first_point.reference_commit
-    )
+    if ramp.first_night:
+        base_commit = points[ramp.first_night - 1].commit
+    else:
+        base_commit = first_point.reference_commit
     rate = judged.formatter.change(ramp.rate)
     change = judged.formatter.change(ramp.change)
     nights = ramp.last_night - ramp.first_night + 1
@@ -395,9 +440,11 @@ def _drift_words(ramp: Ramp, past: Past, judged: Judged) -> str:
 
 def _describe_origin(drift: Drift) -> list[str]:
     commits = _commits(drift)
-    if drift.nights == 1:
-        return [f"It came tonight{commits}."] if commits else []
-    return [f"It came in the last {drift.nights} nights, since {drift.since[:10]}{commits}."]
+    if drift.nights != 1:
+        return [f"It came in the last {drift.nights} nights, since {drift.since[:10]}{commits}."]
+    if commits:
+        return [f"It came tonight{commits}."]
+    return []
 
 
 def _commits(drift: Drift) -> str:
@@ -419,40 +466,41 @@ def _search(drift: Drift | None, judged: Judged, entry: Entry, workloads: Path |
     work = entry.candidate
     if work.workload == ANY_PROGRAM:
         return ""
+    base_commit = short_commit(drift.base_commit)
+    last_commit = short_commit(drift.last_commit)
+    half_change = abs(drift.change) / 2
     values = [f"{name}={_text(value)}" for name, value in work.parameters.items()]
-    base_commit, last_commit = (
-        short_commit(commit) for commit in (drift.base_commit, drift.last_commit)
-    )
     words = ["tracekit", "ab", f"{work.workload}@{base_commit}", *values, "--", *values]
-    words += ["--metric", judged.metric, "--threshold", f"{abs(drift.change) / 2:.3f}", "--bisect"]
+    words += ["--metric", judged.metric, "--threshold", f"{half_change:.3f}", "--bisect"]
     if workloads is not None:
         words += ["--workloads", str(workloads)]
     return f"git bisect start {last_commit} {base_commit} && git bisect run {shlex.join(words)}"
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if isinstance(value, str):
+        return value
+    return msgspec.json.encode(value).decode()
 
 
-_NEAR = 0.5  # of the threshold: as much of it nights may lose before the anchor is measured
+_NEAR = 0.5  # the part of the threshold that nights may lose before the anchor is measured
 
 
 def with_previous(capture: Capture, earlier_series: Sequence[Series], folder: Path) -> Capture:
-    """Return a capture with the commit that the night before measured, where it asks for that.
+    """Return a capture with the commit that the night before measured, if the plan asks for it.
 
-    It is the last one that was measured without other changes and that the repository still has.
+    That is the last commit that was measured without other changes and is still in the repository.
     """
     reference = capture.reference
     if reference is None or not reference.previous_night:
         return capture
-    points = [
-        point
-        for series in earlier_series
-        if series.capture == capture.name
-        for point in series.points
-        if point.value is not None and point.commit.isalnum()
-    ]
+    points: list[Point] = []
+    for series in earlier_series:
+        if series.capture == capture.name:
+            points.extend(series.points)
     for point in sorted(points, key=lambda night: night.at, reverse=True):
+        if point.value is None or not point.commit.isalnum():
+            continue
         with suppress(TracekitError):
             commit = repository(folder).commit(point.commit)
             return replace(capture, reference=replace(reference, revision=commit))
@@ -465,42 +513,48 @@ def anchors_due(
     earlier_series: Sequence[Series],
     accepted: dict[str, Accepted],
 ) -> Iterator[Capture]:
-    """Yield what is to be measured against an anchor tonight, as captures of their own.
+    """Yield the measurements against an anchor that are due tonight, as captures of their own.
 
-    It is due after as many nights as the plan says, and where they have lost half of a threshold.
-    The anchor is the commit of the night accepted last, else the reference of the first night.
+    One is due after as many nights as the plan says, and once nights have lost half of a threshold.
+    The anchor is the commit of the last accepted night, else the reference of the first night.
     """
     entries = {entry.capture: entry for entry in night.entries}
     for capture in captures:
-        reference, entry = capture.reference, entries.get(capture.name)
+        reference = capture.reference
+        entry = entries.get(capture.name)
         if entry is None or entry.reference is None or reference is None:
             continue
-        gated = [judged for judged in entry.judged if judged.gated]
-        optional_pasts = (
-            past_of(night, capture.name, judged, earlier_series, accepted) for judged in gated
-        )
-        pasts = [past for past in optional_pasts if past is not None]
+        pasts: list[Past] = []
+        for judged in entry.judged:
+            if not judged.gated:
+                continue
+            past = past_of(night, capture.name, judged, earlier_series, accepted)
+            if past is not None:
+                pasts.append(past)
         commit = _anchor(pasts)
         if not commit or commit in {entry.reference.commit, entry.candidate.commit}:
             continue
         if any(_since(past) >= reference.anchor_every or _near(past) for past in pasts):
-            metrics = tuple(
-                metric for metric in capture.metrics if metric.metric in UNTRACED or metric.gate
-            )
-            yield replace(
-                capture,
-                name=capture.name + ANCHORED,
-                reference=replace(reference, revision=commit, merge_base="", previous_night=False),
-                metrics=metrics,
-                traced=0,
-                checks=(),
-                parity="off",
-                fail_on=(),
-            )
+            yield _anchored(capture, reference, commit)
+
+
+def _anchored(capture: Capture, reference: Reference, commit: str) -> Capture:
+    """Return a capture as it is measured against an anchor: untraced, with nothing to check."""
+    metrics = [metric for metric in capture.metrics if metric.metric in UNTRACED or metric.gate]
+    return replace(
+        capture,
+        name=capture.name + ANCHORED,
+        reference=replace(reference, revision=commit, merge_base="", previous_night=False),
+        metrics=tuple(metrics),
+        traced=0,
+        checks=(),
+        parity="off",
+        fail_on=(),
+    )
 
 
 def _anchor(pasts: Sequence[Past]) -> str:
-    """Return the commit of the anchor; empty where no night before measured anything."""
+    """Return the commit of the anchor; empty if no earlier night measured anything."""
     for past in pasts:
         if past.anchors:
             return past.anchors[-1].reference_commit
@@ -511,13 +565,17 @@ def _anchor(pasts: Sequence[Past]) -> str:
 
 
 def _since(past: Past) -> int:
-    """Return how many nights have passed since the anchor was measured, tonight included."""
-    last_anchor_time = max(
-        (anchor.at for anchor in past.anchors if anchor.change is not None), default=""
-    )
+    """Return the number of nights since the anchor was last measured, tonight included."""
+    last_anchor_time = ""
+    for anchor in past.anchors:
+        if anchor.change is not None:
+            last_anchor_time = max(last_anchor_time, anchor.at)
     return sum(point.at > last_anchor_time for point in past.series.points)
 
 
 def _near(past: Past) -> bool:
+    """Tell whether tonight's level lies close to the threshold."""
     values = levels(past.series, past.anchors).values
-    return bool(len(values)) and past.turn * values[-1] >= _NEAR * past.threshold
+    if len(values) == 0:
+        return False
+    return bool(past.turn * values[-1] >= _NEAR * past.threshold)

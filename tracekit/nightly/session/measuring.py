@@ -1,11 +1,11 @@
-"""Pairs of fresh processes, stepped in turns: abba, baab, and so on; checked before, and traced.
+"""Pairs of fresh processes that take turns: abba, baab, and so on; with checks and traced pairs.
 
-What drifts over the seconds of a pair, as heat does, falls on both variants alike. What a process
-happens to get and keeps, as the place of its memory, differs from process to process: so each
-pair has processes of its own, and varies as nights do.
+A drift over the seconds of a pair, such as heat, affects both variants alike. Some conditions stay
+with a process for its whole life, such as the place of its memory, and differ from process to
+process: so each pair has processes of its own, and varies as nights do.
 
-What is traced runs one after the other, as `tracekit capture` in the variant's own interpreter and
-folder: recorded, exported and analyzed by the tracekit that the variant has.
+Traced runs follow one another, as `tracekit capture` in the variant's own interpreter and folder:
+the variant's own tracekit records, exports and analyzes them.
 """
 
 import math
@@ -44,40 +44,45 @@ from tracekit.nightly.session.variants import CodeVariant
 from tracekit.workload import Calibrate, Finished, Prepare, RunSteps, StepTimes
 
 ENOUGH = 100
-"""Steps of a turn from which its 99th percentile is reported."""
+"""The least number of steps in a turn whose 99th percentile is reported."""
 STEP_TIME = "step_p50"
 _SECOND = 1e9
 
 
 def values_of(turns: Sequence[StepTimes], finished: Finished) -> Values:
-    """Return the value of each metric in each turn, and what the workload measured itself.
+    """Return the value of each metric in each turn, then the results of the workload itself.
 
-    Of steps of several variants, which are compared, no step time is given. A result of the
-    workload's own has one value; one that is called like a metric is left out.
+    Turns that mix several variants, to compare them, give no step time. A result of the workload
+    has one value; a result with the name of a metric is left out.
     """
     turn_values: dict[str, list[float]] = {}
     for turn in turns:
         for name, value in _of_turn(turn):
             turn_values.setdefault(name, []).append(value)
-    workload_values = {
-        name: (float(result.value),)
-        for name, result in finished.results.items()
-        if result.value is not None and name not in METRICS
-    }
-    return {name: tuple(values) for name, values in turn_values.items()} | workload_values
+    values: Values = {}
+    for name, numbers in turn_values.items():
+        values[name] = tuple(numbers)
+    for name, result in finished.results.items():
+        if result.value is not None and name not in METRICS:
+            values[name] = (float(result.value),)
+    return values
 
 
 def traced_values(result: Result) -> Values:
     """Return the numbers of a traced run, one value each."""
-    numbers = {number.name: number.value for number in (*result.results, *result.metrics)}
+    numbers: dict[str, float | None] = {}
+    for number in (*result.results, *result.metrics):
+        numbers[number.name] = number.value
     return {name: (float(value),) for name, value in numbers.items() if value is not None}
 
 
 def require_steps(name: str, turn: StepTimes) -> StepTimes:
-    """Return the turn; raise ToolError where it had no step that says anything."""
+    """Return the turn; raise ToolError if none of its steps did any work."""
     if turn.times and turn.length > 0:
         return turn
-    reason = "had nothing left to do" if turn.exhausted else "made no step that did anything"
+    reason = "made no step that did anything"
+    if turn.exhausted:
+        reason = "had nothing left to do"
     raise ToolError(
         f"{name[0].upper()}{name[1:]} {reason} in its turn.",
         hint="Give the workload more to do, or shorter turns; one that follows a schedule of its "
@@ -86,35 +91,43 @@ def require_steps(name: str, turn: StepTimes) -> StepTimes:
 
 
 def overhead(traced: Sequence[Pair], untraced: Sequence[Pair]) -> Overhead:
-    """Compare the candidate's steps while traced with those that were not, in ns a step.
+    """Compare the candidate's steps in traced pairs with those in untraced ones, in ns a step.
 
-    The ratio is that of medians of pairs that count. Its spread takes a traced run to vary as
-    pairs of untraced ones do, on a logarithmic scale, and Student's t for their number.
+    The ratio is that of the medians over the pairs that count. Its spread assumes that traced runs
+    vary as untraced pairs do, on a logarithmic scale, with Student's t for the number of pairs.
     """
-    recorded, untraced_times = _step_times(traced), _step_times(untraced)
-    if not recorded or not untraced_times:
-        missing_kind = "traced" if not recorded else "untraced"
-        return Overhead(reason=f"no {missing_kind} pair of this session tells the time of a step")
-    if len(untraced_times) < 2:  # noqa: PLR2004  one pair shows nothing of how pairs differ
+    recorded = _step_times(traced)
+    if not recorded:
+        return Overhead(reason="no traced pair of this session tells the time of a step")
+    unrecorded = _step_times(untraced)
+    if not unrecorded:
+        return Overhead(reason="no untraced pair of this session tells the time of a step")
+    if len(unrecorded) < 2:  # noqa: PLR2004  one pair does not show how much pairs differ
         return Overhead(reason="one untraced pair does not show how much pairs differ")
-    deviation = statistics.stdev(math.log(value) for value in untraced_times)
-    half = (
-        quantile(len(untraced_times) - 1)
-        * deviation
-        * math.sqrt(1 / len(recorded) + 1 / len(untraced_times))
-    )
-    ratio = statistics.median(recorded) / statistics.median(untraced_times)
+    deviation = statistics.stdev(math.log(value) for value in unrecorded)
+    factor = math.sqrt(1 / len(recorded) + 1 / len(unrecorded))
+    half = quantile(len(unrecorded) - 1) * deviation * factor
+    recorded_median = statistics.median(recorded)
+    unrecorded_median = statistics.median(unrecorded)
+    ratio = recorded_median / unrecorded_median
     return Overhead(
         ratio=ratio - 1,
         spread=ratio * math.sinh(half),
-        recorded=round(statistics.median(recorded)),
-        unrecorded=round(statistics.median(untraced_times)),
+        recorded=round(recorded_median),
+        unrecorded=round(unrecorded_median),
     )
 
 
 def _step_times(pairs: Sequence[Pair]) -> list[float]:
-    pair_values = [pair.candidate.get(STEP_TIME) for pair in pairs if not pair.contaminated]
-    return [statistics.median(values) for values in pair_values if values]
+    """Return the candidate's median step time in each pair that counts and has one, in ns."""
+    step_times: list[float] = []
+    for pair in pairs:
+        if pair.contaminated:
+            continue
+        turn_values = pair.candidate.get(STEP_TIME)
+        if turn_values:
+            step_times.append(statistics.median(turn_values))
+    return step_times
 
 
 def _of_turn(turn: StepTimes) -> Iterator[tuple[str, float]]:
@@ -131,22 +144,23 @@ def _of_turn(turn: StepTimes) -> Iterator[tuple[str, float]]:
 
 
 MORE_IS_WORSE = frozenset({"calibration", "load", "gpu_others", "thermal_pressure", "low_power"})
-"""Readings of which the greatest counts; of all others, such as a clock, the least does."""
+"""Readings whose greatest value is the worst; the least is the worst of others, such as a clock."""
 
 
 def worst(states: Sequence[State]) -> State | None:
-    """Return the worst of each reading, at the time of the last look; None without any."""
+    """Return the worst value of each reading, at the time of the last look; None without any."""
     if not states:
         return None
     readings: dict[str, float] = {}
-    missing: dict[str, str] = {}
+    absences: dict[str, str] = {}
     for state in states:
-        missing |= state.absences
+        absences |= state.absences
         for name, value in state.readings.items():
             choose = max if name in MORE_IS_WORSE else min
             readings[name] = choose(value, readings.get(name, value))
-    missing = {name: reason for name, reason in missing.items() if name not in readings}
-    return State(states[-1].at, readings, missing)
+    for name in readings:
+        absences.pop(name, None)
+    return State(states[-1].at, readings, absences)
 
 
 OF_ATTENTION = frozenset({"paged", "sdpa", "flash", "paged-vs-sdpa", "serve", "kv-cache"})
@@ -155,24 +169,30 @@ _LIMIT = 3600.0  # seconds of one check, or traced capture: saving can take many
 
 
 def check(prepared: PreparedCapture) -> str:
-    """Check what the capture asks for, with the candidate's interpreter and code.
+    """Run the checks that the capture asks for, with the candidate's interpreter and code.
 
-    Parity runs once a night: captures after the first take its result, which lies in the night's
-    folder. Return what was checked, in a sentence; empty where nothing was.
+    Parity runs once a night: later captures reuse its result from the night's folder. Return a
+    sentence that lists the checks; empty if there were none.
     """
-    clauses = [_parity(prepared, grid)] if (grid := grid_of(prepared)) else []
+    clauses: list[str] = []
+    grid = grid_of(prepared)
+    if grid:
+        clauses.append(_parity(prepared, grid))
     for number, argv in enumerate(prepared.capture.checks, start=1):
         _require(prepared, argv, f"check-{number}")
         clauses.append(f"{argv[0]} succeeded")
+    if not clauses:
+        return ""
     words = "; ".join(clauses)
-    return f"{words[0].upper()}{words[1:]}." if words else ""
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def _require(
     prepared: PreparedCapture, argv: tuple[str, ...], name: str, output: Path | None = None
 ) -> None:
-    """Run a program as the candidate; raise ParityError where it does not succeed."""
-    variant, log = prepared.candidate, prepared.log_of(name)
+    """Run a program as the candidate; raise ParityError if it does not succeed."""
+    variant = prepared.candidate
+    log = prepared.log_of(name)
     program = Program(argv, variant.env, variant.cwd, log, output)
     status = run(program, prepared.bounds, _LIMIT)
     if status != 0:
@@ -183,29 +203,35 @@ def _require(
 
 
 def grid_of(prepared: PreparedCapture) -> str:
-    """Return which grid of parity is checked: quick, full, or empty for none."""
+    """Return the grid of parity to check: quick or full; empty for none."""
     parity_choice = prepared.capture.parity
-    if parity_choice == "auto":
-        works = {variant.workload for variant in prepared.variants}
-        return "quick" if works & OF_ATTENTION else ""
-    return "" if parity_choice == "off" else parity_choice
+    if parity_choice == "off":
+        return ""
+    if parity_choice != "auto":
+        return parity_choice
+    if any(variant.workload in OF_ATTENTION for variant in prepared.variants):
+        return "quick"
+    return ""
 
 
 def _parity(prepared: PreparedCapture, grid: str) -> str:
+    """Check parity unless an earlier capture of the night did; return a clause that says so."""
     result_file = prepared.folder / f"parity-{grid}.json"
     if not result_file.exists():
-        quick = ("--quick",) if grid == "quick" else ()
-        argv = (str(prepared.candidate.python), "-P", "-m", "tracekit", "parity", *quick, "--json")
+        argv = [str(prepared.candidate.python), "-P", "-m", "tracekit", "parity"]
+        if grid == "quick":
+            argv.append("--quick")
+        argv.append("--json")
         failed_file = result_file.with_suffix(".failed.json")
-        _require(prepared, argv, "parity", failed_file)
+        _require(prepared, tuple(argv), "parity", failed_file)
         failed_file.rename(result_file)
     return f"parity holds in the {grid} grid"
 
 
 LEAST = 5
-"""Steps of a turn, at least."""
+"""The least number of steps in a turn."""
 WAKE = 0.05
-"""Seconds of unmeasured steps before a turn, at most; a sixth of the turn where that is less."""
+"""The most seconds of unmeasured steps before a turn; a sixth of the turn if that is less."""
 _BETWEEN = "between its pairs"
 
 
@@ -218,17 +244,18 @@ def measure(
     watch: Watch | None = None,
     calibrate: bool = True,
 ) -> Iterator[Pair]:
-    """Measure pairs, by default as many as the plan says; each one is whole when it comes.
+    """Measure pairs, by default as many as the plan says, and yield each when it is complete.
 
-    One that does not count is measured again by asking for more, with another `first_number`. No
-    process of a pair outlives it, nor the calibration's the iterator. The machine is looked at
-    before and after each pair where there is a `watch`; if `calibrate`, fixed work shows its pace.
+    To replace a pair that does not count, ask for more pairs with another `first_number`. The
+    processes of a pair end with it, that of the calibration with the iterator. A `watch` looks at
+    the machine before and after each pair; with `calibrate`, fixed work shows the machine's pace.
     """
     count = prepared.capture.pairs if pairs is None else pairs
     with ExitStack() as stack:
         looks = _Looks(prepared, watch, stack, calibrate=calibrate)
-        for variant in prepared.variants if prepared.candidate.argv else ():
-            run_program(prepared, variant)  # unmeasured: it fills the caches of files
+        if prepared.candidate.argv:
+            for variant in prepared.variants:
+                run_program(prepared, variant)  # unmeasured: it fills the file caches
         for number in range(first_number, first_number + count):
             prepared.bounds.require_time(_BETWEEN)
             if prepared.candidate.argv:
@@ -238,54 +265,92 @@ def measure(
 
 
 def order_of(prepared: PreparedCapture, number: int) -> str:
-    """Return the order of a pair's runs: a the candidate, b the reference."""
-    single_order = "a" if prepared.reference is None else "ab" if number % 2 else "ba"
-    twice = prepared.capture.together and not prepared.candidate.argv
-    return single_order + single_order[::-1] if twice else single_order
+    """Return the order of a pair's runs: a for the candidate, b for the reference."""
+    if prepared.reference is None:
+        single_order = "a"
+    elif number % 2:
+        single_order = "ab"
+    else:
+        single_order = "ba"
+    if prepared.capture.together and not prepared.candidate.argv:
+        return single_order + single_order[::-1]
+    return single_order
 
 
 def _pair(prepared: PreparedCapture, session: int, number: int, looks: "_Looks") -> Pair:
-    """Measure a pair: both processes live at once, or one has one long run after the other."""
-    order, capture = order_of(prepared, number), prepared.capture
-    seconds = capture.turn if capture.together else 2 * capture.turn
+    """Measure a pair.
+
+    Either both processes are alive at once and take turns, or each has one long turn, one process
+    after the other.
+    """
+    capture = prepared.capture
+    order = order_of(prepared, number)
+    if capture.together:
+        groups = [order]
+        seconds = capture.turn
+    else:
+        groups = [*order]
+        seconds = 2 * capture.turn
     values: dict[str, Values] = {}
-    states_before: list[State | None] = []
-    states_after: list[State | None] = []
-    for group in [order] if capture.together else [*order]:
-        with ExitStack() as stack:
-            children = _prepare_children(prepared, list(dict.fromkeys(group)), stack)
-            runs: dict[str, list[StepTimes]] = {side: [] for side in children}
-            states_before.append(looks.look_before(list(children.values())))
-            for letter in group:
-                runs[letter].append(_run(prepared, children[letter], seconds))
-            states_after.append(looks.look_after(next(iter(children.values()))))
-            for child in children.values():
-                child.begin_finishing()
-            for letter, child in children.items():
-                finished = child.end_finishing()
-                for name, result in finished.results.items():
-                    prepared.results[name] = Quantity(result.unit, result.better)
-                values[letter] = values_of(runs[letter], finished)
+    states_before: list[State] = []
+    states_after: list[State] = []
+    for group in groups:
+        run_group = _run_group(prepared, group, seconds, looks)
+        values |= run_group.values
+        if run_group.before is not None:
+            states_before.append(run_group.before)
+        if run_group.after is not None:
+            states_after.append(run_group.after)
     return Pair(
         session,
         number,
         order,
         candidate=values["a"],
         reference=values.get("b", {}),
-        before=worst([*filter(None, states_before)]),
-        after=worst([*filter(None, states_after)]),
+        before=worst(states_before),
+        after=worst(states_after),
     )
 
 
+@dataclass(frozen=True)
+class _RunGroup:
+    """The values of processes that were alive at once, by letter, and the machine's states."""
+
+    values: dict[str, Values]
+    before: State | None
+    after: State | None
+
+
+def _run_group(
+    prepared: PreparedCapture, letters: str, seconds: float, looks: "_Looks"
+) -> _RunGroup:
+    """Start the processes of these letters, give each its turns in this order, and end them."""
+    values: dict[str, Values] = {}
+    with ExitStack() as stack:
+        children = _prepare_children(prepared, list(dict.fromkeys(letters)), stack)
+        runs: dict[str, list[StepTimes]] = {letter: [] for letter in children}
+        state_before = looks.look_before(list(children.values()))
+        for letter in letters:
+            runs[letter].append(_run(prepared, children[letter], seconds))
+        first_child = next(iter(children.values()))
+        state_after = looks.look_after(first_child)
+        for child in children.values():
+            child.begin_finishing()
+        for letter, child in children.items():
+            finished = child.end_finishing()
+            for name, result in finished.results.items():
+                prepared.results[name] = Quantity(result.unit, result.better)
+            values[letter] = values_of(runs[letter], finished)
+    return _RunGroup(values, state_before, state_after)
+
+
 def _program_pair(prepared: PreparedCapture, session: int, number: int, looks: "_Looks") -> Pair:
-    """Run each program once; whose turn is first alternates from pair to pair."""
+    """Run each program once; the order alternates from pair to pair."""
     order = order_of(prepared, number)
     values: dict[str, Values] = {}
     state_before = looks.look_before([])
     for letter in order:
-        variant = prepared.candidate if letter == "a" else prepared.reference
-        assert variant is not None
-        values[letter] = run_program(prepared, variant)
+        values[letter] = run_program(prepared, _variant_of(prepared, letter))
     state_after = looks.look_after(None)
     prepared.capture = with_program_metrics(prepared)
     return Pair(
@@ -299,30 +364,39 @@ def _program_pair(prepared: PreparedCapture, session: int, number: int, looks: "
     )
 
 
+def _variant_of(prepared: PreparedCapture, letter: str) -> CodeVariant:
+    """Return the variant of a letter: a for the candidate, b for the reference."""
+    variant = prepared.candidate if letter == "a" else prepared.reference
+    assert variant is not None
+    return variant
+
+
 def _without_gpu_others(state: State | None) -> State | None:
-    """Return a state without others' share of the GPU: ours has left when somebody looks."""
+    """Return a state without the GPU share of others: our program has ended before the look."""
     if state is None:
         return None
-    readings = {name: value for name, value in state.readings.items() if name != "gpu_others"}
-    reason = "a program that has ended cannot be told from others."
-    return State(state.at, readings, state.absences | {"gpu_others": reason})
+    readings = dict(state.readings)
+    readings.pop("gpu_others", None)
+    absences = dict(state.absences)
+    absences["gpu_others"] = "a program that has ended cannot be told from others."
+    return State(state.at, readings, absences)
 
 
 @dataclass(frozen=True)
 class PlantedPair:
-    """A pair of the same work, and the same reference against work with a planted slowdown."""
+    """A plain pair, and the same reference against a candidate with a planted slowdown."""
 
     plain_pair: Pair
     planted: Pair
 
 
-_PLANTED_ORDER = "abppba"  # each kind is in the middle: a drift falls on all alike
+_PLANTED_ORDER = "abppba"  # symmetric, so that a drift affects all alike
 
 
 def measure_planted(
     prepared: PreparedCapture, share: float, *, pairs: int, watch: Watch | None, calibrate: bool
 ) -> Iterator[PlantedPair]:
-    """Measure pairs in which the candidate also has turns that are longer by a share of a step."""
+    """Measure pairs in which the candidate also has turns whose steps are longer by a share."""
     with ExitStack() as stack:
         looks = _Looks(prepared, watch, stack, calibrate=calibrate)
         for number in range(1, pairs + 1):
@@ -339,32 +413,41 @@ def _planted_pair(
         state_before = looks.look_before(list(children.values()))
         for letter in _PLANTED_ORDER:
             child = children["b" if letter == "b" else "a"]
-            step_times = [time for turn in runs["a"] for time in turn.times]
-            planted = share * statistics.median(step_times) if letter == "p" else 0.0
+            planted = 0.0
+            if letter == "p":
+                planted = share * _median_step_time(runs["a"])
             runs[letter].append(_run(prepared, child, prepared.capture.turn, planted))
         state_after = looks.look_after(children["a"])
         for child in children.values():
             child.begin_finishing()
         for child in children.values():
             child.end_finishing()
-    values = {letter: values_of(turns, Finished()) for letter, turns in runs.items()}
+    values: dict[str, Values] = {}
+    for letter, turns in runs.items():
+        values[letter] = values_of(turns, Finished())
     plain_pair = Pair(1, number, "abba", False, values["a"], values["b"], state_before, state_after)
     return PlantedPair(plain_pair, replace(plain_pair, order="bppb", candidate=values["p"]))
+
+
+def _median_step_time(turns: Sequence[StepTimes]) -> float:
+    step_times: list[int] = []
+    for turn in turns:
+        step_times.extend(turn.times)
+    return statistics.median(step_times)
 
 
 def _prepare_children(
     prepared: PreparedCapture, letters: Sequence[str], stack: ExitStack
 ) -> dict[str, RemoteWorkload]:
-    """Start the processes of a pair, and let them prepare side by side, which nobody measures."""
+    """Start the processes of a pair, and let them prepare at the same time, unmeasured."""
     children: dict[str, RemoteWorkload] = {}
     variants: dict[str, CodeVariant] = {}
     for letter in letters:
-        variant = prepared.candidate if letter == "a" else prepared.reference
-        assert variant is not None
+        variant = _variant_of(prepared, letter)
         variants[letter] = variant
-        child = spawn_workload(
-            prepared.name_variant(variant), variant, prepared.log_of(variant.role), prepared.bounds
-        )
+        name = prepared.name_variant(variant)
+        log = prepared.log_of(variant.role)
+        child = spawn_workload(name, variant, log, prepared.bounds)
         children[letter] = stack.enter_context(child)
     warmup = prepared.capture.warmup
     for letter, child in children.items():
@@ -396,13 +479,16 @@ def _run(
 class _Looks:
     """Looks at the machine before and after each pair.
 
-    To see its pace, a third process does the same fixed work each time, on the device of the pair.
+    To see the machine's pace, a third process does the same fixed work each time, on the device
+    of the pair.
     """
 
     def __init__(
         self, prepared: PreparedCapture, watch: Watch | None, stack: ExitStack, *, calibrate: bool
     ) -> None:
-        self._prepared, self._watch, self._stack = prepared, watch, stack
+        self._prepared = prepared
+        self._watch = watch
+        self._stack = stack
         self._calibrate = calibrate
         self._calibration: RemoteWorkload | None = None
 
@@ -411,38 +497,48 @@ class _Looks:
         if self._watch is None:
             return None
         pace = self._pace(children[0] if children else None)
-        ours = {os.getpid(), *(workload.child.pid for workload in children)}
+        our_processes = {os.getpid()}
+        for workload in children:
+            our_processes.add(workload.child.pid)
         if self._calibration is not None:
-            ours.add(self._calibration.child.pid)
-        return self._watch.before(ours, pace)
+            our_processes.add(self._calibration.child.pid)
+        return self._watch.before(our_processes, pace)
 
     def look_after(self, child: RemoteWorkload | None) -> State | None:
-        """Look after the runs, by the device of a child."""
-        return None if self._watch is None else self._watch.after(self._pace(child))
+        """Look after the runs; the pace is that of the child's device."""
+        if self._watch is None:
+            return None
+        return self._watch.after(self._pace(child))
 
     def _pace(self, child: RemoteWorkload | None) -> int | None:
-        """Return how long fixed work takes now, in ns, on the device of a variant's work."""
+        """Return the time that fixed work takes now, in ns, on the device of the child."""
         if not self._calibrate:
             return None
+        calibration = self._started_calibration()
+        if child is None:  # the device of a program is not known
+            return calibration.calibrate(Calibrate("cpu"))
+        device = "cpu" if child.ready.backend == "cpu" else "gpu"
+        return calibration.calibrate(Calibrate(device, mlx=bool(child.ready.mlx)))
+
+    def _started_calibration(self) -> RemoteWorkload:
+        """Return the process of the calibration; the first call starts it."""
         if self._calibration is None:
             prepared = self._prepared
-            name, log = f"the calibration of {prepared.capture.name}", "calibration"
-            self._calibration = self._stack.enter_context(
-                start_workload(name, prepared.candidate, prepared.log_of(log), prepared.bounds)
-            )
-        if child is None:  # a program says nothing of its device
-            return self._calibration.calibrate(Calibrate("cpu"))
-        device = "cpu" if child.ready.backend == "cpu" else "gpu"
-        return self._calibration.calibrate(Calibrate(device, mlx=bool(child.ready.mlx)))
+            name = f"the calibration of {prepared.capture.name}"
+            log = prepared.log_of("calibration")
+            workload = start_workload(name, prepared.candidate, log, prepared.bounds)
+            self._calibration = self._stack.enter_context(workload)
+        return self._calibration
 
 
 def trace(
     prepared: PreparedCapture, *, session: int = 1, watch: Watch | None = None
 ) -> Iterator[Pair]:
-    """Trace as many pairs as the plan says; each one is whole when it comes.
+    """Trace as many pairs as the plan says, and yield each when it is complete.
 
-    A pair does not count where a trace may lack the target's work; `contaminated` says which.
-    Odd pairs trace the candidate first, even ones the reference. Arguments are those of `measure`.
+    A pair does not count if one of its traces may lack the target's work; `contaminated` names
+    that trace. Odd pairs trace the candidate first, even pairs the reference. The arguments are
+    those of `measure`.
     """
     for number in range(1, prepared.capture.traced + 1):
         yield _traced_pair(prepared, session, number, watch)
@@ -451,43 +547,45 @@ def trace(
 def arguments_of(prepared: PreparedCapture, variant: CodeVariant, output: Path) -> tuple[str, ...]:
     """Return the command line that captures a variant into a folder."""
     capture = prepared.capture
-    workload_options = (
-        ("--workloads", str(variant.workloads)) if variant.workloads is not None else ()
-    )
-    templates = [word for template in capture.templates for word in ("--template", template)]
-    return (
-        *(str(variant.python), "-P", "-m", "tracekit", "capture"),
-        *(
-            "--workload",
-            variant.workload,
-            *workload_options,
-            "--recorder",
-            capture.recorder,
-            *templates,
-        ),
-        *("--counters", capture.counters, "--telemetry", capture.telemetry),
-        *("--time-limit", f"{capture.time_limit:.3f}s", "--warmup", str(capture.warmup)),
-        *("--output", str(output), *options(variant.parameters)),
-    )
+    words = [str(variant.python), "-P", "-m", "tracekit", "capture"]
+    words += ["--workload", variant.workload]
+    if variant.workloads is not None:
+        words += ["--workloads", str(variant.workloads)]
+    words += ["--recorder", capture.recorder]
+    for template in capture.templates:
+        words += ["--template", template]
+    words += ["--counters", capture.counters]
+    words += ["--telemetry", capture.telemetry]
+    words += ["--time-limit", f"{capture.time_limit:.3f}s"]
+    words += ["--warmup", str(capture.warmup)]
+    words += ["--output", str(output)]
+    words += options(variant.parameters)
+    return tuple(words)
 
 
 def options(parameters: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a workload's parameters as options; what is None is left to its default."""
+    """Return a workload's parameters as options; a value of None leaves the default."""
     words: list[str] = []
     for name, value in parameters.items():
         option = name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{option}" if value else f"--no-{option}")
+        if value is True:
+            words.append(f"--{option}")
+        elif value is False:
+            words.append(f"--no-{option}")
+        elif isinstance(value, list | tuple):
+            words += [f"--{option}={item}" for item in value]
         elif value is not None:
-            items = value if isinstance(value, list | tuple) else (value,)
-            words += [f"--{option}={item}" for item in items]
+            words.append(f"--{option}={value}")
     return tuple(words)
 
 
 def _traced_pair(prepared: PreparedCapture, session: int, number: int, watch: Watch | None) -> Pair:
-    variants = prepared.variants if number % 2 else tuple(reversed(prepared.variants))
+    variants = prepared.variants
+    if number % 2 == 0:
+        variants = tuple(reversed(variants))
     values: dict[str, Values] = {}
     runs: dict[str, str] = {}
+    order = ""
     reasons: list[str] = []
     state_before = watch.before() if watch is not None else None
     for variant in variants:
@@ -498,17 +596,19 @@ def _traced_pair(prepared: PreparedCapture, session: int, number: int, watch: Wa
             prepared.results[metric.name] = Quantity(metric.unit, metric.better.value)
         values[variant.role] = traced_values(result)
         runs[variant.role] = f"{prepared.capture.name}/{name}"
+        order += "a" if variant.role == "candidate" else "b"
         if not is_complete:
             reasons.append(f"The trace of the {variant.role} is not known to hold its work.")
+    state_after = watch.after() if watch is not None else None
     return Pair(
         session,
         number,
-        order="".join("a" if side.role == "candidate" else "b" for side in variants),
+        order,
         traced=True,
         candidate=values["candidate"],
         reference=values.get("reference", {}),
         before=state_before,
-        after=watch.after() if watch is not None else None,
+        after=state_after,
         contaminated=tuple(reasons),
         runs=tuple(runs[role] for role in ("candidate", "reference") if role in runs),
     )
@@ -517,23 +617,22 @@ def _traced_pair(prepared: PreparedCapture, session: int, number: int, watch: Wa
 def _capture(
     prepared: PreparedCapture, variant: CodeVariant, recording: Recording
 ) -> tuple[Result, bool]:
-    place = prepared.log_of(recording.folder.name)
+    """Capture a variant; return the result, and whether the trace holds the target's work."""
+    log = prepared.log_of(recording.folder.name)
     argv = arguments_of(prepared, variant, recording.folder.resolve())
-    program = Program(argv, variant.env, variant.cwd, place, place.with_suffix(".out"))
+    program = Program(argv, variant.env, variant.cwd, log, log.with_suffix(".out"))
     status = run(program, prepared.bounds, _LIMIT)
+    name = prepared.name_variant(variant)
     if status not in {0, InconclusiveError.exit_code}:
         raise ToolError(
-            f"The traced capture of {prepared.name_variant(variant)} ended with "
-            f"{exit_words(status)}."
-            f"{last_words(place)}",
+            f"The traced capture of {name} ended with {exit_words(status)}.{last_words(log)}",
             hint=f"What it kept is in {recording.folder}; the same line by hand: {program.line}",
         )
     try:
-        return load(recording.result_file), status == 0
+        result = load(recording.result_file)
     except TracekitError as error:
         raise ToolError(
-            f"The traced capture of {prepared.name_variant(variant)} left no result that can be "
-            "read: "
-            f"{error.message}",
+            f"The traced capture of {name} left no result that can be read: {error.message}",
             hint=error.hint,
         ) from error
+    return result, status == 0
