@@ -1,7 +1,7 @@
-"""What became of each metric of a capture in one night, and why; how captures and nights end.
+"""Judgement of each metric of a capture in one night; outcomes of captures and of nights.
 
-A regression that was shown stays one whatever else failed, so it goes before a failure; a
-failure goes before what is merely not known. What goes behind still stands in the reason.
+A regression that was shown stays one whatever else failed, so it precedes a failure; a failure
+precedes what is merely not known. The reason still names what comes after.
 """
 
 import math
@@ -41,8 +41,9 @@ def _describe_count(case: MetricPairs, wanted_count: int) -> str:
 
 
 def _describe_rejections(case: MetricPairs) -> str:
-    """Say why other pairs do not count, to be put behind how many do; nothing if all do."""
-    if reason := _find_main_reason(case.metric_pairs):
+    """Return why other pairs do not count, to follow the number that do; empty if all do."""
+    reason = _find_main_reason(case.metric_pairs)
+    if reason:
         return f"; why others do not: {reason}"
     if len(case.changes) < len(case.metric_pairs):
         return f"; others do not have {case.gated.metric} of both sides"
@@ -50,13 +51,13 @@ def _describe_rejections(case: MetricPairs) -> str:
 
 
 def _short(case: MetricPairs) -> str:
-    """Say which session has too few pairs that count."""
+    """Return the sessions that have too few pairs that count, in words."""
     required_count = 1 if case.has_few_traces else case.policy.min_pairs
-    short = [
-        f"only {len(session_changes)} pairs of the {name} session count"
-        for name, session_changes in zip(("first", "second"), case.sittings, strict=False)
-        if len(session_changes) < required_count
-    ]
+    short: list[str] = []
+    for name, session_changes in zip(("first", "second"), case.sittings, strict=False):
+        number = len(session_changes)
+        if number < required_count:
+            short.append(f"only {number} pairs of the {name} session count")
     return f"{' and '.join(short)}, and it takes {required_count}{_describe_rejections(case)}"
 
 
@@ -70,8 +71,10 @@ def _missing(case: MetricPairs) -> str:
 
 
 def _find_main_reason(pairs: Sequence[Pair]) -> str:
-    """Return why most pairs do not count; empty where all do."""
-    reasons = [reason.rstrip(".") for pair in pairs for reason in pair.contaminated]
+    """Return the most frequent reason why pairs do not count; empty if all do."""
+    reasons: list[str] = []
+    for pair in pairs:
+        reasons += [reason.rstrip(".") for reason in pair.contaminated]
     return max(reasons, key=lambda reason: (reasons.count(reason), reason), default="")
 
 
@@ -95,20 +98,60 @@ def judge(
 ) -> Judged:
     """Judge one metric by all pairs that count, of one session or of both.
 
-    A regression is what is worse by the rule of all comparisons: `tracekit.base.verdict_of`. What
-    one session shows beyond the threshold, or leaves open, has `reproduced` False: then a second
-    one is needed. `expected` are changes of the accepted
-    baseline. Without one, no change is expected where the reference does the `same_work`; that is
-    None without a reference.
-    Where fewer pairs count than were `wanted_count`, nothing is called harmless.
+    The rule of all comparisons, `tracekit.base.verdict_of`, decides on a regression. A change that
+    one session shows beyond the threshold, or leaves open, has `reproduced` False: it needs a
+    second session.
+
+    Args:
+        gated: The metric, and what counts as a change of it.
+        pairs: All pairs of its capture.
+        unit: The metric's unit.
+        better: The direction that is good news, unless `gated` names one.
+        expected: The changes of the accepted baseline. Without them, no change is expected if the
+            reference does the same work.
+        same_work: Whether the reference does the same work; None without a reference.
+        wanted_count: The number of pairs that must count before a change is called harmless.
+        policy: The confidence and the number of pairs that a decision takes.
     """
     direction = Better(gated.better or better)
     case = MetricPairs(gated, tuple(pairs), unit, direction, tuple(expected or ()), policy)
-    new, old = case.values("candidate"), case.values("reference")
-    judged = Judged(
+    judged = _start_judgement(case)
+    if same_work is None and judged.candidate is not None:
+        return _mark_followed(judged, f"There is no reference: {_OVER_NIGHTS}.")
+    if not case.changes:
+        return _mark_inconclusive(judged, _missing(case))
+    change = case.middle(case.changes)
+    judged = replace(judged, change=change)
+    interval = case.interval()
+    if interval is not None:
+        judged = replace(judged, low=interval.lower_bound, high=interval.upper_bound)
+    words = case.formatter.format_change(change, judged.low, judged.high)
+    judged = replace(judged, reason=f"{words}.")
+    has_expectation = expected is not None or same_work
+    if has_expectation:
+        judged = replace(judged, expected=_find_expected_change(case))
+    if direction is Better.NEITHER:
+        return _mark_followed(judged, f"Which direction is worse is not known: {_OVER_NIGHTS}.")
+    if not has_expectation:
+        judged = _mark_inconclusive(judged, NO_BASELINE)
+        if gated.gate and len(case.sittings) == 1:
+            # An accepted change counts for ever, so two sessions must measure it first.
+            judged = replace(judged, reproduced=False)
+        return judged
+    if not gated.gate:
+        return judged
+    return _decide_outcome(case, judged, words, wanted_count)
+
+
+def _start_judgement(case: MetricPairs) -> Judged:
+    """Return the metric with the medians of both sides, not judged yet."""
+    gated = case.gated
+    new = case.values("candidate")
+    old = case.values("reference")
+    return Judged(
         metric=gated.metric,
-        unit=unit,
-        better=direction.value,
+        unit=case.unit,
+        better=case.better.value,
         scale=gated.scale,
         threshold=gated.threshold,
         gated=gated.gate,
@@ -116,55 +159,38 @@ def judge(
         reference=median(old) if old else None,
         pairs=len(case.changes) if old else len(new),
     )
-    if same_work is None and new:
-        return _mark_followed(judged, f"There is no reference: {_OVER_NIGHTS}.")
-    if not case.changes:
-        return _mark_inconclusive(judged, _missing(case))
-    change, interval = case.middle(case.changes), case.interval()
-    lower_bound, upper_bound = (
-        (interval.lower_bound, interval.upper_bound) if interval else (None, None)
-    )
-    words = case.formatter.format_change(change, lower_bound, upper_bound)
-    judged = replace(judged, change=change, low=lower_bound, high=upper_bound, reason=f"{words}.")
-    unknown = expected is None and not same_work
-    if not unknown:
-        expected_change = plain_change(middle(case.expected), gated.scale) if case.expected else 0.0
-        judged = replace(judged, expected=expected_change)
-    if direction is Better.NEITHER:
-        return _mark_followed(judged, f"Which direction is worse is not known: {_OVER_NIGHTS}.")
-    if unknown:
-        # What is accepted counts for ever, so it is measured twice before it can be.
-        again = gated.gate and len(case.sittings) == 1
-        return replace(_mark_inconclusive(judged, NO_BASELINE), reproduced=False if again else None)
-    return _decide_outcome(case, judged, words, wanted_count) if gated.gate else judged
+
+
+def _find_expected_change(case: MetricPairs) -> float:
+    """Return the middle of the baseline's changes on the plain scale; 0 without a baseline."""
+    if not case.expected:
+        return 0.0
+    return plain_change(middle(case.expected), case.gated.scale)
 
 
 def _decide_outcome(case: MetricPairs, judged: Judged, words: str, wanted_count: int) -> Judged:
-    """Return it with how it ended; `words` are its change."""
+    """Return a metric that decides with its outcome; `words` are its change."""
     min_pairs = case.policy.min_pairs
-    values = (*case.expected, *case.values("candidate"), *case.values("reference"))
-    if case.has_few_traces and (
-        case.gated.scale != "difference" or not is_exact(values, case.unit)
-    ):
-        shortage = (
-            f"{case.first_pair_count} traced in a session, and an interval takes {min_pairs} pairs"
-        )
-        return _mark_followed(judged, f"{words}: {shortage}, so {_OVER_NIGHTS}.")
-    if not case.has_few_traces and 0 < len(case.expected) < min_pairs:
+    if case.has_few_traces:
+        if not _compares_counts(case):
+            shortage = (
+                f"{case.first_pair_count} traced in a session, and an interval takes {min_pairs} "
+                "pairs"
+            )
+            return _mark_followed(judged, f"{words}: {shortage}, so {_OVER_NIGHTS}.")
+    elif 0 < len(case.expected) < min_pairs:
         shortage = f"The accepted night has {len(case.expected)} pairs; it takes {min_pairs}."
         return _mark_inconclusive(judged, shortage)
     ruling = case.ruling()
     if ruling is None:
-        shortage = (
-            f"{_describe_count(case, max(wanted_count, min_pairs))}, and an interval takes "
-            f"{min_pairs}"
-        )
-        return _mark_inconclusive(judged, f"Only {shortage}{_describe_rejections(case)}.")
+        count_words = _describe_count(case, max(wanted_count, min_pairs))
+        rejections = _describe_rejections(case)
+        reason = f"Only {count_words}, and an interval takes {min_pairs}{rejections}."
+        return _mark_inconclusive(judged, reason)
     if ruling.outcome is Outcome.OK and len(case.changes) < wanted_count:
-        return _mark_inconclusive(
-            judged,
-            f"{words}, but only {_describe_count(case, wanted_count)}{_describe_rejections(case)}.",
-        )
+        count_words = _describe_count(case, wanted_count)
+        reason = f"{words}, but only {count_words}{_describe_rejections(case)}."
+        return _mark_inconclusive(judged, reason)
     reason = _explain(case, judged, ruling)
     return replace(
         judged,
@@ -175,29 +201,39 @@ def _decide_outcome(case: MetricPairs, judged: Judged, words: str, wanted_count:
     )
 
 
+def _compares_counts(case: MetricPairs) -> bool:
+    """Tell whether all values are counts, which are compared by their difference."""
+    values = (*case.expected, *case.values("candidate"), *case.values("reference"))
+    return case.gated.scale == "difference" and is_exact(values, case.unit)
+
+
 def _explain(case: MetricPairs, judged: Judged, ruling: Ruling) -> str:
-    """Say the verdict with its interval, and what each session shows where there were two."""
+    """Return the verdict with its interval, and the change of each session if there were two."""
     assert judged.change is not None
-    formatter, limit = case.formatter, case.gated.threshold
-    words = formatter.limit(limit)
+    formatter = case.formatter
+    limit = case.gated.threshold
+    limit_words = formatter.limit(limit)
     if case.gated.scale == "ratio" and case.better is Better.HIGHER:
         rate = formatter.amount(1 - 1 / (1 + limit))
-        words += f" ({rate} of a rate)" * (rate != formatter.amount(limit))
+        if rate != formatter.amount(limit):
+            limit_words = f"{limit_words} ({rate} of a rate)"
     short = _short(case) if SHORT in ruling.doubt else ""
-    doubt = ruling.doubt.format(limit=words, short=short)
+    doubt = ruling.doubt.format(limit=limit_words, short=short)
     change_interval = (judged.change, judged.low, judged.high)
     sentence = sentence_of(ruling.verdict, formatter, change_interval, limit, doubt)
     if len(case.sittings) == 1:
         return sentence
-    parts = [
-        formatter.change(case.middle(session_changes)) if session_changes else "nothing"
-        for session_changes in case.sittings
-    ]
+    parts: list[str] = []
+    for session_changes in case.sittings:
+        if session_changes:
+            parts.append(formatter.change(case.middle(session_changes)))
+        else:
+            parts.append("nothing")
     return f"{sentence} ({parts[0]} at first, {parts[1]} when repeated)"
 
 
 def _mark_inconclusive(judged: Judged, reason: str) -> Judged:
-    """Return it as inconclusive if it decides."""
+    """Return a metric with a reason; one that decides is inconclusive."""
     if not judged.gated:
         return replace(judged, outcome=None, reason=reason)
     return replace(
@@ -211,7 +247,7 @@ def _mark_followed(judged: Judged, reason: str) -> Judged:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a number that a workload found out is: its unit, and which direction is good news."""
+    """The unit of a number that a workload measured, and the direction that is good news."""
 
     unit: str = ""
     better: Literal["lower", "higher", "neither"] = "neither"
@@ -233,30 +269,38 @@ def judge_entry(
     for gated in capture.metrics:
         quantity = quantity_of(gated.metric, results)
         metric_pairs = pairs_of(pairs, gated.metric)
+        is_traced = bool(metric_pairs) and metric_pairs[0].traced
+        expected = changes.get(gated.metric) or None
         judged = judge(
             gated,
             pairs,
             unit=quantity.unit,
             better=quantity.better,
-            expected=changes.get(gated.metric) or None,
+            expected=expected,
             same_work=same_work,
-            wanted_count=capture.traced
-            if metric_pairs and metric_pairs[0].traced
-            else capture.pairs,
+            wanted_count=capture.traced if is_traced else capture.pairs,
             policy=policy,
         )
         if same_commit and judged.outcome is not None:
-            judged = replace(_mark_inconclusive(judged, judged.reason), reproduced=None)
-            if judged.change is not None:
-                words = judged.formatter.format_change(judged.change, judged.low, judged.high)
-                judged = replace(judged, reason=f"{words}: {same_code(same_commit)}.")
-        uses = accepted and changes.get(gated.metric) and judged.expected is not None
-        judgements.append(replace(judged, baseline=accepted.night if accepted and uses else ""))
+            judged = _mark_same_commit(judged, same_commit)
+        baseline = ""
+        if accepted and expected and judged.expected is not None:
+            baseline = accepted.night
+        judgements.append(replace(judged, baseline=baseline))
     return tuple(judgements)
 
 
+def _mark_same_commit(judged: Judged, commit: str) -> Judged:
+    """Return a metric as inconclusive: a commit that is compared with itself shows no change."""
+    judged = replace(_mark_inconclusive(judged, judged.reason), reproduced=None)
+    if judged.change is None:
+        return judged
+    words = judged.formatter.format_change(judged.change, judged.low, judged.high)
+    return replace(judged, reason=f"{words}: {same_code(commit)}.")
+
+
 def same_code(commit: str) -> str:
-    """Say that a night compares a commit with itself."""
+    """Return the statement that a night compares a commit with itself."""
     return (
         f"candidate and reference are the same commit, {short_commit(commit)}, so this night "
         "measures how much the machine varies by itself, and can find no change"
@@ -264,14 +308,15 @@ def same_code(commit: str) -> str:
 
 
 def quantity_of(metric: str, results: Mapping[str, Quantity]) -> Quantity:
-    """Return what a metric is, or a result of the workload; nothing is known of other names."""
-    if (definition := METRICS.get(metric)) is not None:
+    """Return the quantity of a metric, or of a workload's result; the default for other names."""
+    definition = METRICS.get(metric)
+    if definition is not None:
         return Quantity(definition.unit, definition.better.value)
     return results.get(metric, Quantity())
 
 
 def advise(entry: Entry) -> str:
-    """Say that a rate of whole turns decides where the median step, which is sharper, could."""
+    """Return advice if a rate of whole turns decides and the sharper median step could instead."""
     rates = [judged.metric for judged in entry.judged if judged.gated and judged.metric in RATES]
     follows_step = any(judged.metric == STEP and not judged.gated for judged in entry.judged)
     if not rates or not follows_step:
@@ -286,99 +331,124 @@ _ORDER = tuple(LEADS)
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
-    """Return the outcome that goes before all others, regression first and unjudged last."""
+    """Return the outcome that precedes all others: regression first, unjudged last."""
     return min(outcomes, key=_ORDER.index, default=Outcome.UNJUDGED)
 
 
 def needs_second_session(
     judged: Sequence[Judged], findings: Sequence[TracedFinding], fail_on: Sequence[str]
 ) -> bool:
-    """Tell whether something is to be looked at again, after the first session.
+    """Tell whether a second session is needed after the first.
 
-    That is a metric that decides and seems to have changed or has too wide an interval, or a
-    finding that is to fail; what is missing for another reason a second session would not bring.
+    It is for a metric that decides and seems to have changed or has too wide an interval, and for a
+    finding that is to fail. It would not help where values are missing for another reason.
     """
-    metrics = any(
-        metric.outcome in {Outcome.INCONCLUSIVE, Outcome.REGRESSION} and metric.reproduced is False
-        for metric in judged
-        if metric.gated
-    )
-    return metrics or any(_is_failing(finding, fail_on) for finding in findings)
+    for metric in judged:
+        is_open = metric.outcome in {Outcome.INCONCLUSIVE, Outcome.REGRESSION}
+        if metric.gated and is_open and metric.reproduced is False:
+            return True
+    return any(_is_failing(finding, fail_on) for finding in findings)
 
 
 def findings_outcome(
     findings: Sequence[TracedFinding], fail_on: Sequence[str], *, sittings: int
 ) -> tuple[Outcome, str]:
-    """Return how the findings end, and why: a rule that is to fail and has found something.
+    """Return the outcome of the findings, and the reason: the findings of rules that are to fail.
 
-    It is a regression where all traces of the candidate's in both sessions have it, no other's.
+    A finding is a regression if all traces of the candidate in both sessions have it, and none of
+    the reference. `sittings` is the number of sessions with a trace that counts.
     """
-    if fail_on and not sittings:
+    if not fail_on:
+        return Outcome.UNJUDGED, ""
+    if not sittings:
         return Outcome.INCONCLUSIVE, f"No trace counts, so {', '.join(fail_on)} could find nothing."
     endings = [_finding(finding, sittings) for finding in findings if _is_failing(finding, fail_on)]
-    outcome = worst(ending for ending, _ in endings) if endings or not fail_on else Outcome.OK
-    return outcome, " ".join(reason for ending, reason in endings if ending is outcome)
+    if not endings:
+        return Outcome.OK, ""
+    return _worst_ending(endings)
+
+
+def _worst_ending(endings: Sequence[tuple[Outcome, str]]) -> tuple[Outcome, str]:
+    """Return the worst outcome, with the reasons of all that have it."""
+    outcome = worst(ending for ending, _ in endings)
+    reasons: list[str] = []
+    for ending, reason in endings:
+        if ending is outcome and reason:
+            reasons.append(reason)
+    return outcome, " ".join(reasons)
 
 
 def outcome_of(entry: Entry, fail_on: Sequence[str] = ()) -> tuple[Outcome, str]:
-    """Return how a capture ended that did not fail, and why."""
-    traced = {pair.sitting for pair in entry.pairs if pair.traced and not pair.contaminated}
+    """Return the outcome of a capture that did not fail, and the reason."""
     if not entry.pairs:
         return Outcome.INCONCLUSIVE, "Nothing was measured."
-    if all(pair.contaminated for pair in entry.pairs):
+    counting_pairs = [pair for pair in entry.pairs if not pair.contaminated]
+    if not counting_pairs:
         return Outcome.INCONCLUSIVE, f"No pair counts: {_find_main_reason(entry.pairs)}."
+    traced_sessions = {pair.sitting for pair in counting_pairs if pair.traced}
     endings = list(_metrics(entry.judged))
-    endings.append(findings_outcome(entry.findings, fail_on, sittings=len(traced)))
-    outcome = worst(ending for ending, _ in endings)
-    sentences = " ".join(reason for ending, reason in endings if ending is outcome and reason)
-    if outcome is Outcome.INCONCLUSIVE and (followed := find_striking(entry.judged)):
-        return outcome, f"{followed} {sentences}"
+    endings.append(findings_outcome(entry.findings, fail_on, sittings=len(traced_sessions)))
+    outcome, sentences = _worst_ending(endings)
+    if outcome is Outcome.INCONCLUSIVE:
+        followed = find_striking(entry.judged)
+        if followed:
+            return outcome, f"{followed} {sentences}"
     if outcome is Outcome.UNJUDGED:
         return outcome, "All of its metrics are followed over nights, and none decides."
     return outcome, sentences
 
 
-_STRIKING = 2.0  # times the threshold: from there on what is only followed must not go unsaid
+_STRIKING = 2.0  # times the threshold: from there on a change of a followed metric is reported
 
 
 def find_striking(judged: Sequence[Judged]) -> str:
-    """Say of the followed metric that has changed most that it did, if by far more than matters."""
+    """Return a sentence on the followed metric that changed most, if by far more than matters."""
     striking: dict[str, float] = {}
     for metric in judged:
-        change, lower_bound, upper_bound = metric.change, metric.low, metric.high
-        if metric.outcome is not None or metric.scale != "ratio" or metric.better == "neither":
+        verdict = _find_striking_verdict(metric)
+        if verdict is None or metric.change is None:
             continue
-        if change is None or lower_bound is None or upper_bound is None or lower_bound <= -1:
-            continue
-        turn = 1 if metric.better == "lower" else -1
-        ends = Interval(math.log1p(change), math.log1p(lower_bound), math.log1p(upper_bound))
-        verdict, _ = verdict_of(ends.orient(turn), math.log1p(metric.threshold))
-        far = abs(change) >= _STRIKING * metric.threshold
-        if far and verdict in {Verdict.WORSE, Verdict.BETTER}:
-            change_interval = (change, lower_bound, upper_bound)
-            words = sentence_of(verdict, metric.formatter, change_interval, metric.threshold)
-            striking[f"{metric.metric} is {words}, but is followed only."] = abs(ends.middle)
-    return max(striking, key=lambda words: striking[words], default="")
+        change_interval = (metric.change, metric.low, metric.high)
+        words = sentence_of(verdict, metric.formatter, change_interval, metric.threshold)
+        sentence = f"{metric.metric} is {words}, but is followed only."
+        striking[sentence] = abs(math.log1p(metric.change))
+    return max(striking, key=lambda sentence: striking[sentence], default="")
+
+
+def _find_striking_verdict(metric: Judged) -> Verdict | None:
+    """Return the verdict on a followed ratio that changed by far; None if it did not."""
+    if metric.outcome is not None or metric.scale != "ratio" or metric.better == "neither":
+        return None
+    if metric.change is None or metric.low is None or metric.high is None or metric.low <= -1:
+        return None
+    ends = Interval(math.log1p(metric.change), math.log1p(metric.low), math.log1p(metric.high))
+    turn = 1 if metric.better == "lower" else -1
+    verdict, _ = verdict_of(ends.orient(turn), math.log1p(metric.threshold))
+    is_far = abs(metric.change) >= _STRIKING * metric.threshold
+    if is_far and verdict in {Verdict.WORSE, Verdict.BETTER}:
+        return verdict
+    return None
 
 
 def night_outcome(entries: Sequence[Entry], *, partial: bool) -> tuple[Outcome, str]:
-    """Return how a night ended, and why."""
-    outcomes = [entry.outcome or Outcome.INCONCLUSIVE for entry in entries]
+    """Return the outcome of a night, and the reason."""
+    reasons: dict[Outcome, list[str]] = {}
+    for entry in entries:
+        words = f"{entry.capture} ({entry.reason.rstrip('.')})"
+        reasons.setdefault(entry.outcome or Outcome.INCONCLUSIVE, []).append(words)
+    outcomes = [*reasons]
     if partial or not entries:
         outcomes.append(Outcome.INCONCLUSIVE)
     outcome = worst(outcomes)
     sentences: list[str] = []
-    for ending in LEADS:
-        matching_entries = [
-            entry for entry in entries if (entry.outcome or Outcome.INCONCLUSIVE) is ending
-        ]
-        if matching_entries and ending is not Outcome.OK:
-            capture_words = "; ".join(
-                f"{entry.capture} ({entry.reason.rstrip('.')})" for entry in matching_entries
-            )
-            sentences.append(
-                f"{capture_words}." if ending is outcome else f"{LEADS[ending]}: {capture_words}."
-            )
+    for ending, lead in LEADS.items():
+        if ending is Outcome.OK or ending not in reasons:
+            continue
+        capture_words = "; ".join(reasons[ending])
+        if ending is outcome:
+            sentences.append(f"{capture_words}.")
+        else:
+            sentences.append(f"{lead}: {capture_words}.")
     if partial:
         sentences.append("The night was stopped before all captures were through.")
     elif not entries:
@@ -387,7 +457,7 @@ def night_outcome(entries: Sequence[Entry], *, partial: bool) -> tuple[Outcome, 
 
 
 def _metrics(judged: Sequence[Judged]) -> Iterator[tuple[Outcome, str]]:
-    """Yield how metrics ended and why, those together that ended alike for the same reason."""
+    """Yield outcomes of metrics and their reasons; metrics with the same of both share one."""
     names: dict[tuple[Outcome, str], list[str]] = {}
     for metric in judged:
         if metric.outcome is not None:
@@ -401,6 +471,7 @@ def _is_failing(finding: TracedFinding, fail_on: Sequence[str]) -> bool:
 
 
 def _finding(finding: TracedFinding, sittings: int) -> tuple[Outcome, str]:
+    """Return the outcome of a finding that is to fail, and the reason."""
     occurrence = (
         f"{finding.rule} in {finding.traces} of {finding.of} traces, and in none of the reference"
     )
@@ -411,5 +482,6 @@ def _finding(finding: TracedFinding, sittings: int) -> tuple[Outcome, str]:
         return Outcome.INCONCLUSIVE, reason
     if finding.traces == finding.of:
         return Outcome.REGRESSION, reason
-    in_most_traces = 2 * finding.traces > finding.of
-    return Outcome.INCONCLUSIVE if in_most_traces else Outcome.OK, reason
+    if 2 * finding.traces > finding.of:
+        return Outcome.INCONCLUSIVE, reason
+    return Outcome.OK, reason
