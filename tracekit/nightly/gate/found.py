@@ -1,4 +1,4 @@
-"""Which night a gate is asked about, its plan, and where its findings are shown."""
+"""The night that a gate judges, its plan, and the lines that show its findings."""
 
 import os
 from collections.abc import Generator
@@ -25,7 +25,7 @@ def judge_age(
 ) -> GateReport:
     """Return the report; a good one that is older than `longest` seconds is inconclusive.
 
-    So a gate does not stay green because nights have stopped.
+    So a gate does not stay green after nights have stopped.
     """
     if report.outcome is not Outcome.OK:
         return report
@@ -34,7 +34,8 @@ def judge_age(
     except InputError:
         reason = "When it began is not known, so neither is its age."
     else:
-        age = ((current_time or datetime.now(UTC)) - start).total_seconds()
+        current_time = current_time or datetime.now(UTC)
+        age = (current_time - start).total_seconds()
         if age <= longest:
             return report
         reason = f"It began {age / 3600:.1f} h ago; --max-age allows {longest / 3600:.1f} h."
@@ -48,57 +49,68 @@ _HINT = "`tracekit nightly` makes one; a night's folder can be named, too."
 def find_night(
     name: str = LATEST, plan: Path | None = None, history: str = ""
 ) -> tuple[Night, NightPlan | None]:
-    """Find a night by its folder, its `night.json`, its id, the beginning of one, or `latest`.
+    """Find a night by its folder, its `night.json`, its id, the beginning of its id, or `latest`.
 
-    The plan, if none is named, is the nearest; it is returned if the night is one of it. Ids are
-    looked for in the history that is named, else in the plan's. The latest is the plan's last night
-    on this machine; where there are only others, an InconclusiveError says so.
+    The plan, if none is named, is the nearest; it is returned only if it is the night's. Ids are
+    searched in the named history, else in the plan's. The latest night is the plan's last one on
+    this machine; if there are only others, raise InconclusiveError.
     """
     path = Path(name)
     is_path = name != LATEST and (len(path.parts) > 1 or path.exists())
     try:
         loaded_plan = read_plan(plan, work=False)
     except UsageError:
-        if plan is not None or not (is_path or history):
+        needs_plan = not is_path and not history
+        if plan is not None or needs_plan:
             raise
         loaded_plan = None
-    if is_path:
-        night = _read(path.parent if path.name == DOCUMENT else path)
-    elif name == LATEST:
-        night = _latest(loaded_plan, history)
-    else:
-        with _open_history(history or (loaded_plan.history if loaded_plan else ""), name) as store:
-            night = store.night(name)
-    if plan is not None and loaded_plan is not None and loaded_plan.name != night.plan:
+    night = _find(name, loaded_plan, history, is_path=is_path)
+    if loaded_plan is None or loaded_plan.name == night.plan:
+        return night, loaded_plan
+    if plan is not None:
         raise UsageError(
             f"The night {night.id} is of the plan {night.plan}, not of {loaded_plan.name}.",
             hint="Name the file of its own plan, or leave --plan out.",
         )
-    return night, loaded_plan if loaded_plan and loaded_plan.name == night.plan else None
+    return night, None
+
+
+def _find(name: str, plan: NightPlan | None, history: str, *, is_path: bool) -> Night:
+    """Return the night of a name, which may be a path."""
+    if is_path:
+        path = Path(name)
+        return _read(path.parent if path.name == DOCUMENT else path)
+    if name == LATEST:
+        return _latest(plan, history)
+    with _open_history(_choose_history(plan, history), name) as store:
+        return store.night(name)
+
+
+def _choose_history(plan: NightPlan | None, history: str) -> str:
+    """Return the named history, else the plan's; empty for the default."""
+    if plan is None:
+        return history
+    return history or plan.history
 
 
 def _latest(plan: NightPlan | None, history: str) -> Night:
     """Return the last night of the plan on this machine; never one of another plan or machine."""
     machine = (plan.machine if plan else "") or own_name()
-    folders = nights_in(plan.output) if plan and not history else []
-    for night_folder in reversed(folders):
-        night = _read(night_folder.folder)
-        if plan and (night.plan, night.machine) == (plan.name, machine):
-            return night
-    url, nights, has_other_nights = (
-        history or (plan.history if plan else ""),
-        list[Night](),
-        bool(folders),
-    )
-    if not (has_other_nights and _is_absent(url)):
+    has_other_nights = False
+    if plan is not None and not history:
+        folders = nights_in(plan.output)
+        for night_folder in reversed(folders):
+            night = _read(night_folder.folder)
+            if (night.plan, night.machine) == (plan.name, machine):
+                return night
+        has_other_nights = bool(folders)
+    url = _choose_history(plan, history)
+    if not has_other_nights or not _is_absent(url):
         with _open_history(url, LATEST) as store:
-            if plan is None:
-                with store.database.reading() as connection:
-                    require_clear_latest(connection)
-            nights = store.nights(plan=plan.name if plan else None, machine=machine, limit=1)
+            night = _latest_in(store, plan, machine)
+            if night is not None:
+                return night
             has_other_nights = has_other_nights or bool(store.machines())
-    if nights:
-        return nights[-1]
     if not has_other_nights:
         raise UsageError("There is no night yet.", hint=_HINT)
     whose = f" of the plan {plan.name}" if plan else ""
@@ -106,6 +118,18 @@ def _latest(plan: NightPlan | None, history: str) -> Night:
         f"There is no night{whose} on this machine, {machine}, but there are others.",
         hint="To judge one of those, name it by its id; `tracekit history` lists them.",
     )
+
+
+def _latest_in(store: Store, plan: NightPlan | None, machine: str) -> Night | None:
+    """Return the last night of the plan, or of the only one, in a history; None without any."""
+    plan_name = None
+    if plan is not None:
+        plan_name = plan.name
+    else:
+        with store.database.reading() as connection:
+            require_clear_latest(connection)
+    nights = store.nights(plan=plan_name, machine=machine, limit=1)
+    return nights[-1] if nights else None
 
 
 def _read(folder: Path) -> Night:
@@ -119,10 +143,12 @@ def _read(folder: Path) -> Night:
 
 @contextmanager
 def _open_history(url: str, name: str) -> Generator[Store]:
-    """Open a history to look for a night; raise UsageError where there is none."""
+    """Open a history to search a night in it; raise UsageError if it does not exist."""
     if _is_absent(url):
-        words = f"There is no night {'yet' if name == LATEST else repr(name)}"
-        raise UsageError(f"{words}, and no history at {file_of(url)}.", hint=_HINT)
+        night_words = "yet" if name == LATEST else repr(name)
+        raise UsageError(
+            f"There is no night {night_words}, and no history at {file_of(url)}.", hint=_HINT
+        )
     with Store.connect(url, make=False) as store:
         yield store
 
@@ -133,30 +159,30 @@ def _is_absent(url: str) -> bool:
 
 
 def add_plan_lines(report: GateReport, plan: NightPlan | None) -> GateReport:
-    """Return the report of a night with the lines of its plan."""
+    """Return the report of a night in which suites have the lines of its plan."""
     if plan is None:
         return report
     document = open_document(plan.file)
-    routes = {
-        capture.name: (*document.root, "capture", n) for n, capture in enumerate(plan.captures)
-    }
-    suites = tuple(
-        replace(suite, line=document.lines.get(routes.get(suite.name, ())))
-        for suite in report.suites
-    )
-    return replace(report, suites=suites, file=in_repository(plan.file))
+    lines: dict[str, int | None] = {}
+    for number, capture in enumerate(plan.captures):
+        lines[capture.name] = document.lines.get((*document.root, "capture", number))
+    suites = [replace(suite, line=lines.get(suite.name)) for suite in report.suites]
+    return replace(report, suites=tuple(suites), file=in_repository(plan.file))
 
 
 def in_repository(file: Path) -> str:
-    """Return a file's path as its repository calls it, with slashes; else its name alone.
+    """Return a file's path in its repository, with slashes; outside of one its name alone.
 
     A whole path would name a person's folders in a report that others read.
     """
     file = file.resolve()
+    roots: list[Path] = []
     workspace = os.environ.get("GITHUB_WORKSPACE")
-    roots = [Path(workspace).resolve()] if workspace else []
+    if workspace:
+        roots.append(Path(workspace).resolve())
     roots += [parent for parent in file.parents if (parent / ".git").exists()]
-    for root in (*roots, Path.cwd().resolve()):
+    roots.append(Path.cwd().resolve())
+    for root in roots:
         if file.is_relative_to(root):
             return file.relative_to(root).as_posix()
     return file.name
