@@ -1,8 +1,8 @@
 """JUnit XML: a suite for each capture, a case for each metric that decides.
 
-There is no one standard. This is what Jenkins' xUnit plugin calls JUnit 10, which pytest writes as
-well and which other readers take. Metrics that are followed only are no tests: they stand in the
-properties, so that nobody counts them as passed.
+There is no single standard. This is the format that Jenkins' xUnit plugin calls JUnit 10, which
+pytest writes as well and which other readers take. Metrics that are followed only are not tests:
+they are among the properties, so that nobody counts them as passed.
 """
 
 from typing import Any
@@ -35,20 +35,20 @@ def junit(report: GateReport) -> bytes:
 
 def _suite(suite: Suite, report: GateReport) -> Any:
     deciding = [case for case in suite.cases if case.outcome is not None]
-    element = etree.Element(
-        "testsuite",
-        _attributes(
-            name=suite.name,
-            **_counts((suite,)),
-            skipped=str(sum(_TAGS.get(case.outcome) == "skipped" for case in deciding)),
-            time=f"{suite.seconds:.3f}",
-            timestamp=report.started,
-            hostname=report.machine or "localhost",  # what readers expect where it is not known
-        ),
+    skipped = [case for case in deciding if _TAGS.get(case.outcome) == "skipped"]
+    attributes = _attributes(
+        name=suite.name,
+        **_counts((suite,)),
+        skipped=str(len(skipped)),
+        time=f"{suite.seconds:.3f}",
+        timestamp=report.started,
+        hostname=report.machine or "localhost",  # readers expect this for an unknown host
     )
+    element = etree.Element("testsuite", attributes)
     properties = etree.SubElement(element, "properties")
     for name, value in _properties(suite, report).items():
-        etree.SubElement(properties, "property", _attributes(name=name, value=value))
+        if value:
+            etree.SubElement(properties, "property", _attributes(name=name, value=value))
     for case in deciding:
         element.append(_case(case))
     if suite.reason:
@@ -58,40 +58,46 @@ def _suite(suite: Suite, report: GateReport) -> Any:
 
 def _case(case: Case) -> Any:
     element = etree.Element("testcase", _attributes(classname=case.suite, name=case.name, time="0"))
-    if tag := _TAGS.get(case.outcome):
+    tag = _TAGS.get(case.outcome)
+    if tag:
         attributes = _attributes(type=str(case.outcome), message=sentences(case))
         etree.SubElement(element, tag, attributes).text = _text(sentences(case))
-    if lines := _numbers(case):
+    lines = _numbers(case)
+    if lines:
         etree.SubElement(element, "system-out").text = _text("\n".join(lines))
     return element
 
 
 def _numbers(case: Case) -> list[str]:
-    more = {"pairs": case.pairs or None, "baseline": case.baseline or None}
-    case_facts: dict[str, object] = {**numbers(case), **more, "reproduced": case.reproduced}
+    """Return the numbers of a case that are known, one a line."""
+    case_facts: dict[str, object] = dict(numbers(case))
+    case_facts["pairs"] = case.pairs or None
+    case_facts["baseline"] = case.baseline or None
+    case_facts["reproduced"] = case.reproduced
     return [
         f"{name}: {value}" for name, value in case_facts.items() if value not in {None, NOTHING}
     ]
 
 
 def _properties(suite: Suite, report: GateReport) -> dict[str, str]:
-    followed = {
-        f"followed {case.name}": (
-            case.message if case.kind == "finding" else "; ".join(_numbers(case))
-        )
-        for case in suite.cases
-        if case.outcome is None
-    }
-    report_facts = {"night": report.subject, "commit": report.commit, **report.environment}
-    return {
-        name: value for name, value in {**report_facts, **suite.labels, **followed}.items() if value
-    }
+    """Return facts of the night, labels of the suite, and cases that are followed only."""
+    properties = {"night": report.subject, "commit": report.commit}
+    properties |= report.environment
+    properties |= suite.labels
+    for case in suite.cases:
+        if case.outcome is not None:
+            continue
+        if case.kind == "finding":
+            properties[f"followed {case.name}"] = case.message
+        else:
+            properties[f"followed {case.name}"] = "; ".join(_numbers(case))
+    return properties
 
 
 def _counts(suites: tuple[Suite, ...]) -> dict[str, str]:
-    outcomes = [
-        case.outcome for suite in suites for case in suite.cases if case.outcome is not None
-    ]
+    outcomes: list[Outcome] = []
+    for suite in suites:
+        outcomes += [case.outcome for case in suite.cases if case.outcome is not None]
     return {
         "tests": str(len(outcomes)),
         "failures": str(outcomes.count(Outcome.REGRESSION)),
@@ -104,5 +110,5 @@ def _attributes(**values: str) -> dict[str, str]:
 
 
 def _text(text: str) -> str:
-    """Return the text with what XML cannot hold, or nobody sees, replaced by what can be seen."""
+    """Return the text in which visible characters replace those that XML lacks or nobody sees."""
     return visible(text).translate({0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD})

@@ -1,15 +1,16 @@
-"""What a gate says: a verdict, and how each capture and each metric came to it.
+"""The report of a gate: a verdict, and how each capture and each metric led to it.
 
-Every report is a rendering of this, made of a night or of runs that were compared, and `tracekit
-gate --json` prints it. It is versioned by `FORMAT`. History of the format:
+Every report is a rendering of this model, which is made of a night or of runs that were compared;
+`tracekit gate --json` prints it. `FORMAT` is its version. History of the format:
 
     1   first
-    2   a case has a `verdict`, and the verdict `same` of runs is `equivalent`; ok, too, is what is
-        `slightly-worse`: certain, and below the threshold
+    2   a case has a `verdict`, and the verdict `same` of runs is `equivalent`; a change that is
+        `slightly-worse`, certain and below the threshold, is ok too
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import PurePath
 from typing import Any, Literal
 
@@ -41,18 +42,18 @@ from tracekit.nightly.plan.plan import NightPlan
 
 FORMAT = 2
 CAPTURE = "capture"
-"""Name of the case that says how a capture itself ended, where no metric of it says so."""
+"""Name of the case for the outcome of a capture itself, if none of its metrics has it."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One thing that was judged, or is followed only; its numbers are as of `night.Judged`.
+    """One thing that was judged, or is followed only; its numbers are those of `night.Judged`.
 
-    Its `kind` says whether it is a metric, a rule's finding or a whole capture, `suite`.
-    `outcome` is None where it is followed only; `message` says why it ended so, in a sentence.
-    `pairs` is how many pairs count, or runs of the smaller side; of a finding, traces that have it.
-    `measured` is the plain change of the medians, where `change` is that at equal machine pace.
-    `verdict` is one of `tracekit.base.Verdict`, empty of what was not judged by its interval.
+    `kind` says whether it is a metric, a rule's finding or a whole capture, `suite`. `outcome` is
+    None if it is followed only; `message` is the reason, in a sentence. `pairs` is the number of
+    pairs that count, or runs of the smaller side; of a finding, traces that have it. `measured` is
+    the plain change of the medians, whereas `change` is that at equal machine pace. `verdict` is
+    one of `tracekit.base.Verdict`, empty if no interval decided.
     """
 
     suite: str
@@ -82,9 +83,9 @@ class Case:
 class Suite:
     """One capture, or one comparison of runs; at least one of its cases has its outcome.
 
-    `labels` say what it is: `workload`, `mlx`, `candidate`, `reference`, `commit` … in words, and
-    `search` is a command line that finds the commit of its regression. Its pairs took so many
-    `seconds`; it stands at `line` of the plan's file, as far as that is known.
+    `labels` describe it in words: `workload`, `mlx`, `candidate`, `reference`, `commit` …, and
+    `search` is a command line that finds the commit of its regression. `seconds` is the time that
+    its pairs took, and `line` its place in the plan's file, if known.
     """
 
     name: str
@@ -98,7 +99,7 @@ class Suite:
 
 @dataclass(frozen=True)
 class Link:
-    """A page that says more, and where it is."""
+    """A page with details, and its place."""
 
     words: str
     target: str
@@ -108,9 +109,9 @@ class Link:
 class GateReport:
     """A verdict and all that it rests on.
 
-    `title` says what was judged, `subject` is the night's id or the names of the runs, and `reason`
-    how the outcome came about; what is missing makes it inconclusive, never good. There is a suite
-    for each capture, or one for a comparison of runs, of which plan, machine and times are empty.
+    `title` names the subject in words, `subject` is the night's id or the names of the runs, and
+    `reason` explains the outcome; missing data makes it inconclusive, never good. There is a suite
+    for each capture, or one for a comparison of runs, which has no plan, machine and times.
     `commit` was judged; findings are shown in `file`, the plan's, relative to the repository.
     """
 
@@ -133,13 +134,14 @@ class GateReport:
     @property
     def cases(self) -> Iterator[Case]:
         """All cases of all suites."""
-        return (case for suite in self.suites for case in suite.cases)
+        for suite in self.suites:
+            yield from suite.cases
 
 
 def add_outcome_case(suite: Suite) -> Suite:
-    """Return the suite with a case for its own outcome, where none of its cases has it.
+    """Return the suite with a case for its own outcome, unless one of its cases has it.
 
-    A capture that failed has no metric that says so; a reader of reports looks at cases.
+    A capture that failed has no metric with that outcome, and readers of reports look at cases.
     """
     if any(case.outcome is suite.outcome for case in suite.cases):
         return suite
@@ -153,29 +155,26 @@ SUITE = "runs"
 def of_comparison(
     compared: Comparison, environment: Mapping[str, Any] | None = None, workload: str = ""
 ) -> GateReport:
-    """Return what a gate says of runs that were compared: worse is a regression.
+    """Return the report of a gate on runs that were compared: worse is a regression.
 
-    `environment` are facts of the machine that made the runs after, `workload` is what they did.
+    `environment` are facts of the machine that made the runs after, `workload` is their work.
     """
-    reference_words, candidate_words = side(compared.before), side(compared.after)
+    reference_words = side(compared.before)
+    candidate_words = side(compared.after)
     outcome = OUTCOMES[compared.verdict]
-    cases = (
-        *(_metric(change, compared) for change in compared.changes),
-        *(_finding(finding) for finding in compared.findings),
-    )
+    cases = [_metric(change, compared) for change in compared.changes]
+    cases += [_finding(finding) for finding in compared.findings]
     labels = {"workload": workload, "reference": reference_words, "candidate": candidate_words}
+    suite = Suite(SUITE, outcome, compared.reason, tuple(cases), _drop_unknown(labels))
+    warnings = [f"{condition.side}: {condition.words}." for condition in compared.conditions]
     return GateReport(
         title=f"{reference_words} → {candidate_words}",
         subject=", ".join(compared.after),
         outcome=outcome,
         reason=compared.reason,
-        suites=(
-            add_outcome_case(Suite(SUITE, outcome, compared.reason, cases, _drop_unknown(labels))),
-        ),
+        suites=(add_outcome_case(suite),),
         environment=_drop_unknown(environment or {}),
-        warnings=tuple(
-            f"{condition.side}: {condition.words}." for condition in compared.conditions
-        ),
+        warnings=tuple(warnings),
     )
 
 
@@ -189,9 +188,11 @@ def _metric(change: Change, compared: Comparison) -> Case:
     if change.measured is not None and (change.corrected or change.paired):
         message = f"{message} Measured: {shown_of(change).change(change.measured)}."
     if outcome is Outcome.REGRESSION and compared.verdict is not Verdict.WORSE:
-        # What the machine did may be all that it is: the whole says so, and a part says no more.
-        outcome, verdict = Outcome.INCONCLUSIVE, Verdict.UNCLEAR
+        # The machine may explain all of it: the comparison says so, and a part must not say more.
+        outcome = Outcome.INCONCLUSIVE
+        verdict = Verdict.UNCLEAR
         message = f"{message} {compared.reason}"
+    has_verdict = change.verdict is not None or change.deciding
     return Case(
         suite=SUITE,
         name=change.metric,
@@ -208,7 +209,7 @@ def _metric(change: Change, compared: Comparison) -> Case:
         low=change.low,
         high=change.high,
         threshold=limit_of(change, compared.limits),
-        verdict=verdict.value if change.verdict is not None or change.deciding else "",
+        verdict=verdict.value if has_verdict else "",
         pairs=min(len(change.values_before), len(change.values_after)),
     )
 
@@ -233,27 +234,27 @@ _STOPPED = "The night was stopped before all of its captures were through."
 
 
 def of_night(night: Night, plan: NightPlan | None = None) -> GateReport:
-    """Return what a gate says of a night; its plan, if at hand, says which findings decide.
+    """Return the report of a gate on a night; the plan, if given, says which findings decide.
 
-    What is missing is never good news: a night that has not ended, is partial or judged nothing is
-    inconclusive at best, whatever it says of itself.
+    Missing data is never good news: a night that has not ended, is partial or judged nothing is
+    inconclusive at best, whatever its own outcome.
     """
-    rules = {capture.name: capture.fail_on for capture in plan.captures} if plan is not None else {}
-    suites = tuple(_suite(entry, rules.get(entry.capture, ())) for entry in night.entries)
-    outcome, reason = night.outcome or Outcome.INCONCLUSIVE, night.reason
-    if night.outcome is None:
-        reason = _UNFINISHED
-    elif outcome is Outcome.OK and not _is_whole(night):
-        outcome, reason = Outcome.INCONCLUSIVE, _MISSING
+    rules: dict[str, tuple[str, ...]] = {}
+    if plan is not None:
+        rules = {capture.name: capture.fail_on for capture in plan.captures}
+    suites = [_suite(entry, rules.get(entry.capture, ())) for entry in night.entries]
+    outcome, reason = _night_outcome(night)
     if not any(suite.outcome is outcome for suite in suites):
-        suites = (*suites, add_outcome_case(Suite(night.plan or "night", outcome, reason)))
-    stopped = (_STOPPED,) if night.partial else ()
+        suites.append(add_outcome_case(Suite(night.plan or "night", outcome, reason)))
+    title = f"Night {night.id}"
+    if night.plan:
+        title = f"{title} of {night.plan}"
     return GateReport(
-        title=f"Night {night.id} of {night.plan}" if night.plan else f"Night {night.id}",
+        title=title,
         subject=night.id,
         outcome=outcome,
         reason=reason,
-        suites=suites,
+        suites=tuple(suites),
         environment=_drop_unknown(night.environment),
         plan=night.plan,
         machine=night.machine,
@@ -261,12 +262,31 @@ def of_night(night: Night, plan: NightPlan | None = None) -> GateReport:
         ended=night.ended,
         commit=night.commit,
         links=tuple(_links(night)),
-        warnings=(*night.warnings, *stopped, *filter(None, map(advise, night.entries))),
+        warnings=tuple(_night_warnings(night)),
     )
 
 
+def _night_outcome(night: Night) -> tuple[Outcome, str]:
+    """Return the outcome of a night and the reason; inconclusive if something is missing."""
+    if night.outcome is None:
+        return Outcome.INCONCLUSIVE, _UNFINISHED
+    if night.outcome is Outcome.OK and not _is_whole(night):
+        return Outcome.INCONCLUSIVE, _MISSING
+    return night.outcome, night.reason
+
+
+def _night_warnings(night: Night) -> Iterator[str]:
+    yield from night.warnings
+    if night.partial:
+        yield _STOPPED
+    for entry in night.entries:
+        advice = advise(entry)
+        if advice:
+            yield advice
+
+
 def of_no_night(reason: str, hint: str) -> GateReport:
-    """Return the report of a gate that found no night to judge: what is missing is no good news."""
+    """Return the report of a gate that found no night to judge, which is inconclusive."""
     suite = add_outcome_case(Suite("night", Outcome.INCONCLUSIVE, reason))
     return GateReport(
         "No night", "", Outcome.INCONCLUSIVE, reason, suites=(suite,), warnings=(hint,)
@@ -274,34 +294,47 @@ def of_no_night(reason: str, hint: str) -> GateReport:
 
 
 def _is_whole(night: Night) -> bool:
-    judged = [metric for entry in night.entries for metric in entry.judged]
-    decided = all(metric.outcome for metric in judged if metric.gated)
-    is_complete = not night.partial and all(entry.outcome for entry in night.entries)
-    return is_complete and decided and any(metric.outcome for metric in judged)
+    """Tell whether all captures of a night ended, and all metrics that decide were judged."""
+    if night.partial or not all(entry.outcome for entry in night.entries):
+        return False
+    judged: list[Judged] = []
+    for entry in night.entries:
+        judged.extend(entry.judged)
+    if any(metric.gated and not metric.outcome for metric in judged):
+        return False
+    return any(metric.outcome for metric in judged)
 
 
 def _suite(entry: Entry, rules: tuple[str, ...]) -> Suite:
-    metrics = (_night_metric(entry, judged) for judged in entry.judged)
-    findings = (_night_finding(entry, finding, rules) for finding in entry.findings)
+    cases = [_night_metric(entry, judged) for judged in entry.judged]
+    cases += [_night_finding(entry, finding, rules) for finding in entry.findings]
+    suite = Suite(
+        name=entry.capture,
+        outcome=entry.outcome or Outcome.INCONCLUSIVE,
+        reason=entry.reason if entry.outcome else _UNFINISHED,
+        cases=tuple(cases),
+        labels=_drop_unknown(_labels(entry)),
+        seconds=_seconds(entry),
+    )
+    return add_outcome_case(suite)
+
+
+def _labels(entry: Entry) -> dict[str, str]:
+    """Return the description of a capture by label, in the order of reports."""
     labels = {"workload": entry.candidate.workload}
-    for role, described in (("candidate", entry.candidate), ("reference", entry.reference)):
-        if described is not None:
-            labels[role] = described.words or described.workload
-            labels[f"{role} commit"] = described.commit
-    labels["reference kind"] = KINDS[entry.reference_kind] if entry.reference_kind else ""
-    labels |= {"mlx": entry.candidate.mlx, "parity": entry.parity, "backend": entry.backend}
+    labels["candidate"] = entry.candidate.words or entry.candidate.workload
+    labels["candidate commit"] = entry.candidate.commit
+    if entry.reference is not None:
+        labels["reference"] = entry.reference.words or entry.reference.workload
+        labels["reference commit"] = entry.reference.commit
+    if entry.reference_kind:
+        labels["reference kind"] = KINDS[entry.reference_kind]
+    labels["mlx"] = entry.candidate.mlx
+    labels["parity"] = entry.parity
+    labels["backend"] = entry.backend
     labels["search"] = entry.search
     labels["machine state"] = window_words(entry.states)
-    return add_outcome_case(
-        Suite(
-            name=entry.capture,
-            outcome=entry.outcome or Outcome.INCONCLUSIVE,
-            reason=entry.reason if entry.outcome else _UNFINISHED,
-            cases=(*metrics, *findings),
-            labels=_drop_unknown(labels),
-            seconds=_seconds(entry),
-        )
-    )
+    return labels
 
 
 def _night_metric(entry: Entry, judged: Judged) -> Case:
@@ -331,7 +364,9 @@ def _night_metric(entry: Entry, judged: Judged) -> Case:
 
 def _night_finding(entry: Entry, finding: TracedFinding, rules: tuple[str, ...]) -> Case:
     worse = finding.rule in rules and finding.traces > 0 and finding.in_reference == 0
-    decided = worse and entry.outcome is Outcome.REGRESSION
+    outcome = None
+    if worse and entry.outcome is Outcome.REGRESSION:
+        outcome = Outcome.REGRESSION
     occurrence = (
         f"in {finding.traces} of {finding.of} traces, {finding.in_reference} of the reference"
     )
@@ -339,7 +374,7 @@ def _night_finding(entry: Entry, finding: TracedFinding, rules: tuple[str, ...])
         suite=entry.capture,
         name=finding.rule,
         kind="finding",
-        outcome=Outcome.REGRESSION if decided else None,
+        outcome=outcome,
         message=f"{finding.message} ({occurrence})",
         pairs=finding.traces,
         severity=finding.severity,
@@ -348,9 +383,15 @@ def _night_finding(entry: Entry, finding: TracedFinding, rules: tuple[str, ...])
 
 def _seconds(entry: Entry) -> float:
     """Return the time from the first look at the machine to the last, in seconds."""
-    looks = [state.at for pair in entry.pairs for state in (pair.before, pair.after) if state]
-    moments = [moment for look in looks if (moment := moment_in(look))]
-    return (max(moments) - min(moments)).total_seconds() if moments else 0.0
+    moments: list[datetime] = []
+    for pair in entry.pairs:
+        for state in (pair.before, pair.after):
+            moment = moment_in(state.at) if state else None
+            if moment:
+                moments.append(moment)
+    if not moments:
+        return 0.0
+    return (max(moments) - min(moments)).total_seconds()
 
 
 def _drop_unknown(facts: Mapping[str, Any]) -> dict[str, str]:
@@ -358,12 +399,15 @@ def _drop_unknown(facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _links(night: Night) -> Iterator[Link]:
-    # A whole path would name a person's folders to all who read the report.
-    night_path = PurePath(night.folder)
-    folder = night_path.name if night_path.is_absolute() else night.folder
+    folder = night.folder
+    if PurePath(folder).is_absolute():
+        # A whole path would name a person's folders to all who read the report.
+        folder = PurePath(folder).name
     for entry in night.entries:
         for pair in entry.pairs:
-            sides = ("candidate", "reference") if pair.traced else ()
-            for name, run in zip(sides, pair.runs, strict=False):
+            if not pair.traced:
+                continue
+            for name, run in zip(("candidate", "reference"), pair.runs, strict=False):
                 words = f"{entry.capture}, {name}, session {pair.sitting}, trace {pair.number}"
-                yield Link(words, "/".join(part for part in (folder, run, PAGE) if part))
+                parts = [part for part in (folder, run, PAGE) if part]
+                yield Link(words, "/".join(parts))

@@ -1,8 +1,8 @@
 """OpenMetrics: the text that Prometheus scrapes, for a textfile collector.
 
-All is gauges and nothing has a time: so the same text is valid in Prometheus' older format, which
-is what the collector of node-exporter reads, and it refuses samples with times. Times are in
-seconds, as Prometheus wants base units.
+All values are gauges without a time: so the same text is valid in Prometheus' older format, which
+the collector of node-exporter reads; it refuses samples with times. Times are in seconds, because
+Prometheus wants base units.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from tracekit.nightly.gate.report.text import flatten_text
 from tracekit.nightly.history.night import Outcome, moment_in
 
 _PREFIX = "tracekit_gate"
-# A unit of ours: the suffix of the family, and what a value is multiplied by.
+# By our unit: the suffix of the family, and the factor for values.
 _UNITS = {
     "ns": ("seconds", 1e-9),
     "ratio": ("ratio", 1.0),
@@ -43,7 +43,8 @@ def openmetrics(report: GateReport) -> bytes:
     ids = {"night": report.subject, "commit": report.commit}
     gauges.set("report", "Which night, or which runs, this is.", ids, 1.0)
     gauges.outcome("outcome", report.outcome, {})
-    if end_time := moment_in(report.ended):
+    end_time = moment_in(report.ended)
+    if end_time:
         words = "When the night ended, since 1970."
         gauges.set("end_time", words, {}, end_time.timestamp(), "seconds")
     for suite in report.suites:
@@ -52,7 +53,7 @@ def openmetrics(report: GateReport) -> bytes:
 
 
 class _Gauges:
-    """Gauges by name, each made when its first value comes; all have the report's labels."""
+    """Gauges by name, each made for its first value; all have the report's labels."""
 
     def __init__(self, labels: Mapping[str, str]) -> None:
         self.registry = CollectorRegistry()
@@ -63,16 +64,16 @@ class _Gauges:
         self, name: str, words: str, labels: Mapping[str, str], value: float, unit: str = ""
     ) -> None:
         """Set the gauge of that name and unit."""
-        label_values = {
-            name: flatten_text(value) for name, value in {**self._labels, **labels}.items()
-        }
+        label_values: dict[str, str] = {}
+        for label, text in {**self._labels, **labels}.items():
+            label_values[label] = flatten_text(text)
         full = f"{_PREFIX}_{name}_{unit}".rstrip("_")
         if full not in self._gauges:
             self._gauges[full] = Gauge(full, words, label_values, unit=unit, registry=self.registry)
         self._gauges[full].labels(**label_values).set(value)
 
     def outcome(self, name: str, outcome: Outcome, labels: Mapping[str, str]) -> None:
-        """Set a gauge for each outcome that there is: to 1 for the one that came about."""
+        """Set a gauge for each possible outcome: to 1 for the actual one, to 0 for the others."""
         words = "1 for how it ended, 0 for the other outcomes."
         for kind in Outcome:
             self.set(name, words, {**labels, "outcome": str(kind)}, float(kind is outcome))
@@ -95,34 +96,40 @@ def _suite(gauges: _Gauges, suite: Suite) -> None:
 
 def _metric(gauges: _Gauges, case: Case, labels: Mapping[str, str]) -> None:
     gauges.set("pairs", "How many pairs count.", labels, case.pairs)
-    change = "ratio" if case.scale == "ratio" else case.unit
+    candidate_labels = {**labels, "side": "candidate"}
+    reference_labels = {**labels, "side": "reference"}
+    change_unit = "ratio" if case.scale == "ratio" else case.unit
     numbers = (
-        ("value", case.unit, {"side": "candidate"}, case.candidate),
-        ("value", case.unit, {"side": "reference"}, case.reference),
-        ("change", change, {}, case.change),
-        ("change_low", change, {}, case.low),
-        ("change_high", change, {}, case.high),
-        ("threshold", change, {}, case.threshold),
+        ("value", case.unit, candidate_labels, case.candidate),
+        ("value", case.unit, reference_labels, case.reference),
+        ("change", change_unit, labels, case.change),
+        ("change_low", change_unit, labels, case.low),
+        ("change_high", change_unit, labels, case.high),
+        ("threshold", change_unit, labels, case.threshold),
     )
-    for name, unit, more, value in numbers:
+    for name, unit, value_labels, value in numbers:
         if value is not None:
-            suffix, factor = _UNITS.get(unit, ("", 1.0))
-            # A unit without a suffix of its own is a label, so that no two units share a series.
-            value_labels = {**labels, **more} if suffix else {**labels, **more, "unit": unit}
-            gauges.set(name, _NUMBERS[name], value_labels, value * factor, suffix)
+            _number(gauges, name, value, unit, value_labels)
+
+
+def _number(gauges: _Gauges, name: str, value: float, unit: str, labels: Mapping[str, str]) -> None:
+    """Set the gauge of one of `_NUMBERS`, in a base unit if there is one."""
+    words = _NUMBERS[name]
+    if unit in _UNITS:
+        suffix, factor = _UNITS[unit]
+        gauges.set(name, words, labels, value * factor, suffix)
+    else:
+        # A unit without a suffix of its own is a label, so that no two units share a series.
+        gauges.set(name, words, {**labels, "unit": unit}, value)
 
 
 def _environment(report: GateReport) -> dict[str, str]:
     environment = report.environment
-    system = environment.get("os_build", environment.get("os", ""))
-    facts = {
-        "chip": environment.get("chip", ""),
-        "os": system,
-        "xcode": environment.get("xcode_build", ""),
-    }
     return {
         "plan": report.plan,
         "machine": report.machine,
-        **facts,
+        "chip": environment.get("chip", ""),
+        "os": environment.get("os_build", environment.get("os", "")),
+        "xcode": environment.get("xcode_build", ""),
         "mlx": environment.get("mlx", ""),
     }

@@ -11,8 +11,14 @@ from tracekit.report import escape_markdown, line, markdown_table, sentence, vis
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 NOTHING = "—"
 COLUMNS = (
-    *("metric", "reference", "candidate", "measured", "at equal pace", "95 % interval"),
-    *("threshold", "outcome"),
+    "metric",
+    "reference",
+    "candidate",
+    "measured",
+    "at equal pace",
+    "95 % interval",
+    "threshold",
+    "outcome",
 )
 _SHOWN = COLUMNS[:6]
 _LINE = 100  # characters
@@ -20,76 +26,84 @@ _FINDINGS = ("finding", "severity", "outcome", "what it says")
 
 
 def heading(report: GateReport) -> str:
-    """Return the verdict in a line, with all that led to it."""
+    """Return the verdict in a line, with the whole reason."""
+    lead = LEADS[report.outcome]
     reason = flatten_text(report.reason)
-    return f"{LEADS[report.outcome]}: {reason}" if reason else LEADS[report.outcome]
+    return f"{lead}: {reason}" if reason else lead
 
 
 def verdict(report: GateReport) -> str:
-    """Return the verdict in a line of a terminal; where that is too short, `verdicts` says why."""
+    """Return the verdict in a line of a terminal; if that is too short, `verdicts` has reasons."""
     full_heading = heading(report)
     if len(full_heading) <= _LINE:
         return full_heading
-    suite_names = ", ".join(
-        flatten_text(suite.name) for suite in report.suites if suite.outcome is report.outcome
-    )
-    return f"{LEADS[report.outcome]}: {suite_names}" if suite_names else full_heading
+    suites = [suite for suite in report.suites if suite.outcome is report.outcome]
+    suite_names = ", ".join(flatten_text(suite.name) for suite in suites)
+    if not suite_names:
+        return full_heading
+    return f"{LEADS[report.outcome]}: {suite_names}"
 
 
 def verdicts(report: GateReport) -> list[Sequence[str]]:
-    """Return how each case that decides ended, and why."""
-    return [
-        (
-            str(case.outcome),
-            flatten_text(case.suite if case.kind == "capture" else f"{case.suite} {case.name}"),
-            flatten_text(case.message),
-        )
-        for case in report.cases
-        if case.outcome is not None
-    ]
+    """Return the outcome, the name and the reason of each case that decides."""
+    rows: list[Sequence[str]] = []
+    for case in report.cases:
+        if case.outcome is None:
+            continue
+        name = case.suite
+        if case.kind != "capture":
+            name = f"{case.suite} {case.name}"
+        rows.append((str(case.outcome), flatten_text(name), flatten_text(case.message)))
+    return rows
 
 
 def searches(report: GateReport) -> Iterator[str]:
     """Yield the command lines that find the commits of regressions."""
-    return (
-        flatten_text(search) for suite in report.suites if (search := suite.labels.get("search"))
-    )
+    for suite in report.suites:
+        search = suite.labels.get("search")
+        if search:
+            yield flatten_text(search)
 
 
 def tables(report: GateReport) -> Iterator[Table]:
-    """Yield the tables that a terminal shows: metrics of each capture, then its findings."""
+    """Yield the tables that a terminal shows: the metrics of each capture, then its findings."""
     for suite in report.suites:
-        metrics = [case for case in suite.cases if case.kind == "metric"]
-        rows = [
-            row(metric)[: len(_SHOWN)]
-            for metric in metrics
-            if metric.candidate is not None or metric.reference is not None
-        ]
-        if rows:
-            yield format_title(suite), _SHOWN, rows
-        finding_rows: list[Sequence[str]] = [
-            (
-                flatten_text(case.name),
-                case.severity,
-                str(case.outcome or "followed"),
-                flatten_text(case.message),
-            )
-            for case in suite.cases
-            if case.kind == "finding"
-        ]
+        metric_rows: list[Sequence[str]] = []
+        finding_rows: list[Sequence[str]] = []
+        for case in suite.cases:
+            if case.kind == "finding":
+                finding_rows.append(_finding_row(case))
+            if case.kind == "metric" and not _lacks_values(case):
+                metric_rows.append(row(case)[: len(_SHOWN)])
+        if metric_rows:
+            yield format_title(suite), _SHOWN, metric_rows
         if finding_rows:
             yield f"{flatten_text(suite.name)}: findings", _FINDINGS, finding_rows
 
 
+def _lacks_values(case: Case) -> bool:
+    return case.candidate is None and case.reference is None
+
+
+def _finding_row(case: Case) -> Sequence[str]:
+    """Return the cells of a finding, in the order of `_FINDINGS`."""
+    outcome = str(case.outcome or "followed")
+    return (flatten_text(case.name), case.severity, outcome, flatten_text(case.message))
+
+
 def format_title(suite: Suite) -> str:
-    """Return what was measured against what, and what its changes come on top of."""
-    candidate, reference = (suite.labels.get(role, "") for role in ("candidate", "reference"))
-    against = f": {candidate} against {reference}" if candidate and reference else ""
-    if candidate and not reference:
-        against = f": {candidate}, followed without a reference"
-    beyond = next((case.baseline for case in suite.cases if case.baseline), "")
-    expected = f"; changes beyond the baseline {beyond}" if beyond else ""
-    return flatten_text(suite.name + against + expected)
+    """Return a title with both sides, and the baseline on top of which changes come."""
+    title = suite.name
+    candidate = suite.labels.get("candidate", "")
+    reference = suite.labels.get("reference", "")
+    if candidate and reference:
+        title = f"{title}: {candidate} against {reference}"
+    elif candidate:
+        title = f"{title}: {candidate}, followed without a reference"
+    baselines = [case.baseline for case in suite.cases if case.baseline]
+    if baselines:
+        title = f"{title}; changes beyond the baseline {baselines[0]}"
+    return flatten_text(title)
 
 
 def row(case: Case) -> Sequence[str]:
@@ -98,36 +112,44 @@ def row(case: Case) -> Sequence[str]:
 
 
 def numbers(case: Case) -> dict[str, str]:
-    """Return what is known of a metric in numbers, in words, by the names of `COLUMNS`."""
+    """Return the numbers of a metric in words, by the names of `COLUMNS`; `NOTHING` if missing."""
     formatter = Shown(case.scale, case.unit)
-    interval = case.low is not None and case.high is not None
-    texts = (
-        None if case.reference is None else quantity(case.reference, case.unit),
-        None if case.candidate is None else quantity(case.candidate, case.unit),
-        None if case.measured is None else formatter.change(case.measured),
-        None if case.change is None else formatter.change(case.change),
-        formatter.format_interval(case.low or 0.0, case.high or 0.0) if interval else None,
-        None if case.threshold is None else formatter.amount(case.threshold),
-    )
-    cells = (NOTHING if words is None else flatten_text(words) for words in texts)
-    return dict(zip(COLUMNS[1:-1], cells, strict=True))
+    texts: dict[str, str] = {}
+    if case.reference is not None:
+        texts["reference"] = quantity(case.reference, case.unit)
+    if case.candidate is not None:
+        texts["candidate"] = quantity(case.candidate, case.unit)
+    if case.measured is not None:
+        texts["measured"] = formatter.change(case.measured)
+    if case.change is not None:
+        texts["at equal pace"] = formatter.change(case.change)
+    if case.low is not None and case.high is not None:
+        texts["95 % interval"] = formatter.format_interval(case.low, case.high)
+    if case.threshold is not None:
+        texts["threshold"] = formatter.amount(case.threshold)
+    return {column: flatten_text(texts.get(column, NOTHING)) for column in COLUMNS[1:-1]}
 
 
 def flatten_text(text: str) -> str:
-    """Return a text on one line: what somebody else wrote breaks no table and no log."""
+    """Return a text on one line, so that foreign text breaks no table and no log."""
     return line(text, longest=1000)
 
 
 def sentences(case: Case) -> str:
-    """Return what became of a case, in words that stand alone: its name, then why."""
+    """Return the name of a case and its reason, in words that need no context."""
     message = sentence(flatten_text(case.message or str(case.outcome or "")))
-    return message if case.kind == "capture" else f"{flatten_text(case.name)}: {message}"
+    if case.kind == "capture":
+        return message
+    return f"{flatten_text(case.name)}: {message}"
 
 
 def ruling(case: Case) -> str:
-    """Return how a case ended, and why."""
-    lead, message = str(case.outcome or "followed"), flatten_text(case.message)
-    return f"{lead}: {message}" if message and message != lead else lead
+    """Return the outcome of a case, and the reason."""
+    lead = str(case.outcome or "followed")
+    message = flatten_text(case.message)
+    if not message or message == lead:
+        return lead
+    return f"{lead}: {message}"
 
 
 _MARKS = {
@@ -151,36 +173,48 @@ def _lines(report: GateReport) -> Iterator[str]:
     yield f"{escape_markdown(report.title)}{_when(report)}"
     for suite in report.suites:
         yield from _suite(suite)
-    facts = [f"{fact}: {report.environment[fact]}" for fact in _FACTS if fact in report.environment]
+    environment = report.environment
+    facts = [f"{fact}: {environment[fact]}" for fact in _FACTS if fact in environment]
     if facts:
-        yield from ("", escape_markdown(", ".join(facts)))
+        yield ""
+        yield escape_markdown(", ".join(facts))
     for warning in report.warnings:
-        yield from ("", f"> {escape_markdown(warning)}")
+        yield ""
+        yield f"> {escape_markdown(warning)}"
     if report.links:
         yield ""
-        yield from (
-            f"- {escape_markdown(link.words)}: {escape_markdown(link.target)}"
-            for link in report.links
-        )
-    yield from ("", "<!-- made by tracekit -->")
+    for link in report.links:
+        yield f"- {escape_markdown(link.words)}: {escape_markdown(link.target)}"
+    yield ""
+    yield "<!-- made by tracekit -->"
 
 
 def _when(report: GateReport) -> str:
-    facts = [stamp(report.started)] if report.started else []
-    facts += [f"commit {report.commit}"] if report.commit else []
-    facts += [f"machine {report.machine}"] if report.machine else []
-    return f" ({escape_markdown(', '.join(facts))})" if facts else ""
+    """Return time, commit and machine in parentheses; empty if none is known."""
+    facts: list[str] = []
+    if report.started:
+        facts.append(stamp(report.started))
+    if report.commit:
+        facts.append(f"commit {report.commit}")
+    if report.machine:
+        facts.append(f"machine {report.machine}")
+    if not facts:
+        return ""
+    return f" ({escape_markdown(', '.join(facts))})"
 
 
 def _suite(suite: Suite) -> Iterator[str]:
     yield from ("", f"### {_MARKS[suite.outcome]} {escape_markdown(format_title(suite))}", "")
     if suite.reason:
         yield from (escape_markdown(suite.reason), "")
-    if search := suite.labels.get("search"):
+    search = suite.labels.get("search")
+    if search:
         yield from ("To find the commit:", "", f"    {flatten_text(search)}", "")
-    if kind := suite.labels.get("reference kind"):
+    kind = suite.labels.get("reference kind")
+    if kind:
         yield from (escape_markdown(f"The reference is {kind}."), "")
-    if state := suite.labels.get("machine state"):
+    state = suite.labels.get("machine state")
+    if state:
         yield from (escape_markdown(f"The machine meanwhile: {state}"), "")
     rows = [row(case) for case in suite.cases if case.kind != "finding"]
     if rows:
@@ -196,18 +230,23 @@ def _suite(suite: Suite) -> Iterator[str]:
 def annotations(report: GateReport) -> Iterator[str]:
     """Yield a line for each case that is not good, `::error file=…::message`."""
     for suite in report.suites:
-        line = str(suite.line) if suite.line and report.file else ""
-        place = {"file": visible(report.file), "line": line}
         for case in suite.cases:
-            if (outcome := case.outcome) is None or outcome is Outcome.OK:
+            outcome = case.outcome
+            if outcome is None or outcome is Outcome.OK:
                 continue
             command = "error" if outcome in {Outcome.REGRESSION, Outcome.FAILED} else "warning"
             title = f"{LEADS[outcome]}: {flatten_text(suite.name)}, {flatten_text(case.name)}"
-            attributes = [
-                (name, value) for name, value in (*place.items(), ("title", title)) if value
-            ]
-            properties = ",".join(f"{name}={_property(value)}" for name, value in attributes)
+            properties = ",".join([*_place(suite, report), f"title={_property(title)}"])
             yield f"::{command} {properties}::{_message(sentences(case))}"
+
+
+def _place(suite: Suite, report: GateReport) -> Iterator[str]:
+    """Yield the properties of an annotation that say where GitHub shows it."""
+    file = visible(report.file)
+    if file:
+        yield f"file={_property(file)}"
+    if suite.line and report.file:
+        yield f"line={suite.line}"
 
 
 def _message(text: str) -> str:
