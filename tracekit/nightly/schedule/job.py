@@ -1,7 +1,7 @@
-"""What a scheduler is to start, and when: a command line, its environment, its log, a time of day.
+"""A job for a scheduler: a command line, its environment, its log, and a time of day.
 
-Schedulers run no login shell: what a shell's files set is not there, so it is written down when
-a night is scheduled. Only what is named here is taken, for such a file may be read by others.
+Schedulers run no login shell, so variables of a shell's files are missing: a job has those of the
+time when it was scheduled. It has only the variables named here, because others may read its file.
 
 On the day when clocks go forward, a time that is left out counts as it would have been without
 the change: 02:30 is then the moment that the clock calls 03:30. On the day when they go back, a
@@ -30,24 +30,25 @@ def bare_environment(environment: Mapping[str, str] = os.environ) -> dict[str, s
 
     Empty ones are left out. PATH has the absolute folders of the given one, then the system's.
     """
-    variables = {
-        name: value
-        for name, value in sorted(environment.items())
-        if value and (name in _TAKEN or name.startswith("TRACEKIT_"))
-    }
+    taken: dict[str, str] = {}
+    for name, value in sorted(environment.items()):
+        if not value:
+            continue
+        if name in _TAKEN or name.startswith("TRACEKIT_"):
+            taken[name] = value
     parts = environment.get("PATH", "").split(os.pathsep)
     folders = [part for part in parts if Path(part).is_absolute()]
     path = os.pathsep.join(dict.fromkeys((*folders, *_SYSTEM_PATH)))
-    home = variables.get("HOME") or str(Path("~").expanduser())
-    return {"PATH": path, "HOME": home, **variables}
+    home = taken.get("HOME") or str(Path("~").expanduser())
+    return {"PATH": path, "HOME": home, **taken}
 
 
 LOG = "nightly.log"
-_LARGEST = 1 << 20  # bytes; some years of nights that have nothing to tell
+_LARGEST = 1 << 20  # bytes; some years of nights that print nothing of note
 
 
 def rotate_log(output: Path) -> None:
-    """Rename the log of a plan's output where it is too large; the next night begins another."""
+    """Rename the log of a plan's output if it is too large; the next night starts another."""
     log = output / LOG
     with suppress(OSError):
         if log.stat().st_size > _LARGEST:
@@ -55,8 +56,8 @@ def rotate_log(output: Path) -> None:
 
 
 _DAY = timedelta(days=1)
-EARLY = timedelta(minutes=1)  # a timer may fire a moment before its time, as clocks are set
-_MOST = 400  # days; who was away for years needs no list of nights
+EARLY = timedelta(minutes=1)  # a timer may fire a moment before its time, when a clock is set
+_MOST = 400  # days; after years without nights nobody needs a list of them
 
 
 def time_of_day(text: str) -> time:
@@ -72,11 +73,11 @@ def time_of_day(text: str) -> time:
 def due_times(
     clock_time: time, since: datetime, until: datetime, zone: tzinfo | None = None
 ) -> list[datetime]:
-    """Return the due times in (after, until], oldest first, in UTC; without `zone` by our clock."""
+    """Return the due times in (since, until], oldest first, in UTC; without `zone` by our clock."""
     first_date = since.astimezone(zone).date() - _DAY
     times: list[datetime] = []
     for days in range((until - since).days + 4):
-        # Not `astimezone`: without a zone that takes a time that is left out for an hour too early.
+        # Not `astimezone`: without a zone it takes a time that is left out for an hour too early.
         local = datetime.combine(first_date + days * _DAY, clock_time, zone).timestamp()
         due_time = datetime.fromtimestamp(local, UTC)
         if since < due_time <= until:
@@ -92,19 +93,20 @@ def next_due(clock_time: time, current_time: datetime) -> datetime:
 def find_unserved_times(
     clock_time: time, last_started: datetime | None, until: datetime, since: datetime | None
 ) -> list[datetime]:
-    """Return the due times up to `until` that no night has begun after, of the last 400 days.
+    """Return the due times up to `until` after which no night started, of the last 400 days.
 
-    Before `since`, when the schedule was installed, nothing was due; there are none where neither
-    that nor a night is known.
+    Nothing was due before `since`, when the schedule was installed. There are none if neither
+    that time nor the last night is known.
     """
-    lower_bounds = [
-        moment for moment in (last_started and last_started + EARLY, since) if moment is not None
-    ]
-    return (
-        due_times(clock_time, max([*lower_bounds, until - _MOST * _DAY]), until)
-        if lower_bounds
-        else []
-    )
+    lower_bounds: list[datetime] = []
+    if last_started:
+        lower_bounds.append(last_started + EARLY)
+    if since is not None:
+        lower_bounds.append(since)
+    if not lower_bounds:
+        return []
+    earliest = until - _MOST * _DAY
+    return due_times(clock_time, max(earliest, *lower_bounds), until)
 
 
 _LONGEST_NAME = 40
@@ -126,8 +128,9 @@ class Job:
 
 
 def job_of(plan: NightPlan, clock_time: time) -> Job:
-    """Return the job that runs a plan's nights, as this environment allows."""
-    file, output = plan.file.absolute(), plan.output.absolute()
+    """Return the job that runs a plan's nights in this environment."""
+    file = plan.file.absolute()
+    output = plan.output.absolute()
     argv = (os.path.abspath(sys.executable), "-P", "-m", "tracekit", "nightly", str(file))  # noqa: PTH100  a link to it is the environment
     environment = bare_environment()
     for text in (*argv, str(output), *environment.values()):
@@ -142,10 +145,10 @@ def job_of(plan: NightPlan, clock_time: time) -> Job:
 
 
 def digest_of(file: Path) -> str:
-    """Return what tells the plan of one file from those of others."""
+    """Return a digest of a file's path, which differs from that of any other."""
     return blake2b(str(file.resolve()).encode(), digest_size=4).hexdigest()
 
 
 def names_of(file: Path) -> str:
-    """Return a pattern for the labels of a plan's file, whatever its plan was called."""
+    """Return a pattern for the labels of a plan's file, whatever the name of its plan."""
     return f"{_PREFIX}.*.{digest_of(file)}"

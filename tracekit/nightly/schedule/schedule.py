@@ -1,4 +1,4 @@
-"""Nights that come by themselves: installed, looked at, and taken away again."""
+"""The schedule of a plan's nights: how to install it, look at it, and remove it."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -18,16 +18,16 @@ from tracekit.nightly.schedule.schedulers import Installed, Launchd, Scheduler, 
 from tracekit.record import run
 
 _SECONDS = 120.0
-_CRON_LONGEST = 998  # bytes of a line that every cron takes
+_CRON_LONGEST = 998  # the most bytes of a line that every cron takes
 _USUAL = time(2, 30)
-_PATIENCE = timedelta(minutes=15)  # after a due time, before a night counts as not begun
+_PATIENCE = timedelta(minutes=15)  # after a due time, before its night counts as missed
 
 Method = Literal["auto", "launchd", "systemd", "cron"]
 
 
 @dataclass(frozen=True)
 class Installation:
-    """What was installed, or would be; `next` is when a night is due, in UTC.
+    """The things that were installed, or would be; `next` is the time of the next night, in UTC.
 
     The `files` make the scheduler, which is the `method`, run the job; for cron it is a `line`.
     """
@@ -42,11 +42,11 @@ class Installation:
 
 @dataclass(frozen=True)
 class Scheduled:
-    """What is known of a plan's schedule.
+    """The state of a plan's schedule.
 
-    `standing` is what the schedulers say of what is `installed`, in the same order. `next` is when
-    a night is due, and `find_missed_times` when one was and did not begin since the last one, in
-    UTC.
+    `standing` is the schedulers' state of each job of `installed`, in the same order. `next` is the
+    next due time; `missed` are the due times since the last night at which none started. All times
+    are in UTC.
     """
 
     installed: tuple[Installed, ...]
@@ -58,34 +58,36 @@ class Scheduled:
 
 
 def usual_time(plan: NightPlan) -> time:
-    """Return the time at which a plan's nights begin: as it is installed, else 02:30."""
+    """Return the time at which a plan's nights start: as it is installed, else 02:30."""
     for _, installed in _find_jobs(plan.file):
         return installed.at
     return _USUAL
 
 
 def preview(plan: NightPlan, clock_time: time, method: Method = "auto") -> Installation:
-    """Say what `install` would do, and do nothing; raise as it does."""
+    """Return the installation that `install` would make, and change nothing; raise as it does."""
     system.require_processes("A night")
     scheduler, warnings = _chosen(method)
-    job, next_time = job_of(plan, clock_time), next_due(clock_time, datetime.now(UTC))
-    if scheduler is None:
-        line = schedulers.cron_line(job)
-        advice = "put the line into your crontab with `crontab -e`."
-        if (size := len(line.encode())) > _CRON_LONGEST:
-            limit = f"many crons take no line of {size} bytes, {_CRON_LONGEST} is the most"
-            advice = f"{limit}. Ask again with fewer folders in PATH."
-        advice = f"Nothing is installed yet: {advice}"
-        return Installation("cron", job, {}, line, next_time, (*warnings, advice))
-    files = schedulers.files_of(scheduler, job)
-    return Installation(scheduler.name, job, files, "", next_time, warnings)
+    job = job_of(plan, clock_time)
+    next_time = next_due(clock_time, datetime.now(UTC))
+    if scheduler is not None:
+        files = schedulers.files_of(scheduler, job)
+        return Installation(scheduler.name, job, files, "", next_time, warnings)
+    line = schedulers.cron_line(job)
+    advice = "put the line into your crontab with `crontab -e`."
+    size = len(line.encode())
+    if size > _CRON_LONGEST:
+        limit = f"many crons take no line of {size} bytes, {_CRON_LONGEST} is the most"
+        advice = f"{limit}. Ask again with fewer folders in PATH."
+    advice = f"Nothing is installed yet: {advice}"
+    return Installation("cron", job, {}, line, next_time, (*warnings, advice))
 
 
 def install(plan: NightPlan, clock_time: time, method: Method = "auto") -> Installation:
-    """Let a plan's nights begin at `clock_time` of every day, in the place of what was installed.
+    """Let a plan's nights start at `clock_time` of every day, in place of any earlier schedule.
 
-    `auto` is launchd on macOS, systemd where it runs for this user, else a line for cron. Where
-    that fails, what was installed before still is.
+    `auto` is launchd on macOS, systemd if it runs for this user, else a line for cron. On failure
+    the earlier schedule remains installed.
     """
     planned = preview(plan, clock_time, method)
     _require_quiet(planned.job.log.parent)
@@ -102,7 +104,8 @@ def install(plan: NightPlan, clock_time: time, method: Method = "auto") -> Insta
 
 
 def _rehearse(job: Job) -> None:
-    variables = (f"{name}={value}" for name, value in job.environment.items())
+    """Start tracekit in the environment of a night; raise ToolError if that fails."""
+    variables = [f"{name}={value}" for name, value in job.environment.items()]
     done = run(("/usr/bin/env", "-i", *variables, *job.argv[:4], "--version"), _SECONDS)
     if done.returncode != 0:
         raise ToolError(
@@ -112,48 +115,52 @@ def _rehearse(job: Job) -> None:
 
 
 def uninstall(file: Path) -> tuple[tuple[Installed, ...], tuple[str, ...]]:
-    """Take away what starts the nights of a plan's file, gone or not; return it, and warnings."""
+    """Remove the jobs of a plan's file, which may be gone; return the jobs, and warnings."""
     scheduled_jobs = _find_jobs(file)
     for _, job in scheduled_jobs:
         if job.log is not None:
             _require_quiet(job.log.parent)
-    warnings = [
-        words
-        for scheduler, job in scheduled_jobs
-        for words in schedulers.remove(scheduler, job.label)
-    ]
+    warnings: list[str] = []
+    for scheduler, job in scheduled_jobs:
+        warnings += schedulers.remove(scheduler, job.label)
     return tuple(job for _, job in scheduled_jobs), tuple(warnings)
 
 
 def status(plan: NightPlan, current_time: datetime | None = None) -> Scheduled:
-    """Tell what is known of a plan's schedule, and of its nights."""
+    """Return the state of a plan's schedule, and of its nights."""
     current_time = current_time or datetime.now(UTC)
     scheduled_jobs = _find_jobs(plan.file)
     installed = tuple(job for _, job in scheduled_jobs)
-    last_night, running = last_course(plan.output, plan.name), runs_in(plan.output)
-    overdue: list[datetime] = []
+    last_night = last_course(plan.output, plan.name)
+    running = runs_in(plan.output)
+    next_time = None
+    missed: list[datetime] = []
     if installed:
-        clock_time, since = installed[0].at, moment_in(installed[0].since)
-        overdue = find_unserved_times(
-            clock_time, last_night and last_night.start_time, current_time - _PATIENCE, since
-        )
+        job = installed[0]
+        next_time = next_due(job.at, current_time)
+        last_started = last_night.start_time if last_night else None
+        since = moment_in(job.since)
+        missed = find_unserved_times(job.at, last_started, current_time - _PATIENCE, since)
+        if running:
+            missed = missed[:-1]
+    standing = [schedulers.standing(scheduler, job) for scheduler, job in scheduled_jobs]
     return Scheduled(
         installed=installed,
-        standing=tuple(schedulers.standing(scheduler, job) for scheduler, job in scheduled_jobs),
-        next=next_due(installed[0].at, current_time) if installed else None,
+        standing=tuple(standing),
+        next=next_time,
         last=last_night,
         running=running,
-        missed=tuple(overdue[:-1] if running else overdue),
+        missed=tuple(missed),
     )
 
 
 def find_missed_times(
     plan: NightPlan, last_started: datetime | None, current_time: datetime
 ) -> list[datetime]:
-    """Return the due times that passed without a night, where one begins `current_time`; in UTC.
+    """Return the due times that passed without a night, if one starts at `current_time`; in UTC.
 
     The due time right before `current_time` is the one that this night is for, however late it is.
-    Nothing was due where no schedule is installed, and before it was.
+    Nothing was due before a schedule was installed, or without one.
     """
     for _, installed in _find_jobs(plan.file):
         since = moment_in(installed.since)
@@ -166,17 +173,25 @@ def _all() -> tuple[Scheduler, ...]:
 
 
 def _find_jobs(file: Path) -> list[tuple[Scheduler, Installed]]:
+    """Return the jobs of a plan's file, each with its scheduler."""
     plan = file.absolute()
-    return [(scheduler, job) for scheduler in _all() for job in schedulers.find(scheduler, plan)]
+    scheduled_jobs: list[tuple[Scheduler, Installed]] = []
+    for scheduler in _all():
+        scheduled_jobs += [(scheduler, job) for job in schedulers.find(scheduler, plan)]
+    return scheduled_jobs
 
 
 def _chosen(method: Method) -> tuple[Scheduler | None, tuple[str, ...]]:
-    """Return the scheduler, None for cron, and a warning where it is not the system's own."""
-    name = method if method != "auto" else "launchd" if sys.platform == "darwin" else "systemd"
-    scheduler = next(
-        (system_scheduler for system_scheduler in _all() if system_scheduler.name == name), None
-    )
-    if scheduler is None or not (obstacle := scheduler.lacks()):
+    """Return the scheduler, None for cron, and a warning if it is not the system's own."""
+    name = method
+    if method == "auto":
+        name = "launchd" if sys.platform == "darwin" else "systemd"
+    schedulers_by_name = {scheduler.name: scheduler for scheduler in _all()}
+    scheduler = schedulers_by_name.get(name)
+    if scheduler is None:
+        return None, ()
+    obstacle = scheduler.lacks()
+    if not obstacle:
         return scheduler, ()
     warning = f"{name} cannot be used here: {obstacle}."
     if method != "auto":
@@ -185,7 +200,7 @@ def _chosen(method: Method) -> tuple[Scheduler | None, tuple[str, ...]]:
 
 
 def _require_quiet(output: Path) -> None:
-    """Raise ToolError while a night runs: a scheduler would stop it."""
+    """Raise ToolError while a night runs, because a scheduler would stop it."""
     if runs_in(output):
         raise ToolError(
             f"A night runs now, in {output}; its scheduler would stop it.",

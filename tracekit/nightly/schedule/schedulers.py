@@ -1,8 +1,8 @@
 """The schedulers of the system that can start nights: launchd, the systemd of a user, cron.
 
-What is used of them is documented in launchd.plist(5), launchctl(1),
-systemd.timer(5) and systemd.service(5). Of `launchctl print` the manual says that its output is for
-people; the exit code of the last night is not known where it cannot be read.
+The features in use are documented in launchd.plist(5), launchctl(1), systemd.timer(5) and
+systemd.service(5). The manual says that the output of `launchctl print` is for people; the exit
+code of the last night is not known if that output cannot be read.
 """
 
 import os
@@ -24,12 +24,12 @@ from tracekit.nightly.schedule.job import Job, names_of
 from tracekit.record import Completed, run
 
 _SECONDS = 60.0
-_STOP_SECONDS = 300  # a trace that is being saved takes that long
+_STOP_SECONDS = 300  # saving a trace takes that long
 
 
 @dataclass(frozen=True)
 class Installed:
-    """A job that a scheduler, the `method`, was given, as its files say, `since` they were written.
+    """A job that a scheduler, the `method`, runs, as its files say, `since` they were written.
 
     Nights print into the `log`.
     """
@@ -44,9 +44,9 @@ class Installed:
 
 @dataclass(frozen=True)
 class Standing:
-    """What a scheduler says of a job: whether it will start it, and how the last night exited.
+    """The state of a job in its scheduler: whether it is loaded, and how the last night exited.
 
-    What could not be found out is None; `words` may say why.
+    A value that could not be found out is None; `words` may say why.
     """
 
     loaded: bool | None
@@ -60,13 +60,14 @@ def ask(*argv: str) -> Completed:
 
 
 def flatten_output(completed: Completed) -> str:
-    """Return what a program said, on one line."""
+    """Return the output of a program, on one line."""
     return " ".join(completed.text.split())
 
 
 def make_refusal(completed: Completed, problem: str, hint: str) -> ToolError:
-    """Say that a program refused, in its own words."""
-    line, code = shlex.join(completed.argv), exit_words(completed.returncode)
+    """Return an error with the words of a program that refused."""
+    line = shlex.join(completed.argv)
+    code = exit_words(completed.returncode)
     words = flatten_output(completed) or "It said nothing."
     return ToolError(f"{problem}: `{line}` failed with {code}: {words}", hint=hint)
 
@@ -88,18 +89,20 @@ class Launchd:
 
     def __init__(self) -> None:
         self.folder = Path.home() / "Library" / "LaunchAgents"
-        self._domain = f"gui/{os.getuid()}"  # what launchctl calls the user's session
+        self._domain = f"gui/{os.getuid()}"  # launchctl's name of the user's session
 
     def lacks(self) -> str:
-        """Say why it cannot be used here; empty where it can."""
-        return "" if shutil.which("launchctl") else "there is no launchctl, which macOS has"
+        """Return why it cannot be used here; empty if it can."""
+        if shutil.which("launchctl"):
+            return ""
+        return "there is no launchctl, which macOS has"
 
     def contents(self, job: Job) -> tuple[bytes, ...]:
-        """Return what the files of a job hold, by `suffixes`."""
+        """Return the content of the files of a job, by `suffixes`."""
         return (plistlib.dumps(property_list(job)),)
 
     def read(self, file: Path) -> Installed | None:
-        """Read a job of ours; None where the file is none."""
+        """Read a job of ours; None if the file is not one."""
         with suppress(OSError, ValueError, LookupError, TypeError, ExpatError, AttributeError):
             properties = plistlib.loads(file.read_bytes())
             calendar_entry = properties["StartCalendarInterval"]
@@ -114,7 +117,7 @@ class Launchd:
         return None
 
     def load(self, label: str) -> Completed:
-        """Let it start a job whose files are written."""
+        """Load a job whose files are written."""
         return ask("launchctl", "bootstrap", self._domain, str(self.folder / f"{label}.plist"))
 
     def unload(self, label: str) -> tuple[str, ...]:
@@ -131,7 +134,7 @@ class Launchd:
         return ()
 
     def look(self, label: str) -> Standing:
-        """Ask what it does with a job."""
+        """Ask for the state of a job."""
         answer = ask("launchctl", "print", f"{self._domain}/{label}")
         if answer.returncode != 0:
             return Standing(loaded=False, words=f"launchctl says: {flatten_output(answer)}")
@@ -139,16 +142,16 @@ class Launchd:
         return Standing(loaded=True, last_exit=int(match[1]) if match else None)
 
     def remarks(self) -> tuple[str, ...]:
-        """Say what whoever installs nights must know."""
+        """Return remarks for the user who installs nights."""
         return ()
 
 
 def property_list(job: Job) -> dict[str, Any]:
     """Return the job for launchd, by the keys of launchd.plist(5).
 
-    ProcessType is Interactive because all others have launchd throttle processor and disk: the
-    manual says so of Background, and of Standard, which is the default; Adaptive becomes the
-    one or the other. A night that is throttled measures launchd.
+    ProcessType is Interactive because launchd throttles processor and disk of all other types: the
+    manual says so of Background, and of Standard, the default; Adaptive becomes one of these. A
+    throttled night measures launchd.
     """
     return {
         "Label": job.label,
@@ -164,7 +167,7 @@ def property_list(job: Job) -> dict[str, Any]:
     }
 
 
-_SPARE_SECONDS = 3600  # for a night that does not see that its budget is spent
+_SPARE_SECONDS = 3600  # for a night that does not notice that its budget is spent
 _CALENDAR = re.compile(r"^OnCalendar=\*-\*-\* (\d{2}):(\d{2}):00$", re.MULTILINE)
 _LOG = re.compile(r"^StandardOutput=append:(.*)$", re.MULTILINE)
 
@@ -181,7 +184,7 @@ class Systemd:
         self.folder = Path(configuration) / "systemd" / "user"
 
     def lacks(self) -> str:
-        """Say why it cannot be used here; empty where it can."""
+        """Return why it cannot be used here; empty if it can."""
         if shutil.which("systemctl") is None:
             return "there is no systemctl"
         answer = _systemctl("show", "--property=Version")
@@ -190,16 +193,14 @@ class Systemd:
         return f"systemd does not run for this user: {flatten_output(answer)}"
 
     def contents(self, job: Job) -> tuple[bytes, ...]:
-        """Return what the files of a job hold, by `suffixes`."""
+        """Return the content of the files of a job, by `suffixes`."""
         return timer(job).encode(), service(job).encode()
 
     def read(self, file: Path) -> Installed | None:
-        """Read a job of ours; None where the file is none."""
+        """Read a job of ours; None if the file is not one."""
         with suppress(OSError, UnicodeDecodeError):
             calendar_match = _CALENDAR.search(file.read_text(encoding="utf-8"))
-            service_file = file.with_suffix(".service")
-            words = service_file.read_text(encoding="utf-8") if service_file.exists() else ""
-            log = _LOG.search(words)
+            log = _read_log(file.with_suffix(".service"))
             if calendar_match is not None:
                 return Installed(
                     method=self.name,
@@ -207,44 +208,46 @@ class Systemd:
                     file=file,
                     at=time(int(calendar_match[1]), int(calendar_match[2])),
                     since=_read_file_time(file),
-                    log=Path(log[1].replace("%%", "%")) if log else None,
+                    log=log,
                 )
         return None
 
     def load(self, label: str) -> Completed:
-        """Let it start a job whose files are written."""
+        """Load a job whose files are written."""
         answer = _systemctl("daemon-reload")
-        return answer if answer.returncode else _systemctl("enable", "--now", f"{label}.timer")
+        if answer.returncode != 0:
+            return answer
+        return _systemctl("enable", "--now", f"{label}.timer")
 
     def unload(self, label: str) -> tuple[str, ...]:
-        """Stop the timer, and forget when it last ran: another one would make up for the past."""
-        timer, warnings = f"{label}.timer", tuple[str, ...]()
+        """Stop the timer, and forget when it last ran, so that the next one makes up for nothing.
+
+        Return warnings.
+        """
+        timer = f"{label}.timer"
+        warnings: list[str] = []
         if shutil.which("systemctl") is None:
-            warnings = ("There is no systemctl to stop the timer with; its files are removed.",)
+            warnings.append("There is no systemctl to stop the timer with; its files are removed.")
         else:
             answer = _systemctl("disable", "--now", timer)
             if answer.returncode != 0:
-                warnings = (f"systemctl says: {flatten_output(answer)}",)
+                warnings.append(f"systemctl says: {flatten_output(answer)}")
             _systemctl("clean", "--what=state", timer)
         (self.folder / "timers.target.wants" / timer).unlink(missing_ok=True)
-        return warnings
+        return tuple(warnings)
 
     def look(self, label: str) -> Standing:
-        """Ask what it does with a job."""
+        """Ask for the state of a job."""
         timer = _properties(f"{label}.timer", "ActiveState")
-        service_properties = _properties(f"{label}.service", "ExecMainStatus,ExecMainExitTimestamp")
-        code = (
-            service_properties.get("ExecMainStatus", "")
-            if service_properties.get("ExecMainExitTimestamp")
-            else ""
-        )
-        return Standing(
-            loaded=timer.get("ActiveState") == "active",
-            last_exit=int(code) if code.isdigit() else None,
-        )
+        service = _properties(f"{label}.service", "ExecMainStatus,ExecMainExitTimestamp")
+        last_exit = None
+        if service.get("ExecMainExitTimestamp"):
+            code = service.get("ExecMainStatus", "")
+            last_exit = int(code) if code.isdigit() else None
+        return Standing(loaded=timer.get("ActiveState") == "active", last_exit=last_exit)
 
     def remarks(self) -> tuple[str, ...]:
-        """Say so where the user's timers stop when the user logs out."""
+        """Return a remark if the user's timers stop when the user logs out."""
         with suppress(ToolError):
             answer = ask("loginctl", "show-user", str(os.getuid()), "--property=Linger")
             if answer.stdout.strip() == "Linger=yes":
@@ -254,15 +257,26 @@ class Systemd:
         )
 
 
+def _read_log(service_file: Path) -> Path | None:
+    """Return the log that the service of a job names; None if it names none."""
+    if not service_file.exists():
+        return None
+    match = _LOG.search(service_file.read_text(encoding="utf-8"))
+    if match is None:
+        return None
+    return Path(match[1].replace("%%", "%"))
+
+
 def service(job: Job) -> str:
     """Return the service of a job.
 
-    KillMode is process: tracekit's guardian stops and saves what a night that was killed had
-    started, and must not be killed with it.
+    KillMode is process: tracekit's guardian stops and saves the processes of a night that was
+    killed, and must not be killed with it.
     """
-    variables = "".join(
-        f"Environment={_quote_word(f'{name}={value}')}\n" for name, value in job.environment.items()
-    )
+    variables = ""
+    for name, value in job.environment.items():
+        word = _quote_word(f"{name}={value}")
+        variables += f"Environment={word}\n"
     command = " ".join(_quote_word(word).replace("$", "$$") for word in job.argv)
     return f"""\
 [Unit]
@@ -298,7 +312,7 @@ WantedBy=timers.target
 
 
 def _quote_word(text: str) -> str:
-    """Quote a word as systemd.syntax(7) says; what `%` would stand for is not meant."""
+    """Quote a word as systemd.syntax(7) says, with each `%` meant literally."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{_percent(escaped)}"'
 
@@ -316,17 +330,24 @@ def _systemctl(*words: str) -> Completed:
 
 
 def _properties(unit: str, names: str) -> Mapping[str, str]:
-    lines = _systemctl("show", unit, f"--property={names}").stdout.splitlines()
-    return dict(line.split("=", 1) for line in lines if "=" in line)
+    properties: dict[str, str] = {}
+    for line in _systemctl("show", unit, f"--property={names}").stdout.splitlines():
+        name, separator, value = line.partition("=")
+        if separator:
+            properties[name] = value
+    return properties
 
 
 def cron_line(job: Job) -> str:
-    """Return the line of a job; a `%` would end the command, so it has a backslash."""
+    """Return the line of a job; a backslash precedes each `%`, which would end the command."""
     variables = [f"{name}={shlex.quote(value)}" for name, value in job.environment.items()]
+    folder = shlex.quote(str(job.folder))
+    log = shlex.quote(str(job.log))
     command = (
-        f"cd {shlex.quote(str(job.folder))} && /usr/bin/env -i {' '.join(variables)} "
-        f"{shlex.join(job.argv)} >> {shlex.quote(str(job.log))} 2>&1 # {job.label}"
-    ).replace("%", "\\%")
+        f"cd {folder} && /usr/bin/env -i {' '.join(variables)} "
+        f"{shlex.join(job.argv)} >> {log} 2>&1 # {job.label}"
+    )
+    command = command.replace("%", "\\%")
     return f"{job.clock_time.minute} {job.clock_time.hour} * * * {command}"
 
 
@@ -334,27 +355,40 @@ Scheduler = Launchd | Systemd
 
 
 def files_of(scheduler: Scheduler, job: Job) -> dict[Path, bytes]:
-    """Return the files of a job, by their paths; the first says when it is due."""
+    """Return the files of a job, by their paths; the first has the time at which it is due."""
     return dict(zip(_paths(scheduler, job.label), scheduler.contents(job), strict=True))
 
 
 def find(scheduler: Scheduler, plan: Path) -> tuple[Installed, ...]:
     """Return the jobs of a plan's file."""
-    files = sorted(scheduler.folder.glob(f"{names_of(plan)}{scheduler.suffixes[0]}"))
-    return tuple(filter(None, map(scheduler.read, files)))
+    jobs: list[Installed] = []
+    for file in sorted(scheduler.folder.glob(f"{names_of(plan)}{scheduler.suffixes[0]}")):
+        job = scheduler.read(file)
+        if job is not None:
+            jobs.append(job)
+    return tuple(jobs)
+
+
+@dataclass(frozen=True)
+class _SavedFile:
+    """The content of a file, and the time at which it was written."""
+
+    content: bytes
+    mtime_ns: int
 
 
 def add(scheduler: Scheduler, job: Job) -> tuple[str, ...]:
-    """Put a job in the place of what was installed, which is loaded again where that fails.
+    """Install a job in place of the former ones, which are loaded again if that fails.
 
     Return warnings.
     """
-    previous_files: dict[str, dict[Path, tuple[bytes, int]]] = {}
+    previous_files: dict[str, dict[Path, _SavedFile]] = {}
     for old in find(scheduler, job.plan):
-        there = (file for file in _paths(scheduler, old.label) if file.exists())
-        previous_files[old.label] = {
-            file: (file.read_bytes(), file.stat().st_mtime_ns) for file in there
-        }
+        saved_files: dict[Path, _SavedFile] = {}
+        for file in _paths(scheduler, old.label):
+            if file.exists():
+                saved_files[file] = _SavedFile(file.read_bytes(), file.stat().st_mtime_ns)
+        previous_files[old.label] = saved_files
         remove(scheduler, old.label)
     with ExitStack() as undo:
         undo.callback(_restore, scheduler, job.label, previous_files)
@@ -366,16 +400,18 @@ def add(scheduler: Scheduler, job: Job) -> tuple[str, ...]:
 
 
 def _restore(
-    scheduler: Scheduler, label: str, previous_files: dict[str, dict[Path, tuple[bytes, int]]]
+    scheduler: Scheduler, label: str, previous_files: dict[str, dict[Path, _SavedFile]]
 ) -> None:
-    """Take a job away that was not taken, and load again what was there before it."""
+    """Remove a job that the scheduler refused, and load the former ones again."""
     with suppress(TracekitError, OSError):
         remove(scheduler, label)
-    for old, files in previous_files.items():
+    for old, saved_files in previous_files.items():
         with suppress(TracekitError, OSError):
-            _start(scheduler, old, {file: content for file, (content, _) in files.items()})
-            for file, (_, mtime_ns) in files.items():
-                os.utime(file, ns=(mtime_ns, mtime_ns))  # `status` says since when by it
+            contents = {file: saved_file.content for file, saved_file in saved_files.items()}
+            _start(scheduler, old, contents)
+            for file, saved_file in saved_files.items():
+                # `status` takes this time for the beginning of the schedule.
+                os.utime(file, ns=(saved_file.mtime_ns, saved_file.mtime_ns))
 
 
 def _start(scheduler: Scheduler, label: str, files: dict[Path, bytes]) -> Completed:
@@ -393,8 +429,9 @@ def remove(scheduler: Scheduler, label: str) -> tuple[str, ...]:
 
 
 def standing(scheduler: Scheduler, installed: Installed) -> Standing:
-    """Ask a scheduler what it does with a job."""
-    if obstacle := scheduler.lacks():
+    """Ask a scheduler for the state of a job."""
+    obstacle = scheduler.lacks()
+    if obstacle:
         return Standing(None, words=f"Whether it is loaded is not known: {obstacle}.")
     return scheduler.look(installed.label)
 
