@@ -1,4 +1,4 @@
-"""A machine that is busy while two variants are measured: said after a while, with who uses it."""
+"""A notice that the machine is busy while two variants are measured, with its users."""
 
 import os
 import time
@@ -7,15 +7,15 @@ from tracekit.machine import busy_words, find_busiest
 from tracekit.record import Progress
 
 AFTER = 10.0
-"""Seconds until a busy machine is said, and between two looks at who uses it."""
+"""Seconds until a busy machine is reported, and between two looks at its users."""
 
 
 def with_busy_notice(
     progress: Progress, max_share: float | None, *, delay: float = AFTER
 ) -> Progress:
-    """Return a progress that also says who uses the cores, if others have more than `max_share`.
+    """Return a progress that also names the users of the cores, if others exceed `max_share`.
 
-    `max_share` is the share of all cores' time that they may have; None says nothing.
+    `max_share` is the share of all cores' time that others may have; None disables the notice.
     """
     if max_share is None:
         return progress
@@ -27,8 +27,9 @@ def with_busy_notice(
         nonlocal looked, notice
         if time.monotonic() - looked >= delay:
             busiest = find_busiest()
-            busy = sum(process.cores for process in busiest) > allowed
-            notice = f"; the machine is busy: {busy_words(busiest)}" if busy else ""
+            notice = ""
+            if sum(process.cores for process in busiest) > allowed:
+                notice = f"; the machine is busy: {busy_words(busiest)}"
             looked = time.monotonic()
         progress(f"{words}{notice}")
 

@@ -1,4 +1,4 @@
-"""Programs of a session: how long they may live, and one that is run to its end."""
+"""Programs of a session: limits for their life, and runs to the end."""
 
 import math
 import shlex
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from tracekit.base import (
     Child,
@@ -25,19 +26,19 @@ from tracekit.record import Supervisor
 
 
 class ParityError(ToolError):
-    """What must hold before anything is measured does not: parity, or a check of the plan."""
+    """A condition for a measurement does not hold: parity, or a check of the plan."""
 
 
 class BudgetSpentError(InconclusiveError):
-    """The night's time is spent; the pair that was begun is not counted, those before are whole."""
+    """The night's time is spent; the pair in progress does not count, those before are whole."""
 
 
 @dataclass(frozen=True)
 class Timeouts:
-    """Seconds to wait for what a child is asked for.
+    """Seconds to wait for answers of a child.
 
-    `turn` is beyond ten times what a turn should take. `leave` is for the child's end when nobody
-    asks it any more, and again after SIGTERM.
+    `turn` comes on top of ten times the length that a turn should have. `leave` is for the child's
+    end when nobody asks it any more, and again after SIGTERM.
     """
 
     hello: float = 60.0
@@ -49,17 +50,17 @@ class Timeouts:
 
     @property
     def policy(self) -> StopPolicy:
-        """How a child is stopped: it leaves after its step once nobody asks any more."""
+        """The policy for a child: it leaves after its step once nobody asks any more."""
         waits = ((0, self.leave), (signal.SIGTERM, self.leave), (system.SIGKILL, 5.0))
         return StopPolicy(waits, group=True, lifeline=True)
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """How long what a session starts may live.
+    """Limits for the life of all processes of a session.
 
-    The supervisor stops it, and all that it started, if tracekit is killed. `deadline` is when the
-    night's time is spent, in monotonic seconds; infinite for never.
+    The supervisor stops them, and all that they started, if tracekit is killed. At `deadline`, in
+    monotonic seconds, the night's time is spent; infinite for never.
     """
 
     supervisor: Supervisor
@@ -67,16 +68,16 @@ class Bounds:
     deadline: float = math.inf
 
     def cap(self, seconds: float) -> float:
-        """Return so many seconds, or those that are left of the night's time."""
+        """Return the given seconds, or the rest of the night's time if that is less."""
         return max(0.0, min(seconds, self.deadline - time.monotonic()))
 
     def require_time(self, occasion: str) -> None:
-        """Raise BudgetSpentError once the night's time is spent; `occasion` says when that was."""
+        """Raise BudgetSpentError if the night's time is spent; its message names the `occasion`."""
         if time.monotonic() >= self.deadline:
             raise BudgetSpentError(f"The night's time was spent {occasion}.")
 
 
-# A program that records has things to save when it is asked to stop.
+# A program that records needs time to save its recording when it is asked to stop.
 POLICY = StopPolicy(((signal.SIGINT, 30.0), (signal.SIGTERM, 5.0), (system.SIGKILL, 5.0)))
 
 
@@ -84,8 +85,8 @@ POLICY = StopPolicy(((signal.SIGINT, 30.0), (signal.SIGTERM, 5.0), (system.SIGKI
 class Program:
     """A program to run in the folder `cwd`, with the whole environment `env`.
 
-    What it says on standard error is added to `log`, and on standard output too unless `output`
-    takes it, which is overwritten.
+    Its standard error is appended to `log`, and so is its standard output unless it goes to
+    `output`, which is overwritten.
     """
 
     argv: tuple[str, ...]
@@ -104,7 +105,7 @@ def run(program: Program, bounds: Bounds, limit: float) -> int:
     """Run a program for `limit` seconds at most; return its exit status, negative for a signal."""
     child, _ = start(program, bounds.supervisor)
     try:
-        has_ended = child.wait(max(0.0, min(limit, bounds.deadline - time.monotonic())))
+        has_ended = child.wait(bounds.cap(limit))
     finally:
         child.stop()
         child.clean_up()
@@ -119,7 +120,7 @@ def run(program: Program, bounds: Bounds, limit: float) -> int:
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """A run of a program: its exit status, its length in ns, where its words begin in the log."""
+    """A run of a program: its exit status, its length in ns, and its first byte in the log."""
 
     status: int
     length: int
@@ -144,7 +145,7 @@ def run_timed(program: Program, supervisor: Supervisor, limit: float) -> Program
 
 
 def last_words(log: Path, since: int = 0) -> str:
-    """Return the end of a log, from the byte `since`, as a sentence; empty where it is empty."""
+    """Return the end of a log, from the byte `since`, as a sentence; empty for an empty log."""
     text = _last_words(log, since)
     return f" Its last words: {text}" if text else ""
 
@@ -152,15 +153,19 @@ def last_words(log: Path, since: int = 0) -> str:
 def start(
     program: Program, supervisor: Supervisor, policy: StopPolicy = POLICY, *, pipe: bool = False
 ) -> tuple[Child, int]:
-    """Start a program; return it, and at which byte of its log it begins."""
+    """Start a program; return it, and the byte of its log at which it begins."""
     with ExitStack() as stack:
         try:
             program.log.parent.mkdir(parents=True, exist_ok=True)
             log = stack.enter_context(program.log.open("ab"))
-            output_file = stack.enter_context(program.output.open("wb")) if program.output else log
+            stdout: int | IO[bytes] = log
+            if program.output:
+                stdout = stack.enter_context(program.output.open("wb"))
         except OSError as error:
             raise RecordingError(f"{program.log} cannot be written: {error.strerror}.") from error
-        since, stdout = log.tell(), subprocess.PIPE if pipe else output_file
+        if pipe:
+            stdout = subprocess.PIPE
+        since = log.tell()
         try:
             child = supervisor.start(
                 program.argv, policy, env=program.env, stdout=stdout, stderr=log, cwd=program.cwd

@@ -1,4 +1,4 @@
-"""Programs as sides of a night: run to their end, read, and what decides of what they print."""
+"""Programs as sides of a night: a run to the end, its numbers, and the numbers that decide."""
 
 from dataclasses import replace
 
@@ -16,26 +16,27 @@ _LONGEST = 3600.0  # seconds of one run
 
 
 def run_program(prepared: PreparedCapture, variant: CodeVariant) -> Values:
-    """Run a side's program once; return what it prints of its speed, and how long it took.
+    """Run a side's program once; return the numbers that it prints, and its wall time.
 
-    Raise ToolError where it fails or does not end, BudgetSpentError where the night's time is up.
+    Raise ToolError if it fails or does not end, BudgetSpentError if the night's time is up.
     """
+    bounds = prepared.bounds
     log = prepared.log_of(variant.role)
     output = log.with_suffix(".out")
     require_program(variant.command[0], variant.env.get("PATH"))
     program = Program(variant.command, variant.env, variant.cwd, log, output)
-    program_run = run_timed(program, prepared.bounds.supervisor, prepared.bounds.cap(_LONGEST))
+    program_run = run_timed(program, bounds.supervisor, bounds.cap(_LONGEST))
     if program_run.status != 0:
-        prepared.bounds.require_time(f"while {program.line} ran; it was ended")
+        bounds.require_time(f"while {program.line} ran; it was ended")
+        status_words = exit_words(program_run.status)
         raise ToolError(
-            f"{program.line} ended with "
-            f"{exit_words(program_run.status)}.{last_words(log, program_run.since)}",
+            f"{program.line} ended with {status_words}.{last_words(log, program_run.since)}",
             hint=f"What it said is in {log} and {output.name}.",
         )
     texts = [read_printed(output), read_printed(log, program_run.since)]
-    results = read_texts(texts, [parse_pattern(words) for words in prepared.capture.read])
+    patterns = [parse_pattern(words) for words in prepared.capture.read]
     values: Values = {}
-    for name, result in results.items():
+    for name, result in read_texts(texts, patterns).items():
         if result.value is not None:
             values[name] = (float(result.value),)
             prepared.results[name] = Quantity(result.unit, result.better)
@@ -45,25 +46,32 @@ def run_program(prepared: PreparedCapture, variant: CodeVariant) -> Values:
 
 
 def with_program_metrics(prepared: PreparedCapture) -> Capture:
-    """Return the capture with all that its program prints as metrics.
+    """Return the capture with all numbers that its program prints as metrics.
 
-    What the plan names decides. Where it names nothing, all that is printed and has a good
-    direction does; where nothing is printed, the time of a run.
+    The metrics that the plan names decide. If it names none, all printed numbers with a good
+    direction decide; if none is printed, the time of a run.
     """
     capture = prepared.capture
     planned_names = {metric.metric for metric in capture.metrics}
-    decided = any(metric.gate for metric in capture.metrics) or capture.reference is None
-    printed = [
-        name
-        for name, quantity in prepared.results.items()
-        if name != WALL_TIME and quantity.better != "neither"
-    ]
-    deciding = set() if decided else set(printed or [WALL_TIME])
+    deciding: set[str] = set()
+    if capture.reference is not None and not any(metric.gate for metric in capture.metrics):
+        deciding = _printed_with_direction(prepared) or {WALL_TIME}
     if deciding == {WALL_TIME}:
         prepared.remark(
             f"{capture.name} prints no number that tracekit reads, so the time of a run decides."
         )
-    printed_metrics = tuple(
-        Gated(name, gate=name in deciding) for name in prepared.results if name not in planned_names
-    )
-    return replace(capture, metrics=(*capture.metrics, *printed_metrics))
+    metrics = list(capture.metrics)
+    for name in prepared.results:
+        if name in planned_names:
+            continue
+        metrics.append(Gated(name, gate=name in deciding))
+    return replace(capture, metrics=tuple(metrics))
+
+
+def _printed_with_direction(prepared: PreparedCapture) -> set[str]:
+    """Return the names of printed numbers of which one direction is good news."""
+    names: set[str] = set()
+    for name, quantity in prepared.results.items():
+        if name != WALL_TIME and quantity.better != "neither":
+            names.add(name)
+    return names

@@ -1,4 +1,4 @@
-"""The two variants of a capture: whose code runs which work, in which interpreter, from where."""
+"""The two variants of a capture: code, work, interpreter, environment and folder of each."""
 
 import os
 import shlex
@@ -17,6 +17,7 @@ from tracekit.nightly.plan.plan import Capture, NightPlan, Reference, allow_impo
 from tracekit.nightly.session.program import Bounds
 from tracekit.nightly.session.worktree import (
     OF_ANOTHER,
+    Repository,
     Worktree,
     checked_out,
     commit_of,
@@ -25,17 +26,17 @@ from tracekit.nightly.session.worktree import (
 from tracekit.record import own_environment
 from tracekit.workload import Hello, find
 
-_SHORT = 7  # letters of a commit, as git shows them
+_SHORT = 7  # digits of a commit, as git shows them
 
 
 @dataclass(frozen=True)
 class CodeVariant:
-    """What is measured on one side: the work, its interpreter, and the whole environment.
+    """One side of a measurement: the work, its interpreter, and the whole environment.
 
-    `workloads` is None for those of its own tracekit. `commit` has -dirty where tracked files were
-    changed, and is empty outside of a repository. `difference` says in words in what it differs
-    from the candidate, as far as the plan says it. `argv` is the command line of a program in place
-    of a workload, relative to `cwd`.
+    `workloads` is None for the workloads of the variant's own tracekit. `commit` ends in -dirty if
+    tracked files were changed, and is empty outside of a repository. `difference` describes the
+    differences from the candidate, as far as the plan states them. `argv` is the command line of a
+    program in place of a workload, relative to `cwd`.
     """
 
     role: Role
@@ -51,23 +52,26 @@ class CodeVariant:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The command line with the program's place whole, where it is a path."""
+        """The command line; if the program is given by a path, with its whole path."""
         program, *arguments = self.argv
-        place = str(self.cwd / Path(program).expanduser()) if os.sep in program else program
-        return (place, *arguments)
+        if os.sep in program:
+            program = str(self.cwd / Path(program).expanduser())
+        return (program, *arguments)
 
     def describe_program(self) -> Described:
-        """Say what the program is."""
+        """Return the description of a program."""
         line = shlex.join(self.argv)
         words = ", ".join(self.difference) or line
         return Described(self.workload, {"program": line}, commit=self.commit, words=words)
 
     def describe_workload(self, hello: Hello) -> Described:
-        """Say what it is, once its interpreter said what that is."""
-        words = self.difference or (work_words(self.workload, self.parameters),)
+        """Return the description of a workload, with facts from its interpreter's `hello`."""
+        words = list(self.difference)
         if self.role == "reference" and self.python != Path(sys.executable):
-            mlx = f" with MLX {hello.mlx}" if hello.mlx else " without MLX"
-            words = (*self.difference, f"Python {hello.python}{mlx}")
+            mlx = f"with MLX {hello.mlx}" if hello.mlx else "without MLX"
+            words.append(f"Python {hello.python} {mlx}")
+        if not words:
+            words.append(work_words(self.workload, self.parameters))
         return Described(
             workload=self.workload,
             parameters=dict(self.parameters),
@@ -82,7 +86,7 @@ class CodeVariant:
 def candidate_of(capture: Capture, plan: NightPlan) -> CodeVariant:
     """Return the candidate: this interpreter, and the files as they are.
 
-    Where the reference is a revision, the same folders of the repository go before all modules.
+    If the reference is a revision, the same folders of the repository precede all modules.
     """
     home = plan.file.resolve().parent
     if not capture.program:
@@ -109,13 +113,14 @@ def candidate_of(capture: Capture, plan: NightPlan) -> CodeVariant:
 def reference_of(
     capture: Capture, plan: NightPlan, candidate: CodeVariant, bounds: Bounds
 ) -> Generator[CodeVariant | None]:
-    """Give the reference, None where a capture has none; its revision stays while it is used."""
+    """Yield the reference, None without one; its revision stays checked out until the end."""
     reference = capture.reference
     if reference is None:
         yield None
     elif reference.has_commit:
         plan_repository = repository(candidate.cwd)
-        worktree = Worktree(plan_repository, commit_of(reference, plan_repository), reference.setup)
+        commit = commit_of(reference, plan_repository)
+        worktree = Worktree(plan_repository, commit, reference.setup)
         with checked_out(worktree, bounds) as folder:
             yield _build_worktree_reference(capture, reference, candidate, worktree, folder)
     else:
@@ -130,71 +135,101 @@ def _build_worktree_reference(
 ) -> CodeVariant:
     """Return the reference in the work tree of its revision."""
     plan_repository = worktree.repository
-    python = interpreter(reference.python, folder) if reference.python else candidate.python
-    home = plan_repository.find_relative_path(candidate.cwd)
-    workloads = candidate.workloads
-    if (
-        workloads is not None
-        and (relative_path := plan_repository.find_relative_path(workloads)) is not None
-    ):
-        workloads = folder / relative_path
-        if not workloads.is_dir():
-            raise UsageError(
-                f"The {reference.words} has no folder {workloads.name} of workloads.",
-                hint="Give a revision that has it, or keep the workloads outside of the "
-                "repository.",
-            )
-    revision_words = f"{reference.words} ({worktree.commit[:_SHORT]})"
-    if reference.revision and worktree.commit.startswith(reference.revision):
-        revision_words = (
-            f"{reference.words.removesuffix(reference.revision)}{worktree.commit[:_SHORT]}"
-        )
+    python = candidate.python
+    if reference.python:
+        python = interpreter(reference.python, folder)
+    workloads = _find_workloads(reference, candidate, plan_repository, folder)
     variant = _reference(capture, reference, candidate, python)
+    env = _with_modules(variant.env, folder, reference.pythonpath, without=plan_repository.top)
+    cwd = folder
+    home = plan_repository.find_relative_path(candidate.cwd)
+    if home and (folder / home).is_dir():
+        cwd = folder / home
+    revision_words = _describe_revision(reference, worktree.commit)
     return replace(
         variant,
         workloads=workloads,
-        env=_with_modules(variant.env, folder, reference.pythonpath, without=plan_repository.top),
-        cwd=folder / home if home and (folder / home).is_dir() else folder,
+        env=env,
+        cwd=cwd,
         commit=worktree.commit,
         difference=(revision_words, *variant.difference),
     )
 
 
+def _find_workloads(
+    reference: Reference, candidate: CodeVariant, plan_repository: Repository, folder: Path
+) -> Path | None:
+    """Return the candidate's folder of workloads, in the work tree if the repository has it."""
+    workloads = candidate.workloads
+    if workloads is None:
+        return None
+    relative_path = plan_repository.find_relative_path(workloads)
+    if relative_path is None:
+        return workloads
+    workloads = folder / relative_path
+    if not workloads.is_dir():
+        raise UsageError(
+            f"The {reference.words} has no folder {workloads.name} of workloads.",
+            hint="Give a revision that has it, or keep the workloads outside of the repository.",
+        )
+    return workloads
+
+
+def _describe_revision(reference: Reference, commit: str) -> str:
+    """Return the words of a reference with its short commit, which they name only once."""
+    short_commit = commit[:_SHORT]
+    if reference.revision and commit.startswith(reference.revision):
+        return f"{reference.words.removesuffix(reference.revision)}{short_commit}"
+    return f"{reference.words} ({short_commit})"
+
+
 def _reference(
     capture: Capture, reference: Reference, candidate: CodeVariant, python: Path
 ) -> CodeVariant:
+    """Return the reference with the candidate's code, except for its interpreter."""
     if candidate.argv:
-        difference = (shlex.join(reference.program),) if reference.program else ()
-        argv = reference.program or candidate.argv
-        return replace(candidate, role="reference", argv=argv, difference=difference)
-    here = python == candidate.python and not reference.has_commit
-    name = reference.workload or capture.workload
-    parameters = dict(capture.parameters) | reference.parameters
-    if name != capture.workload or here:
-        parameters = _parameters(name, capture, reference, strict=here)
-    work = [name] if name != capture.workload else []
-    work += [f"{key} {value}" for key, value in reference.parameters.items()]
-    env = candidate.env
+        return _build_program_reference(reference, candidate)
+    is_here = python == candidate.python and not reference.has_commit
+    workload = reference.workload or capture.workload
+    difference: list[str] = []
+    if workload != capture.workload:
+        difference.append(workload)
+    for key, value in reference.parameters.items():
+        difference.append(f"{key} {value}")
+    if workload != capture.workload or is_here:
+        parameters = _parameters(workload, capture, reference, strict=is_here)
+    else:
+        parameters = dict(capture.parameters) | reference.parameters
+    env = dict(candidate.env)
     if python != candidate.python:
-        env = {name: value for name, value in env.items() if name not in OF_ANOTHER}
+        for name in OF_ANOTHER:
+            env.pop(name, None)
     return replace(
         candidate,
         role="reference",
-        workload=name,
+        workload=workload,
         parameters=parameters,
         python=python,
         env=env,
-        difference=tuple(work),
+        difference=tuple(difference),
     )
+
+
+def _build_program_reference(reference: Reference, candidate: CodeVariant) -> CodeVariant:
+    """Return the reference of a program: another command line, or the candidate's."""
+    if not reference.program:
+        return replace(candidate, role="reference", difference=())
+    difference = (shlex.join(reference.program),)
+    return replace(candidate, role="reference", argv=reference.program, difference=difference)
 
 
 def _parameters(
     name: str, capture: Capture, reference: Reference, *, strict: bool
 ) -> dict[str, Any]:
-    """Return the candidate's values as far as the workload has such parameters, and its own.
+    """Return those of the candidate's parameters that the workload has, and the reference's.
 
-    What another interpreter or revision is to do it may know better than this one: then nothing
-    is refused here.
+    Another interpreter or revision may know the workload better than this one: unless `strict`,
+    nothing is refused here.
     """
     try:
         workload = find(name, capture.workloads)
@@ -202,15 +237,16 @@ def _parameters(
         if strict:
             raise
         return reference.parameters
-    workload_parameters = workload.parameters
-    shared = {key: value for key, value in capture.parameters.items() if key in workload_parameters}
+    known_names = workload.parameters
+    shared = {key: value for key, value in capture.parameters.items() if key in known_names}
+    parameters = shared | reference.parameters
     if strict:
-        workload.bind(shared | reference.parameters)
-    return shared | reference.parameters
+        workload.bind(parameters)
+    return parameters
 
 
 def interpreter(python: Path, home: Path) -> Path:
-    """Return where an interpreter is; links are kept, for one in an environment is a link."""
+    """Return the path of an interpreter; links are kept, because environments consist of them."""
     place = home / python.expanduser()
     if not (place.is_file() and os.access(place, os.X_OK)):
         raise UsageError(
@@ -224,16 +260,18 @@ def interpreter(python: Path, home: Path) -> Path:
 def _with_modules(
     env: Mapping[str, str], top: Path, folders: tuple[str, ...], without: Path | None = None
 ) -> dict[str, str]:
-    """Let folders of a work tree be searched for modules first, and none of the one `without`."""
+    """Put folders of a work tree first in the search for modules, and leave out those `without`."""
     module_paths = [str((top / folder).resolve()) for folder in folders]
-    inherited_paths = [part for part in env.get("PYTHONPATH", "").split(os.pathsep) if part]
-    if without is not None:
-        inherited_paths = [
-            part for part in inherited_paths if not Path(part).resolve().is_relative_to(without)
-        ]
-    return {**env, "PYTHONPATH": os.pathsep.join(dict.fromkeys([*module_paths, *inherited_paths]))}
+    for part in env.get("PYTHONPATH", "").split(os.pathsep):
+        if not part:
+            continue
+        if without is None or not Path(part).resolve().is_relative_to(without):
+            module_paths.append(part)
+    return {**env, "PYTHONPATH": os.pathsep.join(dict.fromkeys(module_paths))}
 
 
 def work_words(workload: str, parameters: Mapping[str, Any]) -> str:
     """Return a workload and its parameters in words."""
-    return ", ".join([workload, *(f"{key} {value}" for key, value in parameters.items())])
+    words = [workload]
+    words += [f"{key} {value}" for key, value in parameters.items()]
+    return ", ".join(words)
