@@ -1,4 +1,4 @@
-"""A workload in a process of its own, and a capture whose variants are known to run in one."""
+"""A workload in a process of its own, and a capture whose variants are known to run in one each."""
 
 import logging
 import math
@@ -47,7 +47,7 @@ Found = TypeVar("Found")
 class RemoteWorkload:
     """A workload in a process of its own, which messages call by its `name`.
 
-    What it says on standard error begins in its log at the byte `since`.
+    Its standard error begins in its log at the byte `since`.
     """
 
     name: str
@@ -60,7 +60,7 @@ class RemoteWorkload:
     _buffer: bytes = b""
 
     def greet(self, python: Path) -> Hello:
-        """Wait for its first words."""
+        """Wait for its greeting; raise ToolError if its tracekit is missing or does not fit."""
         try:
             self.hello = _require_answer(self._answer(self.bounds.timeouts.hello).hello)
         except ToolError as error:
@@ -70,8 +70,7 @@ class RemoteWorkload:
                 error.message,
                 hint="The interpreter must have this tracekit: run `uv pip install --python "
                 f"{quote_path(python)} .` in its clone, or let the revision bring one by its "
-                "`setup` "
-                "or `pythonpath`.",
+                "`setup` or `pythonpath`.",
             ) from None
         if self.hello.protocol != PROTOCOL:
             raise ToolError(
@@ -98,16 +97,16 @@ class RemoteWorkload:
 
     def run_steps(self, task: RunSteps) -> StepTimes:
         """Let it step for a while."""
-        expected = task.seconds + task.wake + (task.least + 2) * self.ready.last / _SECOND
+        least_steps_time = (task.least + 2) * self.ready.last / _SECOND
+        expected = task.seconds + task.wake + least_steps_time
         limit = self.bounds.timeouts.turn + 10 * expected
         return _require_answer(self.ask(ChildRequest(steps=task), limit).steps)
 
     def calibrate(self, task: Calibrate) -> int:
-        """Let it do the calibration work, and return how long that took, in ns."""
+        """Let it do the calibration work, and return the time of that, in ns."""
         request = ChildRequest(calibration=task)
-        return _require_answer(
-            self.ask(request, self.bounds.timeouts.calibration).calibration
-        ).nanoseconds
+        answer = self.ask(request, self.bounds.timeouts.calibration)
+        return _require_answer(answer.calibration).nanoseconds
 
     def begin_finishing(self) -> None:
         """Ask it to end its work, and do not wait."""
@@ -115,21 +114,21 @@ class RemoteWorkload:
         self._send(ChildRequest(finish=Finish()))
 
     def end_finishing(self) -> Finished:
-        """Wait for what it found and for its end."""
+        """Wait for its results and for its end."""
         limit = self.bounds.timeouts.finish
         finished = _require_answer(self._answer(limit).finished)
         self.child.wait(limit)
         return finished
 
     def ask(self, request: ChildRequest, limit: float) -> ChildAnswer:
-        """Ask it something and wait for the answer, for `limit` seconds."""
+        """Send a request and wait for the answer, for `limit` seconds."""
         self._send(request)
         return self._answer(limit)
 
     def _send(self, request: ChildRequest) -> None:
         pipe = self.child.process.stdin
         assert pipe is not None
-        with suppress(OSError):  # one that has ended gives no answer
+        with suppress(OSError):  # a child that has ended gives no answer
             pipe.write(line_of(request))
             pipe.flush()
 
@@ -151,7 +150,7 @@ class RemoteWorkload:
         return answer
 
     def _line(self, until: float) -> bytes | None:
-        """Return its next line; None where there is none in time."""
+        """Return its next line; None if there is none in time."""
         assert self.child.process.stdout is not None
         handle = self.child.process.stdout.fileno()
         parts = [self._buffer]
@@ -164,10 +163,11 @@ class RemoteWorkload:
                 parts.append(os.read(handle, _CHUNK))
                 if not parts[-1] or len(parts) * _CHUNK > _LONGEST:
                     self.child.wait(self.bounds.timeouts.leave)
+                    status_words = exit_words(self.child.exit_status)
                     log_tail = last_words(self.log, self.since)
                     raise ToolError(
                         f"{self._capital} ended in the middle of its work, with "
-                        f"{exit_words(self.child.exit_status)}.{log_tail}"
+                        f"{status_words}.{log_tail}"
                     )
         line, _, self._buffer = b"".join(parts).partition(b"\n")
         return line
@@ -187,7 +187,7 @@ def _require_answer(answer: Found | None) -> Found:
 def start_workload(
     name: str, variant: CodeVariant, log: Path, bounds: Bounds
 ) -> Generator[RemoteWorkload]:
-    """Start a child, wait for its first words, and stop it and all it started afterwards."""
+    """Start a child and wait for its greeting; at the end stop it and all processes it started."""
     with spawn_workload(name, variant, log, bounds) as workload:
         workload.greet(variant.python)
         yield workload
@@ -197,10 +197,10 @@ def start_workload(
 def spawn_workload(
     name: str, variant: CodeVariant, log: Path, bounds: Bounds
 ) -> Generator[RemoteWorkload]:
-    """Start a child, and stop it and all it started afterwards; its first words are to come.
+    """Start a child whose greeting is to come; at the end stop it and all processes it started.
 
-    Ctrl-C is ours to handle; if we are gone it leaves by itself, for its standard input ends. What
-    it says on standard error is added to `log`.
+    This process handles Ctrl-C; if it is gone, the child leaves by itself, because its standard
+    input ends. The child's standard error is appended to `log`.
     """
     program = Program(resident_command(variant.python), variant.env, variant.cwd, log)
     child, since = start(program, bounds.supervisor, bounds.timeouts.policy, pipe=True)
@@ -219,11 +219,11 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class PreparedCapture:
-    """A capture that can be measured, with its variants and how long what is started may live.
+    """A capture that can be measured, with its variants and the bounds of its processes.
 
-    The capture's files lie in a folder of its own in `folder`, the night's. The last three show
-    once the work runs: `backend` is where the candidate's work ran, as `Step.backend`, `results`
-    are the workload's own, by name, and `remarks` what a reader must know.
+    The capture's files lie in a folder of its own in `folder`, the night's. The last three fields
+    are filled once the work runs: `backend` is where the candidate's work ran, as `Step.backend`,
+    `results` are the workload's own, by name, and `remarks` are for readers of the night.
     """
 
     capture: Capture
@@ -238,20 +238,20 @@ class PreparedCapture:
 
     @property
     def variants(self) -> tuple[CodeVariant, ...]:
-        """The candidate, and the reference where there is one."""
-        return (self.candidate,) if self.reference is None else (self.candidate, self.reference)
+        """The candidate, and the reference if there is one."""
+        if self.reference is None:
+            return (self.candidate,)
+        return (self.candidate, self.reference)
 
     @property
     def same_commit(self) -> str:
-        """The commit, where both variants are the same code in the same interpreter; else empty."""
-        planned_reference, reference = self.capture.reference, self.reference
-        if (
-            planned_reference is None
-            or reference is None
-            or not planned_reference.is_revision_alone
-        ):
+        """The commit, if both variants are the same code in the same interpreter; else empty."""
+        planned_reference = self.capture.reference
+        if planned_reference is None or not planned_reference.is_revision_alone:
             return ""
-        return reference.commit if reference.commit == self.candidate.commit else ""
+        if self.reference is None or self.reference.commit != self.candidate.commit:
+            return ""
+        return self.reference.commit
 
     @property
     def own_folder(self) -> Path:
@@ -259,28 +259,28 @@ class PreparedCapture:
         return self.folder / self.capture.name
 
     def remark(self, sentence: str) -> None:
-        """Keep a sentence, and tell it at once if it is new."""
+        """Keep a sentence, and log it at once if it is new."""
         if sentence not in self.remarks:
             log.warning("%s", sentence)
             self.remarks.append(sentence)
 
     def describe(self) -> None:
-        """Start each interpreter once, to hear what it is; a program says nothing of itself."""
+        """Start each interpreter once, for its facts; a program needs no start."""
         for variant in self.variants:
             if variant.argv:
                 self.described[variant.role] = variant.describe_program()
                 continue
-            with start_workload(
-                self.name_variant(variant), variant, self.log_of(variant.role), self.bounds
-            ) as child:
+            name = self.name_variant(variant)
+            log_file = self.log_of(variant.role)
+            with start_workload(name, variant, log_file, self.bounds) as child:
                 self.described[variant.role] = variant.describe_workload(child.hello)
 
     def log_of(self, name: str) -> Path:
-        """Return the file that takes what a process says."""
+        """Return the log of a process."""
         return self.own_folder / "logs" / f"{name}.log"
 
     def name_variant(self, variant: CodeVariant) -> str:
-        """Return what messages call a variant."""
+        """Return the name of a variant in messages."""
         return f"the {variant.role} of {self.capture.name}"
 
 
@@ -293,10 +293,10 @@ def prepared(
     deadline: float = math.inf,
     timeouts: Timeouts | None = None,
 ) -> Generator[PreparedCapture]:
-    """Make both variants of a capture ready to be measured, and let them go afterwards.
+    """Make both variants of a capture ready to be measured, and release them at the end.
 
-    A revision is checked out and set up, unless an earlier night did; each interpreter is started
-    once, to hear what it is. At `deadline`, in monotonic seconds, the night's time is spent.
+    A revision is checked out and set up, unless an earlier night did it. Each interpreter is
+    started once, for its facts. At `deadline`, in monotonic seconds, the night's time is spent.
     """
     with ExitStack() as stack:
         supervisor = stack.enter_context(Supervisor(folder))

@@ -1,8 +1,8 @@
 """Work trees of other revisions: each checked out and set up once, and kept for later nights.
 
-They lie in tracekit's notes, one folder for a commit and a way to set it up. Beside each lie its
-lock, which whoever uses it holds, what its setup said, and a note that it is whole. The note is
-written last, so a work tree that was made by half is made again.
+They lie in tracekit's notes, one folder for a commit and a setup. Next to each are its lock, which
+every user holds, the output of its setup, and a note that it is whole. The note is written last, so
+a work tree that was left unfinished is made again.
 """
 
 import hashlib
@@ -39,12 +39,12 @@ from tracekit.nightly.session.program import Bounds, Program, last_words, run
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository with a work tree; `top` is where that begins."""
+    """A repository with a work tree, whose top folder is `top`."""
 
     top: Path
 
     def commit(self, revision: str) -> str:
-        """Return the commit that a revision names, in full."""
+        """Return the full commit that a revision names."""
         commit_expression = f"{revision}^{{commit}}"
         answer = git(
             self.top, "rev-parse", "--verify", "--quiet", "--end-of-options", commit_expression
@@ -69,12 +69,15 @@ class Repository:
 
     def has_tag(self, name: str) -> bool:
         """Tell whether there is a tag of that name: a revision that stays."""
-        return git(self.top, "show-ref", "--quiet", "--verify", f"refs/tags/{name}").returncode == 0
+        answer = git(self.top, "show-ref", "--quiet", "--verify", f"refs/tags/{name}")
+        return answer.returncode == 0
 
     def find_relative_path(self, path: Path) -> Path | None:
-        """Return the path from the top of the work tree; None where it lies outside."""
+        """Return the path from the top of the work tree; None if it lies outside."""
         full_path = path.resolve()
-        return full_path.relative_to(self.top) if full_path.is_relative_to(self.top) else None
+        if not full_path.is_relative_to(self.top):
+            return None
+        return full_path.relative_to(self.top)
 
 
 def commit_of(reference: Reference, repository: Repository) -> str:
@@ -85,7 +88,7 @@ def commit_of(reference: Reference, repository: Repository) -> str:
 
 
 def kind_of(capture: Capture, folder: Path) -> ReferenceKind:
-    """Return which kind of reference a capture has; empty where it is no commit."""
+    """Return the kind of a capture's reference; empty if it is not a commit."""
     reference = capture.reference
     if reference is None or not reference.has_commit:
         return ""
@@ -95,40 +98,41 @@ def kind_of(capture: Capture, folder: Path) -> ReferenceKind:
         return "branch point"
     if reference.previous_night:
         return "moving"
-    plan_repository, revision = repository(folder), reference.revision
-    fixed = plan_repository.commit(revision).startswith(revision) or plan_repository.has_tag(
-        revision
-    )
-    return "fixed" if fixed else "moving"
+    return "fixed" if _is_fixed(reference.revision, repository(folder)) else "moving"
+
+
+def _is_fixed(revision: str, repository: Repository) -> bool:
+    """Tell whether a revision always names the same commit."""
+    return repository.commit(revision).startswith(revision) or repository.has_tag(revision)
 
 
 def repository(folder: Path) -> Repository:
     """Return the repository whose work tree holds a folder."""
     answer = git(folder, "rev-parse", "--show-toplevel")
-    if answer.returncode != 0 or not answer.stdout.strip():
-        message = complaint(answer)  # it may be another reason, as that the folder is not ours
-        reason = (
-            "" if not message or "not a git repository" in message else f": {message.rstrip('.')}"
-        )
-        raise UsageError(
-            f"A reference that is a revision needs a git repository, and {folder} is in "
-            f"none{reason}.",
-            hint="Keep the plan in the repository, or give the reference by `python`.",
-        )
-    return Repository(Path(answer.stdout.strip()).resolve())
+    if answer.returncode == 0 and answer.stdout.strip():
+        return Repository(Path(answer.stdout.strip()).resolve())
+    message = complaint(answer)
+    reason = ""
+    if message and "not a git repository" not in message:
+        # There may be another reason, such as a folder that belongs to somebody else.
+        reason = f": {message.rstrip('.')}"
+    raise UsageError(
+        f"A reference that is a revision needs a git repository, and {folder} is in none{reason}.",
+        hint="Keep the plan in the repository, or give the reference by `python`.",
+    )
 
 
 KEPT = 4
-"""Work trees of a repository that are kept when another one is made, the last used ones."""
+"""The number of work trees of a repository that are kept, the last used ones."""
 _SETUP = 3600.0
 _POLL = 0.1
-# What points a Python to the modules, or the environment, of another one.
+# Variables that point a Python to the modules, or the environment, of another one.
 OF_ANOTHER = frozenset({"VIRTUAL_ENV", "__PYVENV_LAUNCHER__", "PYTHONHOME", "PYTHONPATH"})
 
 
 @dataclass(frozen=True)
 class Worktree:
-    """A revision's own folder, and the names beside it; `setup` makes its environment."""
+    """The folder of a revision, and the files next to it; `setup` makes its environment."""
 
     repository: Repository
     commit: str
@@ -142,19 +146,19 @@ class Worktree:
 
     @property
     def note(self) -> Path:
-        """Says that it is whole."""
+        """The note that it is whole."""
         return self.folder.with_suffix(".json")
 
     @property
     def log(self) -> Path:
-        """What its setup said."""
+        """The output of its setup."""
         return self.folder.with_suffix(".log")
 
     @property
     def is_whole(self) -> bool:
         """Whether it is there as it was made: set up, at its commit, its files not changed.
 
-        One of which git cannot tell that is not.
+        It is not whole if git cannot tell.
         """
         with suppress(ToolError):
             if self.note.is_file() and self.folder.is_dir():
@@ -164,7 +168,7 @@ class Worktree:
 
     @property
     def changed_files(self) -> str:
-        """What of its tracked files is not as in the commit; empty where all is."""
+        """Git's lines on tracked files that differ from the commit; empty without any."""
         arguments = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all")
         return done(self.folder, *arguments).strip()
 
@@ -194,12 +198,14 @@ def _place(repository: Repository) -> Path:
 
 
 def _make(worktree: Worktree, bounds: Bounds) -> None:
-    repository, folder = worktree.repository, worktree.folder
+    repository = worktree.repository
+    folder = worktree.folder
     done(repository.top, "worktree", "prune")
     done(repository.top, "worktree", "add", "--force", "--detach", str(folder), worktree.commit)
     if worktree.setup:
         _set_up(worktree, bounds)
-    if changed := worktree.changed_files:
+    changed = worktree.changed_files
+    if changed:
         raise ToolError(
             f"The setup of revision {worktree.commit[:12]} changed files of the commit, so what "
             f"would be measured is not that commit: {changed.splitlines()[0].strip()}",
@@ -212,8 +218,9 @@ def _make(worktree: Worktree, bounds: Bounds) -> None:
 
 
 def _set_up(worktree: Worktree, bounds: Bounds) -> None:
-    excluded_names = REPOSITORY_VARIABLES | OF_ANOTHER
-    env = {name: value for name, value in os.environ.items() if name not in excluded_names}
+    env = dict(os.environ)
+    for name in REPOSITORY_VARIABLES | OF_ANOTHER:
+        env.pop(name, None)
     worktree.log.unlink(missing_ok=True)
     program = Program(worktree.setup, env, worktree.folder, worktree.log)
     status = run(program, bounds, _SETUP)
@@ -226,7 +233,7 @@ def _set_up(worktree: Worktree, bounds: Bounds) -> None:
 
 
 def _remove(repository: Repository, folder: Path) -> None:
-    """Remove a work tree and what git knows of it, unless somebody locked it."""
+    """Remove a work tree and git's record of it; raise ToolError if somebody locked it."""
     removed = git(repository.top, "worktree", "remove", "--force", str(folder))
     if "locked" in removed.stderr:
         raise ToolError(f"The work tree {folder} cannot be made again: {complaint(removed)}")
@@ -241,9 +248,10 @@ def _remove(repository: Repository, folder: Path) -> None:
 
 
 def _prune(worktree: Worktree) -> None:
-    """Remove all but the last used work trees of the repository, unless somebody uses them."""
-    notes = _place(worktree.repository).glob("*.json")
-    for note in sorted(notes, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT:]:
+    """Remove all but the last used work trees of the repository, except those in use."""
+    notes = list(_place(worktree.repository).glob("*.json"))
+    notes.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for note in notes[KEPT:]:
         folder = note.with_suffix("")
         with suppress(TracekitError, OSError), _lock_file(folder) as handle:
             system.flock(handle, system.EXCLUSIVE | system.AT_ONCE)
@@ -257,7 +265,7 @@ def _lock_file(folder: Path) -> AbstractContextManager[int]:
 
 
 def _take(handle: int, how: int, worktree: Worktree, bounds: Bounds) -> None:
-    """Lock, once nobody else holds a lock that stands against it."""
+    """Lock, once nobody else holds a conflicting lock."""
     while True:
         try:
             system.flock(handle, how | system.AT_ONCE)
