@@ -1,4 +1,4 @@
-"""The file of a plan: found, read as TOML, with the line of each key; and one to begin with."""
+"""The file of a plan: found, read as TOML with the line of each key, or written to start with."""
 
 import re
 import tomllib
@@ -37,10 +37,10 @@ _PAIR = re.compile(r"\s*([^=#]+?)\s*=.*")
 
 @dataclass(frozen=True)
 class Document:
-    """A file with a plan: messages call it `display_name`.
+    """A file with a plan, with its name in messages, `display_name`.
 
-    `root` is the route to the table of the night, `table` is all of the file. `lines` are those
-    of the keys that begin one; what stands in an array or a table on one line has none.
+    `root` is the route to the table of the night, `table` is the content of the file. `lines` are
+    those of the keys that begin one; a key within an array or a table on one line has none.
     """
 
     file: Path
@@ -50,14 +50,14 @@ class Document:
     lines: dict[Route, int]
 
     def line(self, route: Route) -> int:
-        """Return the line of a key, else that of what holds it, or would."""
+        """Return the line of a key, or that of the nearest table that would hold it."""
         while route and route not in self.lines:
             route = route[:-1]
         return self.lines.get(route, 1)
 
 
 def open_document(path: Path | None) -> Document:
-    """Read the file of a plan; of None the nearest, from the current folder upwards."""
+    """Read the file of a plan; None is the nearest, from the current folder upwards."""
     if path is not None:
         return _read(path)
     try:
@@ -67,10 +67,12 @@ def open_document(path: Path | None) -> Document:
             "The folder you stand in is gone.", hint="Go to one that exists, and try again."
         ) from None
     for folder in (here, *here.parents):
-        if (plan_file := folder / OWN).exists():
-            return _read(plan_file)
-        if has_plan(folder / SHARED):
-            return _read(folder / SHARED)
+        own_file = folder / OWN
+        if own_file.exists():
+            return _read(own_file)
+        shared_file = folder / SHARED
+        if has_plan(shared_file):
+            return _read(shared_file)
     raise UsageError(
         f"There is no {OWN} in {here} or above, and no {SHARED} with [tool.tracekit.nightly].",
         hint=_HINT,
@@ -78,11 +80,12 @@ def open_document(path: Path | None) -> Document:
 
 
 def has_plan(file: Path) -> bool:
-    """Tell whether a shared file speaks of a night; one that cannot be read does not."""
+    """Tell whether a shared file mentions a night; one that cannot be read does not."""
     try:
-        return re.search(r"tracekit\s*\.\s*nightly", file.read_text(errors="replace")) is not None
+        text = file.read_text(errors="replace")
     except OSError:
         return False
+    return re.search(r"tracekit\s*\.\s*nightly", text) is not None
 
 
 def _read(file: Path) -> Document:
@@ -106,7 +109,10 @@ def _read(file: Path) -> Document:
 
 
 def _lines(text: str) -> Iterator[tuple[Route, int]]:
-    """Yield the keys that begin a line, and those that hold them; the first line of each counts."""
+    """Yield the keys that begin a line, and those that hold them, with the number of the line.
+
+    A key may come several times; the first line counts.
+    """
     arrays: Counter[Route] = Counter()
     holder: Route = ()
     for number, line in enumerate(text.splitlines(), 1):
@@ -115,14 +121,17 @@ def _lines(text: str) -> Iterator[tuple[Route, int]]:
         if match is None:
             continue
         keys = [key.strip("\"'") for key in re.findall(_KEY, match[match.lastindex or 0])]
+        is_array = header is not None and header[1] == "[["
         route: Route = () if header else holder
         for place, key in enumerate(keys, 1):
             route = (*route, key)
-            arrays[route] += header is not None and header[1] == "[[" and place == len(keys)
+            if is_array and place == len(keys):
+                arrays[route] += 1
             if arrays[route]:
                 route = (*route, arrays[route] - 1)
             yield route, number
-        holder = route if header else holder
+        if header:
+            holder = route
 
 
 STARTER = find_shipped_folder("templates") / "nightly" / OWN
@@ -130,9 +139,9 @@ _COMMIT = "1a2b3c4d5e6f"
 
 
 def write_starter(file: Path = Path(OWN)) -> Path:
-    """Write a plan to begin with, where there is none, and return its file.
+    """Write a plan to start with, unless there is one, and return its file.
 
-    It measures against the commit that stands now; outside of a repository that is to be filled in.
+    It measures against the current commit; outside of a repository the user has to fill it in.
     """
     shared = file.parent / SHARED
     if file.name == SHARED or has_plan(shared):
@@ -151,7 +160,7 @@ def write_starter(file: Path = Path(OWN)) -> Path:
 
 
 def _commit(folder: Path) -> str:
-    """Return the first digits of the commit that stands in a folder; COMMIT where none does."""
+    """Return the first digits of the commit that a folder is at; COMMIT if there is none."""
     with suppress(ToolError):
         answer = git(folder, "rev-parse", "--verify", "--quiet", "--short=12", "HEAD")
         return answer.stdout.strip() or "COMMIT"

@@ -1,7 +1,7 @@
-"""What a night is to do: captures, what each is measured against, and what counts as a change.
+"""The plan of a night: captures, the reference of each, and the changes that count.
 
-docs/reference/night-plan.md is the reference of the plan's file; a test holds their keys alike.
-Keys have types that msgspec checks; text that stands for a value is read first.
+docs/reference/night-plan.md is the reference of the plan's file; a test compares their keys. Keys
+have types that msgspec checks; text that represents a value is read first.
 """
 
 import hashlib
@@ -24,18 +24,21 @@ from tracekit.workload import METAL_SYSTEM_TRACE, NeighbourModules, plan
 
 @dataclass(frozen=True)
 class FromText:
-    """A key takes `words` as well: text, of which `read` makes the value."""
+    """A key also takes text, described by `words`, which `read` turns into the value."""
 
     words: str
     read: Callable[[str], Any]
 
 
 def _seconds(text: str) -> float:
-    return 0.0 if re.fullmatch(r"0(ms|s|m|h)", text) else plan.seconds(text)
+    if re.fullmatch(r"0(ms|s|m|h)", text):
+        return 0.0
+    return plan.seconds(text)
 
 
 def _pressure(text: str) -> int:
-    return [pressure.lower() for pressure in THERMAL_PRESSURES].index(text.lower())
+    pressures = [pressure.lower() for pressure in THERMAL_PRESSURES]
+    return pressures.index(text.lower())
 
 
 Text = Annotated[str, Meta(pattern=r"^[^\x00]+\Z", description="text")]
@@ -68,22 +71,25 @@ STATE: dict[str, Any] = {
     "gpu_others": Share,
     "low_power": bool,
 }
-"""What the keys of `machine-state` take; all but the last also `false`, which is None."""
+"""The types of the keys of `machine-state`; all but the last also take `false`, which is None."""
 
 
 def convert_value(value: Any, kind: Any) -> Any:
-    """Return a value of TOML as its key's type; raise ValueError that says what it is not."""
+    """Return a value of TOML as its key's type; raise ValueError with the type that it lacks."""
     try:
         return msgspec.convert(_parse_texts(value, kind), kind, dec_hook=_path)
     except UsageError as error:
         raise ValueError(f"{error.message} {error.hint}") from error
     except msgspec.ValidationError as error:
+        message = f"{error}."
         words = words_of(kind)
-        raise ValueError(f"{error}.{f' It takes {words}.' if words else ''}") from error
+        if words:
+            message = f"{message} It takes {words}."
+        raise ValueError(message) from error
 
 
 def words_of(kind: Any) -> str:
-    """Return what a key takes, where its type does not say it."""
+    """Return a description of the values that a key takes; empty if its type says it."""
     for note in getattr(kind, "__metadata__", ()):
         if isinstance(note, FromText):
             return note.words
@@ -93,13 +99,16 @@ def words_of(kind: Any) -> str:
 
 
 def _parse_texts(value: Any, kind: Any) -> Any:
-    """Return a value with each text in it read that stands for something else."""
+    """Return a value in which each text of a `FromText` key is replaced by its meaning."""
     for note in getattr(kind, "__metadata__", ()):
         if isinstance(note, FromText) and isinstance(value, str):
             value = note.read(value)
-    inner_kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    inner_kind = kind
+    if get_origin(kind) is Annotated:
+        inner_kind = get_args(kind)[0]
     if get_origin(inner_kind) is tuple and isinstance(value, list):
-        return [_parse_texts(item, get_args(inner_kind)[0]) for item in value]
+        item_kind = get_args(inner_kind)[0]
+        return [_parse_texts(item, item_kind) for item in value]
     return value
 
 
@@ -114,23 +123,23 @@ def _path(kind: type[Any], value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Reference:
-    """What a capture is measured against, in the same session.
+    """The other side of a capture, measured in the same session.
 
     Attributes:
-        workload: Another workload, where it is not the candidate's.
+        workload: Another workload, if it is not the candidate's.
         parameters: Values that differ from the candidate's.
-        python: Another interpreter, which has tracekit; without one it is what runs the night.
-            Relative to the worktree where there is a revision.
+        python: Another interpreter, which has tracekit; by default the one that runs the night.
+            The path is relative to the worktree if there is a revision.
         revision: A commit, branch or tag of the repository that holds the plan. It is checked out
-            in a worktree of its own. A commit or a tag is fixed; all else moves along.
-        merge_base: A branch, as "main": the reference is the commit at which HEAD left it.
+            in a worktree of its own. A commit or a tag is fixed; others move along.
+        merge_base: A branch, such as "main": the reference is the commit at which HEAD left it.
         previous_night: Whether the reference is the commit that the night before measured.
-        anchor_every: Of a reference that moves along: after how many nights the candidate is
-            measured against the anchor too, which is the commit that the first night was measured
-            against, or that of the night accepted last.
+        anchor_every: For a reference that moves along: the number of nights after which the
+            candidate is measured against the anchor too, which is the commit that the first night
+            was measured against, or that of the last accepted night.
         setup: A command that makes the worktree's environment, run there once for each commit.
-        pythonpath: Folders of the worktree that are searched for modules before all others.
-        program: Another command line, where the candidate is a program.
+        pythonpath: Folders of the worktree that precede all others in the search for modules.
+        program: Another command line, if the candidate is a program.
     """
 
     workload: Text = ""
@@ -146,7 +155,7 @@ class Reference:
 
     @property
     def same_work(self) -> bool:
-        """Whether it does what the candidate does, so that they are expected to be alike."""
+        """Whether it does the candidate's work, so that no difference is expected."""
         return not (self.workload or self.parameters)
 
     @property
@@ -156,46 +165,56 @@ class Reference:
 
     @property
     def is_revision_alone(self) -> bool:
-        """Whether nothing but the commit differs from the candidate."""
+        """Whether only the commit differs from the candidate."""
         return self.same_work and self.has_commit and self.python is None and not self.program
 
     @property
     def words(self) -> str:
-        """What names its commit, in words; empty where it is none."""
+        """The name of its commit, in words; empty if it is not a commit."""
         if self.merge_base:
             return f"branch point with {self.merge_base}"
         if self.previous_night:
             return f"previous night {self.revision}".strip()
-        return f"revision {self.revision}" if self.revision else ""
+        if self.revision:
+            return f"revision {self.revision}"
+        return ""
 
 
 @contextmanager
 def allow_imports(reference: Reference | None, folder: Path) -> Generator[None]:
-    """Let this process import what a capture's processes can, while its workload is loaded.
+    """Let this process import the modules of a capture's processes, to load its workload.
 
-    Of a reference that is a revision, the same folders of the plan's own work tree go before all
-    other modules; `folder` is the plan's.
+    If the reference is a revision, the same folders of the plan's own work tree precede all other
+    modules; `folder` is the plan's.
     """
-    folders: list[Path] = []
+    module_folders: list[Path] = []
     if reference is not None and reference.has_commit:
-        plan_folder = folder.resolve()
-        tops = [top for top in (plan_folder, *plan_folder.parents) if (top / ".git").exists()]
-        folders = [top / part for top in tops[:1] for part in reference.pythonpath]
-    with NeighbourModules(folders).importing():
+        top = _find_work_tree(folder.resolve())
+        if top is not None:
+            module_folders = [top / part for part in reference.pythonpath]
+    with NeighbourModules(module_folders).importing():
         yield
+
+
+def _find_work_tree(folder: Path) -> Path | None:
+    """Return the top of the work tree that holds a folder; None outside of one."""
+    for parent in (folder, *folder.parents):
+        if (parent / ".git").exists():
+            return parent
+    return None
 
 
 @dataclass(frozen=True)
 class Gated:
-    """A metric that is followed, and what counts as a change of it.
+    """A metric that is followed, and the least change of it that counts.
 
     Attributes:
-        metric: Its name, of a metric or of a workload's own result.
+        metric: The name of a metric or of a workload's own result.
         threshold: The least change for the worse that matters: a ratio (0.03 is 3 %), or a
             difference in the metric's unit.
         scale: Whether changes are ratios or differences, as of shares and counts.
-        better: Which direction is good news, where it is not what the metric says itself.
-        gate: Whether it decides; else it is followed only.
+        better: The direction that is good news, if it is not the metric's own.
+        gate: Whether it decides; otherwise it is followed only.
     """
 
     metric: str
@@ -210,31 +229,31 @@ class Capture:
     """One piece of work of a night.
 
     Attributes:
-        name: What the history calls it; unique in the plan.
+        name: Its name in the history; unique in the plan.
         workload: The workload's name.
-        workloads: A folder with workloads of one's own, beside those that tracekit ships.
+        workloads: A folder with the user's own workloads, next to those that tracekit ships.
         parameters: Values of the workload's parameters.
-        reference: What it is measured against; without one it is followed over nights only.
-        pairs: How many pairs of processes a session has, candidate and reference.
+        reference: The other side; without one the capture is followed over nights only.
+        pairs: The number of pairs of processes in a session, candidate and reference.
         turn: Seconds of one turn; a pair has four, a-b-b-a or b-a-a-b.
-        together: Whether both processes of a pair live at once, and take turns; else one runs
-            after the other, as two that do not fit into memory must.
+        together: Whether both processes of a pair live at once and take turns; otherwise one runs
+            after the other, as two must that do not fit into memory.
         warmup: Steps in a row without a new pipeline that end the warm-up.
-        traced: How many captures are traced for each side; 0 for none.
-        recorder: Who traces; auto is xctrace where it is, else host.
+        traced: The number of traced captures for each side; 0 for none.
+        recorder: The recorder; auto is xctrace if it is installed, else host.
         templates: Templates of Instruments.
-        counters: Whether GPU counters are asked for.
-        telemetry: Who reads the machine's clock and heat.
+        counters: Whether GPU counters are recorded.
+        telemetry: The source of the machine's clock and heat.
         time_limit: Seconds of a traced capture.
-        parity: What is checked first: the quick grid of `tracekit parity`, all of it, or nothing;
-            auto is quick for workloads of attention.
-        checks: Commands that must succeed first, as tests of one's own.
-        metrics: What is followed and what decides.
-        fail_on: Rules whose findings in the candidate's traces are a regression, where the
-            reference's do not have them.
+        parity: The first check: the quick grid of `tracekit parity`, all of it, or nothing; auto is
+            quick for workloads of attention.
+        checks: Commands that must succeed first, such as the user's own tests.
+        metrics: The metrics that are followed, and those that decide.
+        fail_on: Rules whose findings in the candidate's traces are a regression, unless the
+            reference's traces have them.
         program: A command line in place of a workload; it is run once in a turn, from the plan's
             folder or that of the worktree, and not traced.
-        read: How to read the program's numbers, where tracekit does not know them:
+        read: Patterns for the program's numbers that tracekit does not know:
             NAME:UNIT:lower|higher|neither:REGEX.
     """
 
@@ -266,24 +285,24 @@ _WEEK = 7 * 24 * 3600
 
 @dataclass(frozen=True)
 class NightPlan:
-    """A night: what runs, where its files go, and how long it may take.
+    """A night: its captures, the place of its files, and its time limits.
 
     Attributes:
-        name: What the history calls the plan.
+        name: Its name in the history.
         file: The file that it was read from.
-        captures: What runs, in this order.
+        captures: The captures, in the order in which they run.
         output: The folder that takes a folder for each night.
         history: The URL of the history's database, as SQLAlchemy takes it: of SQLite or of
             PostgreSQL.
         budget: Seconds after which the night is stopped, and kept as partial.
-        wait: Seconds to wait before a capture, at most, until the machine's state lets a pair
-            count; where it never does, a few pairs are measured, and shown as not counted. 0
-            measures at once.
-        machine: What the history calls this machine; without one a name made of what it is.
-        state: What a machine must be like for a pair to count.
-        retries: How many rejected pairs of a session are measured again, at most.
-        digest: A digest of all that decides what is measured; a plan of another digest starts
-            other series where its work differs.
+        wait: The most seconds to wait before a capture until the machine's state lets a pair
+            count. If it never does, a few pairs are measured, and shown as not counted. 0 measures
+            at once.
+        machine: The name of this machine in the history; by default one made of its hardware.
+        state: The state of the machine that a pair needs to count.
+        retries: The most rejected pairs of a session that are measured again.
+        digest: A digest of all that decides what is measured; a plan with another digest starts
+            other series if its work differs.
     """
 
     name: Name
@@ -303,10 +322,10 @@ _LENGTH = 16  # hexadecimal digits
 
 
 def add_digest(plan: NightPlan) -> NightPlan:
-    """Return the plan with its digest: of what is measured, against what, and which pairs count.
+    """Return the plan with its digest: of the work, the references, and the pairs that count.
 
-    It leaves out names, places, the budget, thresholds, rules, and what is checked first. Paths
-    count relative to the plan's file, so that a checkout elsewhere has the same digest.
+    It leaves out names, places, the budget, thresholds, rules, and checks. Paths count relative to
+    the plan's file, so that a checkout elsewhere has the same digest.
     """
     folder = plan.file.parent
     state = msgspec.to_builtins(plan.state)
@@ -320,33 +339,40 @@ def add_digest(plan: NightPlan) -> NightPlan:
 
 
 def digest_of(value: object, length: int) -> str:
-    """Return a digest of a value, the same in whatever order its keys stand."""
+    """Return a digest of a value, which does not depend on the order of its keys."""
     content = msgspec.json.encode(value, enc_hook=str, order="sorted")
     return hashlib.sha256(content).hexdigest()[:length]
 
 
 def relative(path: Path | None, folder: Path) -> Path | None:
-    """Return a path as it counts from a folder; one that lies elsewhere as it is."""
-    return path.relative_to(folder) if path and path.is_relative_to(folder) else path
+    """Return a path relative to a folder; a path that lies elsewhere as it is."""
+    if path is None or not path.is_relative_to(folder):
+        return path
+    return path.relative_to(folder)
 
 
 def _normalize_capture(capture: Capture, folder: Path) -> Any:
+    """Return the parts of a capture that its digest covers, as JSON takes them."""
     reference = capture.reference
+    if reference is not None:
+        reference = replace(reference, python=relative(reference.python, folder))
     reduced_capture = replace(
         capture,
         workloads=relative(capture.workloads, folder),
-        reference=reference and replace(reference, python=relative(reference.python, folder)),
+        reference=reference,
         metrics=(),
         fail_on=(),
         checks=(),
         parity="auto",
     )
     measured = msgspec.to_builtins(reduced_capture, enc_hook=str)
+    # Digests of earlier nights lack the following keys, so their defaults are left out.
     for name in ("program", "read"):
         if not measured[name]:
             del measured[name]
-    for name in ("merge_base", "previous_night", "anchor_every", "program") if reference else ():
-        value = measured["reference"].pop(name)  # digests of earlier nights do not hold them
-        if value and value != getattr(Reference(), name):
-            measured["reference"][name] = value
+    if reference is not None:
+        for name in ("merge_base", "previous_night", "anchor_every", "program"):
+            value = measured["reference"].pop(name)
+            if value and value != getattr(Reference(), name):
+                measured["reference"][name] = value
     return measured
