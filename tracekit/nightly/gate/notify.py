@@ -1,4 +1,4 @@
-"""A gate's report written to files, and a command of the user's own called with the facts."""
+"""Output of a gate's report: to files, and to a command of the user's own."""
 
 import os
 import shlex
@@ -27,7 +27,7 @@ WRITERS: dict[str, Callable[[GateReport], bytes]] = {
 
 
 def write_reports(report: GateReport, files: Mapping[str, Path]) -> list[TracekitError]:
-    """Write reports by name of `WRITERS`; return what went wrong, so that none stops another."""
+    """Write reports by name of `WRITERS`; return errors, so that none stops another report."""
     errors: list[TracekitError] = []
     for name, file in files.items():
         try:
@@ -38,7 +38,7 @@ def write_reports(report: GateReport, files: Mapping[str, Path]) -> list[Traceki
 
 
 def append_summary(report: GateReport, file: Path) -> str:
-    """Add the report to the summary of a step of GitHub Actions; return what went wrong."""
+    """Add the report to the summary of a step of GitHub Actions; return an error, or nothing."""
     try:
         with file.open("ab") as stream:
             stream.write(markdown(report).encode())
@@ -48,11 +48,11 @@ def append_summary(report: GateReport, file: Path) -> str:
 
 
 PATIENCE = 60.0
-"""Seconds after which the command is ended: a gate must not hang on a mail server."""
+"""Seconds after which the command is stopped: a gate must not hang on a mail server."""
 
 
 def command_of(text: str) -> tuple[str, ...]:
-    """Part a command into its words, as a shell would; no shell runs it."""
+    """Split a command into words, as a shell does; no shell runs it."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -63,10 +63,10 @@ def command_of(text: str) -> tuple[str, ...]:
 
 
 def tell(command: tuple[str, ...], report: GateReport, patience: float = PATIENCE) -> str:
-    """Run a command with the report as JSON on its standard input; return what went wrong.
+    """Run a command with the report as JSON on its standard input; return an error, or nothing.
 
-    Its environment has the facts as `TRACEKIT_OUTCOME` and the like. What it prints goes to
-    standard error. Whatever becomes of it, and of what it started, the verdict stays.
+    Its environment has the facts as `TRACEKIT_OUTCOME` and the like. Its output goes to standard
+    error. Whatever becomes of it, and of its own processes, the verdict stays.
     """
     try:
         find_program(command[0], os.environ.get("PATH"))
@@ -88,12 +88,15 @@ def tell(command: tuple[str, ...], report: GateReport, patience: float = PATIENC
         if process.poll() is None:
             kill_group(process)
             process.wait()
-    return f"{command[0]} ended with {process.returncode}." if process.returncode else ""
+    if process.returncode:
+        return f"{command[0]} ended with {process.returncode}."
+    return ""
 
 
 def facts(report: GateReport) -> dict[str, str]:
-    """Return what a command finds in its environment; each fits into one line."""
-    worse = [case for case in report.cases if case.outcome is Outcome.REGRESSION]
+    """Return the variables for a command's environment; each value fits into one line."""
+    regressions = [case for case in report.cases if case.outcome is Outcome.REGRESSION]
+    worse = [f"{case.suite}: {case.name}" for case in regressions]
     values = {
         "OUTCOME": str(report.outcome),
         "TITLE": report.title,
@@ -103,6 +106,6 @@ def facts(report: GateReport) -> dict[str, str]:
         "MACHINE": report.machine,
         "COMMIT": report.commit,
         "STARTED": report.started,
-        "WORSE": ", ".join(f"{case.suite}: {case.name}" for case in worse),
+        "WORSE": ", ".join(worse),
     }
     return {f"TRACEKIT_{name}": flatten_text(value) for name, value in values.items()}

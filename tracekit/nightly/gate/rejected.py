@@ -1,4 +1,4 @@
-"""What pairs that do not count measured: shown as such, and never judged."""
+"""The measurements of pairs that do not count: shown as such, and never judged."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,22 +11,31 @@ from tracekit.nightly.plan.plan import Capture
 
 
 def rejected_words(capture: Capture, pairs: Sequence[Pair], results: dict[str, Quantity]) -> str:
-    """Say what the pairs measured where none of them counts; empty where one does."""
-    untraced_pairs = [replace(pair, contaminated=()) for pair in pairs if not pair.traced]
-    if not untraced_pairs or any(not pair.contaminated for pair in pairs):
+    """Return the measurements of pairs if none of them counts, in words; empty if one does."""
+    if any(not pair.contaminated for pair in pairs):
         return ""
+    untraced_pairs = [replace(pair, contaminated=()) for pair in pairs if not pair.traced]
     parts: list[str] = []
-    for gated in (metric for metric in capture.metrics if metric.gate):
-        measured = changes(untraced_pairs, gated.metric, gated.scale)
-        if not measured:
+    for gated in capture.metrics:
+        if not gated.gate:
             continue
-        interval = shift(measured)
-        ends = (middle(measured), None, None)
-        if interval is not None:
-            ends = (interval.middle, interval.lower_bound, interval.upper_bound)
-        plain_ends = [None if end is None else plain_change(end, gated.scale) for end in ends]
-        formatter = Shown(gated.scale, quantity_of(gated.metric, results).unit)
-        parts.append(f"{gated.metric} {formatter.format_change(*plain_ends)}")
+        pair_changes = changes(untraced_pairs, gated.metric, gated.scale)
+        if pair_changes:
+            formatter = Shown(gated.scale, quantity_of(gated.metric, results).unit)
+            parts.append(f"{gated.metric} {_describe(pair_changes, formatter)}")
     if not parts:
         return ""
     return f"Measured, but not counted: {', '.join(parts)} in {len(untraced_pairs)} pairs."
+
+
+def _describe(pair_changes: Sequence[float], formatter: Shown) -> str:
+    """Return the middle of changes in words, with its interval if there are enough of them."""
+    scale = formatter.scale
+    interval = shift(pair_changes)
+    if interval is None:
+        return formatter.format_change(plain_change(middle(pair_changes), scale), None, None)
+    return formatter.format_change(
+        plain_change(interval.middle, scale),
+        plain_change(interval.lower_bound, scale),
+        plain_change(interval.upper_bound, scale),
+    )

@@ -1,4 +1,4 @@
-"""What can be said of a night whose history could not be asked: what it measured, no verdict."""
+"""A night whose history could not be read: its measurements, without verdicts."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -15,20 +15,21 @@ _NOT_KNOWN = (
 
 
 def withhold(night: Night, captures: Iterable[Capture]) -> Night:
-    """Return the night without the verdicts that something accepted could change.
+    """Return the night without the verdicts that an accepted baseline could change.
 
-    A change of a metric from its reference is a regression, or none, only beyond what was accepted
-    last. What needs no history stays: failures, findings that fail, metrics without a reference.
+    A change of a metric from its reference is a regression, or none, only beyond the last accepted
+    change. Verdicts that need no history stay: failures, findings that fail, metrics without a
+    reference.
     """
     fail_on = {capture.name: capture.fail_on for capture in captures}
-    entries = (_withheld(entry, fail_on.get(entry.capture, ())) for entry in night.entries)
+    entries = [_withheld(entry, fail_on.get(entry.capture, ())) for entry in night.entries]
     return replace(night, entries=tuple(entries))
 
 
 def _withheld(entry: Entry, fail_on: Sequence[str]) -> Entry:
-    judged = (
-        tuple(map(_withhold_verdict, entry.judged)) if entry.reference is not None else entry.judged
-    )
+    if entry.reference is None:
+        return entry
+    judged = tuple(map(_withhold_verdict, entry.judged))
     if judged == entry.judged:
         return entry
     new = replace(entry, judged=judged)
@@ -37,7 +38,7 @@ def _withheld(entry: Entry, fail_on: Sequence[str]) -> Entry:
         return replace(new, outcome=outcome, reason=reason)
     if entry.outcome is not Outcome.REGRESSION:
         return new
-    # It was cut off: why stands behind what had been found before.
+    # The capture was cut off: the reason for that follows the regressions found before.
     worse = [metric for metric in entry.judged if metric.outcome is Outcome.REGRESSION]
     regression_reason = " ".join(f"{metric.metric}: {metric.reason}" for metric in worse)
     interruption_reason = entry.reason.removeprefix(regression_reason).strip()
@@ -53,7 +54,7 @@ def _withhold_verdict(judged: Judged) -> Judged:
         reason = f"{reason} If nothing was, it is ok: {judged.reason}"
     elif judged.outcome is Outcome.REGRESSION:
         reason = f"{reason} If nothing was, it is a regression: {judged.reason}"
-    outcome = Outcome.INCONCLUSIVE if judged.gated else None
-    verdict = Verdict.UNCLEAR.value if judged.gated else ""
-    opened = replace(judged, outcome=outcome, verdict=verdict, reason=reason)
-    return replace(opened, expected=None, reproduced=None)
+    opened = replace(judged, reason=reason, expected=None, reproduced=None)
+    if not judged.gated:
+        return replace(opened, outcome=None, verdict="")
+    return replace(opened, outcome=Outcome.INCONCLUSIVE, verdict=Verdict.UNCLEAR.value)

@@ -1,4 +1,4 @@
-"""A night under way: one at a time, on a Mac that stays awake, within its time."""
+"""A night in progress: one at a time, on a Mac that stays awake, within its time."""
 
 import logging
 import os
@@ -30,7 +30,7 @@ _STOP = StopPolicy(((signal.SIGTERM, 5.0), (system.SIGKILL, 5.0)))
 
 @contextmanager
 def awake(program: Path = _CAFFEINATE, system: str = sys.platform) -> Generator[None]:
-    """Keep a Mac from sleeping until this ends; elsewhere do nothing.
+    """Keep a Mac from sleeping until this ends; do nothing on other systems.
 
     As caffeinate(8) says, `-i` keeps the system from idle sleep, `-s` from all sleep while on
     mains, and `-w` lets it end with this process, even if that is killed.
@@ -49,10 +49,11 @@ def awake(program: Path = _CAFFEINATE, system: str = sys.platform) -> Generator[
 
 @contextmanager
 def enforce_budget(budget: float, grace: float = 300.0) -> Generator[None]:
-    """Stop this process as SIGTERM does, where it is still here `grace` seconds too late.
+    """Stop this process as SIGTERM does, if it still runs `grace` seconds after its budget.
 
-    A night looks at its budget, in seconds, between pairs, and ends in good order. This is for one
-    that hangs in between; what was measured is kept, for schedulers stop it by SIGTERM too.
+    A night looks at its budget, in seconds, between pairs, and ends in good order. This stops a
+    night that hangs in between; its measurements are kept, because schedulers stop nights by
+    SIGTERM too.
     """
     timer = threading.Timer(budget + grace, os.kill, (os.getpid(), signal.SIGTERM))
     timer.daemon = True
@@ -73,15 +74,18 @@ _WAIT = "Two nights at once would measure each other; wait for it."
 def only_one(plan: NightPlan) -> Generator[str]:
     """Hold the locks of a night: of this user, of the plan's output, and of the machine.
 
-    The machine has one because work on its GPU disturbs all other, whoever's it is; this user's
-    says more of who holds it. The output has one because a night writes there. The system frees
-    all of them when this process ends. Give a sentence where other users are not kept apart.
+    The machine has one because work on its GPU disturbs all other work, of any user; this user's
+    lock has more facts on its holder. The output has one because a night writes there. The system
+    releases all of them when this process ends. Yield a warning if other users are not kept out,
+    else an empty text.
     """
     plan_words = f"{plan.name} ({plan.file})"
+    user_lock = locks.place_of("night", notes_folder())
+    output_lock = plan.output / LOCK
     with ExitStack() as stack:
         for path, location, reason in (
-            (locks.place_of("night", notes_folder()), "on this machine", _WHY),
-            (plan.output / LOCK, "here", _OUTPUT),
+            (user_lock, "on this machine", _WHY),
+            (output_lock, "here", _OUTPUT),
         ):
             try:
                 stack.enter_context(locks.holding(path, reason, plan_words))
@@ -98,6 +102,7 @@ def only_one(plan: NightPlan) -> Generator[str]:
 
 
 def _another(location: str, holder: locks.Holder | None) -> ToolError:
+    """Return the error that another night runs."""
     if holder is None:
         return ToolError(f"Another night runs {location}.", hint=_WAIT)
     holder_words = f"{holder.what}, since {holder.local_start_time}, in process {holder.pid}"
