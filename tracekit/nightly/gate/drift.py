@@ -3,7 +3,7 @@
 The levels of the nights before judge each night too (`history/steps.py`). A metric is a regression
 if tonight and the night before lie beyond the threshold together, each by half of it, and by more
 than equal nights explain, above three earlier nights in a row; or if tonight lies so above the
-beginning of a chain. A change that came a little each night up to tonight is reported as a drift,
+beginning of a chain. A change that grew a little each night up to tonight is reported as a drift,
 with its range and its rate, and without a search for a commit. `bench/drift_simulation.py` counts
 false alarms, and the nights until a drift is found. A reference that moves along is measured now
 and then against an anchor, which stays.
@@ -211,7 +211,7 @@ def with_drift(
 
 
 def _with_drift(entry: Entry, pasts: Sequence[Past | None], workloads: Path | None) -> Entry:
-    """Return an entry whose metrics are judged by their pasts too: one for each metric, or None."""
+    """Return an entry judged by the past of each metric too; None leaves a metric as it is."""
     judged: list[Judged] = []
     search = ""
     is_dated = False

@@ -1,7 +1,7 @@
 """Judgement of each metric of a capture in one night; outcomes of captures and of nights.
 
-A regression that was shown stays one whatever else failed, so it precedes a failure; a failure
-precedes what is merely not known. The reason still names what comes after.
+A regression that was shown stays one even if something else failed, so it precedes a failure; a
+failure precedes an inconclusive outcome. The reason of a night names the other outcomes too.
 """
 
 import math
@@ -103,7 +103,7 @@ def judge(
     second session.
 
     Args:
-        gated: The metric, and what counts as a change of it.
+        gated: The metric, and the least change of it that counts.
         pairs: All pairs of its capture.
         unit: The metric's unit.
         better: The direction that is good news, unless `gated` names one.
@@ -341,7 +341,7 @@ def needs_second_session(
     """Tell whether a second session is needed after the first.
 
     It is for a metric that decides and seems to have changed or has too wide an interval, and for a
-    finding that is to fail. It would not help where values are missing for another reason.
+    finding that is to fail. It would not help if values are missing for another reason.
     """
     for metric in judged:
         is_open = metric.outcome in {Outcome.INCONCLUSIVE, Outcome.REGRESSION}

@@ -66,7 +66,7 @@ def tell(command: tuple[str, ...], report: GateReport, patience: float = PATIENC
     """Run a command with the report as JSON on its standard input; return an error, or nothing.
 
     Its environment has the facts as `TRACEKIT_OUTCOME` and the like. Its output goes to standard
-    error. Whatever becomes of it, and of its own processes, the verdict stays.
+    error. Neither its end nor that of its own processes changes the verdict.
     """
     try:
         find_program(command[0], os.environ.get("PATH"))

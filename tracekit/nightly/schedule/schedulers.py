@@ -55,7 +55,7 @@ class Standing:
 
 
 def ask(*argv: str) -> Completed:
-    """Run one of a scheduler's programs; raise ToolError where it cannot be started."""
+    """Run one of a scheduler's programs; raise ToolError if it cannot be started."""
     return run(argv, _SECONDS)
 
 

@@ -103,7 +103,7 @@ class RemoteWorkload:
         return _require_answer(self.ask(ChildRequest(steps=task), limit).steps)
 
     def calibrate(self, task: Calibrate) -> int:
-        """Let it do the calibration work, and return the time of that, in ns."""
+        """Let it do the calibration work, and return the time that it took, in ns."""
         request = ChildRequest(calibration=task)
         answer = self.ask(request, self.bounds.timeouts.calibration)
         return _require_answer(answer.calibration).nanoseconds
@@ -222,7 +222,7 @@ class PreparedCapture:
     """A capture that can be measured, with its variants and the bounds of its processes.
 
     The capture's files lie in a folder of its own in `folder`, the night's. The last three fields
-    are filled once the work runs: `backend` is where the candidate's work ran, as `Step.backend`,
+    are filled once the work runs: `backend` is that of the candidate's work, as `Step.backend`,
     `results` are the workload's own, by name, and `remarks` are for readers of the night.
     """
 

@@ -92,7 +92,7 @@ def _finding_row(case: Case) -> Sequence[str]:
 
 
 def format_title(suite: Suite) -> str:
-    """Return a title with both sides, and the baseline on top of which changes come."""
+    """Return a title with both sides, and with the baseline if there is one."""
     title = suite.name
     candidate = suite.labels.get("candidate", "")
     reference = suite.labels.get("reference", "")
@@ -241,7 +241,7 @@ def annotations(report: GateReport) -> Iterator[str]:
 
 
 def _place(suite: Suite, report: GateReport) -> Iterator[str]:
-    """Yield the properties of an annotation that say where GitHub shows it."""
+    """Yield the properties of an annotation for its place: file and line."""
     file = visible(report.file)
     if file:
         yield f"file={_property(file)}"
