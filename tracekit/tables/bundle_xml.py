@@ -46,7 +46,9 @@ _UNPRINTABLE = {
 def escape_text(text: str) -> str:
     """Return a text as it stands in XML, without what XML cannot hold."""
     escaped_text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return escaped_text if escaped_text.isprintable() else escaped_text.translate(_UNPRINTABLE)
+    if escaped_text.isprintable():
+        return escaped_text
+    return escaped_text.translate(_UNPRINTABLE)
 
 
 def quote_attribute(text: str) -> str:
@@ -64,7 +66,8 @@ class _WrittenElements:
 
     def cells(self, part: ColumnCells, kind: EngineeringType, symbols: Symbols) -> Iterator[str]:
         """Yield the elements of a column's cells."""
-        tag, nulls = kind.tag, [None] * len(part.cells)
+        tag = kind.tag
+        nulls = [None] * len(part.cells)
         texts = part.cells.to_pylist()
         pids, tids, stacks = (
             nulls if side_cells is None else side_cells.to_pylist()
@@ -98,7 +101,9 @@ class _WrittenElements:
         for name, text in attributes.items():
             head += "" if text is None else f' {name.replace("_", "-")}="{quote_attribute(text)}"'
         inner_xml = "".join(content)
-        return f"<{head}>{inner_xml}</{tag}>" if inner_xml or "fmt" in attributes else f"<{head}/>"
+        if inner_xml or "fmt" in attributes:
+            return f"<{head}>{inner_xml}</{tag}>"
+        return f"<{head}/>"
 
     def _value(self, tag: str, value: Any, encoding: Encoding) -> str:
         if value is None:
@@ -114,7 +119,9 @@ class _WrittenElements:
     def _process(self, text: str | None, pid: int | None) -> str:
         parts = (("pid", pid, Encoding.INTEGER), ("device-session", "TODO", Encoding.STRING))
         content = (self._value(*part) for part in parts)
-        return SENTINEL if text is None else self._element("process", pid, content, fmt=text)
+        if text is None:
+            return SENTINEL
+        return self._element("process", pid, content, fmt=text)
 
     def _thread(self, text: str | None, tid: int | None, pid: int | None) -> str:
         def content() -> Iterator[str]:
@@ -131,7 +138,9 @@ class _WrittenElements:
             for number in _frames(stack, symbols):
                 yield self._frame(number, symbols)
 
-        return SENTINEL if text is None else self._element(tag, stack, content())
+        if text is None:
+            return SENTINEL
+        return self._element(tag, stack, content())
 
     def _callstack(self, tag: str, text: str | None, stack: int | None, symbols: Symbols) -> str:
         """Write a stack of addresses, of which the program counter stands behind the others."""
@@ -151,7 +160,9 @@ class _WrittenElements:
                 yield self._value("text-address", counter, Encoding.INTEGER)
 
         words = text or ""
-        return SENTINEL if text is None else self._element(tag, (text, stack), content(), fmt=text)
+        if text is None:
+            return SENTINEL
+        return self._element(tag, (text, stack), content(), fmt=text)
 
     def _frame(self, number: int, symbols: Symbols) -> str:
         if (reference := self._known["frame"].get(number)) is not None:
@@ -179,7 +190,9 @@ class _WrittenElements:
 
 
 def _frames(stack: int | None, symbols: Symbols) -> list[int]:
-    return [] if stack is None else symbols.stacks["frames"][stack].as_py()
+    if stack is None:
+        return []
+    return symbols.stacks["frames"][stack].as_py()
 
 
 class UnwritableError(ValueError):

@@ -1,17 +1,16 @@
-"""Tables that were read once, of an export or a bundle, kept as Parquet beside the exports.
+"""Tables that were read once, of an export or a bundle, kept as Parquet next to the exports.
 
-A table is written into the folder while it is read, and its columns are then loaded from there,
-those that are asked for. A file's name holds the digest of the export's content and the
-reader's version, so that a changed export or a new reader never meets an old table; older
-files of the same table are dropped when a new one is written, unless they are all that is left of
-an export that was put away. Beside each stands a note: what the reader had to say, the digest of
-the Parquet file, and the stamps of both files. While a stamp lasts, a file is not hashed again;
-where it differs, the digest decides.
+A table is written into the folder while it is read, and the requested columns are then loaded from
+there. The name of a file holds the digest of the export and the version of the reader, so that a
+changed export or a new reader never meets an old table. Older files of the same table are dropped
+when a new one is written, unless they are all that is left of a pruned export. Each file has a
+note: the losses that the reader reported, the digest of the Parquet file, and the stamps of both
+files. While a stamp lasts, a file is not hashed again; if it differs, the digest decides.
 
 Every file appears whole, so that two processes may fill one folder at once: the last one wins,
-and both read what they wrote or the same. Instead of a file whose digest differs, the export is
-read again; a folder that cannot be written is no error. Files are not mapped into memory: their
-columns are compressed, and a mapped file that someone cuts ends the process.
+and both read their own file or an equal one. If the digest of a file differs, the export is read
+again; a folder that cannot be written is not an error. Files are not mapped into memory: their
+columns are compressed, and cutting a mapped file ends the process.
 """
 
 import hashlib
@@ -45,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Unsure:
-    """Columns that were not surely read, as readers up to the third wrote them down."""
+    """Columns that were read by an uncertain encoding, as readers up to the third noted them."""
 
     evidence: EncodingEvidence
     schema: str
@@ -55,7 +54,7 @@ class _Unsure:
 
 @dataclass(frozen=True)
 class CacheNote:
-    """What is known of a kept table: of its files, and what its reader had to say.
+    """The note on a kept table: the state of its files, and the losses that its reader reported.
 
     Readers up to the third wrote sentences: `damage`, `drift` and `remarks`.
     """
@@ -71,16 +70,16 @@ class CacheNote:
 
     @property
     def every_loss(self) -> tuple[Loss, ...]:
-        """What its reader had to say, whichever reader it was."""
-        return (
-            *self.losses,
-            *(Loss(Flaw.DAMAGED, text) for text in self.damage),
-            *(Loss(Flaw.CHANGED, text) for text in self.drift),
-            *map(_of_an_old_reader, self.remarks),
-        )
+        """The losses that its reader reported, of whatever version it was."""
+        losses = list(self.losses)
+        losses += [Loss(Flaw.DAMAGED, text) for text in self.damage]
+        losses += [Loss(Flaw.CHANGED, text) for text in self.drift]
+        losses += [_convert_remark(remark) for remark in self.remarks]
+        return tuple(losses)
 
 
-def _of_an_old_reader(remark: str | _Unsure) -> Loss:
+def _convert_remark(remark: str | _Unsure) -> Loss:
+    """Return a remark of a reader up to the third as a loss."""
     if isinstance(remark, str):
         return Loss(Flaw.NOTED, remark)
     return Loss(
@@ -96,7 +95,7 @@ def _of_an_old_reader(remark: str | _Unsure) -> Loss:
 class Kept:
     """A table in a Parquet file, whose columns are loaded when they are asked for.
 
-    It was whole when it was opened. Loading raises InputError where it no longer is.
+    It was whole when it was opened. Loading raises InputError if it is damaged since then.
     """
 
     path: Path
@@ -104,7 +103,7 @@ class Kept:
 
     @property
     def notes(self) -> ReadNotes:
-        """What the reader had to say."""
+        """The losses that the reader reported."""
         return ReadNotes(self.note.every_loss)
 
     @property
@@ -125,11 +124,13 @@ class Kept:
             return Symbols(pq.read_table(frames), pq.read_table(stacks))
 
     def part(self, columns: Collection[str] | None = None) -> pd.DataFrame:
-        """Load some columns, in the table's order; without names all of them."""
-        chosen_names = [name for name in self.names if columns is None or name in columns]
+        """Load some columns, in the order of the table; without names all of them."""
+        chosen_names = self.names
+        if columns is not None:
+            chosen_names = [name for name in self.names if name in columns]
         with self._reading(), pq.ParquetFile(self.path, page_checksum_verification=True) as file:
             # One after the other, so that no more than one is held twice. A name also selects
-            # what has it for a prefix before a dot.
+            # the columns that have it as a prefix before a dot.
             loaded = ((name, file.read([name]).column(name)) for name in chosen_names)
             return frame_of(loaded, file.metadata.num_rows)
 
@@ -138,18 +139,20 @@ class Kept:
         try:
             yield
         except (OSError, pa.ArrowException) as error:
-            hint = "Where its export is still there, remove the file." if self.note.digest else ""
+            hint = ""
+            if self.note.digest:
+                hint = "Where its export is still there, remove the file."
             raise InputError(f"{self.path} is damaged.", hint=hint) from error
 
 
 def digest(file: Path) -> str:
-    """Return what tells a file's content from any other."""
+    """Return the BLAKE2b digest of a file, as 32 hexadecimal digits."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "blake2b").hexdigest()[:32]
 
 
 class PrunedError(InputError):
-    """An export was pruned, and nothing was kept of it that can be read."""
+    """An export was pruned, and no readable table of it was kept."""
 
 
 READER_VERSION = 4
@@ -162,7 +165,7 @@ def kept_or_read(
     choice: Choice = OPEN,
     toc: Toc | None = None,
 ) -> Kept | Flat:
-    """Return a table as it was kept in the folder, or read it and keep it; without one, read it.
+    """Return a table that was kept in the folder, or read it and keep it; without one, read it.
 
     Its losses are reported, whether it is read now or was read at another time.
     """
@@ -176,16 +179,14 @@ def _kept_or_read(
 ) -> Kept | Flat:
     if not isinstance(ref, Stored) and ref.suffix == PARQUET:
         return _as_written(ref)
-    removed = None
-    if not isinstance(ref, Stored) and not ref.exists():
-        removed = put_away(ref.parent).get(ref)
+    pruned_export = _find_pruned_export(ref)
     if folder is None:
-        if removed is not None:
-            raise _make_pruned_error(ref, removed, "no folder of kept tables was named")
+        if pruned_export is not None:
+            raise _make_pruned_error(ref, pruned_export, "no folder of kept tables was named")
         return read_flat(ref, schema, toc, choice)
     place = _CachePlace(folder, ref, schema, choice, toc)
-    if removed is not None:
-        return place.load_remaining(removed)
+    if pruned_export is not None:
+        return place.load_remaining(pruned_export)
     try:
         stamped = place.stamp()
         file = place.file(stamped)
@@ -195,8 +196,15 @@ def _kept_or_read(
     return place.read()
 
 
+def _find_pruned_export(ref: TableRef) -> PutAway | None:
+    """Return the note on the export of a table, if that was pruned and is not there again."""
+    if isinstance(ref, Stored) or ref.exists():
+        return None
+    return put_away(ref.parent).get(ref)
+
+
 def _as_written(file: Path) -> Kept | Flat:
-    """Return a table that was written as a flat one, and is read where it is."""
+    """Return a table that was written as a flat one, without a copy in the cache."""
     try:
         pq.read_metadata(file)
     except (OSError, pa.ArrowException):
@@ -226,22 +234,23 @@ class _CachePlace:
         return read_flat(self.ref, self.schema, self.toc, self.choice)
 
     def stamp(self) -> Stamp:
-        """Return the stamp of the export; raise InputError if it is no file to be read."""
+        """Return the stamp of the export; raise InputError if it is not a readable file."""
         if isinstance(self.ref, Stored):
             return self.ref.stamp()
         with open_input(self.ref):
             return stamp(self.ref)
 
     def file(self, stamped: Stamp) -> Path:
-        """Return the file of the export's content, which is hashed only if its stamp is new."""
+        """Return the file for the content of the export, which is hashed if its stamp is new."""
         for file, version in self._all():
-            note = _note(file) if version == READER_VERSION else None
+            if version != READER_VERSION:
+                continue
+            note = _note(file)
             if note is not None and note.export == stamped:
                 return file
         ref = self.ref
-        return self._build_path(
-            ref.digest() if isinstance(ref, Stored) else digest(ref), READER_VERSION
-        )
+        content_digest = ref.digest() if isinstance(ref, Stored) else digest(ref)
+        return self._build_path(content_digest, READER_VERSION)
 
     def load_kept(self, file: Path, stamped: Stamp) -> Kept | None:
         """Return the table that is there, if it is whole."""
@@ -254,7 +263,7 @@ class _CachePlace:
         return Kept(file, note)
 
     def load_remaining(self, removed: PutAway) -> Kept:
-        """Return the table that was kept of an export that is no more."""
+        """Return the table that was kept of a pruned export."""
         file = self._build_path(removed.digest, removed.reader)
         note = _read_intact_note(file)
         if note is None:
@@ -290,16 +299,24 @@ class _CachePlace:
     def _all(self) -> Iterator[tuple[Path, int]]:
         name = re.compile(re.escape(self._stem) + r"\.[0-9a-f]{32}\.(\d+)\.parquet")
         for file in sorted(self.folder.glob("*.parquet")):
-            if match := name.fullmatch(file.name):
+            match = name.fullmatch(file.name)
+            if match:
                 yield file, int(match[1])
 
     def _drop_others(self, file: Path) -> None:
-        pruned_exports = {} if isinstance(self.ref, Stored) else put_away(self.ref.parent)
-        pruned_digests = {export.digest for export in pruned_exports.values()}
+        """Remove the other files of the table, except those that were kept of a pruned export."""
+        pruned_digests: set[str] = set()
+        if not isinstance(self.ref, Stored):
+            pruned_exports = put_away(self.ref.parent)
+            pruned_digests = {export.digest for export in pruned_exports.values()}
         for cached_file, _ in self._all():
-            if cached_file != file and cached_file.name.split(".")[-3] not in pruned_digests:
-                for path in (_get_note_path(cached_file), cached_file, *symbol_files(cached_file)):
-                    path.unlink(missing_ok=True)
+            content_digest = cached_file.name.split(".")[-3]
+            if cached_file == file or content_digest in pruned_digests:
+                continue
+            _get_note_path(cached_file).unlink(missing_ok=True)
+            cached_file.unlink(missing_ok=True)
+            for path in symbol_files(cached_file):
+                path.unlink(missing_ok=True)
 
 
 def _get_note_path(file: Path) -> Path:
@@ -307,15 +324,23 @@ def _get_note_path(file: Path) -> Path:
 
 
 def _read_intact_note(file: Path) -> CacheNote | None:
-    """Return the note on a kept table; None where there is none, or the table is damaged."""
+    """Return the note on a kept table; return None if there is none, or the table is damaged."""
     note = _note(file)
     if note is None:
         return None
-    has_all = not note.symbols or all(path.exists() for path in symbol_files(file))
-    if has_all and (note.file == stamp(file) or note.digest == digest(file)):
+    if _is_intact(file, note):
         return note
     _log.warning("%s is damaged.", file)
     return None
+
+
+def _is_intact(file: Path, note: CacheNote) -> bool:
+    """Return whether a kept table has all its files, and its own is as the note says."""
+    if note.symbols:
+        for path in symbol_files(file):
+            if not path.exists():
+                return False
+    return note.file == stamp(file) or note.digest == digest(file)
 
 
 def _note(file: Path) -> CacheNote | None:
@@ -330,13 +355,15 @@ def _note(file: Path) -> CacheNote | None:
 
 
 def kept_as(listed: Listed, tables: Sequence[Listed]) -> Choice:
-    """Return by which choice a table of a schema is read and kept, among all of that schema.
+    """Return the choice by which a table of a schema is read and kept, among all of that schema.
 
-    Where there are several it is the table's place, even if each has a file of its own, so that
-    what is kept of one never takes the place of what is kept of another.
+    If there are several it is the place of the table, even if each has a file of its own, so that
+    the kept file of one never replaces that of another.
     """
-    in_file = sum(table.ref == listed.ref for table in tables)
-    if len(tables) == 1 or (in_file == 1 and listed.place.index is None):
+    if len(tables) == 1:
+        return OPEN
+    tables_in_file = [table for table in tables if table.ref == listed.ref]
+    if len(tables_in_file) == 1 and listed.place.index is None:
         return OPEN
     return listed.choice
 
@@ -344,74 +371,98 @@ def kept_as(listed: Listed, tables: Sequence[Listed]) -> Choice:
 def to_put_away(
     exports: Path, cache: Path, removed_at: str
 ) -> tuple[list[PutAway], dict[Path, str]]:
-    """Keep every table of every export that is there, and return what may be removed at that time.
+    """Keep every table of every export that is there, and return the exports that may be pruned.
 
-    Beside stands why other files must stay: those that are no exports or are links, damaged ones,
-    and those whose tables could not be kept.
+    The second value gives, for each other file, the reason why it must stay: it is not an export
+    or is a link, is damaged, or its tables could not be kept.
     """
     export_index = index(exports)
-    tables_by_file: dict[Path, list[Listed]] = {}
-    for table in export_index.all_tables:
-        if isinstance(table.ref, Path) and table.ref.suffix != PARQUET and table.ref.exists():
-            tables_by_file.setdefault(table.ref, []).append(table)
-    stems = Counter(
-        _stem(export_index, table) for tables in tables_by_file.values() for table in tables
-    )
+    tables_by_file = _list_files(export_index)
+    stems = Counter[str]()
+    for tables in tables_by_file.values():
+        stems.update(_stem(export_index, table) for table in tables)
     pruned_exports: list[PutAway] = []
     stays = dict.fromkeys(export_index.strange, "it is no export")
     for path, tables in tables_by_file.items():
-        link = "it is a link" if path.is_symlink() else ""
-        if reason := link or _reason(export_index, tables, stems, cache):
+        if path.is_symlink():
+            reason = "it is a link"
+        else:
+            reason = _reason(export_index, tables, stems, cache)
+        if reason:
             stays[path] = reason
         else:
-            headers, size = export_index.headers[path], path.stat().st_size
+            headers = export_index.headers[path]
+            size = path.stat().st_size
             pruned_exports.append(
                 PutAway(path.name, digest(path), READER_VERSION, size, headers, removed_at)
             )
     return pruned_exports, stays
 
 
-def stored_to_put_away(exports: Path, cache: Path, removed_at: str) -> tuple[list[PutAway], str]:
-    """Keep every table that is read from a bundle, and return what stands for them without it.
+def _list_files(export_index: ExportIndex) -> dict[Path, list[Listed]]:
+    """Return the tables of each XML file that is there."""
+    tables_by_file: dict[Path, list[Listed]] = {}
+    for table in export_index.all_tables:
+        ref = table.ref
+        if isinstance(ref, Path) and ref.suffix != PARQUET and ref.exists():
+            tables_by_file.setdefault(ref, []).append(table)
+    return tables_by_file
 
-    Or else why the bundle must stay; the one or the other is empty.
+
+def stored_to_put_away(exports: Path, cache: Path, removed_at: str) -> tuple[list[PutAway], str]:
+    """Keep every table that is read from a bundle, and return the notes that replace them.
+
+    The second value is the reason why the bundle must stay; one of the two is empty.
     """
     export_index = index(exports)
-    if missing_losses := (*export_index.unread, *export_index.missing_losses):
+    missing_losses = (*export_index.unread, *export_index.missing_losses)
+    if missing_losses:
         return [], str(missing_losses[0])
     stems = Counter(_stem(export_index, table) for table in export_index.all_tables)
     pruned_exports: list[PutAway] = []
     for table in export_index.all_tables:
-        if isinstance(ref := table.ref, Stored):
-            if reason := _reason(export_index, [table], stems, cache):
-                return [], f"{table.schema}, which is read from it: {reason}"
-            name = f"{ref.bundle.name}.run{ref.run}.store{ref.number}"
-            header = TableHeader(table.schema, xpath_of(table.place), 1, rows=table.rows)
-            size = ref.file.stat().st_size
-            pruned_exports.append(
-                PutAway(name, ref.digest(), READER_VERSION, size, (header,), removed_at)
-            )
+        ref = table.ref
+        if not isinstance(ref, Stored):
+            continue
+        reason = _reason(export_index, [table], stems, cache)
+        if reason:
+            return [], f"{table.schema}, which is read from it: {reason}"
+        name = f"{ref.bundle.name}.run{ref.run}.store{ref.number}"
+        header = TableHeader(table.schema, xpath_of(table.place), 1, rows=table.rows)
+        size = ref.file.stat().st_size
+        pruned_exports.append(
+            PutAway(name, ref.digest(), READER_VERSION, size, (header,), removed_at)
+        )
     return pruned_exports, ""
 
 
 def _reason(
     export_index: ExportIndex, tables: list[Listed], stems: Counter[str], cache: Path
 ) -> str:
-    """Say why an export with these tables must stay; empty where it may go."""
-    if any(stems[_stem(export_index, listed)] > 1 for listed in tables):
-        return "another file holds a table that cannot be distinguished from one of its own"
+    """Return the reason why an export with these tables must stay; "" if it may be removed."""
     for table in tables:
-        choice = kept_as(table, export_index.tables[table.schema])
-        try:
-            with collecting():  # the reason that is returned tells of them
-                kept_table = kept_or_read(cache, table.ref, table.schema, choice, export_index.toc)
-        except InputError as error:
-            return f"it cannot be read: {error.message}"
-        if not isinstance(kept_table, Kept):
-            return "its tables could not be kept"
-        if kept_table.notes.damage:
-            return "it is damaged, and rows are missing"
-        if any(loss.severity is Severity.ERROR for loss in kept_table.notes.losses):
+        if stems[_stem(export_index, table)] > 1:
+            return "another file holds a table that cannot be distinguished from one of its own"
+    for table in tables:
+        reason = _reason_of_table(export_index, table, cache)
+        if reason:
+            return reason
+    return ""
+
+
+def _reason_of_table(export_index: ExportIndex, table: Listed, cache: Path) -> str:
+    choice = kept_as(table, export_index.tables[table.schema])
+    try:
+        with collecting():  # the reason that is returned describes these losses
+            kept_table = kept_or_read(cache, table.ref, table.schema, choice, export_index.toc)
+    except InputError as error:
+        return f"it cannot be read: {error.message}"
+    if not isinstance(kept_table, Kept):
+        return "its tables could not be kept"
+    if kept_table.notes.damage:
+        return "it is damaged, and rows are missing"
+    for loss in kept_table.notes.losses:
+        if loss.severity is Severity.ERROR:
             return "it is damaged, and names are missing"
     return ""
 

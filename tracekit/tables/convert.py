@@ -120,7 +120,8 @@ class ParquetStream:
 
     def _close(self) -> None:
         """End a file that was not finished while it is open: a forgotten writer writes an end."""
-        writer, self._parquet = self._parquet, None
+        writer = self._parquet
+        self._parquet = None
         with suppress(OSError, pa.ArrowException):
             if writer is not None:
                 writer.close()
@@ -136,7 +137,8 @@ class ParquetStream:
         self._parquet.write_table(table, row_group_size=_PART_ROWS)
 
     def _wait(self) -> None:
-        doing, self._doing = self._doing, None
+        doing = self._doing
+        self._doing = None
         if doing is not None:
             doing.result()
 
@@ -196,11 +198,14 @@ def convert(
             selection.finish()
             stream.finish()
             assert stream.layout is not None
-            rows, notes = selection.rows, selection.notes(stream.layout.drift)
+            rows = selection.rows
+            notes = selection.notes(stream.layout.drift)
         else:
             flat = read_flat(ref, schema, toc, choice)
             _write(flat.frame, file, suffix)
-            symbols, rows, notes = flat.symbols, len(flat.frame), flat.notes
+            symbols = flat.symbols
+            rows = len(flat.frame)
+            notes = flat.notes
         symbol_paths: list[Path] = []
         if symbols.stacks.num_rows:
             symbol_paths += symbol_files(output)

@@ -32,7 +32,8 @@ def lives(
     ]
     ids = pd.concat([frame[_KEY] for frame in keyed_frames], ignore_index=True).dropna()
     table = pd.DataFrame({_KEY: ids.drop_duplicates(ignore_index=True)})
-    table, warnings = _add_owners(table, owned), list[str]()
+    table = _add_owners(table, owned)
+    warnings = list[str]()
     for source, name, columns in (
         (commits, "commits", {"committed": "committed", "frame": "frame"}),
         (submissions, "submissions", {"start": "submitted"}),
@@ -72,9 +73,10 @@ def _add_columns(
     matches = match([table[_KEY]], [rows[_KEY]])
     for column in names:
         values = matches.take(rows[column])
-        table[column] = (
-            table[column].where(table[column].notna(), values) if column in table else values
-        )
+        if column in table:
+            table[column] = table[column].where(table[column].notna(), values)
+        else:
+            table[column] = values
     return table, matches.doubts("command buffers", name)
 
 
@@ -172,11 +174,10 @@ def counters_side_by_side(gpu_counters: pd.DataFrame) -> Joined:
         column.iloc[places] = samples["value"].to_numpy()
         columns[_find_free_name(str(name), columns)] = column
     doubled = int(is_duplicate.sum())
-    warnings = (
-        (f"{doubled:,} samples share their counter and their time, and are left out",)
-        if doubled
-        else ()
-    )
+    if doubled:
+        warnings = (f"{doubled:,} samples share their counter and their time, and are left out",)
+    else:
+        warnings = ()
     return Joined(columns, warnings)
 
 
@@ -213,7 +214,9 @@ def _percentage(types: pd.Series) -> pd.Series:
 
 
 def _find_free_name(name: str, columns: dict[str, pd.Series]) -> str:
-    return name if name not in columns else _find_free_name(f"{name} (counter)", columns)
+    if name not in columns:
+        return name
+    return _find_free_name(f"{name} (counter)", columns)
 
 
 _ROWS = "GPU intervals"
@@ -229,7 +232,8 @@ def jobs(
     completions: pd.DataFrame | None,
 ) -> Joined:
     """Find for each piece of work its encoder, its command buffer, and their times."""
-    intervals, warnings = gpu_intervals, list[str]()
+    intervals = gpu_intervals
+    warnings = list[str]()
     joined_columns: dict[str, pd.Series] = {}
     for table, name, theirs, ours in (
         (commits, "commits", "committed", "committed"),
@@ -253,15 +257,14 @@ def jobs(
         labels = distinct(object_labels, ["object"], ["label"])
         for key in ("encoder", _KEY):
             matches = match([intervals[key]], [labels["object"]])
-            object_texts, present_labels = (
-                matches.take(labels["label"]),
-                joined_columns.get(f"{key}_label"),
-            )
-            joined_columns[f"{key}_label"] = (
-                object_texts
-                if present_labels is None
-                else present_labels.where(present_labels.notna(), object_texts)
-            )
+            object_texts = matches.take(labels["label"])
+            present_labels = joined_columns.get(f"{key}_label")
+            if present_labels is None:
+                joined_columns[f"{key}_label"] = object_texts
+            else:
+                joined_columns[f"{key}_label"] = present_labels.where(
+                    present_labels.notna(), object_texts
+                )
             warnings += matches.doubts(_ROWS, "object_labels")
     columns = {str(name): intervals[name] for name in intervals} | joined_columns
     if "committed" in joined_columns and "completed" in joined_columns:
@@ -274,7 +277,8 @@ def _latency(
     intervals: pd.DataFrame, joined_columns: Mapping[str, pd.Series]
 ) -> tuple[pd.Series, list[str]]:
     """Take what the trace states; else count from the commit, else from the submission."""
-    latency, warnings = intervals["start_latency"].astype("Int64"), list[str]()
+    latency = intervals["start_latency"].astype("Int64")
+    warnings = list[str]()
     for name, words in (("committed", "commit"), ("submitted", "start of the submission")):
         if name in joined_columns:
             computed_latency = intervals["start"] - joined_columns[name]
@@ -302,7 +306,8 @@ def runs(shader_profiler_intervals: pd.DataFrame, shaders: pd.DataFrame) -> Join
 
 def pc_runs(shader_pc_intervals: pd.DataFrame, shaders: pd.DataFrame) -> Joined:
     """Find for each stretch at one instruction the one shader whose code it is in."""
-    intervals, names = shader_pc_intervals, ["shader", "name", "label", "pipeline", "kind", "pid"]
+    intervals = shader_pc_intervals
+    names = ["shader", "name", "label", "pipeline", "kind", "pid"]
     place = ["pc_start", "pc_end"]
     code = distinct(shaders, place, names).dropna(subset=place)
     code = code.sort_values("pc_start", kind="stable", ignore_index=True)
@@ -316,7 +321,8 @@ def _match_ranges(points: pd.Series, begins: pd.Series, ends: pd.Series) -> Matc
     """Match points with the only range [begin, end) that holds them; begins are ordered."""
     has_point = points.notna().to_numpy()
     pcs, inverse = np.unique(points.to_numpy(dtype="uint64", na_value=0), return_inverse=True)
-    starts, stops = begins.to_numpy(dtype="uint64"), ends.to_numpy(dtype="uint64")
+    starts = begins.to_numpy(dtype="uint64")
+    stops = ends.to_numpy(dtype="uint64")
     begin_counts = np.searchsorted(starts, pcs, side="right")
     count = begin_counts - np.searchsorted(np.sort(stops), pcs, side="right")
     places = np.full(len(pcs), -1, dtype=np.intp)
@@ -343,7 +349,8 @@ def paired_signposts(signposts: pd.DataFrame) -> Joined:
     marks = signposts[signposts["event"].isin(["Begin", "End"])]
     key = marks.groupby(_KEY_SIGNPOSTS, sort=False, dropna=False).ngroup().to_numpy()
     order = np.lexsort((marks["time"].to_numpy(), key))
-    key, marks = key[order], marks.iloc[order]
+    key = key[order]
+    marks = marks.iloc[order]
     begins = (marks["event"] == "Begin").to_numpy(dtype=bool)
     follows = np.zeros(len(marks), dtype=bool)
     follows[:-1] = begins[:-1] & ~begins[1:] & (key[:-1] == key[1:])

@@ -26,7 +26,8 @@ from tracekit.tables.bundle.run_info import worded_attributes
 from tracekit.tables.place import Choice, Stamp, TablePlace, describe_table, stamp, tables_at
 from tracekit.tables.toc import Toc
 
-SUFFIX, PACKED = ".trace", ".zip"
+SUFFIX = ".trace"
+PACKED = ".zip"
 RECORDS = "bulkstore"
 _OWN = (RECORDS, "bulkstore_descriptor", "schema.xml", "spec.plist")
 _DOCUMENT = ("open.creq", "form.template")
@@ -169,7 +170,9 @@ class Listed:
     def __str__(self) -> str:
         """Name it for a sentence: a table of a bundle by its place alone."""
         place_text = describe_table(self.place, self.attributes)
-        return place_text if isinstance(self.ref, Stored) else f"{place_text} in {self.ref.name}"
+        if isinstance(self.ref, Stored):
+            return place_text
+        return f"{place_text} in {self.ref.name}"
 
 
 DIRECT_NOTE = "direct.json"

@@ -1,13 +1,14 @@
-"""What a file of XML is, without reading all of it; which tables a folder holds or held.
+"""The kind of an XML file, without reading all of it, and the tables that a folder holds or held.
 
-`pruned.json` beside the exports says what each file held; the Parquet files that were made of it
-are then all that there is of its tables. A file that is there again is read as ever.
+`pruned.json` next to the exports lists the content of each pruned file. The Parquet files that were
+made of it are then all that is left of its tables. A file that is there again is read as before.
 """
 
 import logging
 import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -54,8 +55,8 @@ from tracekit.tables.xml.source import (
 )
 
 PARQUET = ".parquet"
-"""How tables end that were written as flat ones beside the exports: those of a workload's own
-events, and of the host recorder. A file is called after its schema."""
+"""The suffix of tables that were written as flat ones next to the exports: those of the events of a
+workload, and of the host recorder. Such a file has the name of its schema."""
 _BLOCK = 1 << 22
 _MOST_TABLES = 10_000
 _ATTRIBUTES = rb"""(?:\s+[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*/?>"""
@@ -67,10 +68,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TableHeader:
-    """A table of a file: its schema, the xpath above it, whether a row follows.
+    """A table of a file: its schema, the xpath above it, and whether a row follows.
 
     `number` counts the tables of the file from 1. A table without a schema of its own has
-    `inherited` that of the table before it; "" where there is none.
+    `inherited` that of the table before it, or "" if there is none.
     """
 
     schema: str
@@ -81,39 +82,70 @@ class TableHeader:
 
 
 def headers(path: Path) -> list[TableHeader]:
-    """Find the tables of an export; what their rows hold is not read."""
-    found: list[TableHeader] = []
-    schema = ""
+    """Find the tables of an export, without reading the content of their rows."""
+    scan = _HeaderScan()
     for text in whole_tags(blocks_of(path, _BLOCK)):
-        position = 0
+        if not scan.read(text):
+            break
+    return scan.headers
+
+
+class _HeaderScan:
+    """The headers that were found so far, and the schema that a table without one inherits."""
+
+    def __init__(self) -> None:
+        self.headers: list[TableHeader] = []
+        self._schema = ""
+
+    def read(self, text: bytes) -> bool:
+        """Find the headers in whole tags; return False if the reader takes no more tables."""
         # Found literally first, which is many times faster than an expression with alternatives.
-        for start in (*(found.start() for found in re.finditer(b"<node", text)), len(text)):
-            for tag in _HEAD.finditer(text, position, start):
-                if not found or found[-1].rows:
-                    break
-                if tag[0] == b"<row":
-                    found[-1] = replace(found[-1], rows=True)
-                elif found[-1].inherited and (attributes := _attributes(tag[0])) is not None:
-                    schema = attributes.get("name", "")
-                    found[-1] = replace(found[-1], schema=schema, inherited=False)
+        starts = [match.start() for match in re.finditer(b"<node", text)]
+        starts.append(len(text))
+        position = 0
+        for start in starts:
+            self._complete_last(_HEAD.finditer(text, position, start))
             node = _NODE.match(text, start)
-            attributes = None if node is None else _attributes(node[0])
-            if node is None or attributes is None:
+            if node is None:
                 continue
-            if len(found) == _MOST_TABLES:
-                return found  # the reader takes no more either
+            attributes = _attributes(node[0])
+            if attributes is None:
+                continue
+            if len(self.headers) == _MOST_TABLES:
+                return False
             position = node.end()
-            xpath = attributes.get("xpath", "")
-            detail = detail_name(xpath)
-            found.append(TableHeader(detail or schema, xpath, len(found) + 1, inherited=not detail))
-    return found
+            self._add(attributes.get("xpath", ""))
+        return True
+
+    def _complete_last(self, tags: Iterable[re.Match[bytes]]) -> None:
+        """Complete the last header by the tags that follow it: its schema, and its first row."""
+        for tag in tags:
+            if not self.headers:
+                return
+            header = self.headers[-1]
+            if header.rows:
+                return
+            if tag[0] == b"<row":
+                self.headers[-1] = replace(header, rows=True)
+            elif header.inherited:
+                attributes = _attributes(tag[0])
+                if attributes is not None:
+                    self._schema = attributes.get("name", "")
+                    self.headers[-1] = replace(header, schema=self._schema, inherited=False)
+
+    def _add(self, xpath: str) -> None:
+        detail = detail_name(xpath)
+        number = len(self.headers) + 1
+        schema = detail or self._schema
+        self.headers.append(TableHeader(schema, xpath, number, inherited=not detail))
 
 
 def _attributes(tag: bytes) -> dict[str, str] | None:
     """Return the attributes of a tag by the rules of XML; None where it breaks them."""
-    alone = tag if tag.endswith(b"/>") else tag[:-1] + b"/>"
+    if not tag.endswith(b"/>"):
+        tag = tag[:-1] + b"/>"
     try:
-        element = etree.fromstring(alone.decode("utf-8", "replace"), _PARSER)
+        element = etree.fromstring(tag.decode("utf-8", "replace"), _PARSER)
     except etree.XMLSyntaxError:
         return None
     return {str(name): str(value) for name, value in element.attrib.items()}
@@ -125,7 +157,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class PutAway:
-    """An export that was removed at a time (ISO 8601): its size in bytes, the tables that it held.
+    """An export that was pruned at a time (ISO 8601): its size in bytes and the tables it held.
 
     The names of its kept tables hold the `digest` of its content and the version of their `reader`.
     """
@@ -145,24 +177,22 @@ class _PutAwayNote:
 
 
 def put_away(folder: Path) -> dict[Path, PutAway]:
-    """Return the exports of a folder that were removed and are not there again, by their paths."""
-    pruned_exports = {
-        folder / name: export for name, export in _read_pruned_exports(folder).items()
-    }
-    return {
-        path: export
-        for path, export in pruned_exports.items()
-        if not (path.exists() or path.with_suffix(PARQUET).exists())
-    }
+    """Return the exports of a folder that were pruned and are not there again, by their paths."""
+    missing_exports: dict[Path, PutAway] = {}
+    for name, export in _read_pruned_exports(folder).items():
+        path = folder / name
+        if path.exists() or path.with_suffix(PARQUET).exists():
+            continue
+        missing_exports[path] = export
+    return missing_exports
 
 
 def note_put_away(folder: Path, *exports: PutAway) -> None:
-    """Note exports that are to be removed next; the last note of a name counts."""
-    pruned_exports = _read_pruned_exports(folder) | {export.name: export for export in exports}
-    save(
-        folder / PRUNED_NOTE,
-        _PutAwayNote(tuple(pruned_exports[name] for name in sorted(pruned_exports))),
-    )
+    """Note exports that are removed next; the last note of a name counts."""
+    pruned_exports = _read_pruned_exports(folder)
+    pruned_exports.update({export.name: export for export in exports})
+    sorted_exports = [pruned_exports[name] for name in sorted(pruned_exports)]
+    save(folder / PRUNED_NOTE, _PutAwayNote(tuple(sorted_exports)))
 
 
 def _read_pruned_exports(folder: Path) -> dict[str, PutAway]:
@@ -172,7 +202,7 @@ def _read_pruned_exports(folder: Path) -> dict[str, PutAway]:
 
 @dataclass(frozen=True)
 class Content:
-    """What a file is: a table of contents, tables with their schemas, or neither."""
+    """The content of a file: a table of contents, tables with their schemas, or neither."""
 
     kind: Literal["toc", "tables", "unknown"]
     headers: tuple[TableHeader, ...] = ()
@@ -180,13 +210,15 @@ class Content:
     @property
     def schemas(self) -> tuple[str, ...]:
         """The schemas of the tables, each once."""
-        return tuple(dict.fromkeys(header.schema for header in self.headers if header.schema))
+        schemas = [header.schema for header in self.headers]
+        return tuple(dict.fromkeys(filter(None, schemas)))
 
 
 def identify(path: Path) -> Content:
-    """Tell what a file is by its beginning, and for tables by a scan for their headers."""
+    """Identify a file by its beginning, and its tables by a scan for their headers."""
     if path.suffix == PARQUET:
-        return Content("tables", (TableHeader(path.stem, "", 1, rows=_has_rows(path)),))
+        header = TableHeader(path.stem, "", 1, rows=_has_rows(path))
+        return Content("tables", (header,))
     match root(head(path)):
         case name if name == TOC_ROOT:
             return Content("toc")
@@ -197,7 +229,7 @@ def identify(path: Path) -> Content:
 
 
 def _has_rows(file: Path) -> bool:
-    """Tell whether a Parquet file has rows; a damaged one counts, so that reading it says so."""
+    """Return whether a Parquet file has rows, or is damaged, so that reading it reports this."""
     try:
         return pq.read_metadata(file).num_rows > 0
     except (OSError, pa.ArrowException):
@@ -206,11 +238,12 @@ def _has_rows(file: Path) -> bool:
 
 def export_files(folder: Path) -> list[Path]:
     """Return the files of a folder that may be exports, in the order of their names."""
-    return sorted(
-        path
-        for path in folder.glob("*")
-        if (path.suffix == PARQUET or path.suffix.lower() == ".xml") and path.is_file()
-    )
+    files: list[Path] = []
+    for path in folder.glob("*"):
+        may_be_export = path.suffix == PARQUET or path.suffix.lower() == ".xml"
+        if may_be_export and path.is_file():
+            files.append(path)
+    return sorted(files)
 
 
 @dataclass(frozen=True)
@@ -218,9 +251,9 @@ class ExportIndex:
     """The exports of a folder: the tables of each schema, and the table of contents.
 
     `toc` is the table of contents if there is exactly one. `strange` files are neither. `headers`
-    are those of each export, as they stand in it. `missing_losses` says what a bundle must hold
-    that is missing or cannot be read; `unread`, why nothing of a bundle is read; and
-    `unchecked_losses`, why tables may be missing that nobody knows of.
+    are those of each export, in the order of the file. `missing_losses` are the required parts of a
+    bundle that are missing or cannot be read; `unread`, the reasons why nothing of a bundle is
+    read; and `unchecked_losses`, the reasons why unknown tables may be missing.
     """
 
     tables: dict[str, tuple[Listed, ...]] = field(default_factory=dict[str, tuple[Listed, ...]])
@@ -235,61 +268,66 @@ class ExportIndex:
 
     @property
     def all_tables(self) -> tuple[Listed, ...]:
-        """All tables."""
-        return tuple(table for tables in self.tables.values() for table in tables)
+        """All tables, schema by schema."""
+        return tuple(chain.from_iterable(self.tables.values()))
 
 
 def refusal(path: Path) -> InputError:
-    """Say why a file whose kind is unknown is not read."""
-    return hostile(path) if declares_document_type(head(path)) else not_an_export(path)
+    """Return the reason why a file of unknown kind is not read."""
+    if declares_document_type(head(path)):
+        return hostile(path)
+    return not_an_export(path)
 
 
 def index(folder: Path) -> ExportIndex:
-    """List what the exports of a folder hold, and held that were put away; or a bundle.
+    """List the tables of a bundle, or of the exports of a folder, pruned ones included.
 
-    Tables that are read directly from a bundle count too, where no file has them. Of an absent
-    folder, nothing; a note or a bundle that cannot be read is an InputError.
+    Tables that are read directly from a bundle count too if no file has them. The index of an
+    absent folder is empty; a note or a bundle that cannot be read is an InputError.
     """
     if is_bundle(folder):
         bundle = open_bundle(folder)
         toc = toc_of(bundle)
-        return _with_lost(ExportIndex(_by_schema(tables_in(bundle, toc)), toc=toc), bundle)
+        tables = _by_schema(tables_in(bundle, toc))
+        return _with_lost(ExportIndex(tables, toc=toc), bundle)
     export_index = _exports(folder)
     note = direct(folder)
     if note is None:
         return export_index
     try:
-        bundle = open_bundle(note.path(folder))
-        new = [
-            table
-            for table in tables_in(bundle, export_index.toc, note.schemas)
-            if not is_covered(table, export_index.all_tables, export_index.toc)
-        ]
-        tables = _by_schema([*export_index.all_tables, *new])
-        return _with_lost(
-            replace(export_index, tables=tables), bundle, {table.ref for table in new}
-        )
+        return _with_bundle(export_index, open_bundle(note.path(folder)), note.schemas)
     except InputError as error:
         failure = f"Tables of {name_bundle(note.path(folder))} are not read: {error.message}"
         return replace(export_index, unread=(Loss(Flaw.DAMAGED, failure),))
 
 
+def _with_bundle(
+    export_index: ExportIndex, bundle: Bundle, schemas: tuple[str, ...] | None
+) -> ExportIndex:
+    """Add the tables of a bundle that no export has, and the losses of these."""
+    tables = list(export_index.all_tables)
+    added_refs: set[TableRef] = set()
+    for table in tables_in(bundle, export_index.toc, schemas):
+        if not is_covered(table, export_index.all_tables, export_index.toc):
+            tables.append(table)
+            added_refs.add(table.ref)
+    return _with_lost(replace(export_index, tables=_by_schema(tables)), bundle, added_refs)
+
+
 def _with_lost(
     export_index: ExportIndex, bundle: Bundle, wanted_refs: Container[TableRef] | None = None
 ) -> ExportIndex:
-    """Add what is missing of a bundle, of those tables whose names are known if `wanted_refs`."""
-    table_losses = [
-        table.loss
-        for run in bundle.runs
-        for table in run.tables
-        if isinstance(table, Unreadable)
-        and (
-            wanted_refs is None
-            or not table.schema
-            or Stored(bundle.path, table.run, table.number) in wanted_refs
-        )
-    ]
-    unchecked_losses = (loss for run in bundle.runs for loss in run.unchecked_losses)
+    """Add the losses of a bundle; with `wanted_refs`, of tables with a name only these."""
+    table_losses: list[Loss] = []
+    unchecked_losses: list[Loss] = []
+    for run in bundle.runs:
+        unchecked_losses += run.unchecked_losses
+        for table in run.tables:
+            if not isinstance(table, Unreadable):
+                continue
+            ref = Stored(bundle.path, table.run, table.number)
+            if wanted_refs is None or not table.schema or ref in wanted_refs:
+                table_losses.append(table.loss)
     return replace(
         export_index,
         missing_losses=(*bundle.missing, *table_losses),
@@ -298,21 +336,27 @@ def _with_lost(
 
 
 def _exports(folder: Path) -> ExportIndex:
-    file_contents = {path: identify(path) for path in export_files(folder)}
-    tocs = tuple(path for path, content in file_contents.items() if content.kind == "toc")
-    strange = tuple(path for path, content in file_contents.items() if content.kind == "unknown")
-    headers_by_path = {
-        path: content.headers for path, content in file_contents.items() if content.headers
-    }
-    headers_by_path |= {path: export.headers for path, export in put_away(folder).items()}
+    tocs: list[Path] = []
+    strange: list[Path] = []
+    headers_by_path: dict[Path, tuple[TableHeader, ...]] = {}
+    for path in export_files(folder):
+        content = identify(path)
+        if content.kind == "toc":
+            tocs.append(path)
+        elif content.kind == "unknown":
+            strange.append(path)
+        if content.headers:
+            headers_by_path[path] = content.headers
+    for path, export in put_away(folder).items():
+        headers_by_path[path] = export.headers
     toc = contents(tocs)
-    all_tables = (
-        _list_table(path, header, toc)
-        for path, path_headers in headers_by_path.items()
-        for header in path_headers
-    )
-    tables = _by_schema(table for table in all_tables if table.schema)
-    return ExportIndex(tables, strange, toc, headers_by_path)
+    tables: list[Listed] = []
+    for path, path_headers in headers_by_path.items():
+        for header in path_headers:
+            table = _list_table(path, header, toc)
+            if table.schema:
+                tables.append(table)
+    return ExportIndex(_by_schema(tables), tuple(strange), toc, headers_by_path)
 
 
 def _by_schema(tables: Iterable[Listed]) -> dict[str, tuple[Listed, ...]]:
@@ -326,21 +370,25 @@ def _list_table(path: Path, header: TableHeader, toc: Toc | None) -> Listed:
     place = place_of(header.xpath, header.number)
     if path.suffix == PARQUET:
         place = place_in(toc, header.schema) or place
-    toc_table = next(tables_at(toc, place), None) if header.inherited else None
-    schema = header.schema if toc_table is None else toc_table.schema
+    schema = header.schema
+    if header.inherited:
+        toc_table = next(tables_at(toc, place), None)
+        if toc_table is not None:
+            schema = toc_table.schema
     return Listed(path, schema, place, attributes_of(toc, place, schema), header.rows)
 
 
 def contents_beside(ref: TableRef) -> Toc | None:
-    """Read the table of contents that stands beside an export, if there is exactly one."""
+    """Read the table of contents next to an export, if there is exactly one."""
     if isinstance(ref, Stored):
         return None
-    files = (path for path in ref.parent.glob("*.xml") if path.is_file())
-    return contents([path for path in files if root(head(path)) == TOC_ROOT])
+    files = [path for path in ref.parent.glob("*.xml") if path.is_file()]
+    tocs = [path for path in files if root(head(path)) == TOC_ROOT]
+    return contents(tocs)
 
 
 def contents(tocs: Sequence[Path]) -> Toc | None:
-    """Read the only table of contents there is; None where there are others, or it is damaged."""
+    """Read the only table of contents; return None if there are others, or it is damaged."""
     if len(tocs) != 1:
         return None
     try:
@@ -353,61 +401,59 @@ def contents(tocs: Sequence[Path]) -> Toc | None:
 def of_one_run(
     export_index: ExportIndex, folder: Path, choice: Choice
 ) -> tuple[ExportIndex, int | None, tuple[str, ...]]:
-    """Leave out what belongs to other runs, or to other places where a place is named.
+    """Leave out the tables of other runs, or of other places if a place is named.
 
     Returns the exports of one run, the last one with tables if `choice` names none, and those that
-    do not say of which run they are; its number, None where no export says one; and that it was
-    chosen for being the last, where it was.
+    do not name their run; its number, None if no export names one; and a remark if it was chosen
+    because it is the last.
     """
     run, remarks = select_run(export_index, folder, choice.run)
-    run_choice = Choice(None if run is None else run.number, choice.table)
-    tables = {
-        schema: run_tables
-        for schema, schema_tables in export_index.tables.items()
-        if (
-            run_tables := tuple(
-                table for table in schema_tables if _may_be(table.place, run_choice)
-            )
-        )
-    }
+    number = None if run is None else run.number
+    run_choice = Choice(number, choice.table)
+    tables: dict[str, tuple[Listed, ...]] = {}
+    for schema, schema_tables in export_index.tables.items():
+        run_tables = [table for table in schema_tables if _may_be(table.place, run_choice)]
+        if run_tables:
+            tables[schema] = tuple(run_tables)
     if choice.table is not None and not tables:
         raise InputError(
             f"{_name_folder(folder)} has no table that is {run_choice}.", hint=HOW_TO_CHOOSE
         )
-    missing_losses, of_bundle = (
-        tuple(
-            loss for loss in losses if run_choice.run is None or loss.run in {None, run_choice.run}
-        )
-        for losses in (export_index.missing_losses, export_index.unchecked_losses)
+    run_index = replace(
+        export_index,
+        tables=tables,
+        missing_losses=_losses_of_run(export_index.missing_losses, number),
+        unchecked_losses=_losses_of_run(export_index.unchecked_losses, number),
     )
-    return (
-        replace(
-            export_index, tables=tables, missing_losses=missing_losses, unchecked_losses=of_bundle
-        ),
-        run_choice.run,
-        remarks,
-    )
+    return run_index, number, remarks
+
+
+def _losses_of_run(losses: tuple[Loss, ...], number: int | None) -> tuple[Loss, ...]:
+    """Return the losses of a run, and those that are not of one run; without a number, all."""
+    if number is None:
+        return losses
+    return tuple([loss for loss in losses if loss.run in {None, number}])
 
 
 def select_run(
     export_index: ExportIndex, folder: Path, number: int | None = None, name: str = ""
 ) -> tuple[TocRun | None, tuple[str, ...]]:
-    """Return the run that is meant, and that it was chosen for being the last, where it was.
+    """Return the selected run, and a remark if it was chosen because it is the last.
 
-    Without a number it is the last one with tables; None where neither the table of contents nor an
-    export says one. The trace has the `name` in sentences, if not that of the folder. A run that is
+    Without a number it is the last one with tables, or None if neither the table of contents nor an
+    export names a run. Sentences call the trace by `name`, or by that of the folder. A run that is
     not there, or of which nothing was exported, is a UsageError.
     """
-    filled = {table.place.run for table in export_index.all_tables if table.place.run is not None}
-    toc = {
-        run.number: run for run in (export_index.toc.runs if export_index.toc is not None else ())
-    }
-    runs = [toc.get(key) or TocRun(key) for key in sorted({*toc, *filled})]
+    filled = _filled_runs(export_index)
+    runs = _list_runs(export_index.toc, filled)
     name = name or _name_folder(folder)
+    runs_with_tables = [run for run in runs if run.number in filled]
     if number is None:
-        with_tables = [run for run in runs if run.number in filled]
-        last_run = next(iter((with_tables or runs)[-1:]), None)
-        return last_run, () if last_run is None else explain_run_choice(runs, last_run, name)
+        candidates = runs_with_tables or runs
+        if not candidates:
+            return None, ()
+        last_run = candidates[-1]
+        return last_run, explain_run_choice(runs, last_run, name)
     if not runs and export_index.tables:
         raise UsageError(
             f"{name} has no run {number}: nothing says of which run its tables are.",
@@ -417,14 +463,35 @@ def select_run(
         return None, ()
     run = find_run(runs, number, name)
     if filled and run.tables and number not in filled:
-        there = describe_runs([other_run for other_run in runs if other_run.number in filled])
+        there = describe_runs(runs_with_tables)
         raise UsageError(f"{name} has no export of run {number}.", hint=f"It has {there}.")
     return run, ()
 
 
+def _filled_runs(export_index: ExportIndex) -> set[int]:
+    """Return the numbers of the runs that have tables."""
+    numbers: set[int] = set()
+    for table in export_index.all_tables:
+        if table.place.run is not None:
+            numbers.add(table.place.run)
+    return numbers
+
+
+def _list_runs(toc: Toc | None, filled: set[int]) -> list[TocRun]:
+    """Return the runs of the table of contents, and those that only tables name, by number."""
+    runs = {number: TocRun(number) for number in filled}
+    if toc is not None:
+        runs.update({run.number: run for run in toc.runs})
+    return [runs[number] for number in sorted(runs)]
+
+
 def _name_folder(folder: Path) -> str:
-    return name_bundle(folder) if is_bundle(folder) else str(folder)
+    if is_bundle(folder):
+        return name_bundle(folder)
+    return str(folder)
 
 
 def _may_be(place: TablePlace, choice: Choice) -> bool:
-    return choice.allows(place if place.run is not None else replace(place, run=choice.run), {})
+    if place.run is None:
+        place = replace(place, run=choice.run)
+    return choice.allows(place, {})

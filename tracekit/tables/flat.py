@@ -173,9 +173,10 @@ class TableSelection:
         candidates = [seen_table for seen_table in self._seen.values() if seen_table.candidate]
         if not candidates:
             there = [s for s in self._seen.values() if s.schema == self._schema]
-            table_words = (
-                f"that is {self._choice}" if there or self._schema is None else self._schema
-            )
+            if there or self._schema is None:
+                table_words = f"that is {self._choice}"
+            else:
+                table_words = self._schema
             raise InputError(
                 f"{self._path} has no table {table_words}; it holds "
                 f"{_name_tables(there or [*self._seen.values()])}.",
@@ -241,7 +242,9 @@ class TableSelection:
     @property
     def rows(self) -> int:
         """How many rows the chosen table has."""
-        return self._chosen.rows if self._chosen else 0
+        if self._chosen:
+            return self._chosen.rows
+        return 0
 
 
 def _name_tables(seen_tables: Sequence[_SeenTable]) -> str:

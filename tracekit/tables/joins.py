@@ -58,11 +58,12 @@ def conform_table(joined: Joined, schema: Schema) -> pd.DataFrame:
             "int64" if column.kind is ColumnKind.TIME else dtype_of(column.kind)
         )
         values = joined.columns.get(column.name)
-        columns[column.name] = (
-            pd.Series(pd.NA, index=index, dtype=dtype)
-            if values is None
-            else (values if values.dtype == "string" else values.astype(dtype)).set_axis(index)
-        )
+        if values is None:
+            columns[column.name] = pd.Series(pd.NA, index=index, dtype=dtype)
+        else:
+            columns[column.name] = (
+                values if values.dtype == "string" else values.astype(dtype)
+            ).set_axis(index)
     if schema.more:
         names = [name for name in joined.columns if name not in columns]
         columns |= {name: joined.columns[name].set_axis(index) for name in names}
@@ -116,7 +117,8 @@ def match(rows: Sequence[pd.Series], other_rows: Sequence[pd.Series]) -> Match:
     parts = [pd.DataFrame(dict(enumerate(part))) for part in (rows, other_rows)]
     keys = pd.concat(parts, ignore_index=True)
     codes = keys.groupby(list(keys), sort=False).ngroup().fillna(-1).to_numpy(np.int64)
-    row_codes, other_codes = codes[: len(parts[0])], codes[len(parts[0]) :]
+    row_codes = codes[: len(parts[0])]
+    other_codes = codes[len(parts[0]) :]
     keyed_places = np.flatnonzero(other_codes >= 0)
     place, count = np.full((2, int(codes.max(initial=-1)) + 2), -1)  # the last is of no key
     place[other_codes[keyed_places]] = keyed_places
@@ -130,7 +132,9 @@ def distinct(frame: pd.DataFrame, keys: Sequence[str], values: Sequence[str]) ->
     """Return keys with their values: what is said twice alike is no contradiction."""
     part = frame[[*keys, *values]]
     repeated = part.duplicated(list(keys)).any()
-    return part.drop_duplicates(ignore_index=True) if repeated else part
+    if repeated:
+        return part.drop_duplicates(ignore_index=True)
+    return part
 
 
 Made = tuple[pd.DataFrame, list[Loss]]
@@ -164,7 +168,8 @@ def make_table(
     schema: Schema, join: Callable[..., Any], tables: Mapping[str, pd.DataFrame]
 ) -> Made:
     """Return the table that `join` makes, and what is to be said about it."""
-    names, losses = read_inputs(join), list[Loss]()
+    names = read_inputs(join)
+    losses = list[Loss]()
     arguments: dict[str, pd.DataFrame | None] = {name: tables[name] for name in names.required}
     for name in names.optional:
         try:

@@ -87,7 +87,9 @@ class _ColumnLayout:
 
     @cached_property
     def _form(self) -> Form | None:
-        return Form.INTEGER if self.declared is None else FORMS.get(self.declared)
+        if self.declared is None:
+            return Form.INTEGER
+        return FORMS.get(self.declared)
 
     @property
     def _one_foreign(self) -> bool:
@@ -96,7 +98,9 @@ class _ColumnLayout:
     @property
     def _effective(self) -> Form | None:
         """The form that counts: in a column of type `any` that of its cells' one type."""
-        return FORMS.get(next(iter(self.foreign))) if self._one_foreign else self._form
+        if self._one_foreign:
+            return FORMS.get(next(iter(self.foreign)))
+        return self._form
 
     @property
     def _clashing(self) -> bool:
@@ -108,7 +112,8 @@ class Layout:
 
     def __init__(self, first_piece: Node) -> None:
         self.table = first_piece.schema
-        names, name_counts = list[str](), dict[str, int]()
+        names = list[str]()
+        name_counts = dict[str, int]()
         self.columns: list[_ColumnLayout] = []
         types: list[pa.DataType] = []
         for name, part, cells in _cells(first_piece):

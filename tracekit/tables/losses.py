@@ -38,7 +38,9 @@ class Flaw(StrEnum):
         """How much it matters; an error is what damage cost: rows, or names."""
         if self in {Flaw.DAMAGED, Flaw.UNNAMED}:
             return Severity.ERROR
-        return Severity.NOTE if self in {Flaw.UNKNOWN, Flaw.NOTED} else Severity.WARNING
+        if self in {Flaw.UNKNOWN, Flaw.NOTED}:
+            return Severity.NOTE
+        return Severity.WARNING
 
 
 class EncodingEvidence(StrEnum):
@@ -109,7 +111,8 @@ def sentences(losses: Iterable[Loss], *, bundles: bool = True) -> tuple[str, ...
 
 
 def _sentence(evidence: EncodingEvidence, losses: Sequence[Loss], *, bundles: bool) -> str:
-    first_loss, columns = losses[0], [", ".join(loss.columns) for loss in losses]
+    first_loss = losses[0]
+    columns = [", ".join(loss.columns) for loss in losses]
     words = f"{first_loss.bundle}: " if bundles and first_loss.bundle else ""
     if len(losses) == 1:
         return f"{words}{first_loss.schema}: {_UNSURE[evidence]}: {columns[0]}."
@@ -204,4 +207,6 @@ def report(losses: Iterable[Loss], *, read: bool = True) -> None:
 def list_reported_losses() -> tuple[str, ...]:
     """Return what was reported so far, in sentences; nothing where nobody collects."""
     ledger = _ledger.get()
-    return () if ledger is None else sentences(ledger.losses)
+    if ledger is None:
+        return ()
+    return sentences(ledger.losses)

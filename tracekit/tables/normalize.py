@@ -102,7 +102,9 @@ def _make_change_loss(
 def owner(mnemonic: str) -> str:
     """Return the export's own column, of one that the flat table puts beside it."""
     name, dot, suffix = mnemonic.rpartition(".")
-    return name if f"{dot}{suffix}" in _BESIDE else mnemonic
+    if f"{dot}{suffix}" in _BESIDE:
+        return name
+    return mnemonic
 
 
 def _column(
@@ -184,7 +186,9 @@ def _flag(values: pd.Series) -> pd.Series:
 
 def _text(values: pd.Series) -> pd.Series:
     # Texts that their cells share would not be shared in another storage.
-    return values if isinstance(values.dtype, pd.StringDtype) else values.astype("string")
+    if isinstance(values.dtype, pd.StringDtype):
+        return values
+    return values.astype("string")
 
 
 def _names(values: pd.Series, pids: pd.Series | None) -> pd.Series:

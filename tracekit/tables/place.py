@@ -35,7 +35,9 @@ def stamp(path: Path) -> Stamp:
 
 def lasting(mark: Stamp) -> Stamp | None:
     """Return the stamp, or None for a file so young that a change could leave no trace in it."""
-    return None if time.time_ns() - max(mark.modified, mark.changed) < _YOUNG else mark
+    if time.time_ns() - max(mark.modified, mark.changed) < _YOUNG:
+        return None
+    return mark
 
 
 _PLACE = re.compile(r"/run\[(\d+)\].*/table\[(\d+)\]")
@@ -55,11 +57,9 @@ class TablePlace:
     def __str__(self) -> str:
         """Name it as people choose it."""
         is_in_toc = self.run is not None and self.index is not None
-        return (
-            f"run {self.run} table {self.index}"
-            if is_in_toc
-            else f"number {self.number} in its file"
-        )
+        if is_in_toc:
+            return f"run {self.run} table {self.index}"
+        return f"number {self.number} in its file"
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,9 @@ HOW_TO_CHOOSE = "Choose with --table and --run, or in Python by table, run or at
 def place_of(xpath: str, number: int = 1) -> TablePlace:
     """Read where a table stands from the xpath above it."""
     match = _PLACE.search(xpath)
-    return (
-        TablePlace(int(match[1]), int(match[2]), number)
-        if match
-        else TablePlace(None, None, number)
-    )
+    if match:
+        return TablePlace(int(match[1]), int(match[2]), number)
+    return TablePlace(None, None, number)
 
 
 def xpath_of(place: TablePlace) -> str:
@@ -129,13 +127,17 @@ def place_in(toc: Toc | None, schema: str) -> TablePlace | None:
         for table in run.tables
         if table.schema == schema
     ]
-    return places[0] if len(places) == 1 else None
+    if len(places) == 1:
+        return places[0]
+    return None
 
 
 def describe_table(place: TablePlace, attributes: Mapping[str, str]) -> str:
     """Name a table and what sets it apart."""
     words = ", ".join(_pairs(attributes))
-    return f"{place} ({words})" if words else str(place)
+    if words:
+        return f"{place} ({words})"
+    return str(place)
 
 
 def _pairs(attributes: Mapping[str, str]) -> list[str]:

@@ -13,7 +13,8 @@ from tracekit.tables.joins import read_inputs
 from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.schema import Column, ColumnKind, Schema, SchemaSource
 
-_LEAST, _MOST = 4, 5  # fields of a column
+_FEWEST_FIELDS = 4  # of a column
+_MOST_FIELDS = 5
 
 
 class _SourceEntry(msgspec.Struct, forbid_unknown_fields=True):
@@ -87,7 +88,7 @@ def _columns(
 
 def _column(line: str) -> Column:
     fields = [field.strip() for field in line.split("|")]
-    if not _LEAST <= len(fields) <= _MOST:
+    if not _FEWEST_FIELDS <= len(fields) <= _MOST_FIELDS:
         raise ValueError(f"not a name, a kind, a mnemonic and a meaning: {line}")
     name, kind_and_unit, source, meaning, *remarks = fields
     kind, _, unit = kind_and_unit.partition(" ")

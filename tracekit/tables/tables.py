@@ -27,7 +27,7 @@ _LISTED = 5  # tables that a sentence names
 
 
 class MissingTableError(TracekitError, KeyError):
-    """A table was asked for that no export of the run gives, or that does not exist."""
+    """A requested table does not exist, or no export of the run gives it."""
 
     def __str__(self) -> str:
         """Return the sentence, not its repr, as KeyError would."""
@@ -42,7 +42,7 @@ class Tables(Mapping[str, pd.DataFrame]):
     """The normalized tables of one run in a folder of exports, or of a bundle, by name.
 
     Each is read at its first use. A frame belongs to its caller: changing it changes no other.
-    `losses` grows with what readers have to say: damage, drift, rows left out. The table `losses`
+    `losses` grows with the reports of readers: damage, drift, rows left out. The table `losses`
     has those of all tables, which are read for it.
     """
 
@@ -59,10 +59,10 @@ class Tables(Mapping[str, pd.DataFrame]):
         Args:
             exports: The folder with the exports of one trace, or a bundle.
             targets: The pids of the recorded processes; their rows have `target` set.
-            cache: Where to keep what was read, as Parquet; None keeps nothing.
-            only: The run, where the trace has several; without it the last one, which is said in
-                a warning. With a place, the tables there alone.
-            known: What is known of the exports beforehand.
+            cache: The folder to keep the tables in, as Parquet; None keeps nothing.
+            only: The run, if the trace has several; without it the last one, with a warning.
+                With a place, only the tables there.
+            known: Losses of the exports that are known beforehand.
 
         Raises:
             UsageError: There is no such run.
@@ -78,11 +78,11 @@ class Tables(Mapping[str, pd.DataFrame]):
         self._tables: dict[str, pd.DataFrame] = {}
         export_index = self._index
         self._lost = (*export_index.unread, *export_index.missing_losses)
-        self._read = dict.fromkeys(
-            (*map(_strange, export_index.strange), *self._lost, *export_index.unchecked_losses)
-        )
+        losses_of_files = [_strange(file) for file in export_index.strange]
+        losses_so_far = (*losses_of_files, *self._lost, *export_index.unchecked_losses)
+        self._read = dict.fromkeys(losses_so_far)
         self._made = dict.fromkeys((*known, *unknown(self.schemas)))
-        # What was lost beside that is asked for is told, and is no reason to fail.
+        # Losses outside the requested tables are reported, and are not a reason to fail.
         report(self._read, read=False)
 
     @property
@@ -97,50 +97,48 @@ class Tables(Mapping[str, pd.DataFrame]):
 
     @property
     def settings(self) -> tuple[tuple[str, str], ...]:
-        """What the table of contents says of instruments: their names and one setting each."""
-        runs = self._index.toc.runs if self._index.toc else ()
-        return tuple(
-            (instrument, line)
-            for run in runs
-            if self.run in {None, run.number}
-            for instrument, lines in run.settings.items()
-            for line in lines
-        )
+        """The settings of instruments in the table of contents: pairs of a name and a setting."""
+        if self._index.toc is None:
+            return ()
+        settings: list[tuple[str, str]] = []
+        for run in self._index.toc.runs:
+            if self.run not in {None, run.number}:
+                continue
+            for instrument, lines in run.settings.items():
+                settings += [(instrument, line) for line in lines]
+        return tuple(settings)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Which run was chosen, and the losses of the tables that were read so far."""
+        """The choice of the run, and the losses of the tables that were read so far."""
         return (*self.of_runs, *sentences((*self._read, *self._made)))
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What is lost of the tables that were read so far, and of those that cannot be."""
+        """The losses of the tables that were read so far, and of those that cannot be read."""
         report(self._lost)
         return (*self._read, *self._made)
 
     @property
     def uncompared_columns(self) -> frozenset[tuple[str, str]]:
         """Schemas and columns that were read by an encoding that was never compared."""
-        return frozenset(
-            (loss.schema, column)
-            for loss in self._read
-            if loss.evidence is EncodingEvidence.INFERRED
-            for column in loss.columns
-        )
+        columns: set[tuple[str, str]] = set()
+        for loss in self._read:
+            if loss.evidence is EncodingEvidence.INFERRED:
+                columns.update((loss.schema, column) for column in loss.columns)
+        return frozenset(columns)
 
     def list_tables(self, schema: str, choice: Choice = OPEN) -> tuple[Listed, ...]:
-        """Return the tables of a schema that may be meant, if there are several.
+        """Return the tables of a schema among which a choice is to be made.
 
-        Those without rows do not count where another has some, nor do those whose rows cannot be
-        read; but they count before those that have none.
+        These are the tables with rows, if there are any; or else the first one with unreadable
+        rows, or the first one without rows.
         """
-        tables = [
-            table
-            for table in self._index.tables.get(schema, ())
-            if choice.allows(table.place, table.attributes)
-        ]
-        unreadable = [table for table in tables if table.unreadable]
-        return tuple([table for table in tables if table.rows] or unreadable[:1] or tables[:1])
+        listed = self._index.tables.get(schema, ())
+        tables = [table for table in listed if choice.allows(table.place, table.attributes)]
+        tables_with_rows = [table for table in tables if table.rows]
+        unreadable_tables = [table for table in tables if table.unreadable]
+        return tuple(tables_with_rows or unreadable_tables[:1] or tables[:1])
 
     def flat(self, schema: str, choice: Choice = OPEN) -> Kept | Flat:
         """Return the one table of a schema that is meant; raise as `Tables.raw` does."""
@@ -150,36 +148,39 @@ class Tables(Mapping[str, pd.DataFrame]):
         if key in self._refused:
             raise self._refused[key].with_traceback(None)
         if key not in self._flat:
-            self._flat[key] = self._first_read(key, listed, place)
-            losses = (*self._flat[key].notes.losses, *self._describe_empty_tables(listed, choice))
+            table = self._first_read(key, listed, place)
+            self._flat[key] = table
+            losses = (*table.notes.losses, *self._describe_empty_tables(listed, choice))
             report(losses)
             self._read |= dict.fromkeys(losses)
         return self._flat[key]
 
     def _first_read(self, key: _Key, listed: Listed, place: Choice) -> Kept | Flat:
-        """Read an export; what cannot be read is not tried again for each table made of it."""
+        """Read an export, and remember a failure, so that no other table tries it again."""
         try:
             return kept_or_read(self._cache, listed.ref, listed.schema, place, self.toc)
         except InputError as error:
-            # Not the error itself, whose traceback would keep what was read until then.
+            # Not the error itself, whose traceback would keep the data that was read until then.
             self._refused[key] = type(error)(error.message, error.hint)
             self._lose(error, Loss(_flaw(error), error.message, schema=listed.schema))
             raise
 
     def _lose(self, error: InputError, loss: Loss) -> None:
-        """Note what an error costs: whoever does without the table may say nothing of it."""
-        if not any(error.message in known_loss.text for known_loss in self._lost):
-            self._read[loss] = None
-            report([loss])
+        """Note the loss of an error, since a caller that does without the table may hide it."""
+        for known_loss in self._lost:
+            if error.message in known_loss.text:
+                return
+        self._read[loss] = None
+        report([loss])
 
     def find_table(self, schema: str, choice: Choice = OPEN) -> Listed:
-        """Return where the one table of a schema is that is meant; raise as `table` does."""
-        report(loss for loss in self._lost if loss.schema in {"", schema})
+        """Return the one listed table of a schema that is meant; raise as `Tables.raw` does."""
+        report([loss for loss in self._lost if loss.schema in {"", schema}])
         if schema not in self._index.tables:
             near = difflib.get_close_matches(schema, self.schemas)
+            there = ", ".join(near or self.schemas) or "none at all"
             raise MissingTableError(
-                f"There is no table {schema} in {self.folder}.",
-                hint=f"There are {', '.join(near or self.schemas) or 'none at all'}.",
+                f"There is no table {schema} in {self.folder}.", hint=f"There are {there}."
             )
         tables = self.list_tables(schema, choice)
         if not tables:
@@ -193,23 +194,20 @@ class Tables(Mapping[str, pd.DataFrame]):
                 f"{self.folder} has {len(tables)} tables of {schema}: {_name_tables(tables)}.",
                 hint=HOW_TO_CHOOSE,
             )
-        return next(iter(tables))
+        return tables[0]
 
     def _describe_empty_tables(self, listed: Listed, choice: Choice) -> list[Loss]:
-        """Tell which tables were left out for having no rows."""
+        """Return a loss for each table that was left out because it has no rows."""
         if not listed.rows:
             return []
-        return [
-            Loss(
-                Flaw.NOTED,
-                f"{table.schema}: {table} has no rows and is left out.",
-                schema=table.schema,
-            )
-            for table in self._index.tables[listed.schema]
-            if table != listed
-            and not table.unreadable
-            and choice.allows(table.place, table.attributes)
-        ]
+        losses: list[Loss] = []
+        for table in self._index.tables[listed.schema]:
+            if table == listed or table.unreadable:
+                continue
+            if choice.allows(table.place, table.attributes):
+                text = f"{table.schema}: {table} has no rows and is left out."
+                losses.append(Loss(Flaw.NOTED, text, schema=table.schema))
+        return losses
 
     def raw(
         self,
@@ -223,22 +221,23 @@ class Tables(Mapping[str, pd.DataFrame]):
 
         Args:
             schema: The schema, such as "metal-gpu-intervals".
-            table: The table's place in the table of contents, where a schema occurs repeatedly.
-            run: Its run, which is the one that these tables are of.
+            table: The table's place in the table of contents, if a schema occurs repeatedly.
+            run: The number of its run, which is the run of these tables.
             attributes: Some of its attributes there, such as {"counter-profile": "3"}.
 
         Raises:
-            MissingTableError: There is no export of it.
-            InputError: The export cannot be read, or it is not clear which table is meant.
+            MissingTableError: No export has the schema.
+            InputError: The export cannot be read, or the choice is not clear.
         """
-        return _handed_out(self.flat(schema, Choice(run, table, attributes or {})).part())
+        flat = self.flat(schema, Choice(run, table, attributes or {}))
+        return _handed_out(flat.part())
 
     def symbols(self, schema: str, *, table: int | None = None, run: int | None = None) -> Symbols:
         """Return the stacks that the columns NAME.stack of a flat table number; as `raw` raises."""
         return self.flat(schema, Choice(run, table)).symbols
 
     def __getitem__(self, name: str) -> pd.DataFrame:
-        """Return a table; raise MissingTableError where no export gives it."""
+        """Return a table; raise MissingTableError if no export gives it."""
         if name == LOSSES:
             return losses_table(self._every_loss())
         if name not in self._tables:
@@ -248,16 +247,20 @@ class Tables(Mapping[str, pd.DataFrame]):
         return _handed_out(self._tables[name])
 
     def list_choices(self, name: str) -> tuple[Listed, ...]:
-        """Return what `chosen` can choose from, if it is not clear what a table is read from."""
+        """Return the exported tables that `chosen` can choose from, if there are several."""
         schema = _schema(name)
-        source = None if schema.is_concatenated else self._source(schema)
-        listed = self.list_tables(source.schema) if source is not None else ()
-        return listed if len(listed) > 1 else ()
+        source = self._source(schema)
+        if schema.is_concatenated or source is None:
+            return ()
+        listed = self.list_tables(source.schema)
+        if len(listed) > 1:
+            return listed
+        return ()
 
     def chosen(
         self, name: str, *, table: int | None = None, run: int | None = None
     ) -> pd.DataFrame:
-        """Return a table as it is read from the one of several exported tables that is meant."""
+        """Return a table that is read from the chosen one of several exported tables."""
         schema = _schema(name)
         source = self._source(schema)
         if source is None or (table, run) == (None, None):
@@ -272,19 +275,21 @@ class Tables(Mapping[str, pd.DataFrame]):
         self._made |= new_losses
 
     def _every_loss(self) -> tuple[Loss, ...]:
-        """Read every table, and return what was lost of any."""
+        """Read every table, and return all losses."""
         for name in self:
             if name != LOSSES:
-                with suppress(TracekitError):  # which is a loss then
+                with suppress(TracekitError):  # which was noted as a loss
                     _ = self[name]
         return self.losses
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether an export gives the table, without reading it."""
+        """Return whether an export gives the table, without reading it."""
         if name == LOSSES:
             return True
-        schema = SCHEMAS.get(name) if isinstance(name, str) else None
-        return schema is not None and (self._source(schema) is not None or self._joins(schema))
+        if not isinstance(name, str) or name not in SCHEMAS:
+            return False
+        schema = SCHEMAS[name]
+        return self._source(schema) is not None or self._joins(schema)
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the tables that are there, in the order of SCHEMAS."""
@@ -295,25 +300,33 @@ class Tables(Mapping[str, pd.DataFrame]):
         return sum(1 for _ in self)
 
     def _source(self, schema: Schema) -> SchemaSource | None:
-        return next((source for source in schema.sources if source.schema in self.schemas), None)
+        """Return the first source of a table that has an export."""
+        for source in schema.sources:
+            if source.schema in self._index.tables:
+                return source
+        return None
 
     def _joins(self, schema: Schema) -> bool:
-        return schema.join is not None and all(
-            name in self for name in read_inputs(schema.join).required
-        )
+        """Return whether a table can be joined of other tables that are there."""
+        if schema.join is None:
+            return False
+        required_names = read_inputs(schema.join).required
+        return all(name in self for name in required_names)
 
     def _ways(self, schema: Schema) -> list[Callable[[], Made]]:
-        """Return how the table can be had here, first choice first."""
+        """Return the functions that can make the table here, first choice first."""
         ways: list[Callable[[], Made]] = []
-        source, join = self._source(schema), schema.join
+        source = self._source(schema)
+        join = schema.join
         if source is not None:
             ways.append(lambda: self._normalize_all(schema, source))
         if join is not None and self._joins(schema):
-            ways.insert(
-                0 if schema.joined_first else len(ways), lambda: make_table(schema, join, self)
-            )
+            ways.append(lambda: make_table(schema, join, self))
+            if schema.joined_first:
+                ways.reverse()
         if not ways:
-            report(loss for loss in self._lost if loss.schema in {"", *every_source(schema.name)})
+            source_names = {"", *every_source(schema.name)}
+            report([loss for loss in self._lost if loss.schema in source_names])
             raise MissingTableError(
                 f"The table {schema.name} is not there: no export of {origins(schema)} is in "
                 f"{self.folder}.",
@@ -322,12 +335,19 @@ class Tables(Mapping[str, pd.DataFrame]):
         return ways
 
     def _normalize_all(self, schema: Schema, source: SchemaSource) -> Made:
-        listed = self.list_tables(source.schema) if schema.is_concatenated else ()
+        """Normalize the exported table, or all of them if the schema concatenates them."""
+        if not schema.is_concatenated:
+            return self._normalize_table(schema, source)
+        listed = self.list_tables(source.schema)
         if len(listed) < 2:  # noqa: PLR2004  several
             return self._normalize_table(schema, source)
-        parts = [self._normalize_table(schema, source, export.choice) for export in listed]
-        losses = [loss for _, more in parts for loss in more]
-        return pd.concat([table for table, _ in parts], ignore_index=True), losses
+        parts: list[pd.DataFrame] = []
+        losses: list[Loss] = []
+        for export in listed:
+            part, part_losses = self._normalize_table(schema, source, export.choice)
+            parts.append(part)
+            losses += part_losses
+        return pd.concat(parts, ignore_index=True), losses
 
     def _normalize_table(self, schema: Schema, source: SchemaSource, choice: Choice = OPEN) -> Made:
         flat = self.flat(source.schema, choice)
@@ -350,14 +370,16 @@ def _schema(name: str) -> Schema:
 
 
 def _flaw(error: InputError) -> Flaw:
-    """Tell what keeps a table from being read: damage, unless it is another form or was pruned."""
+    """Return the flaw of an unreadable table: damage, unless it has a new form or was pruned."""
     if isinstance(error, PrunedError):
         return Flaw.NOTED
-    return Flaw.UNREADABLE if isinstance(error, DriftError) else Flaw.DAMAGED
+    if isinstance(error, DriftError):
+        return Flaw.UNREADABLE
+    return Flaw.DAMAGED
 
 
 def _strange(file: Path) -> Loss:
-    """Return what is to be known of a file that is no export; an empty one was to be one."""
+    """Return the loss of a file that is not an export; an empty one is a damaged export."""
     if not file.stat().st_size:
         return Loss(Flaw.DAMAGED, f"{file.name} is empty.")
     return Loss(Flaw.NOTED, f"{file.name} is left out: {refusal(file).message}")
@@ -370,12 +392,13 @@ def _handed_out(frame: pd.DataFrame) -> pd.DataFrame:
 def leave_in_place(bundle: Path, exports: Path) -> None:
     """Write the table of contents of a bundle, and a note that its tables are read from it.
 
-    A folder of exports beside the bundle names it without the folder that both are in, so that
+    A folder of exports next to the bundle refers to it without the folder that both are in, so that
     this can be moved. A bundle that cannot be read is an InputError.
     """
     opening = open_bundle(bundle)
-    is_beside = bundle.parent == exports.parent
-    name = f"../{bundle.name}" if is_beside else str(bundle.resolve())
+    name = str(bundle.resolve())
+    if bundle.parent == exports.parent:
+        name = f"../{bundle.name}"
     try:
         exports.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -385,40 +408,47 @@ def leave_in_place(bundle: Path, exports: Path) -> None:
 
 
 def losses_of_run(bundle: Path, number: int) -> tuple[Loss, ...]:
-    """Return what is to be known of a run of a bundle, and report it.
+    """Return the losses of a run of a bundle, and report them.
 
-    That is what it lacks, what is not verified, and what Instruments noted of it.
+    These are missing data, unverified data, and the issues that Instruments noted.
     """
     opening = open_bundle(bundle)
-    issues = [
-        issue for run in opening.runs if run.number == number for issue in issues_of(opening, run)
-    ]
-    losses = (*losses_of(opening, number), *issues)
+    losses = list(losses_of(opening, number))
+    for run in opening.runs:
+        if run.number == number:
+            losses += issues_of(opening, run)
     report(losses)
-    return losses
+    return tuple(losses)
 
 
 def tables_of_bundle(bundle: Path, choice: Choice = OPEN) -> Tables:
-    """Return the normalized tables of a run of a bundle; no run is made of it, nothing is kept.
+    """Return the normalized tables of a run of a bundle, without a folder for it.
 
     A run that is not there is a UsageError, a bundle that cannot be read an InputError.
     """
     run, _ = select_run(index(bundle), bundle, choice.run)
-    target = None if run is None else run.target
-    targets = frozenset[int]() if target is None else frozenset([target.pid])
-    prior_losses = losses_of(open_bundle(bundle), None if run is None else run.number)
+    number: int | None = None
+    targets = frozenset[int]()
+    if run is not None:
+        number = run.number
+        if run.target is not None:
+            targets = frozenset([run.target.pid])
+    prior_losses = losses_of(open_bundle(bundle), number)
     return Tables(bundle, targets, only=choice, known=prior_losses)
 
 
 def losses_table(losses: Iterable[Loss]) -> pd.DataFrame:
     """Return losses as the table `losses`: a row for each, with its sentence."""
     rows = [vars(row) for row in rows_of(losses)]
-    frame = pd.DataFrame(rows, columns=[column.name for column in SCHEMAS[LOSSES].columns])
     dtypes = {column.name: dtype_of(column.kind) for column in SCHEMAS[LOSSES].columns}
+    frame = pd.DataFrame(rows, columns=list(dtypes))
     return frame.astype(dtypes)
 
 
 def _name_tables(tables: Sequence[Listed]) -> str:
+    """Return the names of the first tables, and the number of the others."""
+    names = [str(table) for table in tables[:_LISTED]]
     more = len(tables) - _LISTED
-    more_words = [f"and {more:,} more, which `tracekit tables` lists"] if more > 0 else []
-    return "; ".join([*map(str, tables[:_LISTED]), *more_words])
+    if more > 0:
+        names.append(f"and {more:,} more, which `tracekit tables` lists")
+    return "; ".join(names)

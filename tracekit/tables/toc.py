@@ -40,7 +40,8 @@ def _lines(instrument: Element) -> Iterator[str]:
         if setting.tag == "option":
             yield f"{setting.get('key', '')}: {setting.get('value', setting.text or '')}"
             continue
-        name, text = setting.get("name", ""), (setting.text or "").strip()
+        name = setting.get("name", "")
+        text = (setting.text or "").strip()
         if text:
             yield f"{name}: {text}"
         for value in setting.iterfind("value"):
@@ -49,7 +50,9 @@ def _lines(instrument: Element) -> Iterator[str]:
 
 def setting_line(name: str, words: str) -> str:
     """Return a setting as a line; one of several values may name itself."""
-    return words if ": " in words else f"{name}: {words}"
+    if ": " in words:
+        return words
+    return f"{name}: {words}"
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,8 @@ def select_tables(run: TocRun, schemas: Iterable[str]) -> tuple[WantedTable, ...
     """Return the tables of `run` that have one of `schemas`, in the order of its TOC."""
     schemas = frozenset(schemas)
     listed = [table for table in run.tables if table.schema in schemas]
-    counts, seen_counts = Counter(table.schema for table in listed), Counter[str]()
+    counts = Counter(table.schema for table in listed)
+    seen_counts = Counter[str]()
     tables: list[WantedTable] = []
     for table in listed:
         schema = table.schema
@@ -222,7 +226,9 @@ def _text(run: Element, place: str) -> str:
     element = run.find(path)
     if element is None:
         return ""
-    return element.get(attribute, "") if attribute else (element.text or "").strip()
+    if attribute:
+        return element.get(attribute, "")
+    return (element.text or "").strip()
 
 
 def _attributes(element: Element) -> dict[str, str]:
@@ -248,8 +254,10 @@ def _integer(path: Path, text: str) -> int:
 
 
 def _seconds(path: Path, text: str) -> float | None:
+    if not text:
+        return None
     try:
-        return float(text) if text else None
+        return float(text)
     except ValueError:
         raise InputError(f"{path} has {text!r} where seconds belong.") from None
 
@@ -291,7 +299,9 @@ def _describe_run(run: TocRun) -> str:
     target = f"{run.target.name} {run.target.pid}".strip() if run.target is not None else ""
     seconds = "" if run.duration is None else f"{run.duration:.3f} s"
     facts = [fact for fact in (target, run.start_date, seconds) if fact]
-    return f"run {run.number} ({', '.join(facts)})" if facts else f"run {run.number}"
+    if facts:
+        return f"run {run.number} ({', '.join(facts)})"
+    return f"run {run.number}"
 
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -355,7 +365,9 @@ def _summary(summary: Element, run: TocRun) -> None:
 
 def _duration(duration: float) -> str:
     text = f"{duration:.6f}"
-    return text if float(text) == duration else repr(duration)
+    if float(text) == duration:
+        return text
+    return repr(duration)
 
 
 def _add_element(parent: Element, tag: str, /, **attributes: str) -> Element:

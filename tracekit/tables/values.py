@@ -153,7 +153,9 @@ def type_of(texts: pa.ChunkedArray, form: Form | None) -> pa.DataType | None:
     integer_type = _integer(texts, *(reversed(kinds) if form is Form.UNSIGNED else kinds))
     if form is None:
         return integer_type or pa.string()
-    return pa.bool_() if integer_type is not None and form is Form.FLAG else integer_type
+    if integer_type is not None and form is Form.FLAG:
+        return pa.bool_()
+    return integer_type
 
 
 def _integer(texts: pa.ChunkedArray, *kinds: pa.DataType) -> pa.DataType | None:
@@ -204,9 +206,13 @@ def dtype_of(values: pa.DataType, *, nulls: bool) -> str:
     if pa.types.is_floating(values):
         return "float64"
     if pa.types.is_boolean(values):
-        return "boolean" if nulls else "bool"
+        if nulls:
+            return "boolean"
+        return "bool"
     name = "uint64" if pa.types.is_uint64(values) else "int64"
-    return name.replace("i", "I").replace("uI", "UI") if nulls else name
+    if nulls:
+        return name.replace("i", "I").replace("uI", "UI")
+    return name
 
 
 def _follow(texts: pa.ChunkedArray, pattern: str) -> bool:

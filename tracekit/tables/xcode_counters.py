@@ -78,10 +78,12 @@ _SIZES = re.compile(r"\bBytes\b(?! From Cache)")
 _QUARTERS = re.compile(r"Buffer L1 Bytes (Read|Written)$")
 _LARGEST = 64 << 20
 _LONGEST_HEADER = 1 << 16
-_INVOCATIONS, _INSTRUCTIONS = "Kernel Invocations", "Kernel ALU Instructions"
+_INVOCATIONS = "Kernel Invocations"
+_INSTRUCTIONS = "Kernel ALU Instructions"
 _NEGATIVE = "negative, which no share, count or time is"
 _NO_BYTES = "not bytes: in a capture whose sizes are known it was a quarter of them"
-_PERFORMANCE, _MISSES = "Kernel ALU Performance", "Kernel Texture Cache Miss Rate"
+_PERFORMANCE = "Kernel ALU Performance"
+_MISSES = "Kernel Texture Cache Miss Rate"
 
 
 class _Cell(NamedTuple):
@@ -190,7 +192,9 @@ def _bytes(path: Path) -> bytes:
 
 def _encoding(path: Path) -> str:
     wide = _bytes(path).startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    return "utf-16" if wide else "utf-8-sig"
+    if wide:
+        return "utf-16"
+    return "utf-8-sig"
 
 
 def _beginning(path: Path) -> str:
@@ -283,7 +287,9 @@ def _with_unit(cell: _Cell, name: str) -> _Cell:
         return cell
     if name == GPU_TIME:
         return cell._replace(unit="ns")
-    return cell._replace(unit="bytes") if _unit(name) == "B" else cell
+    if _unit(name) == "B":
+        return cell._replace(unit="bytes")
+    return cell
 
 
 def _remarks(file: _CountersFile, rows: Sequence[Sequence[str]]) -> list[str]:
@@ -307,7 +313,11 @@ def _remarks(file: _CountersFile, rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _unit(name: str) -> str:
     """Return the unit of a counter in a CSV, where its name says one."""
-    return "%" if _SHARES.search(name) else "B" if _SIZES.search(name) else ""
+    if _SHARES.search(name):
+        return "%"
+    if _SIZES.search(name):
+        return "B"
+    return ""
 
 
 def _cell(text: str, given_unit: str | None) -> _Cell | None:
@@ -315,7 +325,8 @@ def _cell(text: str, given_unit: str | None) -> _Cell | None:
     match = _NUMBER.fullmatch(text.strip())
     if match is None or (given_unit is not None and match[2]):
         return None
-    text, unit = match[1].replace(",", ""), match[2] if given_unit is None else given_unit
+    text = match[1].replace(",", "")
+    unit = match[2] if given_unit is None else given_unit
     unit, scale = _UNITS.get(unit, (unit, 1.0))
     digits, _, power = text.lower().partition("e")
     half = 0.5 * 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
@@ -397,4 +408,6 @@ def _doubt(name: str, value: float) -> str:
     """Return why a value is not to be believed whatever the others are, or nothing."""
     if value < 0:
         return _NEGATIVE
-    return _NO_BYTES if value and _QUARTERS.search(name) else ""
+    if value and _QUARTERS.search(name):
+        return _NO_BYTES
+    return ""

@@ -11,7 +11,9 @@ _Value = TypeVar("_Value")
 
 def name_bundle(bundle: Path) -> str:
     """Name a bundle as its owner does: the link in a run's folder by what it leads to."""
-    return bundle.resolve().name if bundle.is_symlink() else bundle.name
+    if bundle.is_symlink():
+        return bundle.resolve().name
+    return bundle.name
 
 
 WAY_OUT = (

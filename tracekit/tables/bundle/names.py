@@ -57,7 +57,9 @@ class BundleDocument:
 
     def flaw(self) -> Flaw:
         """Say what is wrong where it says nothing: it is often left out, and else is damaged."""
-        return Flaw.UNNAMED if self._files.exists(NAME) else Flaw.UNSURE
+        if self._files.exists(NAME):
+            return Flaw.UNNAMED
+        return Flaw.UNSURE
 
     def why_not(self, number: int) -> str:
         """Say, for the end of a sentence, why it says nothing of a run; empty where it does."""
@@ -80,7 +82,8 @@ class BundleDocument:
 
 UNKNOWN = "Unknown"
 MAIN_THREAD = "Main Thread"
-PROCESSES, THREADS = "processDatas", "threadsByTID"
+PROCESSES = "processDatas"
+THREADS = "threadsByTID"
 _LONGEST = 1024  # letters of any name: it is repeated in the texts of all that have it
 _KINDS = {1: "E Core", 2: "P Core"}
 _LESS = (
@@ -131,7 +134,9 @@ class Names:
     def core(self, number: int) -> str:
         """Return the name of a core: with its kind, where that is known."""
         kind = self.cores.get(number)
-        return f"CPU {number} ({kind})" if kind else f"CPU {number}"
+        if kind:
+            return f"CPU {number} ({kind})"
+        return f"CPU {number}"
 
 
 def short_name(execname: str) -> str:
@@ -145,7 +150,8 @@ def short_name(execname: str) -> str:
 
 def gather_names(run: "BundleRun") -> Names:
     """Return the names of a run."""
-    processes, threads = dict[int, str](), dict[int, str]()
+    processes = dict[int, str]()
+    threads = dict[int, str]()
     document = run.document.run(run.number)
     unread: list[Loss] = []
     for schema, known_names, gather in (
@@ -194,7 +200,8 @@ def documented_processes(document: ArchivedPart) -> dict[int, ProcessNames]:
     processes_by_pid: dict[int, ProcessNames] = {}
     with suppress(ArchiveError):
         for process in document.members(PROCESSES):
-            pid, execname = process.integer("_pid"), process.text("_execname")
+            pid = process.integer("_pid")
+            execname = process.text("_execname")
             if pid is not None and execname:
                 processes_by_pid[pid] = ProcessNames(execname, process.text("displayName"))
     return processes_by_pid
@@ -207,21 +214,22 @@ def _documented_threads(
 
     A thread that has its process's name, or none, is called as cells call that process.
     """
-    archive, threads = document.archive, dict[int, str]()
+    archive = document.archive
+    threads = dict[int, str]()
     with suppress(ArchiveError):
         for tid, node in archive.get_numbered(document.get(THREADS)).items():
             thread = ArchivedPart(archive, node)
-            pid, preferred_name = thread.integer("pid"), thread.text("preferredName")[:_LONGEST]
+            pid = thread.integer("pid")
+            preferred_name = thread.text("preferredName")[:_LONGEST]
             process_names = None if pid is None else processes.get(pid)
             if pid is not None or preferred_name:
                 is_process_name = (
                     process_names is not None and preferred_name == process_names.display
                 )
-                threads[tid] = (
-                    short_name(process_names.execname)
-                    if process_names and is_process_name
-                    else preferred_name
-                )
+                if process_names and is_process_name:
+                    threads[tid] = short_name(process_names.execname)
+                else:
+                    threads[tid] = preferred_name
     return threads
 
 
@@ -271,4 +279,6 @@ def _columns(run: "BundleRun", schema: str, mnemonics: Sequence[str]) -> list[li
 
 def _text(strings: Sequence[str], number: int) -> str:
     is_known = number < len(strings) and number != ALL_32
-    return strings[number][:_LONGEST] if is_known else ""
+    if is_known:
+        return strings[number][:_LONGEST]
+    return ""

@@ -134,7 +134,8 @@ def numbers(kind: EngineeringType, raw: Raw) -> pa.Array:
             return cells
 
 
-_NARROW, _WIDE = 4, 8
+_NARROW = 4
+_WIDE = 8
 _WIDE_ONES = {Encoding.DECIMAL, Encoding.THREAD_NAME, Encoding.LOCATION, Encoding.RATIO}
 
 
@@ -167,7 +168,8 @@ class BundleReader:
 
     def pieces(self) -> Iterator[Node]:
         """Yield the table in pieces of some 100,000 rows, in order."""
-        store, kinds = self._store, self.kinds
+        store = self._store
+        kinds = self.kinds
         fields = [column.field for column in store.columns]
         if any(kind.encoding in STACKS for kind in kinds):
             *columns, times = read_records(self._files, store, [*fields, TIME])
@@ -296,7 +298,8 @@ class BundleReader:
                 pids = distinct_numbers.spread(owners)
             case Encoding.THREAD:
                 texts, threads, owners = self._values.identities.threads(distinct_numbers.numbers)
-                pids, tids = distinct_numbers.spread(owners), distinct_numbers.spread(threads)
+                pids = distinct_numbers.spread(owners)
+                tids = distinct_numbers.spread(threads)
             case Encoding.ANY:
                 texts, tags = self._labels.single(distinct_numbers.numbers)
                 foreign = tags - {kind.tag}
@@ -317,7 +320,9 @@ class BundleReader:
         if encoding in {Encoding.LABEL, Encoding.ANY}:
             return len(self._run.typed_arrays)
         array_encodings = {Encoding.PROCESS, Encoding.THREAD, Encoding.UUID, Encoding.NUMBERS}
-        return len(self._run.arrays) if encoding in array_encodings else None
+        if encoding in array_encodings:
+            return len(self._run.arrays)
+        return None
 
     def _halves(self, kind: EngineeringType, raw: Raw) -> pa.ChunkedArray:
         """Return cells of 64 bits that hold two things."""
@@ -335,9 +340,9 @@ class BundleReader:
             if kind.encoding in STACKS
         ]
         with self._reading("a stack"):
-            return (
-                self._stacks.cells(stack_columns, times.astype(np.int64)) if stack_columns else []
-            )
+            if stack_columns:
+                return self._stacks.cells(stack_columns, times.astype(np.int64))
+            return []
 
     @contextmanager
     def _reading(self, part: str) -> Generator[None]:

@@ -106,12 +106,16 @@ def _text(key: str, value: Any) -> str:
         return " ".join(map(_member, value))
     if isinstance(value, bool):
         return str(int(value))
-    return _member(value) if key in _QUOTED else str(value)
+    if key in _QUOTED:
+        return _member(value)
+    return str(value)
 
 
 def _member(value: Any) -> str:
     text = str(int(value)) if isinstance(value, bool) else str(value)
-    return text if _PLAIN.fullmatch(text) else f'"{text}"'
+    if _PLAIN.fullmatch(text):
+        return text
+    return f'"{text}"'
 
 
 _LARGEST_PARAMETERS = 1 << 24
@@ -137,8 +141,12 @@ def without_document(run: BundleRun) -> TocRun:
 
 def _version(number: int) -> str:
     """Return 26.3.1 for 260301."""
-    major, minor, patch = number // 10_000, number // 100 % 100, number % 100
-    return f"{major}.{minor}.{patch}" if patch else f"{major}.{minor}"
+    major = number // 10_000
+    minor = number // 100 % 100
+    patch = number % 100
+    if patch:
+        return f"{major}.{minor}.{patch}"
+    return f"{major}.{minor}"
 
 
 def _start(run: BundleRun) -> str:
@@ -172,7 +180,8 @@ _DEVICE = {
 def run_info(run: BundleRun) -> tuple[TocRun, tuple[Loss, ...]]:
     """Return how a run went, without its tables, and what is not known of it."""
     flaw = run.document.flaw()
-    document, reason = run.document.run(run.number), run.document.why_not(run.number)
+    document = run.document.run(run.number)
+    reason = run.document.why_not(run.number)
     if document is not None:
         try:
             return _summarize_document(run, document)
@@ -198,8 +207,10 @@ def _summarize_document(run: BundleRun, document: ArchivedPart) -> tuple[TocRun,
     processes = [_make_process(pid, names.get(pid)) for pid in _pids(run.document, run.number)]
     duration = _seconds(info, "_rawDuration")
     status, reason, unsure = _end(info)
-    pid, kind = info.integer("_targetProcessPid"), info.integer("targetType")
-    target, unnamed = None, tuple[str, ...]()
+    pid = info.integer("_targetProcessPid")
+    kind = info.integer("targetType")
+    target = None
+    unnamed = tuple[str, ...]()
     if pid is not None and kind != _ALL_PROCESSES:
         target = Process(pid, info.text("_targetProcessName"))
     elif kind in _TYPES:
@@ -247,12 +258,16 @@ def _missing(run: BundleRun, summary: TocRun) -> tuple[str, ...]:
     }
     missing_facts = [name for name, there in facts.items() if not there]
     subject = f"The runInfo of run {run.number} in the {NAME} of {name_bundle(run.files.bundle)}"
-    return (f"{subject} does not say {', '.join(missing_facts)}.",) if missing_facts else ()
+    if missing_facts:
+        return (f"{subject} does not say {', '.join(missing_facts)}.",)
+    return ()
 
 
 def _seconds(info: ArchivedPart, name: str) -> float | None:
     value = info.archive.unwrap(info.get(name))
-    return float(value) if isinstance(value, int | float) and abs(value) < _LATEST else None
+    if isinstance(value, int | float) and abs(value) < _LATEST:
+        return float(value)
+    return None
 
 
 def _arguments(info: ArchivedPart) -> str:
@@ -279,15 +294,17 @@ def _end(info: ArchivedPart) -> tuple[str, str, tuple[str, ...]]:
 
 
 def _zone(document: ArchivedPart, device: str) -> tzinfo:
-    archive, by_device = document.archive, document.mapping("mach_time_info")
+    archive = document.archive
+    by_device = document.mapping("mach_time_info")
     clock = by_device.get(device, next(iter(by_device.values()), None))
     values = [] if clock is None else archive.sequence(clock)
     zone_node = values[_ZONE] if len(values) > _ZONE else None
-    name = archive.part(zone_node, "NS.name") or archive.unwrap(
-        zone_node
-    )  # a zone, or what it is called
+    # The node is a zone, or the name of one.
+    name = archive.part(zone_node, "NS.name") or archive.unwrap(zone_node)
+    if not isinstance(name, str):
+        return UTC
     try:
-        return ZoneInfo(name) if isinstance(name, str) else UTC
+        return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return UTC
 
@@ -304,7 +321,8 @@ def _date(seconds: float | None, zone: tzinfo) -> str:
 
 
 def _settings(info: ArchivedPart) -> dict[str, tuple[str, ...]]:
-    archive, settings = info.archive, info.mapping("_recordingSettings")
+    archive = info.archive
+    settings = info.mapping("_recordingSettings")
     return {
         str(name): tuple(
             line

@@ -44,12 +44,16 @@ children: Callable[[Element], list[Element]] = itemgetter(slice(None))
 
 
 def _hexadecimal(text: str | None) -> int | None:
-    return int(text, 16) if text is not None and _HEXADECIMAL.fullmatch(text) else None
+    if text is not None and _HEXADECIMAL.fullmatch(text):
+        return int(text, 16)
+    return None
 
 
 def _decimal(text: str) -> int | None:
     number = int(text) if _DECIMAL.fullmatch(text) else _MOST
-    return number if number < _MOST else None
+    if number < _MOST:
+        return number
+    return None
 
 
 class Definitions:
@@ -61,7 +65,8 @@ class Definitions:
 
     def values(self, row: Element, cells: list[Element], tags: list[str]) -> list[Value]:
         """Return the values of some cells of a row, whose tags these are."""
-        look_up, define = self._known.get, self._define
+        look_up = self._known.get
+        define = self._define
         sizes = self.stacks.sizes()
         try:
             values = [
@@ -89,15 +94,19 @@ class Definitions:
 
     def _define_special(self, element: Element, tag: str, depth: int) -> Value:
         """Define what is more than a text, or less."""
-        key, link = element.get("id"), None
+        key = element.get("id")
+        link = None
         if tag == "frame":
             parts = self._parts(element, depth)
-            name, address = element.get("name"), element.get("addr")
-            binary, source = _find_part("binary", parts), _find_part("source", parts)
+            name = element.get("name")
+            address = element.get("addr")
+            binary = _find_part("binary", parts)
+            source = _find_part("source", parts)
             of_binary = binary[2] if binary else _NO_BINARY
             line, path = source[2] if source else _NO_SOURCE
             cells = (name, _hexadecimal(address), *of_binary, path, line)
-            text, link = name or address or "", self.stacks.add_frame(*cells)
+            text = name or address or ""
+            link = self.stacks.add_frame(*cells)
         elif len(element):
             parts = self._parts(element, depth)
             text = element.get("fmt")
@@ -123,7 +132,8 @@ class Definitions:
             raise MalformedError(f"a value is nested more than {_DEEPEST} deep")
         parts: list[Value] = []
         for child in child_elements:
-            tag, ref = child.tag, child.get("ref")
+            tag = child.tag
+            ref = child.get("ref")
             if ref is None:
                 parts.append(self._define(child, tag, depth + 1))
                 continue
@@ -181,7 +191,9 @@ def _find_part(tag: str, parts: list[Value]) -> Value | None:
 
 
 def _text(value: Value | None) -> str | None:
-    return value[1] if value else None
+    if value:
+        return value[1]
+    return None
 
 
 def _describe_stack(parts: list[Value]) -> str:

@@ -52,7 +52,9 @@ _PLACE = re.compile(r"/(track\[\d+\])/details(?:\[1\])?/(detail\[\d+\])")
 def detail_name(xpath: str) -> str:
     """Return what the table of a detail is called, by the xpath above it; "" for other tables."""
     place = _PLACE.search(xpath)
-    return "/".join(place.groups()) if place else ""
+    if place:
+        return "/".join(place.groups())
+    return ""
 
 
 def holds_details(path: Path) -> bool:
@@ -83,7 +85,8 @@ class DetailReader:
                     coming = _OpenDetail(number, owner.get("xpath", ""), self._definitions)
                     if detail is not None:
                         yield detail.table()
-                    node, detail = owner, coming
+                    node = owner
+                    detail = coming
                 if detail is not None and owner is not None and element is not owner:
                     detail.add(element)
         except MalformedError as error:

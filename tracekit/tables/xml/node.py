@@ -68,7 +68,8 @@ class SymbolTable:
 
     def number_addresses(self, addresses: Iterable[int | None]) -> list[int]:
         """Return the numbers of addresses without frames, up to the zeros that close them."""
-        kept_addresses, address_numbers = list(addresses), self._addresses
+        kept_addresses = list(addresses)
+        address_numbers = self._addresses
         while kept_addresses and kept_addresses[-1] == 0:
             kept_addresses.pop()
         return [

@@ -189,7 +189,9 @@ class ExactReader:
 
     @property
     def _xpath(self) -> str:
-        return "" if self._node is None else self._node.get("xpath", "")
+        if self._node is None:
+            return ""
+        return self._node.get("xpath", "")
 
     def _inheriting(self) -> _NodeTable:
         schema = next((table.schema for table in tables_at(self._toc, place_of(self._xpath))), None)

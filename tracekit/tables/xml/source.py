@@ -58,16 +58,16 @@ def root(beginning: bytes) -> str:
     """Return the name of the root element that a file begins with; "" where it has none."""
     prolog = _PROLOG.match(beginning)
     match = _ROOT.match(beginning, prolog.end() if prolog else 0)
-    return match[1].decode("ascii", "replace") if match else ""
+    if match:
+        return match[1].decode("ascii", "replace")
+    return ""
 
 
 def not_an_export(path: Path) -> InputError:
     """Say what a file is that should have been an export of tables."""
     beginning = head(path)
-    name, first_line = (
-        root(beginning),
-        beginning.decode("utf-8", "replace").strip().partition("\n")[0],
-    )
+    name = root(beginning)
+    first_line = beginning.decode("utf-8", "replace").strip().partition("\n")[0]
     if name == ROOT:
         return DamagedExportError(f"{path} is cut before its first table.", hint="Export it again.")
     if not first_line:
@@ -127,7 +127,9 @@ def batches(
         remove_pis=True,
         huge_tree=False,
     )
-    has_begun, silent, failure = False, 0, ""
+    has_begun = False
+    silent = 0
+    failure = ""
     for block in chain(through(blocks_of(path)), (None,)):
         try:
             if block is None:
@@ -145,7 +147,8 @@ def batches(
             failure = failure or fatal.message
         silent = 0 if elements or block is None else silent + len(block)
         if silent > _LONGEST_SILENCE:
-            failure, has_begun = failure or f"there is no row in {_LONGEST_SILENCE >> 20} MB", True
+            failure = failure or f"there is no row in {_LONGEST_SILENCE >> 20} MB"
+            has_begun = True
         yield elements
         if failure and has_begun:
             words = _ADVICE.sub("", failure).replace("no element found", "it has no end")

@@ -12,7 +12,8 @@ from tracekit.tables.bundle.container.requirements import Requirements
 from tracekit.tables.losses import EncodingEvidence
 from tracekit.tables.values import ENGINEERING_TYPES
 
-ALL_32, ALL_64 = (1 << 32) - 1, (1 << 64) - 1
+ALL_32 = (1 << 32) - 1
+ALL_64 = (1 << 64) - 1
 BIAS = (1 << 63) - 1
 """What 0 is stored as, of numbers that may be below it."""
 UNITS = 10**9
@@ -86,6 +87,7 @@ def engineering_type(type_id: str, required: Requirements) -> EngineeringType:
     tag, encoding, evidence = _KNOWN.get(type_id, unlisted)
     tag = required.tags.get(type_id, tag)
     if type_id in required.newer:
-        encoding, evidence = Encoding.UNKNOWN, EncodingEvidence.NONE
+        encoding = Encoding.UNKNOWN
+        evidence = EncodingEvidence.NONE
     all_ones = tag in _ALL_ONES or encoding is Encoding.THREAD_NAME
     return EngineeringType(type_id, tag, encoding, evidence, all_ones)

@@ -160,7 +160,8 @@ class RunIdentities:
     def threads(self, ids: Numbers) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Return the texts of threads, their tids, and the pids of their processes."""
         pairs = self._pairs(ids)
-        tids, owned = _integers(pairs[:, 0]), pairs[:, 1] != ALL_64
+        tids = _integers(pairs[:, 0])
+        owned = pairs[:, 1] != ALL_64
         _, owners = self.processes(_ids(pairs[owned, 1]))
         pids = owners.take(pa.array(np.cumsum(owned) - 1, mask=~owned))
         self._asked |= bool(ids.size)
@@ -272,7 +273,8 @@ class Values:
         tids = iter(tid_array.to_pylist())
         words: list[str] = []
         for name, thread in zip((names != _LOW).tolist(), (threads != _LOW).tolist(), strict=True):
-            text, tid = next(texts) if name else "", hex(next(tids) or 0) if thread else ""
+            text = next(texts) if name else ""
+            tid = hex(next(tids) or 0) if thread else ""
             words.append(f"{text}  {tid}" if name or thread else "")
         return pa.array(words, pa.string())
 
@@ -306,7 +308,9 @@ class Labels:
         if depth == _DEEPEST or self._nested > _MOST_NESTED:
             raise ArchiveError("holds labels that are nested too deeply")
         parts = [self._block(ids[block], depth) for block in blocks(ids.size)]
-        return pa.concat_arrays(parts) if parts else pa.array([], pa.string())
+        if parts:
+            return pa.concat_arrays(parts)
+        return pa.array([], pa.string())
 
     def single(self, ids: Numbers) -> tuple[pa.Array, frozenset[str]]:
         """Return cells of any type, each an array of one part: their texts, and their tags.
@@ -317,18 +321,19 @@ class Labels:
         pairs = self._parts(ids)
         if not (pairs.lengths == _PAIR).all():
             raise ArchiveError("names a value of several parts where one belongs")
-        types, stored = pairs.values[::_PAIR], pairs.values[1::_PAIR]
+        types = pairs.values[::_PAIR]
+        stored = pairs.values[1::_PAIR]
         parts: list[tuple[Numbers, pa.Array]] = []
         tags: set[str] = set()
         for number in np.unique(types).tolist():
-            places, kind = np.flatnonzero(types == number), self._type_of(number)
+            places = np.flatnonzero(types == number)
+            kind = self._type_of(number)
             values = stored[places]
             tags |= {kind.tag} if kind.wide_ones or (values != _ALL_ONES).any() else set()
-            plainly = (
-                replace(kind, tag="", all_ones=kind.wide_ones)
-                if kind.encoding is Encoding.INTEGER
-                else kind
-            )
+            if kind.encoding is Encoding.INTEGER:
+                plainly = replace(kind, tag="", all_ones=kind.wide_ones)
+            else:
+                plainly = kind
             parts.append((places, self._format_parts(plainly, values, 0)))
         return restore_order(parts) if parts else pa.array([], pa.string()), frozenset(tags)
 
@@ -353,9 +358,11 @@ class Labels:
     def _group(self, members: Stored, depth: int) -> pa.Array:
         """Return the labels of one sequence of types; each row of `members` is one of them."""
         columns: list[pa.Array | str] = []
-        rows, size = len(members), 0
+        rows = len(members)
+        size = 0
         for column in range(0, members.shape[1], _PAIR):
-            kind, values = self._type_of(int(members[0, column])), members[:, column + 1]
+            kind = self._type_of(int(members[0, column]))
+            values = members[:, column + 1]
             is_constant = bool((values == values[0]).all())
             texts = self._format_parts(kind, values[:1] if is_constant else values, depth)
             texts = texts.fill_null(NOTHING)

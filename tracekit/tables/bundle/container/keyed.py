@@ -24,7 +24,12 @@ MOST_OBJECTS = 1 << 24
 _MAGIC = b"bplist00"
 _TRAILER = struct.Struct(">6xBBQQQ")
 _LONG = 15  # a length that stands in an integer of its own
-_DATA, _ASCII, _UTF_16, _ARRAY, _SET, _DICTIONARY = 0x4, 0x5, 0x6, 0xA, 0xC, 0xD
+_DATA = 0x4
+_ASCII = 0x5
+_UTF_16 = 0x6
+_ARRAY = 0xA
+_SET = 0xC
+_DICTIONARY = 0xD
 _BYTES = 8
 
 Numbers = NDArray[np.int64]
@@ -111,7 +116,8 @@ class Archive:
     def __init__(self, content: bytes) -> None:
         document = plist(content)
         parts = document if isinstance(document, dict) else {}
-        objects, top = parts.get("$objects"), parts.get("$top")
+        objects = parts.get("$objects")
+        top = parts.get("$top")
         if not isinstance(objects, list) or not isinstance(top, dict):
             raise ArchiveError("is no keyed archive")
         self._objects = cast("list[Value]", objects)
@@ -160,16 +166,16 @@ class Archive:
         plain_value = self.unwrap(node)
         if isinstance(plain_value, str) and _INTEGER.fullmatch(plain_value):
             return int(plain_value)
-        return (
-            plain_value
-            if isinstance(plain_value, int) and not isinstance(plain_value, bool)
-            else None
-        )
+        if isinstance(plain_value, int) and not isinstance(plain_value, bool):
+            return plain_value
+        return None
 
     def text(self, node: Value) -> str:
         """Return a text; empty where there is none."""
         plain_value = self.unwrap(node)
-        return plain_value if isinstance(plain_value, str) else ""
+        if isinstance(plain_value, str):
+            return plain_value
+        return ""
 
     def mapping(self, node: Value) -> dict[Any, Value]:
         """Return an archived dictionary of either kind, its values as they stand."""
@@ -180,7 +186,8 @@ class Archive:
             and "$0" in resolved_node
         ):
             return dict(self.by_number(resolved_node))
-        keys, values = self._get_members(node, "NS.keys"), self._get_members(node, "NS.objects")
+        keys = self._get_members(node, "NS.keys")
+        values = self._get_members(node, "NS.objects")
         if len(keys) != len(values):
             raise ArchiveError("has a dictionary without its values")
         plain_keys = (self.unwrap(key) for key in keys)
@@ -253,7 +260,9 @@ class ArchivedPart:
     def mapping(self, key: str) -> dict[Any, Value]:
         """Return a part that is a dictionary; an empty one where there is none."""
         node = self.get(key)
-        return {} if node is None else self.archive.mapping(node)
+        if node is None:
+            return {}
+        return self.archive.mapping(node)
 
     def members(self, key: str) -> list["ArchivedPart"]:
         """Return the members of a part that is an array; raise ArchiveError if it is none."""

@@ -25,7 +25,9 @@ Column = NDArray[np.unsignedinteger[Any]]
 Order = NDArray[np.int64]
 
 _HEADER = struct.Struct("<7I")
-_MAGIC, _VERSION, _HEADER_SIZE = 0x12340A0A, 3, 0x28
+_MAGIC = 0x12340A0A
+_VERSION = 3
+_HEADER_SIZE = 0x28
 _BLOCK = 1 << 18  # of the file
 _LARGE = 1 << 22
 _FIRST_RECORD = 0x1000

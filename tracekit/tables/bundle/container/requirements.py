@@ -38,7 +38,8 @@ class Topology(NamedTuple):
     size: int
 
 
-_TIME, _DURATION = "XRTraceRelativeTimestampFieldID", "XRDurationFieldID"
+_TIME = "XRTraceRelativeTimestampFieldID"
+_DURATION = "XRDurationFieldID"
 _CATEGORIES = ("XRCategory1FieldID", "XRCategory2FieldID")
 TOPOLOGIES: Mapping[str, Topology] = {
     "XRT64_CC32_R_TypeID": Topology(
@@ -86,7 +87,8 @@ def requirements(files: Files) -> Requirements:
         raise unknown(
             bundle, f"its {_TRACE} is {trace}, and {_TRACE_VERSION} (Xcode 12 and later) is known"
         )
-    tags, newer = dict[str, str](), set[str]()
+    tags = dict[str, str]()
+    newer = set[str]()
     for name, (version, message) in versions.items():
         if name.startswith(_TYPE):
             type_id = name.removeprefix(_TYPE).removesuffix(TYPE_SUFFIX)

@@ -162,7 +162,8 @@ def _columns(root: Element, topology: Topology, fields: list[Field]) -> Iterator
     for column in root.iterfind("column"):
         name = column.get("topologyField")
         place = topology.fields.get(name) if name else next(remaining_fields, None)
-        mnemonic, type_id = column.get("mnemonic"), column.get("engineeringType", "")
+        mnemonic = column.get("mnemonic")
+        type_id = column.get("engineeringType", "")
         if place is None or not mnemonic or not type_id.endswith(TYPE_SUFFIX):
             raise ArchiveError("has columns that its records do not")
         title = column.get("engineeringName", "")

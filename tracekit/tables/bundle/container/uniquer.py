@@ -70,7 +70,8 @@ class Arrays:
         words, starts, ends = self._parts
         if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < starts.size:
             raise ArchiveError("names an array that the bundle does not hold")
-        begins, limits = starts.take(ids), ends.take(ids)
+        begins = starts.take(ids)
+        limits = ends.take(ids)
         if (begins >= limits).any():
             raise ArchiveError("names an array beyond the end of its file")
         lengths = words.take(begins).astype(np.int64)
@@ -81,7 +82,8 @@ class Arrays:
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         word_offsets = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
         places = np.repeat(begins + 1, lengths) + word_offsets * _WORDS
-        low_words, high_words = words.take(places), words.take(places + 1)
+        low_words = words.take(places)
+        high_words = words.take(places + 1)
         return Ragged(
             offsets, low_words.astype(np.uint64) | (high_words.astype(np.uint64) << np.uint64(32))
         )

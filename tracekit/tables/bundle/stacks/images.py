@@ -26,8 +26,10 @@ _HEAD = struct.Struct("<6I")
 _IMAGE = struct.Struct("<16sIIQQIIII")
 _SEGMENT = struct.Struct("<16sQQ")
 _TRAILER = struct.Struct("<II16sQ")
-_HEAD_MAGIC, _HEAD_VERSION = 0xFF01FF02, 1
-_TRAILER_MAGIC, _TRAILER_VERSION = 0x00C0FFEE, 4
+_HEAD_MAGIC = 0xFF01FF02
+_HEAD_VERSION = 1
+_TRAILER_MAGIC = 0x00C0FFEE
+_TRAILER_VERSION = 4
 _OPEN_END = 0x7FFFFFFFFFFFFFFF
 _ARM64 = 0x0100000C
 _SUBTYPE = 0x00FFFFFF  # the rest are flags
@@ -72,7 +74,8 @@ def read_signature(content: bytes, base: int = 0) -> Signature:
             raise ArchiveError("is of an unknown form")
         if count > _MOST_IMAGES:
             raise ArchiveError(f"names more than {_MOST_IMAGES:,} binaries")
-        offset, images = _HEAD.size, list[Image]()
+        offset = _HEAD.size
+        images = list[Image]()
         for _ in range(count):
             image, offset = _image(content, offset, base)
             images.append(image)
@@ -129,7 +132,8 @@ class ImageMap:
             pending_rows = np.flatnonzero((numbers == NO_BINARY) & (place >= 0))
             if not pending_rows.size:
                 break
-            entries, tick = place[pending_rows], ticks[pending_rows]
+            entries = place[pending_rows]
+            tick = ticks[pending_rows]
             there = addresses[pending_rows] - self._starts[entries] < self._sizes[entries]
             there &= (self._begins[entries] <= tick) & (
                 (tick < self._ends[entries]) | (self._ends[entries] == _OPEN_END)
@@ -237,7 +241,8 @@ class RunPlaces:
 
     def _archive(self, uuid: str) -> SymbolsArchive | None:
         if uuid not in self._archives:
-            self._archives[uuid], name = None, symbols_file(uuid)
+            self._archives[uuid] = None
+            name = symbols_file(uuid)
             if len(self._archives) <= _MOST_ARCHIVES and self._files.exists(name):
                 try:
                     with self._files.reading(name):
@@ -303,12 +308,15 @@ class RunPlaces:
 
     def _read_cached(self, cache_uuid: UUID, address: int, base: int) -> tuple[Image, ...]:
         content = self._document.unwrap(self._caches.get(cache_uuid, {}).get(address))
-        return read_signature(content, base).images if isinstance(content, bytes) else ()
+        if isinstance(content, bytes):
+            return read_signature(content, base).images
+        return ()
 
     @cached_property
     def _process_nodes(self) -> dict[int, list[tuple[str, Value]]]:
         """Devices and nodes of processes, by pid."""
-        archive, nodes = self._run.document.archive, dict[int, list[tuple[str, Value]]]()
+        archive = self._run.document.archive
+        nodes = dict[int, list[tuple[str, Value]]]()
         if archive is None:
             return nodes
         try:
@@ -329,7 +337,8 @@ class RunPlaces:
     @cached_property
     def _caches(self) -> dict[UUID, dict[int, Value]]:
         """Signatures of the binaries of shared caches, by load address."""
-        archive, caches = self._document, dict[UUID, dict[int, Value]]()
+        archive = self._document
+        caches = dict[UUID, dict[int, Value]]()
         for key, node in archive.mapping(archive.top(_CACHES)).items():
             cache_uuid = _uuid(key)
             if cache_uuid is not None:
@@ -361,7 +370,9 @@ class RunPlaces:
 
 def _uuid(value: Value) -> UUID | None:
     try:
-        return UUID(bytes=value) if isinstance(value, bytes) else UUID(str(value))
+        if isinstance(value, bytes):
+            return UUID(bytes=value)
+        return UUID(str(value))
     except ValueError:
         return None
 

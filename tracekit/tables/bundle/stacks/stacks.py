@@ -252,7 +252,9 @@ class BundleStacks:
         binaries = self._places.find(pids, looked, times)
         codes, _ = in_order(addresses)
         codes, firsts = in_order((codes * (binaries.max() + 2) + binaries + 1) * 2 + leaves)
-        addresses, binaries, looked = addresses[firsts], binaries[firsts], looked[firsts]
+        addresses = addresses[firsts]
+        binaries = binaries[firsts]
+        looked = looked[firsts]
         names = self._places.names(binaries, looked)
         words = _words(names, np.where(leaves[firsts], addresses, looked))
         keys = [*zip(addresses.tolist(), binaries.tolist(), words, strict=True)]
@@ -261,17 +263,16 @@ class BundleStacks:
             if (address, number, name) in self._frames:
                 continue
             loaded_binary = loaded[number] if number != NO_BINARY else None
-            binary = (
-                (
+            if loaded_binary:
+                binary = (
                     loaded_binary.name,
                     loaded_binary.uuid,
                     loaded_binary.arch,
                     loaded_binary.load_address,
                     loaded_binary.path,
                 )
-                if loaded_binary
-                else (None,) * 5
-            )
+            else:
+                binary = (None,) * 5
             frame = self._table.add_frame(name, address, *binary, None, None)
             self._frames[address, number, name] = frame
             self._names.append(name)

@@ -50,7 +50,8 @@ def _size(name: str) -> int:
     for reference in _REFERENCE.finditer(name):
         place = reference[1]
         if place is None:
-            number, size = -1, base_size + sum(length for _, length in references)
+            number = -1
+            size = base_size + sum(length for _, length in references)
         else:
             number = int(place, 36) + 1 if place else 0
             size = base_size + sum(
@@ -72,7 +73,9 @@ _COUNTS = struct.Struct("<5I")  # version, size, segments, sections, symbols
 _UUID = slice(0x34, 0x44)
 _POOL = struct.Struct("<II")
 _POOL_AT = 0x54
-_SEGMENT, _SECTION, _INDEX = 32, 24, 4
+_SEGMENT = 32
+_SECTION = 24
+_INDEX = 4
 _SYMBOL = np.dtype(
     [
         ("offset", "<u4"),
@@ -125,4 +128,6 @@ class SymbolsArchive:
 
     def _text(self, place: int) -> str:
         end = self._pool.find(b"\0", place, place + _LONGEST_SYMBOLS_ARCHIVE)
-        return self._pool[place:end].decode(errors="replace") if end >= 0 else ""
+        if end >= 0:
+            return self._pool[place:end].decode(errors="replace")
+        return ""

@@ -42,7 +42,8 @@ class TextHeap:
     """Texts by number, in the order in which they came."""
 
     def __init__(self) -> None:
-        self._bytes, self._offsets = Growing(np.uint8), Growing(np.int64)
+        self._bytes = Growing(np.uint8)
+        self._offsets = Growing(np.int64)
         self._offsets.extend(np.zeros(1, np.int64))
         self._longest = 0
 
@@ -52,7 +53,8 @@ class TextHeap:
     def extend(self, texts: pa.Array) -> None:
         """Add texts (a string array without nulls) at the end."""
         offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
-        start, end = int(offsets[0]), int(offsets[-1])
+        start = int(offsets[0])
+        end = int(offsets[-1])
         content = texts.buffers()[2]
         beginning = self._bytes.size
         if content is not None and end > start:
@@ -72,7 +74,8 @@ class TextHeap:
         """Count the bytes of the long texts among those with these numbers."""
         if self._longest <= LONG:
             return 0
-        offsets, present_numbers = self._offsets.array, numbers.drop_null().to_numpy()
+        offsets = self._offsets.array
+        present_numbers = numbers.drop_null().to_numpy()
         sizes = offsets.take(present_numbers + 1) - offsets.take(present_numbers)
         return int(sizes[sizes > LONG].sum())
 
@@ -98,7 +101,8 @@ class FastDefinitions:
 
     def __init__(self, vocabulary: Vocabulary, types: Collection[str]) -> None:
         self.width = vocabulary.lengths.size
-        self.values, self.codes = Growing(np.int64), Growing(np.int16)
+        self.values = Growing(np.int64)
+        self.codes = Growing(np.int16)
         self.texts = TextHeap()
         self.values.extend(np.zeros(1, np.int64))
         self.codes.extend(np.zeros(1, np.int16))
@@ -120,13 +124,17 @@ class FastDefinitions:
 
         Those of stacks, frames and binaries get their values elsewhere.
         """
-        block, tokens, places = elements.block, elements.tokens, elements.definitions
+        block = elements.block
+        tokens = elements.tokens
+        places = elements.definitions
         codes = elements.codes.take(places)
-        ends, leaf = tokens.ends.take(places), tokens.leaf.take(places)
+        ends = tokens.ends.take(places)
+        leaf = tokens.leaf.take(places)
         behind = elements.attributes
         readable = (block.words[behind + 1] & _FMT_MASK) == _FMT
         is_bare = ends == behind + 1
-        framed, numeric = self._framed.take(codes), self._numeric.take(codes)
+        framed = self._framed.take(codes)
+        numeric = self._numeric.take(codes)
         stack = self._stacks.take(codes) & is_bare & ~leaf
         valued = self._wanted.take(codes) & ~(framed | stack)
         closed = (block.octets.take(ends - 1) == _QUOTE) & (ends > behind + _FMT_LENGTH + 1)
@@ -168,15 +176,21 @@ class FastIdentities:
     """Processes with their pids; threads with their tids and pids."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._process, self._thread = vocabulary.code("process"), vocabulary.code("thread")
-        self._pid, self._tid = vocabulary.code("pid"), vocabulary.code("tid")
-        self._processes, self._pids = Growing(np.int64), Growing(np.int64)
-        self._threads, self._tids = Growing(np.int64), Growing(np.int64)
+        self._process = vocabulary.code("process")
+        self._thread = vocabulary.code("thread")
+        self._pid = vocabulary.code("pid")
+        self._tid = vocabulary.code("tid")
+        self._processes = Growing(np.int64)
+        self._pids = Growing(np.int64)
+        self._threads = Growing(np.int64)
+        self._tids = Growing(np.int64)
         self._owners = Growing(np.int64)
 
     def add(self, elements: Elements, definitions: FastDefinitions) -> None:
         """Add those that a block defines, after its other definitions."""
-        codes, ids, tokens = elements.codes, elements.ids, elements.tokens
+        codes = elements.codes
+        ids = elements.ids
+        tokens = elements.tokens
         defined = codes.take(elements.definitions)
         processes = elements.definitions[defined == self._process]
         threads = elements.definitions[defined == self._thread]

@@ -99,7 +99,9 @@ def numbers(spans: Spans, chosen: Positions, kind: pa.DataType) -> Numbers:
     if odd_places.size:
         texts = spans.texts(chosen.take(odd_places))
         values[odd_places] = _parse_numbers(texts, kind).view(np.int64)
-    return values.view(np.uint64) if pa.types.is_uint64(kind) else values
+    if pa.types.is_uint64(kind):
+        return values.view(np.uint64)
+    return values
 
 
 def octets_of(texts: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
@@ -151,7 +153,8 @@ _ROW = np.uint64(int.from_bytes(b"<row>", "little"))
 _ROW_MASK = _ID_MASK
 _ROW_END = np.uint64(int.from_bytes(b"</row>", "little"))
 _ROW_END_MASK = _REF_MASK
-_ID_LENGTH, _REF_LENGTH = 5, 6
+_ID_LENGTH = 5
+_REF_LENGTH = 6
 _QUOTE = ord('"')
 _POWERS = 10 ** np.arange(1, 17, dtype=np.int64)
 
@@ -172,7 +175,9 @@ class Elements:
 
         `columns` are the codes of the columns' types.
         """
-        self.block, self.tokens, self.vocabulary = block, tokens, vocabulary
+        self.block = block
+        self.tokens = tokens
+        self.vocabulary = vocabulary
         self.codes = np.zeros(tokens.starts.size, np.int16)
         self.ids = np.zeros(tokens.starts.size, np.int64)
         self.places = places = np.flatnonzero(~tokens.closing)
@@ -183,9 +188,11 @@ class Elements:
         demand((parts != vocabulary.code(ROW)).all(), "a row within a value")
         behind = tokens.starts.take(places) + 1 + vocabulary.lengths.take(self.codes.take(places))
         attribute = block.words[behind]
-        definition, reference = (attribute & _ID_MASK) == _ID, (attribute & _REF_MASK) == _REF
+        definition = (attribute & _ID_MASK) == _ID
+        reference = (attribute & _REF_MASK) == _REF
         self._check_without_id(places[~(definition | reference)])
-        self.definitions, self.attributes = places[definition], behind[definition]
+        self.definitions = places[definition]
+        self.attributes = behind[definition]
         self.references = places[reference]
         # The ids that repeats name, and how many definitions of the block stand before each.
         self._repeated = self._repeats(behind[reference])
@@ -211,7 +218,8 @@ class Elements:
         behind_leaf[1:] = tokens.leaf[:-1]
         opening = np.flatnonzero(tokens.opening & ~tokens.leaf)
         closing = np.flatnonzero(tokens.closing & ~behind_leaf)
-        opening_levels, closing_levels = tokens.levels.take(opening), tokens.levels.take(closing)
+        opening_levels = tokens.levels.take(opening)
+        closing_levels = tokens.levels.take(closing)
         rows = self.block.words[tokens.starts.take(closing[closing_levels == 0])]
         demand(((rows & _ROW_END_MASK) == _ROW_END).all(), "tags that do not match")
         for level in range(1, int(opening_levels.max(initial=0)) + 1):
@@ -219,7 +227,8 @@ class Elements:
 
     def _cells(self, rows: Positions, cells: Positions, columns: Codes) -> Positions:
         """Name the cells by their columns, or sentinels where they are null; a row for each row."""
-        starts, vocabulary = self.tokens.starts, self.vocabulary
+        starts = self.tokens.starts
+        vocabulary = self.vocabulary
         lengths = self.tokens.ends.take(rows) - starts.take(rows)
         demand((lengths == len(ROW) + 1).all(), "a row with attributes")
         is_row = (self.block.words[starts.take(rows)] & _ROW_MASK) == _ROW
@@ -240,7 +249,8 @@ class Elements:
 
     def _check_without_id(self, places: Positions) -> None:
         """Only rows, sentinels and sources have no id; the latter are checked with their frames."""
-        codes, tokens = self.codes.take(places), self.tokens
+        codes = self.codes.take(places)
+        tokens = self.tokens
         sentinel = codes == self.vocabulary.code(SENTINEL)
         is_allowed = self.vocabulary.codes((ROW, SOURCE)).take(codes)
         demand((sentinel | is_allowed).all(), "an element without an id")
@@ -250,7 +260,8 @@ class Elements:
         demand(not tokens.opening.take(nulls).any(), "a sentinel with content")
 
     def _check_names(self, closing: Positions, opening: Positions) -> None:
-        expected, vocabulary = self.codes.take(opening), self.vocabulary
+        expected = self.codes.take(opening)
+        vocabulary = self.vocabulary
         names = self.tokens.starts.take(closing) + 2
         right = self.tokens.ends.take(closing) - names == vocabulary.lengths.take(expected)
         demand(right.all(), "tags that do not match")

@@ -105,7 +105,8 @@ def cells_of(
     if kind == "process":
         return ColumnCells(column, texts, pids=integers(identities.pids(ids)))
     if kind == "thread":
-        pids, tids = integers(identities.owners(ids)), integers(identities.tids(ids))
+        pids = integers(identities.owners(ids))
+        tids = integers(identities.tids(ids))
         return ColumnCells(column, texts, pids=pids, tids=tids)
     return ColumnCells(column, texts)
 
@@ -175,7 +176,9 @@ class FastReader:
 
     def symbols(self) -> Symbols:
         """Return the stacks that the pieces have named so far."""
-        return no_symbols() if self._table is None else self._table.symbols()
+        if self._table is None:
+            return no_symbols()
+        return self._table.symbols()
 
     def _pieces(self, file: BinaryIO) -> Iterator[Node]:
         self._table = table = _FastTable(*read_opening(file))
@@ -191,7 +194,8 @@ class _FastTable:
     def __init__(self, header: Header, xpath: str) -> None:
         self.rows = 0
         self.begun = False
-        self._header, self._xpath = header, xpath
+        self._header = header
+        self._xpath = xpath
         types = [column.engineering_type for column in header.columns]
         self._vocabulary = Vocabulary((ROW, SENTINEL, SOURCE, "frame", "binary", *FORMS, *types))
         self._types = np.array([self._vocabulary.code(type_) for type_ in types], np.int16)
@@ -225,7 +229,9 @@ class _FastTable:
             for column, column_ids in zip(self._header.columns, ids, strict=True)
         )
         piece = Node(self._header.schema, self._xpath, columns, self.rows)
-        self._ids, self.rows, self.begun = [], 0, True
+        self._ids = []
+        self.rows = 0
+        self.begun = True
         return piece
 
     def symbols(self) -> Symbols:
@@ -234,7 +240,8 @@ class _FastTable:
 
 def _check_quotes(elements: Elements, expected: int) -> None:
     """Tags have the quotes that were found in them, and no others; texts may have more."""
-    octets, tokens = elements.block.octets, elements.tokens
+    octets = elements.block.octets
+    tokens = elements.tokens
     if np.count_nonzero(octets == _QUOTE) == expected:
         return
     quotes = np.flatnonzero(octets == _QUOTE)

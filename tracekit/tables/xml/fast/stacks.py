@@ -28,7 +28,10 @@ _LINE = np.uint64(int.from_bytes(b' line="', "little"))
 _ATTRIBUTE_MASK = np.uint64(0xFF_FFFF_FFFF_FFFF)
 _ATTRIBUTE_LENGTH = 7
 _QUOTE = ord('"')
-_FRAME_QUOTES, _BINARY_QUOTES, _SOURCE_QUOTES = 4, 10, 2  # without those of the id
+# The quotes of an element, without those of its id.
+_FRAME_QUOTES = 4
+_BINARY_QUOTES = 10
+_SOURCE_QUOTES = 2
 _BINARY = re.compile(
     rb'<binary id="[0-9]+" name="[^"]*" UUID="[^"]*" arch="[^"]*" '
     rb'load-addr="0x[0-9a-f]{1,16}" path="[^"]*"/>'
@@ -36,7 +39,8 @@ _BINARY = re.compile(
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True)
 _HEXADECIMAL = np.zeros(256, np.bool_)
 _HEXADECIMAL[list(b"0123456789abcdef")] = True
-_SHORTEST_ADDRESS, _LONGEST_ADDRESS = len("0x0"), len("0x0123456789abcdef")
+_SHORTEST_ADDRESS = len("0x0")
+_LONGEST_ADDRESS = len("0x0123456789abcdef")
 
 Ids = NDArray[np.int64]
 
@@ -45,17 +49,22 @@ class Frames:
     """The frames of an export, and their binaries; numbered from 0."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._frame, self._binary = vocabulary.code("frame"), vocabulary.code("binary")
-        self._source, self._path = vocabulary.code(SOURCE), vocabulary.code("path")
-        self.names, self._addresses = Growing(np.int64), Growing(np.uint64)
-        self._binaries, self._sources = Growing(np.int64), Growing(np.int64)
+        self._frame = vocabulary.code("frame")
+        self._binary = vocabulary.code("binary")
+        self._source = vocabulary.code(SOURCE)
+        self._path = vocabulary.code("path")
+        self.names = Growing(np.int64)
+        self._addresses = Growing(np.uint64)
+        self._binaries = Growing(np.int64)
+        self._sources = Growing(np.int64)
         self._lines = Growing(np.int64)
         self._binary_rows: list[tuple[str, str, str, int, str]] = []
 
     def add(self, elements: Elements, parts: Positions, definitions: FastDefinitions) -> int:
         """Add those among parts of stacks; return how many quotes their tags have beside ids."""
         kinds = elements.codes.take(parts)
-        owned, sources = parts[kinds == self._binary], parts[kinds == self._source]
+        owned = parts[kinds == self._binary]
+        sources = parts[kinds == self._source]
         defined = elements.codes.take(elements.definitions)
         binaries = elements.definitions[defined == self._binary]
         frames = elements.definitions[defined == self._frame]
@@ -72,7 +81,9 @@ class Frames:
     def _add_binaries(
         self, elements: Elements, places: Positions, definitions: FastDefinitions
     ) -> None:
-        block, tokens, values = elements.block, elements.tokens, definitions.values.array
+        block = elements.block
+        tokens = elements.tokens
+        values = definitions.values.array
         for place in places.tolist():
             tag = block.octets[tokens.starts[place] : tokens.ends[place] + 1].tobytes()
             demand(_BINARY.fullmatch(tag), "a binary with other attributes")
@@ -98,21 +109,24 @@ class Frames:
         sources: Positions,
         definitions: FastDefinitions,
     ) -> None:
-        values, ids = definitions.values.array, elements.ids
+        values = definitions.values.array
+        ids = elements.ids
         opened = np.flatnonzero(elements.tokens.opening.take(frames))
         binaries, paths, lines = np.full((3, frames.size), -1)
         binaries[_parents(frames, opened, owned)] = values.take(ids.take(owned))
         if sources.size:
             of_paths, numbers = self._sources_of(elements, sources)
             parents = _parents(frames, opened, sources)
-            paths[parents], lines[parents] = values.take(of_paths), numbers
+            paths[parents] = values.take(of_paths)
+            lines[parents] = numbers
         self._binaries.extend(binaries)
         self._sources.extend(paths)
         self._lines.extend(lines)
 
     def _sources_of(self, elements: Elements, places: Positions) -> tuple[Ids, Ids]:
         """Return the ids of the paths of sources, and their lines."""
-        block, tokens = elements.block, elements.tokens
+        block = elements.block
+        tokens = elements.tokens
         starts = tokens.starts.take(places) + 1 + len(SOURCE)
         demand(tokens.opening.take(places).all(), "a source without a path")
         demand(((block.words[starts] & _ATTRIBUTE_MASK) == _LINE).all(), "a source without a line")
@@ -166,12 +180,15 @@ def _optional(numbers: Ids) -> pa.Array:
 def _attributes(
     elements: Elements, places: Positions, frame: int
 ) -> tuple[pa.Array, NDArray[np.uint64]]:
-    block, tokens, words = elements.block, elements.tokens, elements.block.words
+    block = elements.block
+    tokens = elements.tokens
+    words = elements.block.words
     behind = elements.attributes[elements.codes.take(elements.definitions) == frame]
     address_end = tokens.ends.take(places) - 1 - ~tokens.opening.take(places)
     demand((block.octets.take(address_end) == _QUOTE).all(), "a frame with other attributes")
     address = _opening_quotes(block, address_end) + 1
-    name, name_end = behind + 1 + _ATTRIBUTE_LENGTH, address - 1 - _ATTRIBUTE_LENGTH
+    name = behind + 1 + _ATTRIBUTE_LENGTH
+    name_end = address - 1 - _ATTRIBUTE_LENGTH
     demand((name_end > name).all(), "a frame without a name")
     demand((block.octets.take(name_end) == _QUOTE).all(), "a frame with other attributes")
     demand(((words[behind + 1] & _ATTRIBUTE_MASK) == _NAME).all(), "a frame without a name")
@@ -240,13 +257,16 @@ class ExportStacks:
         for level, names in enumerate((("frame",), ("binary", SOURCE), ("path",))):
             self._allowed[_STACK_LEVEL + 1 + level] = vocabulary.codes(names)
         self._members = Growing(np.int64)
-        self._worded, self._numbers = Growing(np.int64), Growing(np.int64)
+        self._worded = Growing(np.int64)
+        self._numbers = Growing(np.int64)
         self._offsets = Growing(np.int64)
         self._offsets.extend(np.zeros(1, np.int64))
 
     def add(self, elements: Elements, definitions: FastDefinitions) -> int:
         """Add those that a block defines; return how many quotes their tags have beside ids."""
-        codes, tokens, places = elements.codes, elements.tokens, elements.places
+        codes = elements.codes
+        tokens = elements.tokens
+        places = elements.places
         is_stack = self._stacks.take(codes.take(elements.definitions))
         stacks = elements.definitions[is_stack]
         names = codes.take(places)
@@ -288,7 +308,8 @@ class ExportStacks:
         A stack that wraps another has the number of that one, which has no words of its own.
         """
         worded, wrapping, own_numbers = stack_traits
-        ids, values = elements.ids, definitions.values.array
+        ids = elements.ids
+        values = definitions.values.array
         numbers = np.zeros(stacks.size, np.int64)
         numbers[~wrapping] = own_numbers
         is_plain = ~worded & ~wrapping
@@ -305,7 +326,8 @@ class ExportStacks:
 
     def _unwrapped_levels(self, elements: Elements, wrappers: Positions) -> NDArray[np.int8]:
         """Return how deep tags stand, as if there were no stacks that wrap another."""
-        tokens, places = elements.tokens, elements.places
+        tokens = elements.tokens
+        places = elements.places
         levels = tokens.levels.take(places)
         if not wrappers.size:
             return levels

@@ -56,13 +56,15 @@ class RowBlock:
 
 def blocks(file: BinaryIO) -> Iterator[RowBlock]:
     """Yield the rows of a table, two megabytes at a time, of a file that was read up to these."""
-    remainder, more = b"", True
+    remainder = b""
+    more = True
     while more:
         content = bytearray(len(remainder) + _BLOCK + _BEYOND)
         content[: len(remainder)] = remainder
         with memoryview(content) as view:
             count = file.readinto(view[len(remainder) : -_BEYOND])  # pyright: ignore[reportAttributeAccessIssue]
-        more, length = count > 0, len(remainder) + count
+        more = count > 0
+        length = len(remainder) + count
         size = content.rfind(_ROW_END, 0, length) + len(_ROW_END)
         if size < len(_ROW_END):
             size = 0
@@ -114,7 +116,8 @@ def tokenize(block: RowBlock) -> Tokens:
     octets = block.octets
     angles = np.flatnonzero((octets & _ANGLE) == _LESS)
     demand(angles.size and not angles.size & 1, "angles that do not pair")
-    starts, ends = angles[0::2].copy(), angles[1::2].copy()
+    starts = angles[0::2].copy()
+    ends = angles[1::2].copy()
     demand(
         (octets.take(starts) == _LESS).all() and (octets.take(ends) == _GREATER).all(),
         "angles that do not alternate",
@@ -268,10 +271,12 @@ class Spans:
     def __init__(self, block: RowBlock, starts: Positions, ends: Positions) -> None:
         self.block = block
         self._escapes = block.ampersands
-        self._starts, self._ends = starts, ends
+        self._starts = starts
+        self._ends = ends
         # The boundaries cut the block into pieces and what lies between them, without a copy.
         boundaries = np.empty(2 * starts.size, np.int32)
-        boundaries[0::2], boundaries[1::2] = starts, ends
+        boundaries[0::2] = starts
+        boundaries[1::2] = ends
         self._pieces = pa.StringArray.from_buffers(
             max(2 * starts.size - 1, 0), pa.py_buffer(boundaries), pa.py_buffer(block.octets)
         )
@@ -284,7 +289,9 @@ class Spans:
         """Return the chosen pieces, with their entities replaced."""
         texts = self._pieces.take(pa.array(2 * chosen))
         escaped = self._find_escaped().take(chosen) if self._escapes.size else np.zeros(0, np.bool_)
-        return _unescape_texts(texts, escaped) if escaped.any() else texts
+        if escaped.any():
+            return _unescape_texts(texts, escaped)
+        return texts
 
     def _find_escaped(self) -> NDArray[np.bool_]:
         first_escapes = np.searchsorted(self._escapes, self._starts)
