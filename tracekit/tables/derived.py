@@ -22,14 +22,9 @@ def lives(
     command_buffer_errors: pd.DataFrame | None,
     object_labels: pd.DataFrame | None,
 ) -> Joined:
-    """Bring together what each table says of a command buffer, and sum up its encoders."""
-    owned = [
-        frame for frame in (gpu_intervals, commits, submissions, encoders) if frame is not None
-    ]
-    keyed_frames = [
-        *owned,
-        *(frame for frame in (completions, command_buffer_errors) if frame is not None),
-    ]
+    """Collect the times, labels and errors of each command buffer, and sum up its encoders."""
+    owned = _list_present([gpu_intervals, commits, submissions, encoders])
+    keyed_frames = [*owned, *_list_present([completions, command_buffer_errors])]
     ids = pd.concat([frame[_KEY] for frame in keyed_frames], ignore_index=True).dropna()
     table = pd.DataFrame({_KEY: ids.drop_duplicates(ignore_index=True)})
     table = _add_owners(table, owned)
@@ -42,26 +37,42 @@ def lives(
         (encoders, "encoders", {"command_buffer_label": "label"}),
         (object_labels, "object_labels", {"object": _KEY, "label": "label"}),
     ):
-        if source is not None:
-            more = source[[*{_KEY, *columns} & set(source.columns)]].rename(columns=columns)
-            table, words = _add_columns(table, more, name)
-            warnings += words
+        if source is None:
+            continue
+        present_columns = {_KEY, *columns} & set(source.columns)
+        more = source[list(present_columns)].rename(columns=columns)
+        table, words = _add_columns(table, more, name)
+        warnings += words
     table = _add_sums(table, gpu_intervals, encoders)
-    start_times = table[
-        [column for column in ("submitted", "committed", "gpu_start") if column in table]
-    ]
-    order = start_times.min(axis="columns").sort_values(kind="stable").index
-    table = table.loc[order].reset_index(drop=True)
-    return Joined({str(name): table[name] for name in table} | _spans(table), tuple(warnings))
+    table = _sort_by_first_time(table)
+    joined_columns = {str(name): table[name] for name in table}
+    joined_columns.update(_spans(table))
+    return Joined(joined_columns, tuple(warnings))
+
+
+def _list_present(frames: list[pd.DataFrame | None]) -> list[pd.DataFrame]:
+    return [frame for frame in frames if frame is not None]
+
+
+def _sort_by_first_time(table: pd.DataFrame) -> pd.DataFrame:
+    """Sort command buffers by the first of their times that is known."""
+    time_columns = [name for name in ("submitted", "committed", "gpu_start") if name in table]
+    first_times = table[time_columns].min(axis="columns")
+    order = first_times.sort_values(kind="stable").index
+    return table.loc[order].reset_index(drop=True)
 
 
 def _add_owners(table: pd.DataFrame, owned: list[pd.DataFrame]) -> pd.DataFrame:
-    columns = [_KEY, *_OWNER, "clock"]
-    owner_rows = [frame.loc[frame["pid"].notna() & frame[_KEY].notna(), columns] for frame in owned]
-    firsts = [frame.drop_duplicates(_KEY) for frame in owner_rows]
-    everyone = pd.concat(firsts, ignore_index=True).drop_duplicates(_KEY, ignore_index=True)
-    matches = match([table[_KEY]], [everyone[_KEY]])
-    table = table.assign(**{name: matches.take(everyone[name]) for name in (*_OWNER, "clock")})
+    """Add the process of each command buffer, from the first frame that has one."""
+    owner_columns = [*_OWNER, "clock"]
+    firsts: list[pd.DataFrame] = []
+    for frame in owned:
+        has_owner = frame["pid"].notna() & frame[_KEY].notna()
+        owner_rows = frame.loc[has_owner, [_KEY, *owner_columns]]
+        firsts.append(owner_rows.drop_duplicates(_KEY))
+    owners = pd.concat(firsts, ignore_index=True).drop_duplicates(_KEY, ignore_index=True)
+    matches = match([table[_KEY]], [owners[_KEY]])
+    table = table.assign(**{name: matches.take(owners[name]) for name in owner_columns})
     return table.assign(target=table["target"].fillna(value=False).astype(bool))
 
 
@@ -118,8 +129,7 @@ def named_counters(
 ) -> Joined:
     """Give raw samples the names of their counters, by counter and device.
 
-    A sample of a device that is not stated takes the name by its counter alone where only one
-    device has counters.
+    A sample without a device takes the name by its counter alone if only one device has counters.
     """
     samples = gpu_counter_values
     infos = distinct(gpu_counter_infos, ["counter", "accelerator"], ["name", "type"])
@@ -165,26 +175,25 @@ def counters_side_by_side(gpu_counters: pd.DataFrame) -> Joined:
             hint="Use gpu_counters, which has a row for each sample.",
         )
     row_groups = single.groupby(row, sort=True)
-    columns: dict[str, pd.Series] = {
-        name: row_groups[name].first() for name in ("start", "device", "clock")
-    }
+    columns: dict[str, pd.Series] = {}
+    for name in ("start", "device", "clock"):
+        columns[name] = row_groups[name].first()
     for name, samples in single.groupby("counter", sort=False):
         places = row[single["counter"].to_numpy() == name]
         column = pd.Series(pd.NA, index=range(count), dtype="Float64")
         column.iloc[places] = samples["value"].to_numpy()
         columns[_find_free_name(str(name), columns)] = column
     doubled = int(is_duplicate.sum())
+    warnings: list[str] = []
     if doubled:
-        warnings = (f"{doubled:,} samples share their counter and their time, and are left out",)
-    else:
-        warnings = ()
-    return Joined(columns, warnings)
+        warnings.append(f"{doubled:,} samples share their counter and their time, and are left out")
+    return Joined(columns, tuple(warnings))
 
 
 def summarized_counters(
     gpu_counters: pd.DataFrame, gpu_counter_infos: pd.DataFrame | None
 ) -> Joined:
-    """Sum up each counter of each device, and say what it is."""
+    """Sum up each counter of each device, and add its unit and description."""
     groups = gpu_counters.groupby(["counter", "device"], sort=False, dropna=False)
     table = groups.agg(
         samples=("value", "count"),
@@ -198,14 +207,16 @@ def summarized_counters(
     table["percentage"] = table["percentage"].where(is_uniform)
     units = pd.Series(pd.NA, index=table.index, dtype="string")
     units[table["percentage"].fillna(value=False).astype(bool)] = "percent"
-    columns = {name: table[name] for name in table if name != "mixed"} | {"unit": units}
+    columns = {str(name): table[name] for name in table}
+    del columns["mixed"]
+    columns["unit"] = units
     warnings: tuple[str, ...] = ()
     if gpu_counter_infos is not None:
         infos = distinct(gpu_counter_infos, ["name"], ["description"])
         described = match([table["counter"]], [infos["name"]])
         columns["description"] = described.take(infos["description"])
         warnings = described.describe_mismatches("counters", "gpu_counter_infos")
-    return Joined({str(name): column for name, column in columns.items()}, warnings)
+    return Joined(columns, warnings)
 
 
 def _percentage(types: pd.Series) -> pd.Series:
@@ -231,52 +242,60 @@ def jobs(
     submissions: pd.DataFrame | None,
     completions: pd.DataFrame | None,
 ) -> Joined:
-    """Find for each piece of work its encoder, its command buffer, and their times."""
+    """Add to each GPU interval the labels and times of its encoder and command buffer."""
     intervals = gpu_intervals
     warnings = list[str]()
     joined_columns: dict[str, pd.Series] = {}
-    for table, name, theirs, ours in (
+    for table, name, time_column, joined_name in (
         (commits, "commits", "committed", "committed"),
         (submissions, "submissions", "start", "submitted"),
         (completions, "completions", "time", "completed"),
     ):
         if table is not None:
-            moments = distinct(table, [_KEY], [theirs])
+            moments = distinct(table, [_KEY], [time_column])
             matches = match([intervals[_KEY]], [moments[_KEY]])
-            joined_columns[ours] = matches.take(moments[theirs])
+            joined_columns[joined_name] = matches.take(moments[time_column])
             warnings += matches.describe_mismatches(_ROWS, name)
     if encoders is not None:
         keys = [_KEY, "encoder"]
-        theirs = distinct(encoders, keys, ["label", "command_buffer_label", "event"])
-        matches = match([intervals[key] for key in keys], [theirs[key] for key in keys])
-        joined_columns["encoder_label"] = matches.take(theirs["label"])
-        joined_columns["command_buffer_label"] = matches.take(theirs["command_buffer_label"])
-        joined_columns["encoder_kind"] = matches.take(theirs["event"])
+        labeled = distinct(encoders, keys, ["label", "command_buffer_label", "event"])
+        matches = match([intervals[key] for key in keys], [labeled[key] for key in keys])
+        joined_columns["encoder_label"] = matches.take(labeled["label"])
+        joined_columns["command_buffer_label"] = matches.take(labeled["command_buffer_label"])
+        joined_columns["encoder_kind"] = matches.take(labeled["event"])
         warnings += matches.describe_mismatches(_ROWS, "encoders")
     if object_labels is not None:
-        labels = distinct(object_labels, ["object"], ["label"])
-        for key in ("encoder", _KEY):
-            matches = match([intervals[key]], [labels["object"]])
-            object_texts = matches.take(labels["label"])
-            present_labels = joined_columns.get(f"{key}_label")
-            if present_labels is None:
-                joined_columns[f"{key}_label"] = object_texts
-            else:
-                joined_columns[f"{key}_label"] = present_labels.where(
-                    present_labels.notna(), object_texts
-                )
-            warnings += matches.doubts(_ROWS, "object_labels")
-    columns = {str(name): intervals[name] for name in intervals} | joined_columns
+        warnings += _add_object_labels(joined_columns, intervals, object_labels)
+    columns = {str(name): intervals[name] for name in intervals}
+    columns.update(joined_columns)
     if "committed" in joined_columns and "completed" in joined_columns:
         columns["commit_to_complete"] = joined_columns["completed"] - joined_columns["committed"]
     columns["latency"], latency_warnings = _latency(intervals, joined_columns)
     return Joined(columns, (*warnings, *latency_warnings))
 
 
+def _add_object_labels(
+    joined_columns: dict[str, pd.Series], intervals: pd.DataFrame, object_labels: pd.DataFrame
+) -> list[str]:
+    """Add the labels of objects where encoders have none; return the warnings of the match."""
+    warnings = list[str]()
+    labels = distinct(object_labels, ["object"], ["label"])
+    for key in ("encoder", _KEY):
+        name = f"{key}_label"
+        matches = match([intervals[key]], [labels["object"]])
+        texts = matches.take(labels["label"])
+        present_labels = joined_columns.get(name)
+        if present_labels is not None:
+            texts = present_labels.where(present_labels.notna(), texts)
+        joined_columns[name] = texts
+        warnings += matches.doubts(_ROWS, "object_labels")
+    return warnings
+
+
 def _latency(
     intervals: pd.DataFrame, joined_columns: Mapping[str, pd.Series]
 ) -> tuple[pd.Series, list[str]]:
-    """Take what the trace states; else count from the commit, else from the submission."""
+    """Return the stated latency, or else the time since the commit, or since the submission."""
     latency = intervals["start_latency"].astype("Int64")
     warnings = list[str]()
     for name, words in (("committed", "commit"), ("submitted", "start of the submission")):
@@ -293,19 +312,21 @@ _KEY_SHADERS = ["name", "pipeline", "kind", "pid"]
 
 
 def runs(shader_profiler_intervals: pd.DataFrame, shaders: pd.DataFrame) -> Joined:
-    """Find for each stretch of a shader which of the listed shaders it is."""
+    """Add the listed shader to each stretch of a shader."""
     intervals = shader_profiler_intervals
-    listed = distinct(shaders, _KEY_SHADERS, ["shader", "pc_start", "pc_end"])
-    matches = match([intervals[key] for key in _KEY_SHADERS], [listed[key] for key in _KEY_SHADERS])
-    shader_columns = {name: matches.take(listed[name]) for name in ("shader", "pc_start", "pc_end")}
+    names = ["shader", "pc_start", "pc_end"]
+    listed = distinct(shaders, _KEY_SHADERS, names)
+    keys = [intervals[key] for key in _KEY_SHADERS]
+    listed_keys = [listed[key] for key in _KEY_SHADERS]
+    matches = match(keys, listed_keys)
     columns = {str(name): intervals[name] for name in intervals}
-    return Joined(
-        columns | shader_columns, matches.describe_mismatches("stretches of shaders", "shaders")
-    )
+    for name in names:
+        columns[name] = matches.take(listed[name])
+    return Joined(columns, matches.describe_mismatches("stretches of shaders", "shaders"))
 
 
 def pc_runs(shader_pc_intervals: pd.DataFrame, shaders: pd.DataFrame) -> Joined:
-    """Find for each stretch at one instruction the one shader whose code it is in."""
+    """Add the shader whose code has the instruction to each stretch at one instruction."""
     intervals = shader_pc_intervals
     names = ["shader", "name", "label", "pipeline", "kind", "pid"]
     place = ["pc_start", "pc_end"]
@@ -313,12 +334,13 @@ def pc_runs(shader_pc_intervals: pd.DataFrame, shaders: pd.DataFrame) -> Joined:
     code = code.sort_values("pc_start", kind="stable", ignore_index=True)
     matches = _match_ranges(intervals["pc"], code["pc_start"], code["pc_end"])
     columns = {str(name): intervals[name] for name in intervals}
-    shader_columns = {name: matches.take(code[name]) for name in names}
-    return Joined(columns | shader_columns, matches.describe_mismatches("instructions", "shaders"))
+    for name in names:
+        columns[name] = matches.take(code[name])
+    return Joined(columns, matches.describe_mismatches("instructions", "shaders"))
 
 
 def _match_ranges(points: pd.Series, begins: pd.Series, ends: pd.Series) -> Match:
-    """Match points with the only range [begin, end) that holds them; begins are ordered."""
+    """Match points with the only range [begin, end) that holds them; `begins` are sorted."""
     has_point = points.notna().to_numpy()
     pcs, inverse = np.unique(points.to_numpy(dtype="uint64", na_value=0), return_inverse=True)
     starts = begins.to_numpy(dtype="uint64")
@@ -343,8 +365,8 @@ _KEY_SIGNPOSTS = ["pid", "subsystem", "category", "name", "identifier"]
 def paired_signposts(signposts: pd.DataFrame) -> Joined:
     """Make an interval of each begin and the end that comes next under the same key.
 
-    A begin that another begin follows, and an end without a begin, make none and are counted:
-    which of them belong together cannot be known.
+    A begin before another begin, and an end without a begin, make no interval and are counted:
+    their pairs cannot be known.
     """
     marks = signposts[signposts["event"].isin(["Begin", "End"])]
     key = marks.groupby(_KEY_SIGNPOSTS, sort=False, dropna=False).ngroup().to_numpy()
@@ -358,23 +380,24 @@ def paired_signposts(signposts: pd.DataFrame) -> Joined:
     begin_places = begin_places[np.argsort(marks["time"].to_numpy()[begin_places], kind="stable")]
     begin = marks.iloc[begin_places].reset_index(drop=True)
     end = marks.iloc[begin_places + 1].reset_index(drop=True)
-    shared_columns = {
-        name: begin[name] for name in (*_KEY_SIGNPOSTS, "process", "target", "tid", "clock")
-    }
-    times = {"start": begin["time"], "duration": end["time"] - begin["time"]}
-    messages = {"begin_message": begin["message"], "end_message": end["message"]}
+    columns = {"start": begin["time"], "duration": end["time"] - begin["time"]}
+    for name in (*_KEY_SIGNPOSTS, "process", "target", "tid", "clock"):
+        columns[name] = begin[name]
+    columns["begin_message"] = begin["message"]
+    columns["end_message"] = end["message"]
     single = len(marks) - 2 * len(begin_places)
-    warnings = (f"{single:,} signposts have no counterpart and are left out",) if single else ()
-    return Joined({**times, **shared_columns, **messages}, warnings)
+    warnings: list[str] = []
+    if single:
+        warnings.append(f"{single:,} signposts have no counterpart and are left out")
+    return Joined(columns, tuple(warnings))
 
 
 def phases_of_signposts(signpost_intervals: pd.DataFrame) -> Joined:
-    """Take the target's signposts of the subsystem and category that are agreed for phases."""
+    """Select the signposts of the target that have the subsystem and category of phases."""
     subsystem, category = PHASES
-    phase_intervals = signpost_intervals[
-        signpost_intervals["target"]
-        & (signpost_intervals["subsystem"] == subsystem).fillna(value=False)
-        & (signpost_intervals["category"] == category).fillna(value=False)
-        & signpost_intervals["duration"].notna()
-    ].reset_index(drop=True)
+    has_subsystem = (signpost_intervals["subsystem"] == subsystem).fillna(value=False)
+    has_category = (signpost_intervals["category"] == category).fillna(value=False)
+    has_duration = signpost_intervals["duration"].notna()
+    is_phase = signpost_intervals["target"] & has_subsystem & has_category & has_duration
+    phase_intervals = signpost_intervals[is_phase].reset_index(drop=True)
     return Joined({name: phase_intervals[name] for name in ("start", "duration", "name", "clock")})

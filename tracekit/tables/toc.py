@@ -1,10 +1,9 @@
-"""What a trace holds, as its table of contents says: runs, devices, tables, settings."""
+"""The table of contents of a trace: runs, devices, tables, settings."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 from lxml import etree
@@ -21,7 +20,7 @@ from tracekit.base import (
     unreadable,
 )
 
-# Apple's own spelling, and the one that it means.
+# Apple's spelling, and the correct one.
 NAMES = ("intruments-recording-settings", "instruments-recording-settings")
 
 
@@ -31,7 +30,8 @@ def settings(run: Element) -> dict[str, tuple[str, ...]]:
     for name in NAMES:
         for instrument in run.iterfind(f"info/summary/{name}/instrument"):
             key = instrument.get("name", "")
-            setting_lines[key] = setting_lines.get(key, ()) + tuple(_lines(instrument))
+            earlier_lines = setting_lines.get(key, ())
+            setting_lines[key] = (*earlier_lines, *_lines(instrument))
     return setting_lines
 
 
@@ -49,7 +49,7 @@ def _lines(instrument: Element) -> Iterator[str]:
 
 
 def setting_line(name: str, words: str) -> str:
-    """Return a setting as a line; one of several values may name itself."""
+    """Return a setting as a line; one of several values may have a name of its own."""
     if ": " in words:
         return words
     return f"{name}: {words}"
@@ -57,7 +57,7 @@ def setting_line(name: str, words: str) -> str:
 
 @dataclass(frozen=True)
 class TocTable:
-    """A table of a run: its place (1, 2 …, as in an export's xpath), schema and attributes."""
+    """A table of a run: its place (1, 2 …, as in the xpath of an export), schema, attributes."""
 
     index: int
     schema: str
@@ -100,12 +100,12 @@ class TocRun:
 
 @dataclass(frozen=True)
 class Toc:
-    """What a bundle holds."""
+    """The runs of a bundle."""
 
     runs: tuple[TocRun, ...]
 
 
-# The texts of a run, and where the table of contents has them; an attribute behind an @.
+# The texts of a run, and their places in the table of contents; an attribute follows an @.
 TEXTS = {
     "target_type": "info/target/process/@type",
     "arguments": "info/target/process/@arguments",
@@ -145,10 +145,11 @@ def select_tables(run: TocRun, schemas: Iterable[str]) -> tuple[WantedTable, ...
         schema = table.schema
         seen_counts[schema] += 1
         place = seen_counts[schema]
-        file = f"{schema}.xml" if place == 1 else f"{schema}-{place}.xml"
-        tables.append(
-            WantedTable(schema, None if counts[schema] == 1 else place, file, table.index)
-        )
+        file = f"{schema}.xml"
+        if place > 1:
+            file = f"{schema}-{place}.xml"
+        is_alone = counts[schema] == 1
+        tables.append(WantedTable(schema, None if is_alone else place, file, table.index))
     return tuple(tables)
 
 
@@ -159,15 +160,15 @@ _PLAIN_INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 
 
 def read_toc(path: Path) -> Toc:
-    """Read a TOC as `xctrace export --toc` writes it; raise InputError if it is none."""
+    """Read a TOC as `xctrace export --toc` writes it; raise InputError if it is not one."""
     root = _parse(path)
     if root.tag != _ROOT:
         raise InputError(
             f"{path} is not the table of contents of a trace: its root is <{root.tag}>.",
             hint="`xcrun xctrace export --input RECORDING.trace --toc` writes one.",
         )
-    runs = enumerate(root.iterfind("run"), start=1)
-    return Toc(tuple(_run(path, run, place) for place, run in runs))
+    runs = [_run(path, run, place) for place, run in enumerate(root.iterfind("run"), start=1)]
+    return Toc(tuple(runs))
 
 
 def _parse(path: Path) -> Element:
@@ -195,30 +196,46 @@ def _parse(path: Path) -> Element:
 
 
 def _run(path: Path, run: Element, place: int) -> TocRun:
-    process = run.find("info/target/process")
-    listed = [
-        (_process(path, node), node.get("path")) for node in run.iterfind("processes/process")
-    ]
-    devices = [device for device in map(run.find, _DEVICES) if device is not None]
+    processes: list[Process] = []
+    process_paths: dict[int, str] = {}
+    for node in run.iterfind("processes/process"):
+        process = _process(path, node)
+        processes.append(process)
+        process_path = node.get("path")
+        if process_path is not None:
+            process_paths[process.pid] = process_path
+    number = _integer(path, run.get("number", str(place)))
+    target: Process | None = None
+    target_node = run.find("info/target/process")
+    if target_node is not None and target_node.get("pid"):
+        target = _process(path, target_node)
+    duration = _seconds(path, _text(run, "info/summary/duration"))
+    variables = [item.get("key", "") for item in run.iterfind("info//environment/item")]
+    table_nodes = enumerate(run.iterfind("data/table"), start=1)
+    tables = [_table(path, index, table) for index, table in table_nodes]
+    texts = {name: _text(run, place) for name, place in TEXTS.items()}
     return TocRun(
-        number=_integer(path, run.get("number", str(place))),
-        device=_attributes(devices[0]) if devices else {},
-        target=None if process is None or not process.get("pid") else _process(path, process),
+        number=number,
+        device=_device(run),
+        target=target,
         all_processes=run.find("info/target/all-processes") is not None,
-        duration=_seconds(path, _text(run, "info/summary/duration")),
-        environment=tuple(item.get("key", "") for item in run.iterfind("info//environment/item")),
+        duration=duration,
+        environment=tuple(variables),
         settings=settings(run),
-        processes=tuple(process for process, _ in listed),
-        paths={
-            process.pid: process_path
-            for process, process_path in listed
-            if process_path is not None
-        },
-        tables=tuple(
-            _table(path, *pair) for pair in enumerate(run.iterfind("data/table"), start=1)
-        ),
-        **{name: _text(run, place) for name, place in TEXTS.items()},
+        processes=tuple(processes),
+        paths=process_paths,
+        tables=tuple(tables),
+        **texts,
     )
+
+
+def _device(run: Element) -> dict[str, str]:
+    """Return the attributes of the device of a run, or else of its host."""
+    for place in _DEVICES:
+        device = run.find(place)
+        if device is not None:
+            return _attributes(device)
+    return {}
 
 
 def _text(run: Element, place: str) -> str:
@@ -266,39 +283,53 @@ _MOST = 20
 
 
 def find_run(runs: Sequence[TocRun], number: int | None, name: str) -> TocRun:
-    """Return the run of that number, the last one without; raise UsageError if there is none."""
-    chosen_run = runs[-1] if number is None else next((r for r in runs if r.number == number), None)
-    if chosen_run is None:
-        raise UsageError(f"{name} has no run {number}.", hint=f"It has {describe_runs(runs)}.")
-    return chosen_run
+    """Return the run of that number, or the last one without; raise UsageError if it is absent."""
+    if number is None:
+        return runs[-1]
+    for run in runs:
+        if run.number == number:
+            return run
+    raise UsageError(f"{name} has no run {number}.", hint=f"It has {describe_runs(runs)}.")
 
 
 def explain_run_choice(runs: Sequence[TocRun], run: TocRun, name: str) -> tuple[str, ...]:
-    """Say which run is read if none was named, and which there are; nothing if there is but one."""
+    """Return a remark on the run that is read if none was named, unless there is only one."""
     if len(runs) < 2:  # noqa: PLR2004  several
         return ()
-    reason = "the last one" if run.number == runs[-1].number else "the last one with tables"
+    is_last = run.number == runs[-1].number
+    reason = "the last one" if is_last else "the last one with tables"
     there = f"{name} has {len(runs)} runs: {describe_runs(runs)}."
     return (f"{there} Run {run.number}, {reason}, is read; --run chooses another.",)
 
 
 def find_recorded_run(recording: Recording) -> TocRun | None:
-    """Return the run that a recording is about, the last one where it does not say; or none."""
+    """Return the run of a recording, or the last one if it names none that is there; or None."""
     runs = read_toc(recording.toc_file).runs
-    run_number = recording.provenance().run if recording.provenance_file.exists() else None
-    return next((run for run in runs if run.number == run_number), runs[-1] if runs else None)
+    run_number: int | None = None
+    if recording.provenance_file.exists():
+        run_number = recording.provenance().run
+    for run in runs:
+        if run.number == run_number:
+            return run
+    return runs[-1] if runs else None
 
 
 def describe_runs(runs: Sequence[TocRun]) -> str:
-    """Name runs by number, with their targets and times."""
-    more = [f"and {len(runs) - _MOST:,} more"] if len(runs) > _MOST else []
-    return "; ".join([*(_describe_run(run) for run in islice(runs, _MOST)), *more])
+    """Return the numbers of runs, with their targets and times."""
+    descriptions = [_describe_run(run) for run in runs[:_MOST]]
+    if len(runs) > _MOST:
+        descriptions.append(f"and {len(runs) - _MOST:,} more")
+    return "; ".join(descriptions)
 
 
 def _describe_run(run: TocRun) -> str:
-    target = f"{run.target.name} {run.target.pid}".strip() if run.target is not None else ""
-    seconds = "" if run.duration is None else f"{run.duration:.3f} s"
-    facts = [fact for fact in (target, run.start_date, seconds) if fact]
+    facts: list[str] = []
+    if run.target is not None:
+        facts.append(f"{run.target.name} {run.target.pid}".strip())
+    if run.start_date:
+        facts.append(run.start_date)
+    if run.duration is not None:
+        facts.append(f"{run.duration:.3f} s")
     if facts:
         return f"run {run.number} ({', '.join(facts)})"
     return f"run {run.number}"
@@ -318,11 +349,14 @@ def toc_text(toc: Toc) -> str:
         _summary(_add_element(info, "summary"), run)
         processes = _add_element(element, "processes")
         for process in run.processes:
-            path = {"path": run.paths[process.pid]} if process.pid in run.paths else {}
-            _add_element(processes, "process", name=process.name, pid=str(process.pid), **path)
+            attributes = {"name": process.name, "pid": str(process.pid)}
+            if process.pid in run.paths:
+                attributes["path"] = run.paths[process.pid]
+            _add_element(processes, "process", **attributes)
         data = _add_element(element, "data")
         for table in sorted(run.tables, key=lambda entry: entry.index):
-            _add_element(data, "table", **(table.attributes | {"schema": table.schema}))
+            attributes = {**table.attributes, "schema": table.schema}
+            _add_element(data, "table", **attributes)
         _add_element(element, "tracks")
     etree.indent(root, space="    ")
     return f'<?xml version="1.0"?>\n\n{etree.tostring(root, encoding="unicode")}\n'
@@ -331,13 +365,15 @@ def toc_text(toc: Toc) -> str:
 def _target(target: Element, run: TocRun) -> None:
     if run.device:
         _add_element(target, "device", **run.device)
-    process_attributes = {
-        place.partition("/@")[2]: text
-        for name, place in TEXTS.items()
-        if "@" in place and (text := getattr(run, name))
-    }
+    process_attributes: dict[str, str] = {}
+    for name, place in TEXTS.items():
+        _, _, attribute = place.partition("/@")
+        text = getattr(run, name)
+        if attribute and text:
+            process_attributes[attribute] = text
     if run.target is not None:
-        process_attributes |= {"name": run.target.name, "pid": str(run.target.pid)}
+        process_attributes["name"] = run.target.name
+        process_attributes["pid"] = str(run.target.pid)
     if process_attributes:
         _add_element(target, "process", **process_attributes)
     if run.all_processes:
@@ -350,8 +386,10 @@ def _target(target: Element, run: TocRun) -> None:
 
 def _summary(summary: Element, run: TocRun) -> None:
     for name, place in TEXTS.items():
-        if "@" not in place and (text := getattr(run, name)):
-            _add_element(summary, place.rpartition("/")[2]).text = _clean_text(text)
+        text = getattr(run, name)
+        if "@" not in place and text:
+            _, _, tag = place.rpartition("/")
+            _add_element(summary, tag).text = _clean_text(text)
         if name == "end_date" and run.duration is not None:
             _add_element(summary, "duration").text = _duration(run.duration)
     if run.settings:
@@ -359,7 +397,8 @@ def _summary(summary: Element, run: TocRun) -> None:
         for name, lines in run.settings.items():
             instrument = _add_element(instruments, "instrument", name=name)
             dictionary = _add_element(_add_element(instrument, "array"), "dictionary")
-            for key, _, words in (line.partition(": ") for line in lines):
+            for line in lines:
+                key, _, words = line.partition(": ")
                 _add_element(dictionary, "key", name=key).text = _clean_text(words)
 
 
@@ -371,9 +410,10 @@ def _duration(duration: float) -> str:
 
 
 def _add_element(parent: Element, tag: str, /, **attributes: str) -> Element:
-    clean_attributes = {
-        _NOT_NAME.sub("_", name): _clean_text(text) for name, text in attributes.items()
-    }
+    clean_attributes: dict[str, str] = {}
+    for name, text in attributes.items():
+        clean_name = _NOT_NAME.sub("_", name)
+        clean_attributes[clean_name] = _clean_text(text)
     return etree.SubElement(parent, tag, clean_attributes)
 
 

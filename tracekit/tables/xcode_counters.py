@@ -25,11 +25,11 @@ GPU_TIME = "GPU Time"
 
 @dataclass(frozen=True)
 class _CountersForm:
-    """How a file of counters begins: its first columns, and which of them says what.
+    """The head of a file of counters: its first columns, and the numbers of those with a meaning.
 
-    `label` is None where the column of the `function` holds the label as well. `encoder` are the
-    columns that name an encoder where a row is one of its functions. `units` tells whether cells
-    have units of their own.
+    `label` is None if the column of the `function` holds the label as well. `encoder` are the
+    columns that name an encoder if a row is one of its functions. `units` is set if cells have
+    units of their own.
     """
 
     first_columns: tuple[str, ...]
@@ -78,6 +78,18 @@ _SIZES = re.compile(r"\bBytes\b(?! From Cache)")
 _QUARTERS = re.compile(r"Buffer L1 Bytes (Read|Written)$")
 _LARGEST = 64 << 20
 _LONGEST_HEADER = 1 << 16
+_NAMED_COLUMNS = 6  # of an unknown header, in a message
+_LONGEST_NAME = 40
+_COLUMNS = (
+    "place",
+    "function",
+    "command_buffer",
+    "encoder",
+    "counter",
+    "value",
+    "unit",
+    "suspect",
+)
 _INVOCATIONS = "Kernel Invocations"
 _INSTRUCTIONS = "Kernel ALU Instructions"
 _NEGATIVE = "negative, which no share, count or time is"
@@ -106,7 +118,7 @@ class _Encoder:
 
 @dataclass
 class _CountersFile:
-    """What a file holds: its encoders by function, in a form, and what is not kept of it."""
+    """The content of a file: its encoders by function, in a form, and remarks on lost content."""
 
     path: Path
     form: _CountersForm
@@ -116,12 +128,12 @@ class _CountersFile:
 
 @dataclass(frozen=True)
 class Counters:
-    """Counters that were read, and what is to be known of them, in sentences.
+    """Counters that were read, and remarks on them, in sentences.
 
     `rows` has a row for each counter of each encoder. Columns: `place` of the encoder in the
     capture, from 1; `function`, its index there; `command_buffer` and `encoder`, their labels;
-    `counter`, `value`, `unit` ("ratio", "bytes", "ns", else as Xcode writes it, "" where it writes
-    none); `suspect`, why a value is not to be believed, else null.
+    `counter`, `value`, `unit` ("ratio", "bytes", "ns", else as Xcode writes it, "" if it writes
+    none); `suspect`, the reason why a value is not credible, else null.
     """
 
     rows: pd.DataFrame
@@ -129,7 +141,7 @@ class Counters:
 
 
 def is_xcode_counters(path: Path) -> bool:
-    """Tell whether a file begins as an export of Xcode's counters does, CSV or tab."""
+    """Return whether a file begins as an export of Xcode's counters does, CSV or tab."""
     return path.is_file() and _form(path) is not None
 
 
@@ -137,8 +149,8 @@ def read_xcode_counters(paths: Sequence[Path]) -> Counters:
     """Return the counters of one capture, from at most one CSV and any tabs of it.
 
     Raises:
-        InputError: A file is none of these, two are not of the same capture, an encoder stands
-            twice, a cell is no number, or a counter that stands twice has two values.
+        InputError: A file is not one of these, two are not of the same capture, an encoder occurs
+            twice, a cell is not a number, or a counter that occurs twice has two values.
     """
     files = sorted(map(_file, paths), key=lambda file: file.form is _TAB)
     tables = [file.path for file in files if file.form is not _TAB]
@@ -148,41 +160,53 @@ def read_xcode_counters(paths: Sequence[Path]) -> Counters:
             hint="Import one capture at a time: its CSV and the texts of its tabs.",
         )
     encoders: dict[int, _Encoder] = {}
+    remarks: list[str] = []
     for file in files:
-        if wrong := _add_counters(encoders, file.encoders):
+        wrong = _add_counters(encoders, file.encoders)
+        if wrong:
             raise InputError(
                 f"{file.path} has {wrong} than the files before it.",
                 hint="Import the files of one capture.",
             )
+        remarks += file.remarks
     if not encoders:
         raise InputError(f"{paths[0]} has no encoder.")
-    remarks = tuple(remark for file in files for remark in file.remarks)
-    return Counters(_frame(dict(sorted(encoders.items()))), remarks)
+    sorted_encoders = dict(sorted(encoders.items()))
+    return Counters(_frame(sorted_encoders), tuple(remarks))
 
 
 def refused_table(path: Path) -> InputError | None:
-    """Say why a table of text is not read: its header, and which headers are; None for others."""
+    """Return the reason why a table of text is not read, with its header; None for other files."""
     header = _beginning(path)
     if "\ufffd" in header or not header.replace("\t", "").isprintable():
         return None
     delimiter = max(",;\t", key=header.count)
     if delimiter not in header or header.lstrip().startswith("<"):
         return None
-    if any(header.startswith(";".join(form.first_columns[:4])) for form in _FORMS):
-        return InputError(
-            f"{path} holds Xcode's counters with semicolons between them, as a spreadsheet saves "
-            "them in some languages, in which numbers may be changed.",
-            hint="Import the file as Xcode exported it.",
-        )
+    for form in _FORMS:
+        if header.startswith(_join_columns(form, ";")):
+            return InputError(
+                f"{path} holds Xcode's counters with semicolons between them, as a spreadsheet "
+                "saves them in some languages, in which numbers may be changed.",
+                hint="Import the file as Xcode exported it.",
+            )
     columns = _columns(header, delimiter)
-    column_names = ", ".join(repr(column[:40]) for column in columns[:6])
-    more = f" and {len(columns) - 6} more" if len(columns) > 6 else ""  # noqa: PLR2004
-    read = " or ".join(repr(",".join(form.first_columns[:4])) for form in (_ROUNDED, _EXACT))
+    column_names = [repr(column[:_LONGEST_NAME]) for column in columns[:_NAMED_COLUMNS]]
+    names = ", ".join(column_names)
+    if len(columns) > _NAMED_COLUMNS:
+        names += f" and {len(columns) - _NAMED_COLUMNS} more"
+    rounded = _join_columns(_ROUNDED, ",")
+    exact = _join_columns(_EXACT, ",")
     return InputError(
-        f"{path} is a table of text with an unknown header: {column_names}{more}.",
+        f"{path} is a table of text with an unknown header: {names}.",
         hint="Of such tables, `tracekit import` reads Xcode's counters, whose CSV begins with "
-        f"{read}.",
+        f"{rounded!r} or {exact!r}.",
     )
+
+
+def _join_columns(form: _CountersForm, delimiter: str) -> str:
+    """Return the beginning of the header of a form."""
+    return delimiter.join(form.first_columns[:4])
 
 
 def _bytes(path: Path) -> bytes:
@@ -204,7 +228,7 @@ def _beginning(path: Path) -> str:
 
 
 def _form(path: Path) -> _CountersForm | None:
-    """Return the form whose first columns the file has; None where it has those of none."""
+    """Return the form whose first columns the file has; None if there is no such form."""
     header = _beginning(path)
     for form in _FORMS:
         columns = _columns(header, form.delimiter)
@@ -244,13 +268,13 @@ def _file(path: Path) -> _CountersFile:
         function, label = _function(form, row, line)
         if function in file.encoders:
             raise InputError(f"{path} has an encoder twice: encoders cannot be distinguished.")
-        command_buffer = "" if form.command_buffer is None else row[form.command_buffer]
-        encoder = _Encoder(label, command_buffer)
+        encoder = _Encoder(label)
+        if form.command_buffer is not None:
+            encoder.command_buffer = row[form.command_buffer]
         file.encoders[function] = encoder
         first_counter = len(form.first_columns)
-        _read_cells(
-            encoder, form, zip(heads[first_counter:], row[first_counter:], strict=True), line
-        )
+        cells = zip(heads[first_counter:], row[first_counter:], strict=True)
+        _read_cells(encoder, form, cells, line)
     file.remarks += _remarks(file, rows)
     return file
 
@@ -293,26 +317,29 @@ def _with_unit(cell: _Cell, name: str) -> _Cell:
 
 
 def _remarks(file: _CountersFile, rows: Sequence[Sequence[str]]) -> list[str]:
-    """Say what a file has that the table of its counters cannot hold, or hold as it is meant."""
+    """Return remarks on the content of a file that its table of counters cannot hold exactly."""
     form = file.form
     remarks: list[str] = []
-    encoders = {tuple(row[column] for column in form.encoder) for row in rows}
+    encoders: set[tuple[str, ...]] = set()
+    for row in rows:
+        encoders.add(tuple([row[column] for column in form.encoder]))
     if form.encoder and len(encoders) < len(rows):
         remarks.append(
             f"Each of the {len(rows)} rows of {file.path.name} is listed as an encoder, although "
             "several are functions of the same one."
         )
-    markers = [row[form.marker] for row in rows if form.marker is not None]
-    marked = sum(bool(marker.strip()) for marker in markers)
-    if marked:
-        remarks.append(
-            f"The markers of {file.path.name}, in {marked} of {len(rows)} rows, are not kept."
-        )
+    if form.marker is not None:
+        marked_rows = [row for row in rows if row[form.marker].strip()]
+        if marked_rows:
+            remarks.append(
+                f"The markers of {file.path.name}, in {len(marked_rows)} of {len(rows)} rows, are "
+                "not kept."
+            )
     return remarks
 
 
 def _unit(name: str) -> str:
-    """Return the unit of a counter in a CSV, where its name says one."""
+    """Return the unit of a counter in a CSV that its name implies, or ""."""
     if _SHARES.search(name):
         return "%"
     if _SIZES.search(name):
@@ -321,12 +348,16 @@ def _unit(name: str) -> str:
 
 
 def _cell(text: str, given_unit: str | None) -> _Cell | None:
-    """Read a number with its own unit; or without one, where a unit is given."""
+    """Read a number with its own unit, or without one if a unit is given."""
     match = _NUMBER.fullmatch(text.strip())
-    if match is None or (given_unit is not None and match[2]):
+    if match is None:
         return None
     text = match[1].replace(",", "")
-    unit = match[2] if given_unit is None else given_unit
+    unit = match[2]
+    if given_unit is not None:
+        if unit:
+            return None
+        unit = given_unit
     unit, scale = _UNITS.get(unit, (unit, 1.0))
     digits, _, power = text.lower().partition("e")
     half = 0.5 * 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
@@ -334,9 +365,9 @@ def _cell(text: str, given_unit: str | None) -> _Cell | None:
 
 
 def _add_counters(encoders: dict[int, _Encoder], added: Mapping[int, _Encoder]) -> str:
-    """Add the counters of a file; return what is not as in other files of one capture.
+    """Add the counters of a file; return the difference to the other files of the capture, or "".
 
-    What two files say of a cell must be one value, rounded twice.
+    The values of a cell in two files must be one value, rounded twice.
     """
     if encoders and added.keys() != encoders.keys():
         return "other encoders"
@@ -347,65 +378,72 @@ def _add_counters(encoders: dict[int, _Encoder], added: Mapping[int, _Encoder]) 
         for name, cell in encoder.cells.items():
             earlier_cell = known_encoder.cells.get(name, cell)
             if not earlier_cell.unit:
-                scale = 0.01 if cell.unit == "ratio" else 1.0
-                earlier_cell = _Cell(
-                    earlier_cell.value * scale, cell.unit, earlier_cell.rounding * scale
-                )
-            apart = (cell.rounding + earlier_cell.rounding) * (1 - 1e-9)
-            if earlier_cell.unit == cell.unit and abs(earlier_cell.value - cell.value) >= apart:
+                earlier_cell = _adopt_unit(earlier_cell, cell.unit)
+            difference = abs(earlier_cell.value - cell.value)
+            tolerance = (cell.rounding + earlier_cell.rounding) * (1 - 1e-9)
+            if earlier_cell.unit == cell.unit and difference >= tolerance:
                 return f"another {name} of encoder {number}"
             known_encoder.cells[name] = min(cell, earlier_cell, key=lambda option: option.rounding)
     return ""
 
 
+def _adopt_unit(cell: _Cell, unit: str) -> _Cell:
+    """Give a cell without a unit that of another file; a share without one is in percent."""
+    scale = 0.01 if unit == "ratio" else 1.0
+    return _Cell(cell.value * scale, unit, cell.rounding * scale)
+
+
 def _frame(encoders: Mapping[int, _Encoder]) -> pd.DataFrame:
     suspects = _suspects(encoders)
-    rows = [
-        (
-            place,
-            number,
-            encoder.command_buffer or None,
-            encoder.label,
-            name,
-            cell.value,
-            cell.unit,
-            suspects.get((number, name)),
-        )
-        for place, (number, encoder) in enumerate(encoders.items(), start=1)
-        for name, cell in encoder.cells.items()
-    ]
-    names = ["place", "function", "command_buffer", "encoder", "counter", "value", "unit"]
-    return pd.DataFrame(rows, columns=[*names, "suspect"])
+    rows: list[dict[str, object]] = []
+    for place, (number, encoder) in enumerate(encoders.items(), start=1):
+        for name, cell in encoder.cells.items():
+            row = {
+                "place": place,
+                "function": number,
+                "command_buffer": encoder.command_buffer or None,
+                "encoder": encoder.label,
+                "counter": name,
+                "value": cell.value,
+                "unit": cell.unit,
+                "suspect": suspects.get((number, name)),
+            }
+            rows.append(row)
+    return pd.DataFrame(rows, columns=_COLUMNS)
 
 
 def _suspects(encoders: Mapping[int, _Encoder]) -> Mapping[tuple[int, str], str]:
-    """Say which cells Xcode is known to leave wrong, by what other cells say."""
+    """Return the reasons why cells are not credible, by number of the encoder and counter.
+
+    These are the cells that Xcode is known to leave wrong, judged by the other cells.
+    """
     reasons: dict[tuple[int, str], str] = {}
-    values = {
-        number: {name: cell.value for name, cell in encoder.cells.items()}
-        for number, encoder in encoders.items()
-    }
-    for number, encoder_values in values.items():
-        reasons |= {
-            (number, name): reason
-            for name, value in encoder_values.items()
-            if (reason := _doubt(name, value))
-        }
-        has_run = encoder_values.get(COST, 0) > 0 or encoder_values.get(_INSTRUCTIONS, 0) > 0
-        if encoder_values.get(_INVOCATIONS) == 0 and has_run:
+    has_misses = False
+    has_performance = False
+    for number, encoder in encoders.items():
+        values = {name: cell.value for name, cell in encoder.cells.items()}
+        for name, value in values.items():
+            reason = _doubt(name, value)
+            if reason:
+                reasons[number, name] = reason
+        has_run = values.get(COST, 0) > 0 or values.get(_INSTRUCTIONS, 0) > 0
+        if values.get(_INVOCATIONS) == 0 and has_run:
             reasons[number, _INVOCATIONS] = "0, although the encoder ran"
-    if all(own.get(_MISSES) == 0 for own in values.values()):
-        reasons |= {(number, _MISSES): "0 for every encoder" for number in values}
-    if all(
-        _PERFORMANCE in own and own[_PERFORMANCE] == own.get(_INSTRUCTIONS)
-        for own in values.values()
-    ):
-        reasons |= {(number, _PERFORMANCE): f"repeats {_INSTRUCTIONS}" for number in values}
+        if values.get(_MISSES) != 0:
+            has_misses = True
+        performance = values.get(_PERFORMANCE)
+        if performance is None or performance != values.get(_INSTRUCTIONS):
+            has_performance = True
+    for number in encoders:
+        if not has_misses:
+            reasons[number, _MISSES] = "0 for every encoder"
+        if not has_performance:
+            reasons[number, _PERFORMANCE] = f"repeats {_INSTRUCTIONS}"
     return reasons
 
 
 def _doubt(name: str, value: float) -> str:
-    """Return why a value is not to be believed whatever the others are, or nothing."""
+    """Return the reason why a value is not credible whatever the others are, or ""."""
     if value < 0:
         return _NEGATIVE
     if value and _QUARTERS.search(name):

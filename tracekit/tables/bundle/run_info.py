@@ -1,13 +1,13 @@
-"""How a run of a bundle went: device, target, times, settings, issues; its table of contents.
+"""The facts of a run of a bundle: device, target, times, settings, issues; its table of contents.
 
-The document of the bundle knows it all; without it, the parameters of the run's analysis and two of
-its tables know a little: the target's pid, the version of macOS, and when the recording began.
-Issues stand in a small database. It is opened to be read only, and as one that does not change, so
-that nothing is written beside it; a query that takes too long is given up. How grave an issue is,
-the database does not say in a way that is known.
+The document of the bundle has all of them. Without it, the parameters of the analysis and two
+tables of the run have a few: the pid of the target, the version of macOS, and the start of the
+recording. Issues are in a small database. It is opened read-only and as immutable, so that nothing
+is written next to it; a query that takes too long is given up. The severity of an issue is not
+known from the database.
 
-Tables stand in the order of the numbers of their stores; the order of `xctrace` is not stored in a
-bundle, so tables are known by schema and attributes.
+Tables are in the order of the numbers of their stores. A bundle does not store the order of
+`xctrace`, so tables are identified by schema and attributes.
 """
 
 import re
@@ -39,7 +39,7 @@ from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.toc import Toc, TocRun, TocTable, setting_line, toc_text
 
 _LARGEST = 1 << 26
-_STEPS = 2_000_000  # of the database's machine: far less than a second
+_STEPS = 2_000_000  # of the virtual machine of SQLite: far less than a second
 _LONGEST = 1 << 16
 _MOST_ISSUES = 20
 _MOST_LETTERS = 200
@@ -51,9 +51,9 @@ _ISSUES = """
 
 
 def issues_of(bundle: Bundle, run: BundleRun) -> tuple[Loss, ...]:
-    """Return each kind of issue that was noted of a run.
+    """Return a loss for each kind of issue that was noted in a run.
 
-    That the database is not there, or is damaged, is a loss, too.
+    A missing or damaged database is a loss, too.
     """
     name = f"Trace{run.number}.run/RunIssues.storedata"
     try:
@@ -61,7 +61,11 @@ def issues_of(bundle: Bundle, run: BundleRun) -> tuple[Loss, ...]:
         if bundle.files.size(name) > _LARGEST:
             raise bundle.files.make_damage_error(name, f"is larger than {_LARGEST:,} bytes")
         issues = _issues((bundle.path / name).resolve())
-        return tuple(Loss(Flaw.NOTED, _describe_issue(*issue), run=run.number) for issue in issues)
+        losses: list[Loss] = []
+        for kind, message, count in issues:
+            text = _describe_issue(kind, message, count)
+            losses.append(Loss(Flaw.NOTED, text, run=run.number))
+        return tuple(losses)
     except BundleError as error:
         reason = error.message
     except (sqlite3.Error, UnicodeDecodeError, OverflowError):
@@ -75,7 +79,7 @@ def _issues(path: Path) -> list[tuple[int, str, float]]:
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         database.set_progress_handler(lambda: 1, _STEPS)
         database.execute("PRAGMA trusted_schema = OFF")
-        # Of a last page that is cut, the rest would be read as zeroes.
+        # The missing part of a truncated last page would be read as zeroes.
         [page] = database.execute("PRAGMA page_size").fetchone()
         is_intact = database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
         if not is_intact or path.stat().st_size % page:
@@ -86,7 +90,8 @@ def _issues(path: Path) -> list[tuple[int, str, float]]:
 def _describe_issue(kind: int, message: str, count: float) -> str:
     times = "once" if count <= 1 else f"{int(count):,} times"
     text = " ".join(message.split())
-    text = text if len(text) <= _MOST_LETTERS else text[: _MOST_LETTERS - 1] + "…"
+    if len(text) > _MOST_LETTERS:
+        text = text[: _MOST_LETTERS - 1] + "…"
     if (kind, message) == _HEALTHY:
         return f'Instruments noted {times} "{text}", as in nearly every trace that is whole.'
     return f'Instruments noted {times} "{text}"; how grave that is, the bundle does not tell.'
@@ -112,7 +117,9 @@ def _text(key: str, value: Any) -> str:
 
 
 def _member(value: Any) -> str:
-    text = str(int(value)) if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        value = int(value)
+    text = str(value)
     if _PLAIN.fullmatch(text):
         return text
     return f'"{text}"'
@@ -123,20 +130,23 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def without_document(run: BundleRun) -> TocRun:
-    """Return what is known of a run, without its tables; the rest is empty."""
+    """Return the facts of a run that its analysis has, without its tables; the rest is empty."""
     name = f"{run_folder(run.number)}/core-config/exposedTableInfo.plist"
     with run.files.reading(name):
         archive = Archive(run.files.read(name, _LARGEST_PARAMETERS))
         parameters = archive.mapping(archive.root)
         system = ArchivedPart(archive, parameters.get("bindingParameters")).integer("osx-version")
         pid = ArchivedPart(archive, parameters.get("modelingParameters")).integer("target-pid")
-    name = UNKNOWN if pid is None else run.names.process(pid)
-    return TocRun(
-        number=run.number,
-        device={"os-version": _version(system)} if system is not None else {},
-        target=None if pid is None else Process(pid, "" if name == UNKNOWN else name),
-        start_date=_start(run),
-    )
+    target: Process | None = None
+    if pid is not None:
+        process_name = run.names.process(pid)
+        if process_name == UNKNOWN:
+            process_name = ""
+        target = Process(pid, process_name)
+    device: dict[str, str] = {}
+    if system is not None:
+        device["os-version"] = _version(system)
+    return TocRun(number=run.number, device=device, target=target, start_date=_start(run))
 
 
 def _version(number: int) -> str:
@@ -150,7 +160,7 @@ def _version(number: int) -> str:
 
 
 def _start(run: BundleRun) -> str:
-    """Return when the recording began, in UTC: its own zone is not known."""
+    """Return the start of the recording, in UTC, since its own zone is not known."""
     for store in run.stores:
         fields = [column.field for column in store.columns if column.mnemonic == "trace-start-time"]
         if store.schema != "time-info" or not fields or not store.rows:
@@ -166,7 +176,7 @@ _OF_PROCESS = re.compile(r"\.([0-9]{1,9})\Z", re.ASCII)
 _ZONE = 5  # of the values of `mach_time_info`
 _TYPES = {1: "launched", 2: "attached"}
 _ALL_PROCESSES = 0
-_LATEST = 1 << 62  # seconds: less than what is no number, or endless
+_LATEST = 1 << 62  # seconds; excludes NaN and infinity
 _SIGNALS = range(1, 32)
 _DEVICE = {
     "uuid": "_targetUUID",
@@ -178,7 +188,7 @@ _DEVICE = {
 
 
 def run_info(run: BundleRun) -> tuple[TocRun, tuple[Loss, ...]]:
-    """Return how a run went, without its tables, and what is not known of it."""
+    """Return the facts of a run, without its tables, and a loss for those that are not known."""
     flaw = run.document.flaw()
     document = run.document.run(run.number)
     reason = run.document.why_not(run.number)
@@ -204,27 +214,22 @@ def _summarize_document(run: BundleRun, document: ArchivedPart) -> tuple[TocRun,
         raise ArchiveError("does not say how the run went")
     names = documented_processes(document)
     zone = _zone(document, info.text("_targetUUID"))
-    processes = [_make_process(pid, names.get(pid)) for pid in _pids(run.document, run.number)]
+    processes: list[Process] = []
+    paths: dict[int, str] = {}
+    for pid in _pids(run.document, run.number):
+        process, path = _make_process(pid, names.get(pid))
+        processes.append(process)
+        if path:
+            paths[process.pid] = path
     duration = _seconds(info, "_rawDuration")
-    status, reason, unsure = _end(info)
-    pid = info.integer("_targetProcessPid")
+    if duration is not None:
+        duration = round(duration, 6)
+    status, reason, end_remarks = _end(info)
     kind = info.integer("targetType")
-    target = None
-    unnamed = tuple[str, ...]()
-    if pid is not None and kind != _ALL_PROCESSES:
-        target = Process(pid, info.text("_targetProcessName"))
-    elif kind in _TYPES:
-        with suppress(BundleError):
-            target = without_document(run).target
-        stated_pid = "none" if target is None else target.pid
-        subject = (
-            f"The runInfo of run {run.number} in the {NAME} of {name_bundle(run.files.bundle)}"
-        )
-        less = f"does not say the target's pid; the parameters of the analysis say {stated_pid}."
-        unnamed = (f"{subject} {less}",)
+    target, target_remarks = _target(run, info)
     summary = TocRun(
         number=run.number,
-        device={name: text for name, key in _DEVICE.items() if (text := info.text(key))},
+        device=_device(info),
         target=target,
         target_type=_TYPES.get(kind or 0, ""),
         all_processes=kind == _ALL_PROCESSES,
@@ -234,22 +239,49 @@ def _summarize_document(run: BundleRun, document: ArchivedPart) -> tuple[TocRun,
         environment=tuple(map(str, info.mapping("_environment"))),
         start_date=_date(_seconds(info, "_rawStartTime"), zone),
         end_date=_date(_seconds(info, "_rawEndTime"), zone),
-        duration=None if duration is None else round(duration, 6),
+        duration=duration,
         end_reason=info.text("_endReason"),
         instruments_version=info.text("_instrumentVersion"),
         template=info.text("_templateName"),
         recording_mode=info.text("_recordingMode"),
         time_limit=info.text("_timeLimit"),
         settings=_settings(info),
-        processes=tuple(process for process, _ in processes),
-        paths={process.pid: path for process, path in processes if path},
+        processes=tuple(processes),
+        paths=paths,
     )
-    remarks = (*unnamed, *unsure, *_missing(run, summary))
-    return summary, tuple(Loss(Flaw.UNSURE, text, run=run.number) for text in remarks)
+    remarks = (*target_remarks, *end_remarks, *_missing(run, summary))
+    losses = [Loss(Flaw.UNSURE, text, run=run.number) for text in remarks]
+    return summary, tuple(losses)
+
+
+def _target(run: BundleRun, info: ArchivedPart) -> tuple[Process | None, tuple[str, ...]]:
+    """Return the target of a run; with a remark, where its pid is only in the analysis."""
+    pid = info.integer("_targetProcessPid")
+    kind = info.integer("targetType")
+    if pid is not None and kind != _ALL_PROCESSES:
+        return Process(pid, info.text("_targetProcessName")), ()
+    if kind not in _TYPES:
+        return None, ()
+    target = None
+    with suppress(BundleError):
+        target = without_document(run).target
+    stated_pid = "none" if target is None else target.pid
+    subject = f"The runInfo of run {run.number} in the {NAME} of {name_bundle(run.files.bundle)}"
+    less = f"does not say the target's pid; the parameters of the analysis say {stated_pid}."
+    return target, (f"{subject} {less}",)
+
+
+def _device(info: ArchivedPart) -> dict[str, str]:
+    device: dict[str, str] = {}
+    for name, key in _DEVICE.items():
+        text = info.text(key)
+        if text:
+            device[name] = text
+    return device
 
 
 def _missing(run: BundleRun, summary: TocRun) -> tuple[str, ...]:
-    """Return a sentence on what every document says of a run and this one does not."""
+    """Return a sentence on the facts that every document of a run has and this one lacks."""
     facts = {
         "the system": summary.device.get("os-version"),
         "the kind of target": summary.target_type or summary.all_processes,
@@ -273,14 +305,17 @@ def _seconds(info: ArchivedPart, name: str) -> float | None:
 def _arguments(info: ArchivedPart) -> str:
     arguments = info.get("_arguments")
     if isinstance(arguments, Mapping) and "NS.objects" in arguments:
-        return " ".join(
-            str(info.archive.unwrap(value)) for value in info.archive.sequence(arguments)
-        )
+        archive = info.archive
+        words = [str(archive.unwrap(value)) for value in archive.sequence(arguments)]
+        return " ".join(words)
     return info.text("_arguments")
 
 
 def _end(info: ArchivedPart) -> tuple[str, str, tuple[str, ...]]:
-    """Return exit status and reason of the target's end; a signal's number may be a status too."""
+    """Return the exit status of the target, the reason of its end, and a remark if unclear.
+
+    A number may be the status or a signal.
+    """
     status = info.integer("_targetExitStatus")
     if status is None or info.integer("targetType") == _ALL_PROCESSES:
         return "", "", ()
@@ -297,8 +332,11 @@ def _zone(document: ArchivedPart, device: str) -> tzinfo:
     archive = document.archive
     by_device = document.mapping("mach_time_info")
     clock = by_device.get(device, next(iter(by_device.values()), None))
-    values = [] if clock is None else archive.sequence(clock)
-    zone_node = values[_ZONE] if len(values) > _ZONE else None
+    zone_node = None
+    if clock is not None:
+        values = archive.sequence(clock)
+        if len(values) > _ZONE:
+            zone_node = values[_ZONE]
     # The node is a zone, or the name of one.
     name = archive.part(zone_node, "NS.name") or archive.unwrap(zone_node)
     if not isinstance(name, str):
@@ -310,7 +348,7 @@ def _zone(document: ArchivedPart, device: str) -> tzinfo:
 
 
 def _date(seconds: float | None, zone: tzinfo) -> str:
-    """Return a moment in ISO 8601 with milliseconds; empty for none that a calendar has."""
+    """Return a moment in ISO 8601 with milliseconds; "" if no calendar has it."""
     if seconds is None:
         return ""
     try:
@@ -322,27 +360,35 @@ def _date(seconds: float | None, zone: tzinfo) -> str:
 
 def _settings(info: ArchivedPart) -> dict[str, tuple[str, ...]]:
     archive = info.archive
-    settings = info.mapping("_recordingSettings")
-    return {
-        str(name): tuple(
-            line
-            for value in archive.sequence(node)
-            for setting in archive.mapping(value).items()
-            for line in _setting(archive, *setting)
-        )
-        for name, node in settings.items()
-    }
+    setting_lines: dict[str, tuple[str, ...]] = {}
+    for instrument, node in info.mapping("_recordingSettings").items():
+        lines: list[str] = []
+        for value in archive.sequence(node):
+            for name, setting in archive.mapping(value).items():
+                lines += _setting(archive, name, setting)
+        setting_lines[str(instrument)] = tuple(lines)
+    return setting_lines
 
 
 def _setting(archive: Archive, name: Any, node: Any) -> Iterator[str]:
+    """Yield a line for each value of a setting."""
     value = archive.unwrap(node)
     if isinstance(value, Mapping) and "NS.objects" in value and "NS.keys" not in value:
-        texts = (archive.unwrap(member) for member in archive.sequence(value))
-        for text in texts:
-            if isinstance(text, str | int | float) and str(text).strip():
-                yield setting_line(str(name), str(text).strip())
-    elif isinstance(value, str | int | float) and str(value).strip():
-        yield f"{name}: {str(value).strip()}"
+        for member in archive.sequence(value):
+            text = _plain_text(archive.unwrap(member))
+            if text:
+                yield setting_line(str(name), text)
+        return
+    text = _plain_text(value)
+    if text:
+        yield f"{name}: {text}"
+
+
+def _plain_text(value: Any) -> str:
+    """Return a text or a number as text; "" for any other value."""
+    if isinstance(value, str | int | float):
+        return str(value).strip()
+    return ""
 
 
 def _pids(document: BundleDocument, number: int) -> list[int]:
@@ -352,10 +398,17 @@ def _pids(document: BundleDocument, number: int) -> list[int]:
         return []
     try:
         stores = archive.get_numbered(archive.top(_SYMBOL_STORES)).get(number)
-        keys = [] if stores is None else list(archive.mapping(stores))
+        if stores is None:
+            return []
+        keys = list(archive.mapping(stores))
     except ArchiveError:
         return []
-    return sorted(int(match[1]) for key in keys if (match := _OF_PROCESS.search(str(key))))
+    pids: list[int] = []
+    for key in keys:
+        match = _OF_PROCESS.search(str(key))
+        if match:
+            pids.append(int(match[1]))
+    return sorted(pids)
 
 
 def _make_process(pid: int, names: ProcessNames | None) -> tuple[Process, str]:
@@ -368,24 +421,25 @@ def _make_process(pid: int, names: ProcessNames | None) -> tuple[Process, str]:
 
 
 def list_named_tables(run: BundleRun) -> tuple[TableStore | Unreadable, ...]:
-    """Return the tables that the TOC names, the first being its `table[1]`."""
-    return tuple(table for table in run.tables if table.schema)
+    """Return the tables that the TOC names; the first is its `table[1]`."""
+    return tuple([table for table in run.tables if table.schema])
 
 
 def toc_of(bundle: Bundle) -> Toc:
-    """Return what a bundle holds; what only its document knows is empty where that is missing."""
+    """Return the table of contents of a bundle, without the facts of a missing document."""
     runs: list[TocRun] = []
     for run in bundle.runs:
-        tables = (
-            TocTable(place, table.schema, worded_attributes(table.attributes))
-            for place, table in enumerate(list_named_tables(run), start=1)
-        )
-        runs.append(replace(run_info(run)[0], tables=tuple(tables)))
+        tables: list[TocTable] = []
+        for place, table in enumerate(list_named_tables(run), start=1):
+            attributes = worded_attributes(table.attributes)
+            tables.append(TocTable(place, table.schema, attributes))
+        info, _ = run_info(run)
+        runs.append(replace(info, tables=tuple(tables)))
     return Toc(tuple(runs))
 
 
 def write_toc(bundle: Bundle, path: Path) -> None:
-    """Write what a bundle holds as `xctrace export --toc` would, names and arguments included."""
+    """Write the table of contents as `xctrace export --toc` would, with names and arguments."""
     write_whole(path, toc_text(toc_of(bundle)).encode())
 
 
@@ -394,7 +448,7 @@ _BUILD = re.compile(r"\(([0-9A-Za-z]{1,20})\)", re.ASCII)
 
 
 def losses_of(bundle: Bundle, number: int | None = None) -> tuple[Loss, ...]:
-    """Return what is missing, unreadable or not verified of one run, or of all."""
+    """Return the losses of one run, or of all: missing, unreadable and unverified data."""
     runs = (run for run in bundle.runs if number in {None, run.number})
     all_losses = [*bundle.missing]
     for run in runs:
