@@ -1,7 +1,7 @@
 """A run of a bundle, or one table of it, as XML in the grammar of `xctrace export`.
 
-It says what the flat tables say: processes, threads and stacks in full, all other values by their
-words and numbers. Of a label only the words are written, not its parts.
+It has the content of the flat tables: processes, threads and stacks in full, all other values by
+their words and numbers. Of a label only the words are written, not its parts.
 """
 
 import re
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import pyarrow as pa
 
 from tracekit.base import InputError, replacing
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
@@ -21,6 +22,7 @@ from tracekit.tables.bundle.cells.encodings import (
 )
 from tracekit.tables.bundle.cells.labels import FMT
 from tracekit.tables.bundle.container.records import read_records
+from tracekit.tables.bundle.container.requirements import Field
 from tracekit.tables.bundle.container.store import TableStore, Unreadable
 from tracekit.tables.bundle.errors import BundleError, name_bundle
 from tracekit.tables.bundle.names import Names
@@ -44,7 +46,7 @@ _UNPRINTABLE = {
 
 
 def escape_text(text: str) -> str:
-    """Return a text as it stands in XML, without what XML cannot hold."""
+    """Return a text escaped for XML, without the characters that XML cannot hold."""
     escaped_text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     if escaped_text.isprintable():
         return escaped_text
@@ -52,12 +54,13 @@ def escape_text(text: str) -> str:
 
 
 def quote_attribute(text: str) -> str:
-    """Return a text as it stands in an attribute within double quotes."""
-    return escape_text(text).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
+    """Return a text escaped for an attribute within double quotes."""
+    escaped_text = escape_text(text).replace('"', "&quot;")
+    return escaped_text.replace("\n", "&#10;").replace("\t", "&#9;")
 
 
 class _WrittenElements:
-    """The elements of one file: each value is defined once, and referred to from then on."""
+    """The elements of one file: each value is defined once, and referred to afterwards."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -67,21 +70,23 @@ class _WrittenElements:
     def cells(self, part: ColumnCells, kind: EngineeringType, symbols: Symbols) -> Iterator[str]:
         """Yield the elements of a column's cells."""
         tag = kind.tag
-        nulls = [None] * len(part.cells)
         texts = part.cells.to_pylist()
-        pids, tids, stacks = (
-            nulls if side_cells is None else side_cells.to_pylist()
-            for side_cells in (part.pids, part.tids, part.stacks)
-        )
         if kind.encoding is Encoding.THREAD:
+            tids = _list_cells(part.tids, len(texts))
+            pids = _list_cells(part.pids, len(texts))
             return map(self._thread, texts, tids, pids)
         if kind.encoding is Encoding.PROCESS:
+            pids = _list_cells(part.pids, len(texts))
             return map(self._process, texts, pids)
         if tag in STACK_TYPES:
-            write = self._callstack if kind.encoding is Encoding.CALLSTACK else self._backtrace
-            return (write(tag, *cell, symbols) for cell in zip(texts, stacks, strict=True))
-        if kind.encoding is Encoding.ANY:
-            tag = next(iter(part.foreign)) if len(part.foreign) == 1 else tag
+            write = self._backtrace
+            if kind.encoding is Encoding.CALLSTACK:
+                write = self._callstack
+            stacks = _list_cells(part.stacks, len(texts))
+            pairs = zip(texts, stacks, strict=True)
+            return (write(tag, text, stack, symbols) for text, stack in pairs)
+        if kind.encoding is Encoding.ANY and len(part.foreign) == 1:
+            [tag] = part.foreign
         known_elements = self._known[tag]
         known_elements[None] = SENTINEL
         return (known_elements.get(text) or self._value(tag, text, kind.encoding) for text in texts)
@@ -89,17 +94,19 @@ class _WrittenElements:
     def _element(
         self, tag: str, value: object, content: Iterable[str], **attributes: str | None
     ) -> str:
-        """Define a value, or repeat it; its content is asked for after it has its own id."""
+        """Define a value, or refer to it; its content is read after it has its own id."""
         known_elements = self._known[tag]
-        if (reference := known_elements.get(value)) is not None:
+        reference = known_elements.get(value)
+        if reference is not None:
             return reference
         if len(known_elements) >= _MOST_REMEMBERED:
-            known_elements.clear()  # what comes back is defined again
+            known_elements.clear()  # a value that occurs again is defined again
         self._last += 1
         head = f'{tag} id="{self._last}"'
         known_elements[value] = f'<{tag} ref="{self._last}"/>'
         for name, text in attributes.items():
-            head += "" if text is None else f' {name.replace("_", "-")}="{quote_attribute(text)}"'
+            if text is not None:
+                head += f' {name.replace("_", "-")}="{quote_attribute(text)}"'
         inner_xml = "".join(content)
         if inner_xml or "fmt" in attributes:
             return f"<{head}>{inner_xml}</{tag}>"
@@ -111,27 +118,39 @@ class _WrittenElements:
         if encoding is Encoding.INTEGER:
             number = int(value)
             text = str(number)
-            words = self._names.core(number) if tag == "core" else FMT.get(tag, str)(number)
+            words_of = self._names.core if tag == "core" else FMT.get(tag, str)
+            words = words_of(number)
+        elif encoding is Encoding.DECIMAL:
+            text = f"{value:.9f}"
+            words = text
         else:
-            words = text = f"{value:.9f}" if encoding is Encoding.DECIMAL else value
-        return self._element(tag, value, map(escape_text, (text,)), fmt=words)
+            text = value
+            words = text
+        content = map(escape_text, (text,))
+        return self._element(tag, value, content, fmt=words)
 
     def _process(self, text: str | None, pid: int | None) -> str:
-        parts = (("pid", pid, Encoding.INTEGER), ("device-session", "TODO", Encoding.STRING))
-        content = (self._value(*part) for part in parts)
+        def content() -> Iterator[str]:
+            yield self._value("pid", pid, Encoding.INTEGER)
+            yield self._value("device-session", "TODO", Encoding.STRING)
+
         if text is None:
             return SENTINEL
-        return self._element("process", pid, content, fmt=text)
+        return self._element("process", pid, content(), fmt=text)
 
     def _thread(self, text: str | None, tid: int | None, pid: int | None) -> str:
         def content() -> Iterator[str]:
             yield self._value("tid", tid, Encoding.INTEGER)
-            yield self._process(None if pid is None else self._names.process_with_pid(pid), pid)
+            if pid is None:
+                yield SENTINEL
+            else:
+                yield self._process(self._names.process_with_pid(pid), pid)
 
         if tid is None:
             return SENTINEL
-        words = f"Unknown {tid:#x}" if text is None else text
-        return self._element("thread", (tid, pid), content(), fmt=words)
+        if text is None:
+            text = f"Unknown {tid:#x}"
+        return self._element("thread", (tid, pid), content(), fmt=text)
 
     def _backtrace(self, tag: str, text: str | None, stack: int | None, symbols: Symbols) -> str:
         def content() -> Iterator[str]:
@@ -143,13 +162,19 @@ class _WrittenElements:
         return self._element(tag, stack, content())
 
     def _callstack(self, tag: str, text: str | None, stack: int | None, symbols: Symbols) -> str:
-        """Write a stack of addresses, of which the program counter stands behind the others."""
+        """Write a stack of addresses; the program counter follows the others."""
+        if text is None:
+            return SENTINEL
+        has_counter = text.startswith("PC:")
 
         def content() -> Iterator[str]:
             column = symbols.frames["address"]
             addresses = [column[number].as_py() for number in _frames(stack, symbols)]
-            counters = addresses[:1] if words.startswith("PC:") else []
-            address_text = " ".join(map(str, addresses[len(counters) :]))
+            counters: list[int] = []
+            if has_counter:
+                counters = addresses[:1]
+                addresses = addresses[1:]
+            address_text = " ".join(map(str, addresses))
             if address_text:
                 yield self._element(
                     "text-addresses", address_text, (address_text,), fmt=f"frag {stack}"
@@ -159,34 +184,41 @@ class _WrittenElements:
             for counter in counters:
                 yield self._value("text-address", counter, Encoding.INTEGER)
 
-        words = text or ""
-        if text is None:
-            return SENTINEL
         return self._element(tag, (text, stack), content(), fmt=text)
 
     def _frame(self, number: int, symbols: Symbols) -> str:
-        if (reference := self._known["frame"].get(number)) is not None:
+        reference = self._known["frame"].get(number)
+        if reference is not None:
             return reference
-        frame_cells = {
-            name: symbols.frames[name][number].as_py() for name in symbols.frames.column_names
-        }
+        frame_cells: dict[str, Any] = {}
+        for name in symbols.frames.column_names:
+            frame_cells[name] = symbols.frames[name][number].as_py()
 
         def binary() -> Iterator[str]:
+            if frame_cells["binary"] is None:
+                return
             load = frame_cells["load_address"]
-            if frame_cells["binary"] is not None:
-                yield self._element(
-                    "binary",
-                    (frame_cells["uuid"], frame_cells["path"], load),
-                    (),
-                    name=frame_cells["binary"],
-                    UUID=frame_cells["uuid"],
-                    arch=frame_cells["arch"],
-                    load_addr=None if load is None else hex(load),
-                    path=frame_cells["path"],
-                )
+            load_text = None if load is None else hex(load)
+            yield self._element(
+                "binary",
+                (frame_cells["uuid"], frame_cells["path"], load),
+                (),
+                name=frame_cells["binary"],
+                UUID=frame_cells["uuid"],
+                arch=frame_cells["arch"],
+                load_addr=load_text,
+                path=frame_cells["path"],
+            )
 
         address = hex(frame_cells["address"])
         return self._element("frame", number, binary(), name=frame_cells["name"], addr=address)
+
+
+def _list_cells(cells: pa.ChunkedArray | None, count: int) -> list[Any]:
+    """Return cells as a list; nulls if the column has none of this kind."""
+    if cells is None:
+        return [None] * count
+    return cells.to_pylist()
 
 
 def _frames(stack: int | None, symbols: Symbols) -> list[int]:
@@ -196,15 +228,15 @@ def _frames(stack: int | None, symbols: Symbols) -> list[int]:
 
 
 class UnwritableError(ValueError):
-    """A table that an export cannot say: nothing says there that a value is not known."""
+    """A table that an export cannot represent: its grammar has no form for an unknown value."""
 
 
 def write_table(file: BinaryIO, run: BundleRun, store: TableStore, index: int) -> tuple[Loss, ...]:
     """Write a table as `xctrace export` does; `index` is its place in the table of contents.
 
-    Return what of it is not surely read, or has no name.
+    Return the losses: columns of an uncertain encoding, and missing names.
 
-    Raises UnwritableError where it holds values of which the encoding is not known.
+    Raises UnwritableError if it holds values of an unknown encoding.
     """
     xpath = f"//trace-toc[1]/run[{store.run}]/data[1]/table[{index}]"
     reader = BundleReader(run, store, xpath)
@@ -221,14 +253,13 @@ def write_table(file: BinaryIO, run: BundleRun, store: TableStore, index: int) -
     elements = _WrittenElements(run.names)
     losses: tuple[Loss, ...] = ()
     for piece in reader.pieces():
-        losses = piece.losses  # each piece tells of all before it, too
+        losses = piece.losses  # those of all pieces so far
         symbols = reader.symbols()
         for rows in _parts(piece):
-            columns = [
-                elements.cells(part, kind, symbols)
-                for part, kind in zip(rows, reader.kinds, strict=True)
-            ]
-            texts = (f"<row>{''.join(row)}</row>\n" for row in zip(*columns, strict=True))
+            columns: list[Iterator[str]] = []
+            for part, kind in zip(rows, reader.kinds, strict=True):
+                columns.append(elements.cells(part, kind, symbols))
+            texts = [f"<row>{''.join(row)}</row>\n" for row in zip(*columns, strict=True)]
             file.write("".join(texts).encode())
     file.write(b"</node></trace-query-result>\n")
     return losses
@@ -237,29 +268,31 @@ def write_table(file: BinaryIO, run: BundleRun, store: TableStore, index: int) -
 def _parts(piece: Node) -> Iterator[list[ColumnCells]]:
     """Yield the columns of some rows at a time."""
     for start in range(0, piece.rows, _ROWS):
-        yield [
-            replace(
-                part,
-                **{
-                    name: cells.slice(start, _ROWS)
-                    for name in ("cells", "pids", "tids", "stacks")
-                    if (cells := getattr(part, name)) is not None
-                },
-            )
-            for part in piece.columns
-        ]
+        yield [_slice_part(part, start) for part in piece.columns]
+
+
+def _slice_part(part: ColumnCells, start: int) -> ColumnCells:
+    slices: dict[str, Any] = {}
+    for name in ("cells", "pids", "tids", "stacks"):
+        cells = getattr(part, name)
+        if cells is not None:
+            slices[name] = cells.slice(start, _ROWS)
+    return replace(part, **slices)
 
 
 def _require_known(run: BundleRun, store: TableStore, kinds: list[EngineeringType]) -> None:
-    """Refuse a table with a value of a type of which the encoding, or the tag, is not known."""
-    pairs = [
-        (kind, column.field)
-        for kind, column in zip(kinds, store.columns, strict=True)
-        if kind.evidence in {EncodingEvidence.RAW, EncodingEvidence.NONE}
-        or not _TAG.fullmatch(kind.tag)
-    ]
-    stored = read_records(run.files, store, [field for _, field in pairs]) if pairs else []
-    for (kind, _), numbers in zip(pairs, stored, strict=True):
+    """Refuse a table with a value of a type with an unknown encoding or tag."""
+    unknown_kinds: list[EngineeringType] = []
+    fields: list[Field] = []
+    for kind, column in zip(kinds, store.columns, strict=True):
+        is_raw = kind.evidence in {EncodingEvidence.RAW, EncodingEvidence.NONE}
+        if is_raw or not _TAG.fullmatch(kind.tag):
+            unknown_kinds.append(kind)
+            fields.append(column.field)
+    if not fields:
+        return
+    stored = read_records(run.files, store, fields)
+    for kind, numbers in zip(unknown_kinds, stored, strict=True):
         if (numbers != np.iinfo(numbers.dtype).max).any():
             words = f"how values of {kind.tag or kind.type_id} are stored is not known"
             raise UnwritableError(words)
@@ -267,13 +300,13 @@ def _require_known(run: BundleRun, store: TableStore, kinds: list[EngineeringTyp
 
 _SAFE_NAME = re.compile(r"[\w-][\w.-]{0,199}", re.ASCII)
 
-# Which schemas to write, of those that are there; see `tracekit.pipeline.wanted_tables`.
+# Chooses the schemas to write from those that are there; see `tracekit.pipeline.wanted_tables`.
 Choose = Callable[[frozenset[str]], frozenset[str]]
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written of a bundle: the files; what was not, or not surely; what else to say."""
+    """The result of writing a bundle: the files, the losses, and other warnings."""
 
     files: tuple[Path, ...]
     losses: tuple[Loss, ...] = ()
@@ -289,14 +322,14 @@ def write_exports(
 ) -> Exported:
     """Write a run of a bundle as `xctrace export` would: its TOC, then a file for each table.
 
-    The folder may not hold anything yet. `choose` is asked again without the tables that have no
-    rows, for what can be read in their place. Without a number, the last run is written. What was
-    lost is returned, and reported.
+    The folder must be empty or absent. `choose` is called again without the tables that have no
+    rows, for the tables that can be read in their place. Without a number, the last run is written.
+    Losses are returned, and reported.
 
     Raises:
         UsageError: There is no such run.
-        InputError: The folder holds something, or the bundle is damaged.
-        RecordingError: Nothing can be written there.
+        InputError: The folder is not empty, or the bundle is damaged.
+        RecordingError: The folder cannot be written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is there already.", hint="Name another folder to write into.")
@@ -306,18 +339,17 @@ def write_exports(
     progress("table of contents")
     files = [folder / "toc.xml"]
     write_toc(bundle, files[0])
-    there = frozenset(store.schema for store in list_named_tables(run))
-    filled = frozenset(
-        store.schema
-        for store in list_named_tables(run)
-        if not isinstance(store, TableStore) or store.rows
-    )
-    schemas = choose(there) | choose(filled)
+    there: set[str] = set()
+    filled: set[str] = set()
+    for store in list_named_tables(run):
+        there.add(store.schema)
+        if not isinstance(store, TableStore) or store.rows:
+            filled.add(store.schema)
+    schemas = choose(frozenset(there)) | choose(frozenset(filled))
     tables = select_tables(toc_run, schemas)
-    losses = [
-        *run.unchecked_losses,
-        *(table.loss for table in run.tables if isinstance(table, Unreadable) and not table.schema),
-    ]
+    losses = list(run.unchecked_losses)
+    unreadable_tables = [table for table in run.tables if isinstance(table, Unreadable)]
+    losses += [table.loss for table in unreadable_tables if not table.schema]
     for place, table in enumerate(tables, 1):
         progress(f"{table.file} ({place} of {len(tables)})")
         words = f"The table {table.schema} is not written"
@@ -331,15 +363,15 @@ def write_exports(
             text = f"{words}: {error.message.rstrip('.')}."
             losses.append(Loss(Flaw.DAMAGED, text, schema=table.schema, run=run.number))
     report(losses)
-    warnings = (
-        *(explain_run_choice(runs, toc_run, name_bundle(bundle.path)) if number is None else ()),
-        *(f"The recording has no table {name}." for name in sorted(schemas - there)),
-    )
-    return Exported(tuple(files), tuple(dict.fromkeys(losses)), warnings)
+    warnings: list[str] = []
+    if number is None:
+        warnings += explain_run_choice(runs, toc_run, name_bundle(bundle.path))
+    warnings += [f"The recording has no table {name}." for name in sorted(schemas - there)]
+    return Exported(tuple(files), tuple(dict.fromkeys(losses)), tuple(warnings))
 
 
 def _write(run: BundleRun, table: WantedTable, path: Path) -> tuple[Loss, ...]:
-    """Write a table; return what of it is not surely read, or has no name."""
+    """Write a table; return its losses as `write_table` does."""
     store = list_named_tables(run)[table.index - 1]
     if not isinstance(store, TableStore):
         raise BundleError(store.reason)

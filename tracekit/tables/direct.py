@@ -1,8 +1,8 @@
-"""Tables that are read directly from a bundle: the note about them, and which there are.
+"""Tables that are read directly from a bundle: the note about them, and their list.
 
 A bundle that is open stays open while its files last: its texts and names serve all of its tables.
 
-`direct.json` beside the exports names the bundle. What stands beside it as XML wins.
+`direct.json` next to the exports names the bundle. An XML export next to it has priority.
 """
 
 import os
@@ -24,7 +24,7 @@ from tracekit.tables.bundle.container.store import TableStore, run_folder, store
 from tracekit.tables.bundle.errors import name_bundle
 from tracekit.tables.bundle.run_info import worded_attributes
 from tracekit.tables.place import Choice, Stamp, TablePlace, describe_table, stamp, tables_at
-from tracekit.tables.toc import Toc
+from tracekit.tables.toc import Toc, TocTable
 
 SUFFIX = ".trace"
 PACKED = ".zip"
@@ -53,30 +53,34 @@ class Stored:
 
     @property
     def file(self) -> Path:
-        """The file that stands for it."""
+        """The file that represents it."""
         return self.bundle / store_folder(self.run, self.number) / RECORDS
 
     def open_table(self) -> tuple[BundleRun, TableStore]:
-        """Open its run, and read what the table is; raise InputError where that is damaged."""
+        """Open its run, and read its description; raise InputError if that is damaged."""
         bundle = open_bundle(self.bundle)
-        run = next((entry for entry in bundle.runs if entry.number == self.run), None)
-        if run is None:
-            raise bundle.files.make_damage_error(run_folder(self.run), "is missing")
-        return run, run.store(self.number)
+        for run in bundle.runs:
+            if run.number == self.run:
+                return run, run.store(self.number)
+        raise bundle.files.make_damage_error(run_folder(self.run), "is missing")
 
     def stamp(self) -> Stamp:
         """Return one stamp for all files that its rows are read from."""
         stamps = dict(_stamps(self.bundle, self._names()))
-        listing = repr(sorted((name, mark) for name, mark in stamps.items()))
+        listing = repr(sorted(stamps.items()))
+        listing_digest = blake2b(listing.encode(), digest_size=7).digest()
+        sizes = [mark.size for mark in stamps.values()]
+        modified_times = [mark.modified for mark in stamps.values()]
+        changed_times = [mark.changed for mark in stamps.values()]
         return Stamp(
-            size=sum(mark.size for mark in stamps.values()),
-            modified=max((mark.modified for mark in stamps.values()), default=0),
-            changed=max((mark.changed for mark in stamps.values()), default=0),
-            inode=int.from_bytes(blake2b(listing.encode(), digest_size=7).digest(), "big"),
+            size=sum(sizes),
+            modified=max(modified_times, default=0),
+            changed=max(changed_times, default=0),
+            inode=int.from_bytes(listing_digest, "big"),
         )
 
     def digest(self) -> str:
-        """Return what tells its content from any other; of symbols, names and sizes count."""
+        """Return the digest of its content, in which symbols count by their names and sizes."""
         files = Files(self.bundle)
         content = blake2b()
         for name in self._names():
@@ -85,40 +89,42 @@ class Stored:
                 with files.open_file(name) as file, files.reading(name):
                     while block := file.read(_BLOCK):
                         content.update(block)
-        symbols = (self.bundle / _SYMBOLS).glob("*")
-        for name, size in sorted((path.name, path.lstat().st_size) for path in symbols):
-            content.update(f"{name} {size}\n".encode())
+        symbols = sorted((self.bundle / _SYMBOLS).glob("*"))
+        for path in symbols:
+            content.update(f"{path.name} {path.lstat().st_size}\n".encode())
         return content.hexdigest()[:32]
 
     def _names(self) -> Iterator[str]:
-        """Name the files that its rows are read from."""
-        yield from (f"{store_folder(self.run, self.number)}/{name}" for name in _OWN)
+        """Yield the names of the files that its rows are read from."""
+        for name in _OWN:
+            yield f"{store_folder(self.run, self.number)}/{name}"
         yield from _DOCUMENT
-        yield from (f"{run_folder(self.run)}/uniquing/{name}" for name in _UNIQUING)
+        for name in _UNIQUING:
+            yield f"{run_folder(self.run)}/uniquing/{name}"
 
 
 TableRef = Path | Stored
-"""Where tables are: a file of XML, or one table of a bundle."""
+"""The place of tables: a file of XML, or one table of a bundle."""
 
 
 def describe_ref(ref: TableRef) -> str:
-    """Name tables for a sentence: a table in a bundle by bundle and number."""
+    """Return the name of tables in a sentence: for a table in a bundle, its bundle and number."""
     if isinstance(ref, Stored):
         return f"{name_bundle(ref.bundle)} (store {ref.number})"
     return ref.name
 
 
 def is_bundle(path: Path) -> bool:
-    """Tell whether a path is a folder that calls itself a bundle, in letters of either case.
+    """Return whether a path is a folder with the suffix of a bundle, in letters of either case.
 
-    A folder with a `recording.json` is that of a run, whatever it is called.
+    A folder with a `recording.json` is that of a run, whatever its name.
     """
     is_trace_folder = path.suffix.lower() == SUFFIX and path.is_dir()
     return is_trace_folder and not Recording(path).provenance_file.exists()
 
 
 def require_unpacked(path: Path) -> None:
-    """Raise InputError for a zip file: a bundle in it is read once it is unpacked."""
+    """Raise InputError for a zip file: a bundle in it cannot be read until it is unpacked."""
     if path.suffix.lower() == PACKED and path.is_file():
         raise InputError(
             f"{path} is a zip file, and a bundle is read where it is unpacked.",
@@ -127,12 +133,11 @@ def require_unpacked(path: Path) -> None:
 
 
 def open_bundle(bundle: Path) -> Bundle:
-    """Open a bundle, or return the one that is open, as long as its files are the same."""
-    bundle_paths = sorted(
-        path for path in (bundle / "corespace").rglob("*") if path.name != RECORDS
-    )
-    files = (str(path.relative_to(bundle)) for path in bundle_paths if path.is_file())
-    return _open_cached(bundle, tuple(_stamps(bundle, (*_DOCUMENT, *files))))
+    """Open a bundle, or return the open one as long as its files are the same."""
+    paths = sorted((bundle / "corespace").rglob("*"))
+    files = [path for path in paths if path.name != RECORDS and path.is_file()]
+    names = [str(path.relative_to(bundle)) for path in files]
+    return _open_cached(bundle, tuple(_stamps(bundle, (*_DOCUMENT, *names))))
 
 
 @lru_cache(maxsize=2)
@@ -150,9 +155,9 @@ def _stamps(bundle: Path, names: Iterable[str]) -> Iterator[tuple[str, Stamp]]:
 
 @dataclass(frozen=True)
 class Listed:
-    """A table that there is, and what tells it from others of its schema.
+    """A table that is there, with the place and the attributes that identify it in its schema.
 
-    `unreadable` says why nothing can be known of its rows; empty where it can be read.
+    `unreadable` is the reason why its rows cannot be read; "" if they can.
     """
 
     ref: TableRef
@@ -164,11 +169,11 @@ class Listed:
 
     @property
     def choice(self) -> Choice:
-        """What chooses it by its place."""
+        """The choice of this table by its place."""
         return Choice(self.place.run, self.place.index)
 
     def __str__(self) -> str:
-        """Name it for a sentence: a table of a bundle by its place alone."""
+        """Return its name in a sentence: for a table of a bundle, only its place."""
         place_text = describe_table(self.place, self.attributes)
         if isinstance(self.ref, Stored):
             return place_text
@@ -183,9 +188,9 @@ _Note = TypeVar("_Note")
 
 @dataclass(frozen=True)
 class Direct:
-    """What is read directly: tables of some schemas, or of all, if these are None.
+    """The tables that are read directly: those of some schemas, or all if these are None.
 
-    The bundle is absolute, or as it is reached from the folder of the note.
+    The path of the bundle is absolute, or relative to the folder of the note.
     """
 
     bundle: str
@@ -193,17 +198,17 @@ class Direct:
     format: int = FORMAT
 
     def path(self, folder: Path) -> Path:
-        """Return where the bundle is, for a note in that folder."""
+        """Return the path of the bundle, for a note in that folder."""
         return Path(os.path.normpath(folder / self.bundle))
 
 
 def direct(folder: Path) -> Direct | None:
-    """Return the note about tables that are read directly; None where there is none."""
+    """Return the note about tables that are read directly; None if there is none."""
     return read_note(folder / DIRECT_NOTE, Direct, FORMAT)
 
 
 def read_note(note: Path, note_type: type[_Note], format_: int) -> _Note | None:
-    """Return what a note beside exports says; None where there is none."""
+    """Return a note next to exports, or None; raise InputError if it cannot be read."""
     try:
         content = read_input(note)
         format_number = msgspec.json.decode(content, type=_TableFormat).format
@@ -234,7 +239,7 @@ def tables_in(
 ) -> Iterator[Listed]:
     """Yield the tables of a bundle, of these schemas or all, with their places in the TOC.
 
-    Without a table of contents, they are counted as their folders are.
+    Without a table of contents, their places follow the numbers of their folders.
     """
     for run in bundle.runs:
         places = places_of(run, toc)
@@ -252,39 +257,46 @@ def tables_in(
 
 
 def places_of(run: BundleRun, toc: Toc | None = None) -> dict[int, TablePlace]:
-    """Return the places of a run's tables in its table of contents, by their numbers.
+    """Return the places of the tables of a run in its table of contents, by their numbers.
 
-    A bundle does not store that order. Tables are distinguished by schema and attributes; where
-    these are the same, the order of their numbers decides. What the table of contents lacks
-    stands behind its last table.
+    A bundle does not store that order. Tables are distinguished by schema and attributes; if these
+    are the same, the order of their numbers decides. Tables that are missing in the table of
+    contents follow its last table.
     """
-    runs = toc.runs if toc is not None else ()
-    listed = [table for toc_run in runs if toc_run.number == run.number for table in toc_run.tables]
+    listed: list[TocTable] = []
+    if toc is not None:
+        for toc_run in toc.runs:
+            if toc_run.number == run.number:
+                listed += toc_run.tables
     free_indices: dict[_Key, list[int]] = defaultdict(list)
     for table in listed:
         free_indices[_key(table.schema, table.attributes)].append(table.index)
-    behind = count(len(listed) + 1)
+    further_indices = count(len(listed) + 1)
     places: dict[int, TablePlace] = {}
     for store in run.tables:
-        if store.schema:
-            indices = free_indices[_key(store.schema, worded_attributes(store.attributes))]
-            places[store.number] = TablePlace(
-                run.number, indices.pop(0) if indices else next(behind)
-            )
+        if not store.schema:
+            continue
+        indices = free_indices[_key(store.schema, worded_attributes(store.attributes))]
+        index = indices.pop(0) if indices else next(further_indices)
+        places[store.number] = TablePlace(run.number, index)
     return places
 
 
 def is_covered(listed: Listed, exports: Sequence[Listed], toc: Toc | None) -> bool:
-    """Tell whether an export stands for a table of a bundle, so that it is not read directly.
+    """Return whether an export replaces a table of a bundle, which is then not read directly.
 
-    It does if it is of the same place; or of the same schema, if its place is not known.
+    It does if it is of the same place, or of the same schema and an unknown place.
     """
-    places = [export.place for export in exports if export.schema == listed.schema]
-    return any(
-        (place.run, place.index) == (listed.place.run, listed.place.index)
-        or all(table.schema != listed.schema for table in tables_at(toc, place))
-        for place in places
-    )
+    for export in exports:
+        if export.schema != listed.schema:
+            continue
+        place = export.place
+        if (place.run, place.index) == (listed.place.run, listed.place.index):
+            return True
+        schemas_there = [table.schema for table in tables_at(toc, place)]
+        if listed.schema not in schemas_there:
+            return True
+    return False
 
 
 def _key(schema: str, attributes: Mapping[str, str]) -> _Key:

@@ -1,6 +1,6 @@
 """One table of a bundle, as the readers of exports give it: raw records to cells of Arrow.
 
-A table of ten million rows is several hundred megabytes: numbers are changed in place.
+A table of ten million rows has several hundred megabytes, so numbers are changed in place.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ from tracekit.tables.bundle.container.store import StoreColumn, TableStore
 from tracekit.tables.bundle.container.uniquer import Numbers
 from tracekit.tables.bundle.errors import ArchiveError, name_bundle
 from tracekit.tables.bundle.stacks.images import RunPlaces
-from tracekit.tables.bundle.stacks.stacks import BundleStacks, StackCells
+from tracekit.tables.bundle.stacks.stacks import BundleStacks, StackCells, StackColumn
 from tracekit.tables.losses import EncodingEvidence, Flaw, Loss
 from tracekit.tables.values import FORMS, Form
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, ExportColumn, Node, Symbols
@@ -42,13 +42,13 @@ _EXACT = 1 << 53
 
 @dataclass(frozen=True, eq=False)
 class Distinct:
-    """Which numbers a column holds, and which of these each cell holds, null where it has none."""
+    """The distinct numbers of a column, and for each cell the place of its number, or null."""
 
     numbers: Numbers
     places: pa.Array
 
     def make_cells(self, values: pa.Array) -> pa.ChunkedArray:
-        """Return cells of a dictionary, from the values of the numbers; null where one is null."""
+        """Return cells of a dictionary, from the values of the numbers, which may be null."""
         places = self.places
         if values.null_count:
             missing = values.is_null().take(places).fill_null(True)
@@ -74,7 +74,7 @@ def distinct(raw: Raw, size: int) -> Distinct:
 
 
 def nulls_of(raw: Raw) -> Flags | None:
-    """Return where a column is all ones; None where it is nowhere."""
+    """Return a mask of the cells of a column that are all ones; None if there are none."""
     all_ones = np.iinfo(raw.dtype).max
     if not raw.size or int(raw.max()) != all_ones:
         return None
@@ -82,7 +82,7 @@ def nulls_of(raw: Raw) -> Flags | None:
 
 
 def as_array(values: NDArray[Any], nulls: Flags | None) -> pa.Array:
-    """Return an array of Arrow in the memory of numpy's."""
+    """Return an array of Arrow that shares the memory of numpy's."""
     valid = None
     if nulls is not None:
         valid = pa.py_buffer(np.packbits(~nulls, bitorder="little"))
@@ -91,7 +91,7 @@ def as_array(values: NDArray[Any], nulls: Flags | None) -> pa.Array:
 
 
 def decimals(raw: Raw) -> NDArray[np.float64]:
-    """Return decimals of nine places, each the float nearest to it; `raw` is void."""
+    """Return decimals of nine places, each as the nearest float; `raw` is void afterwards."""
     scaled = decode_signed(raw)
     floats = scaled.view(np.float64)
     for block in blocks(scaled.size):
@@ -112,7 +112,7 @@ def numbers(kind: EngineeringType, raw: Raw) -> pa.Array:
     form = FORMS.get(kind.tag)
     nulls = None if kind.all_ones else nulls_of(raw)
     if form is None and (not raw.size or (nulls is not None and nulls.all())):
-        return pa.nulls(raw.size, TEXTS)  # as of an export, where nothing shows the type
+        return pa.nulls(raw.size, TEXTS)  # as for an export, which does not show the type either
     if kind.encoding is Encoding.DECIMAL:
         decimal = decimals(raw)
         if nulls is not None:
@@ -140,7 +140,7 @@ _WIDE_ONES = {Encoding.DECIMAL, Encoding.THREAD_NAME, Encoding.LOCATION, Encodin
 
 
 def type_of(column: StoreColumn, run: BundleRun) -> EngineeringType:
-    """Return what is known of a column's type, stored in a field of that width."""
+    """Return the type of a column; its encoding is unknown if the field has another width."""
     kind = engineering_type(column.type_id, run.required)
     width = _WIDE if kind.encoding in _WIDE_ONES else _NARROW
     if kind.encoding in {Encoding.INTEGER, Encoding.UNKNOWN} or column.field.width == width:
@@ -149,7 +149,7 @@ def type_of(column: StoreColumn, run: BundleRun) -> EngineeringType:
 
 
 _PIECE = 1 << 19
-_FEW = 3  # columns, of which a row may well be 0
+_FEW = 3  # columns; in a table with fewer, a row of zeroes is plausible
 
 
 class BundleReader:
@@ -177,18 +177,15 @@ class BundleReader:
             columns = read_records(self._files, store, fields)
             times = np.empty(store.rows, np.uint64)  # takes no memory until it is looked at
         unwritten = tuple(self._unwritten(columns))
-        numeric = {
-            place: numbers(kind, columns[place])
-            for place, kind in enumerate(kinds)
-            if kind.encoding in NUMERIC
-        }
+        numeric: dict[int, pa.Array] = {}
+        for place, kind in enumerate(kinds):
+            if kind.encoding in NUMERIC:
+                numeric[place] = numbers(kind, columns[place])
         for start in range(0, max(store.rows, 1), _PIECE):
             piece = slice(start, start + _PIECE)
-            cells = self._cells(
-                [column[piece] for column in columns],
-                times[piece],
-                {place: column[piece] for place, column in numeric.items()},
-            )
+            raw_piece = [column[piece] for column in columns]
+            numeric_piece = {place: column[piece] for place, column in numeric.items()}
+            cells = self._cells(raw_piece, times[piece], numeric_piece)
             yield Node(
                 schema=store.schema,
                 xpath=self._xpath,
@@ -198,55 +195,55 @@ class BundleReader:
             )
 
     def symbols(self) -> Symbols:
-        """Return the stacks that the pieces have named so far."""
+        """Return the stacks that the pieces so far refer to."""
         return self._stacks.symbols()
 
     @property
     def name_losses(self) -> tuple[Loss, ...]:
-        """Which names of the rows so far are missing, or may differ."""
+        """The losses of names in the rows so far: missing and uncertain ones."""
         return (*self._values.identities.losses, *self._places.losses)
 
     @cached_property
     def unsure(self) -> tuple[Loss, ...]:
-        """The columns that are not surely read; none of a table without rows."""
+        """A loss for each kind of uncertain encoding of columns; none without rows."""
         if not self._store.rows:
             return ()
-        pairs = [*zip(self._store.columns, self.kinds, strict=True)]
-        return tuple(
-            Loss(
+        columns_by_evidence: dict[EncodingEvidence, list[str]] = {}
+        for column, kind in zip(self._store.columns, self.kinds, strict=True):
+            columns_by_evidence.setdefault(kind.evidence, []).append(column.mnemonic)
+        losses: list[Loss] = []
+        for evidence in EncodingEvidence:
+            columns = columns_by_evidence.get(evidence)
+            if columns is None or evidence is EncodingEvidence.VERIFIED:
+                continue
+            loss = Loss(
                 Flaw.UNSURE,
                 schema=self._store.schema,
-                columns=columns,
+                columns=tuple(columns),
                 run=self._run.number,
                 evidence=evidence,
                 bundle=name_bundle(self._files.bundle),
             )
-            for evidence in EncodingEvidence
-            if evidence is not EncodingEvidence.VERIFIED
-            and (
-                columns := tuple(
-                    column.mnemonic for column, kind in pairs if kind.evidence is evidence
-                )
-            )
-        )
+            losses.append(loss)
+        return tuple(losses)
 
     def _unwritten(self, columns: Sequence[Raw]) -> Iterator[Loss]:
-        """Say how many rows look as those do that were allotted and never written."""
+        """Yield a loss for rows of zeroes, which were probably allotted and never written."""
         if len(columns) < _FEW:
             return
+        # The time comes first: it is hardly ever 0, so that few rows are left to look at.
         pairs = zip(self._store.columns, columns, strict=True)
-        first_column, *other_columns = [
-            raw for _, raw in sorted(pairs, key=lambda pair: pair[0].field != TIME)
-        ]
+        sorted_pairs = sorted(pairs, key=lambda pair: pair[0].field != TIME)
+        first_column, *other_columns = [raw for _, raw in sorted_pairs]
         rows = np.flatnonzero(first_column == 0)
         for raw in other_columns:
             rows = rows[raw.take(rows) == 0]
         if rows.size:
+            table_name = f"{name_bundle(self._files.bundle)}: {self._store.schema}"
             yield Loss(
                 Flaw.UNSURE,
-                f"{name_bundle(self._files.bundle)}: {self._store.schema}: {rows.size:,} of its "
-                "rows "
-                "hold zeroes alone, as rows do that were never written.",
+                f"{table_name}: {rows.size:,} of its rows hold zeroes alone, as rows do that were "
+                "never written.",
                 schema=self._store.schema,
                 rows=int(rows.size),
                 run=self._run.number,
@@ -264,10 +261,10 @@ class BundleReader:
                 continue
             if kind.encoding in STACKS:
                 texts, numbered = next(stacks)
-                stack_numbers = pa.chunked_array([numbered]) if kind.tag in STACK_TYPES else None
-                cells.append(
-                    ColumnCells(export_column, pa.chunked_array([texts]), stacks=stack_numbers)
-                )
+                column_cells = ColumnCells(export_column, pa.chunked_array([texts]))
+                if kind.tag in STACK_TYPES:
+                    column_cells = replace(column_cells, stacks=pa.chunked_array([numbered]))
+                cells.append(column_cells)
                 continue
             with self._reading(f"its column {column.mnemonic}"):
                 cells.append(self._make_other_cells(export_column, kind, columns[place]))
@@ -314,7 +311,7 @@ class BundleReader:
         )
 
     def _count(self, encoding: Encoding) -> int | None:
-        """Return how many there are of what cells name; None if it is not known how they do."""
+        """Return the number of things that cells refer to; None if their encoding is unknown."""
         if encoding is Encoding.STRING:
             return len(self._values.texts)
         if encoding in {Encoding.LABEL, Encoding.ANY}:
@@ -326,7 +323,7 @@ class BundleReader:
 
     def _halves(self, kind: EngineeringType, raw: Raw) -> pa.ChunkedArray:
         """Return cells of 64 bits that hold two things."""
-        # A thread's name of which both halves are missing is null, though it is written as two.
+        # The name of a thread without either half is null, although it is written as two.
         is_never_null = kind.all_ones and kind.encoding is not Encoding.THREAD_NAME
         nulls = None if is_never_null else nulls_of(raw)
         coded = pa.array(raw, mask=nulls).dictionary_encode()
@@ -334,15 +331,14 @@ class BundleReader:
         return pa.chunked_array([pa.DictionaryArray.from_arrays(coded.indices, texts)])
 
     def _stack_cells(self, columns: Sequence[Raw], times: Raw) -> list[StackCells]:
-        stack_columns = [
-            (kind.encoding, raw.astype(np.uint32, copy=False))
-            for kind, raw in zip(self.kinds, columns, strict=True)
-            if kind.encoding in STACKS
-        ]
-        with self._reading("a stack"):
-            if stack_columns:
-                return self._stacks.cells(stack_columns, times.astype(np.int64))
+        stack_columns: list[StackColumn] = []
+        for kind, raw in zip(self.kinds, columns, strict=True):
+            if kind.encoding in STACKS:
+                stack_columns.append((kind.encoding, raw.astype(np.uint32, copy=False)))
+        if not stack_columns:
             return []
+        with self._reading("a stack"):
+            return self._stacks.cells(stack_columns, times.astype(np.int64))
 
     @contextmanager
     def _reading(self, part: str) -> Generator[None]:

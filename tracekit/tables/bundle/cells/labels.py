@@ -1,9 +1,9 @@
 """Values as texts: plain values, processes and threads, labels made of typed parts.
 
-Labels are texts that people read: their numbers are worded as Instruments words them in English.
-Durations of a minute and more have never been seen in a label; they stay seconds here. Most rows
-of a table of the GPU have a label of their own, so labels are made a column of parts at a time:
-those with the same sequence of types together.
+Labels are texts for people: their numbers have the words of Instruments in English. Durations of a
+minute and more have never been seen in a label; they stay seconds here. Most rows of a table of the
+GPU have a label of their own, so labels are made a column of parts at a time: those with the same
+sequence of types together.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,14 +38,17 @@ PRIVATE = "<private>"
 _SAMPLE_KINDS = {0: "Timer Fired", 2: "LPET", 3: "Stackshot"}
 _EXCLUSIVE = 0xEEEEB0B5B2B2EEEE
 _UNITS_OF_TIME = (("s", 10**9), ("ms", 10**6), ("µs", 10**3), ("ns", 1))
-_UNITS_OF_SIZE = tuple(
-    (unit, 1 << shift)
-    for unit, shift in (("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10), ("Bytes", 0))
+_UNITS_OF_SIZE = (
+    ("TiB", 1 << 40),
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("Bytes", 1),
 )
 
 
 def _in_units(units: Sequence[tuple[str, int]], number: int) -> str:
-    """Return an amount in the largest unit below it, with two digits behind the point.
+    """Return an amount in the largest unit below it, with two decimal places.
 
     They are those of the float next to it: 4,025,000 ns are 4.03 ms, and 1,295,000 ns 1.29 ms.
     """
@@ -56,43 +59,56 @@ def _in_units(units: Sequence[tuple[str, int]], number: int) -> str:
 
 
 def _moment(ns: int) -> str:
-    """Return minutes, seconds, milliseconds and microseconds; what is below is cut off.
+    """Return minutes, seconds, milliseconds and microseconds; nanoseconds are cut off.
 
-    How Instruments shows an hour is not known; minutes just go on.
+    The form of an hour in Instruments is not known; minutes go on above 59.
     """
-    micros = ns // 1000
-    minutes, seconds = divmod(micros // 10**6, 60)
-    return f"{minutes:02}:{seconds:02}.{micros // 1000 % 1000:03}.{micros % 1000:03}"
+    all_millis, micros = divmod(ns // 1000, 1000)
+    all_seconds, millis = divmod(all_millis, 1000)
+    minutes, seconds = divmod(all_seconds, 60)
+    return f"{minutes:02}:{seconds:02}.{millis:03}.{micros:03}"
+
+
+def _signpost_id(number: int) -> str:
+    if number == _EXCLUSIVE:
+        return "OS_SIGNPOST_ID_EXCLUSIVE"
+    return hex(number)
 
 
 _duration = partial(_in_units, _UNITS_OF_TIME)
 FMT: Mapping[str, Callable[[int], str]] = {
     "uint64": "{:,}".format,
-    **dict.fromkeys(("duration", "weight", "duration-on-core", "duration-waiting"), _duration),
-    **dict.fromkeys(("start-time", "event-time", "sample-time"), _moment),
-    **dict.fromkeys(
-        (
-            *("tid", "address", "text-address", "metal-command-buffer-id", "metal-encoder-id"),
-            *("metal-workload-priority", "mach-o-vm-offset", "register-content"),
-            *("displayed-surface-swap", "gpu-driver-surface", "eight-byte-array"),
-        ),
-        hex,
-    ),
+    "duration": _duration,
+    "weight": _duration,
+    "duration-on-core": _duration,
+    "duration-waiting": _duration,
+    "start-time": _moment,
+    "event-time": _moment,
+    "sample-time": _moment,
+    "tid": hex,
+    "address": hex,
+    "text-address": hex,
+    "metal-command-buffer-id": hex,
+    "metal-encoder-id": hex,
+    "metal-workload-priority": hex,
+    "mach-o-vm-offset": hex,
+    "register-content": hex,
+    "displayed-surface-swap": hex,
+    "gpu-driver-surface": hex,
+    "eight-byte-array": hex,
     "uint64-hex-lowercase": "{:x}".format,
-    "os-signpost-identifier": lambda number: (
-        "OS_SIGNPOST_ID_EXCLUSIVE" if number == _EXCLUSIVE else hex(number)
-    ),
+    "os-signpost-identifier": _signpost_id,
     "size-in-bytes": partial(_in_units, _UNITS_OF_SIZE),
     "boolean": lambda number: "Yes" if number else "No",
     "time-sample-kind": lambda number: _SAMPLE_KINDS.get(number, str(number)),
     "gpu-frame-number": "Frame {}".format,
     "private": lambda _: PRIVATE,
 }
-"""How a number is worded, by tag; a number of any other type is worded as its plain digits."""
+"""The functions that word numbers, by tag; a number of any other type is its plain digits."""
 
 
 def format_numbers(tag: str, numbers: Stored) -> pa.Array:
-    """Return numbers as texts; those of a tag that is not known as plain digits."""
+    """Return numbers as texts; those of an unknown tag as plain digits."""
     words = FMT.get(tag)
     if words is None:
         return pa.array(numbers).cast(pa.string())
@@ -101,18 +117,20 @@ def format_numbers(tag: str, numbers: Stored) -> pa.Array:
 
 def decimal(scaled: int) -> str:
     """Return a number in units of 10^-9 with all its nine places."""
+    sign = "-" if scaled < 0 else ""
     integer_part, fraction = divmod(abs(scaled), UNITS)
-    return f"{'-' if scaled < 0 else ''}{integer_part}.{fraction:09d}"
+    return f"{sign}{integer_part}.{fraction:09d}"
 
 
 def join_texts(parts: Sequence[pa.Array | str], separator: str) -> pa.Array:
-    """Join texts, cell by cell; a `str` stands in each cell."""
-    scalars = [pa.scalar(part) if isinstance(part, str) else part for part in parts]
-    return pc.call_function("binary_join_element_wise", [*scalars, pa.scalar(separator)])
+    """Join texts, cell by cell; a `str` is repeated in each cell."""
+    arguments = [pa.scalar(part) if isinstance(part, str) else part for part in parts]
+    arguments.append(pa.scalar(separator))
+    return pc.call_function("binary_join_element_wise", arguments)
 
 
 def restore_order(parts: Sequence[tuple[NDArray[np.int64], pa.Array]]) -> pa.Array:
-    """Put texts back to the places that they were taken from, which are given beside them."""
+    """Return texts in the order of the places they were taken from; parts are places and texts."""
     if len(parts) == 1:
         return parts[0][1]
     places = np.concatenate([place for place, _ in parts])
@@ -125,7 +143,7 @@ _BLOCK = 1 << 17
 
 
 def decode_signed(raw: Stored) -> NDArray[np.int64]:
-    """Return numbers that are stored as themselves and 2^63 - 1; `raw` is void."""
+    """Return numbers that are stored with an offset of 2^63 - 1; `raw` is void afterwards."""
     raw -= np.uint64(BIAS)
     return raw.view(np.int64)
 
@@ -149,7 +167,7 @@ class RunIdentities:
         self._asked = False
 
     def processes(self, ids: Numbers) -> tuple[pa.Array, pa.Array]:
-        """Return the texts of processes and their pids, null where one is not known."""
+        """Return the texts of processes and their pids; an unknown one is null."""
         pids = _integers(self._pairs(ids)[:, 0])
         self._asked |= bool(ids.size)
         names = self._run.names if ids.size else Names()
@@ -167,27 +185,28 @@ class RunIdentities:
         self._asked |= bool(ids.size)
         names = self._run.names if ids.size else Names()
         self._unnamed["threads"] |= {*tids.to_pylist()} - {None, *names.threads}
-        texts = [
-            None if tid is None or pid is None else names.thread_with_tid(tid, pid)
-            for tid, pid in zip(tids.to_pylist(), pids.to_pylist(), strict=True)
-        ]
+        texts: list[str | None] = []
+        for tid, pid in zip(tids.to_pylist(), pids.to_pylist(), strict=True):
+            if tid is None or pid is None:
+                texts.append(None)
+            else:
+                texts.append(names.thread_with_tid(tid, pid))
         return pa.array(texts, pa.string()), tids, pids
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What names lack that have been asked for; nothing where none has been."""
-        unnamed = (
-            Loss(
-                Flaw.UNSURE,
-                f"{len(unnamed_ids):,} {kind} that rows name have no name in the bundle, and are "
-                "called "
-                f"{UNKNOWN}.",
-                run=self._run.number,
-            )
-            for kind, unnamed_ids in self._unnamed.items()
-            if unnamed_ids
-        )
-        return (*unnamed, *(self._run.names.losses if self._asked else ()))
+        """The losses of names that were requested so far."""
+        losses: list[Loss] = []
+        for kind, unnamed_ids in self._unnamed.items():
+            if unnamed_ids:
+                text = (
+                    f"{len(unnamed_ids):,} {kind} that rows name have no name in the bundle, and "
+                    f"are called {UNKNOWN}."
+                )
+                losses.append(Loss(Flaw.UNSURE, text, run=self._run.number))
+        if self._asked:
+            losses += self._run.names.losses
+        return tuple(losses)
 
     def _pairs(self, ids: Numbers) -> Stored:
         return self._run.arrays.take(ids).pairs("process or thread")
@@ -198,14 +217,14 @@ def _integers(stored: Stored) -> pa.Array:
 
 
 class Values:
-    """Turns stored numbers into texts. None of them may be null."""
+    """A converter of stored numbers to texts. None of the numbers may be null."""
 
     def __init__(self, run: BundleRun) -> None:
         self._run = run
         self.identities = RunIdentities(run)
 
     def format_values(self, kind: EngineeringType, stored: Stored) -> pa.Array:
-        """Return texts for people; null where nothing is known of a value."""
+        """Return texts for people; the text of an unknown value is null."""
         if kind.tag == "private":
             return pa.repeat(PRIVATE, stored.size)
         match kind.encoding:
@@ -214,9 +233,9 @@ class Values:
             case Encoding.INTEGER:
                 return format_numbers(kind.tag, stored)
             case Encoding.RATIO:
-                return join_texts(
-                    [format_numbers("", stored >> _HALF), format_numbers("", stored & _LOW)], "/"
-                )
+                upper_halves = format_numbers("", stored >> _HALF)
+                lower_halves = format_numbers("", stored & _LOW)
+                return join_texts([upper_halves, lower_halves], "/")
             case Encoding.DECIMAL:
                 return pa.array(map(decimal, decode_signed(stored.copy()).tolist()), pa.string())
             case _:
@@ -230,27 +249,26 @@ class Values:
             case Encoding.STRING:
                 texts = self._strings(stored)
             case Encoding.PROCESS:
-                texts = self.identities.processes(_ids(stored))[0]
+                texts, _ = self.identities.processes(_ids(stored))
             case Encoding.THREAD:
-                texts = self.identities.threads(_ids(stored))[0]
+                texts, _, _ = self.identities.threads(_ids(stored))
             case Encoding.UUID:
+                uuids: list[str] = []
                 halves = self._run.arrays.take(_ids(stored)).pairs("UUID").tolist()
-                uuids = [
-                    str(UUID(int=upper_half << 64 | lower_half)).upper()
-                    for upper_half, lower_half in halves
-                ]
+                for upper_half, lower_half in halves:
+                    uuid = UUID(int=upper_half << 64 | lower_half)
+                    uuids.append(str(uuid).upper())
                 texts = pa.array(uuids, pa.string())
             case Encoding.LOCATION:
                 images = self.look_up_texts(Encoding.UUID, stored >> _HALF)
-                texts = join_texts(
-                    [images, format_numbers("mach-o-vm-offset", stored & _LOW)], " + "
-                )
+                offsets = format_numbers("mach-o-vm-offset", stored & _LOW)
+                texts = join_texts([images, offsets], " + ")
             case Encoding.THREAD_NAME:
                 texts = self._thread_names(stored >> _HALF, stored & _LOW)
             case Encoding.NUMBERS:
                 arrays = self._run.arrays.take(_ids(stored))
-                offsets = pa.array(arrays.offsets, pa.int32())
-                lists = pa.ListArray.from_arrays(offsets, format_numbers("", arrays.values))
+                list_offsets = pa.array(arrays.offsets, pa.int32())
+                lists = pa.ListArray.from_arrays(list_offsets, format_numbers("", arrays.values))
                 texts = pc.call_function("binary_join", [lists, pa.scalar(" ")])
             case _:
                 texts = pa.nulls(stored.size, pa.string())
@@ -267,20 +285,22 @@ class Values:
         return self.texts.take(pa.array(stored))
 
     def _thread_names(self, names: Stored, threads: Stored) -> pa.Array:
-        """Return names of threads with their tids; where both are missing, the text is empty."""
-        texts = iter(self._strings(names[names != _LOW]).to_pylist())
-        _, tid_array, _ = self.identities.threads(_ids(threads[threads != _LOW]))
+        """Return names of threads with their tids; the text is empty if both are missing."""
+        has_name = names != _LOW
+        has_thread = threads != _LOW
+        texts = iter(self._strings(names[has_name]).to_pylist())
+        _, tid_array, _ = self.identities.threads(_ids(threads[has_thread]))
         tids = iter(tid_array.to_pylist())
         words: list[str] = []
-        for name, thread in zip((names != _LOW).tolist(), (threads != _LOW).tolist(), strict=True):
-            text = next(texts) if name else ""
-            tid = hex(next(tids) or 0) if thread else ""
-            words.append(f"{text}  {tid}" if name or thread else "")
+        for is_named, is_thread in zip(has_name.tolist(), has_thread.tolist(), strict=True):
+            text = next(texts) if is_named else ""
+            tid = hex(next(tids) or 0) if is_thread else ""
+            words.append(f"{text}  {tid}" if is_named or is_thread else "")
         return pa.array(words, pa.string())
 
 
 def _ids(values: Stored) -> Numbers:
-    """Return values as the numbers of arrays; raise ArchiveError where they can be none."""
+    """Return values as the numbers of arrays; raise ArchiveError if they are too large."""
     if values.size and int(values.max()) > ALL_32:
         raise ArchiveError("names an array that the bundle does not hold")
     return values.astype(np.int64)
@@ -304,7 +324,10 @@ class Labels:
 
     def texts(self, ids: Numbers, depth: int = 0) -> pa.Array:
         """Return labels as texts."""
-        self._nested = self._nested + 1 if depth else 0
+        if depth:
+            self._nested += 1
+        else:
+            self._nested = 0
         if depth == _DEEPEST or self._nested > _MOST_NESTED:
             raise ArchiveError("holds labels that are nested too deeply")
         parts = [self._block(ids[block], depth) for block in blocks(ids.size)]
@@ -315,8 +338,8 @@ class Labels:
     def single(self, ids: Numbers) -> tuple[pa.Array, frozenset[str]]:
         """Return cells of any type, each an array of one part: their texts, and their tags.
 
-        Numbers stand as an export writes them, not as a label words them. What `texts` raises is
-        raised, and ArchiveError where there are several parts.
+        Numbers are written as in an export, not as in a label. Raises as `texts` does, and
+        ArchiveError if there are several parts.
         """
         pairs = self._parts(ids)
         if not (pairs.lengths == _PAIR).all():
@@ -329,13 +352,15 @@ class Labels:
             places = np.flatnonzero(types == number)
             kind = self._type_of(number)
             values = stored[places]
-            tags |= {kind.tag} if kind.wide_ones or (values != _ALL_ONES).any() else set()
+            if kind.wide_ones or (values != _ALL_ONES).any():
+                tags.add(kind.tag)
             if kind.encoding is Encoding.INTEGER:
-                plainly = replace(kind, tag="", all_ones=kind.wide_ones)
-            else:
-                plainly = kind
-            parts.append((places, self._format_parts(plainly, values, 0)))
-        return restore_order(parts) if parts else pa.array([], pa.string()), frozenset(tags)
+                kind = replace(kind, tag="", all_ones=kind.wide_ones)
+            parts.append((places, self._format_parts(kind, values, 0)))
+        texts = pa.array([], pa.string())
+        if parts:
+            texts = restore_order(parts)
+        return texts, frozenset(tags)
 
     def _parts(self, ids: Numbers) -> Ragged:
         """Return types and values of labels, one after the other."""
@@ -351,9 +376,11 @@ class Labels:
         return engineering_type(self._run.types[number], self._run.required)
 
     def _block(self, ids: Numbers, depth: int) -> pa.Array:
-        return restore_order(
-            [(places, self._group(members, depth)) for places, members in _groups(self._parts(ids))]
-        )
+        parts: list[tuple[Numbers, pa.Array]] = []
+        for places, members in _groups(self._parts(ids)):
+            texts = self._group(members, depth)
+            parts.append((places, texts))
+        return restore_order(parts)
 
     def _group(self, members: Stored, depth: int) -> pa.Array:
         """Return the labels of one sequence of types; each row of `members` is one of them."""
@@ -363,11 +390,15 @@ class Labels:
         for column in range(0, members.shape[1], _PAIR):
             kind = self._type_of(int(members[0, column]))
             values = members[:, column + 1]
-            is_constant = bool((values == values[0]).all())
-            texts = self._format_parts(kind, values[:1] if is_constant else values, depth)
-            texts = texts.fill_null(NOTHING)
-            columns.append(texts[0].as_py() if is_constant else texts)
-            size += len(columns[-1]) * rows if is_constant else texts.nbytes
+            if (values == values[0]).all():
+                texts = self._format_parts(kind, values[:1], depth).fill_null(NOTHING)
+                constant_text = texts[0].as_py()
+                columns.append(constant_text)
+                size += len(constant_text) * rows
+            else:
+                texts = self._format_parts(kind, values, depth).fill_null(NOTHING)
+                columns.append(texts)
+                size += texts.nbytes
             if size > _MOST_TEXT:
                 raise ArchiveError("holds labels of more text than a recording can have")
         words = [part for part in columns if isinstance(part, str)]
@@ -376,7 +407,7 @@ class Labels:
         return join_texts(columns, " ")
 
     def _format_parts(self, kind: EngineeringType, values: Stored, depth: int) -> pa.Array:
-        """Return the texts of parts, null where they are, or where nothing is known of them."""
+        """Return the texts of parts; those of null and unknown parts are null."""
         there = (values != _ALL_ONES) | kind.wide_ones
         present_values = values[there]
         if kind.encoding in {Encoding.LABEL, Encoding.ANY}:
