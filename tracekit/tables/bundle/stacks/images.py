@@ -1,8 +1,8 @@
-"""What lies at the addresses of a run's processes: binaries, and symbols in them.
+"""The content of the address spaces of the processes of a run: binaries, and symbols in them.
 
-The document keeps a signature for each process: its binaries, from when to when they were there,
-and their segments. Damage is never an error here: what cannot be read is not known, and `losses`
-say so.
+The document has a signature for each process: its binaries, the times at which they were loaded and
+unloaded, and their segments. Damage is never an error here: unreadable parts are treated as
+unknown, and reported by `losses`.
 """
 
 import struct
@@ -35,13 +35,13 @@ _ARM64 = 0x0100000C
 _SUBTYPE = 0x00FFFFFF  # the rest are flags
 _ARCHS = {0: "arm64", 2: "arm64e"}
 _TEXT = "__TEXT"
-_SHARED = "__LINKEDIT"  # of all binaries of a shared cache in one place; never code
+_SHARED = "__LINKEDIT"  # shared by all binaries of a shared cache; never code
 _MOST_VARIANTS = 16
 _MOST_IMAGES = 1 << 16
 
 
 class Segment(NamedTuple):
-    """A part of a binary, as the process has it."""
+    """A part of a binary, at its address in the process."""
 
     name: str
     address: int
@@ -50,7 +50,7 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True)
 class Image:
-    """A binary of a process, there from one mach time to another."""
+    """A binary of a process, loaded from one mach time to another."""
 
     binary: Binary
     begin: int
@@ -59,7 +59,7 @@ class Image:
 
 
 class Signature(NamedTuple):
-    """The binaries of a process, and the shared cache beside: its UUID and where it lies."""
+    """The binaries of a process, and its shared cache: the UUID and the load address."""
 
     images: tuple[Image, ...]
     cache: UUID
@@ -67,7 +67,7 @@ class Signature(NamedTuple):
 
 
 def read_signature(content: bytes, base: int = 0) -> Signature:
-    """Return the binaries of a process, or of a cache that lies at `base`."""
+    """Return the binaries of a process, or of a cache that is loaded at `base`."""
     try:
         magic, version, _, _, _, count = _HEAD.unpack_from(content)
         if (magic, version) != (_HEAD_MAGIC, _HEAD_VERSION):
@@ -97,27 +97,32 @@ def _image(content: bytes, offset: int, base: int) -> tuple[Image, int]:
     path = content[offset : offset + length].rstrip(b"\0").decode(errors="replace")
     offset += length
     end = offset + segments * _SEGMENT.size
-    image_segments = tuple(
-        Segment(name.rstrip(b"\0").decode(errors="replace"), base + address, size)
-        for name, address, size in _SEGMENT.iter_unpack(content[offset:end])
-    )
-    load = next((segment.address for segment in image_segments if segment.name == _TEXT), None)
-    arch = _ARCHS.get(subtype & _SUBTYPE) if cpu == _ARM64 else None
-    name = path.rpartition("/")[2]
+    image_segments: list[Segment] = []
+    load: int | None = None
+    for stored_name, address, size in _SEGMENT.iter_unpack(content[offset:end]):
+        segment_name = stored_name.rstrip(b"\0").decode(errors="replace")
+        segment = Segment(segment_name, base + address, size)
+        image_segments.append(segment)
+        if load is None and segment.name == _TEXT:
+            load = segment.address
+    arch: str | None = None
+    if cpu == _ARM64:
+        arch = _ARCHS.get(subtype & _SUBTYPE)
+    _, _, name = path.rpartition("/")
     binary = Binary(name, str(UUID(bytes=uuid)).upper(), arch, load, path)
-    return Image(binary, begin, unload_tick, image_segments), end
+    return Image(binary, begin, unload_tick, tuple(image_segments)), end
 
 
 class ImageMap:
-    """Which binary of a process lies at an address at a time."""
+    """A map from addresses and times to the binaries of a process."""
 
     def __init__(self, images: Sequence[Image]) -> None:
-        parts = [
-            (segment.address, segment.size, image.begin, image.end, number)
-            for number, image in enumerate(images)
-            for segment in image.segments
-            if segment.size and segment.name != _SHARED and segment.address + segment.size < 1 << 64
-        ]
+        parts: list[tuple[int, int, int, int, int]] = []
+        for number, image in enumerate(images):
+            for segment in image.segments:
+                fits = segment.address + segment.size < 1 << 64
+                if segment.size and segment.name != _SHARED and fits:
+                    parts.append((segment.address, segment.size, image.begin, image.end, number))
         parts.sort()
         table = np.array(parts, np.uint64).reshape(-1, 5)
         self._starts, sizes, self._begins, self._ends, numbers = table.T.copy()
@@ -134,10 +139,10 @@ class ImageMap:
                 break
             entries = place[pending_rows]
             tick = ticks[pending_rows]
+            ends = self._ends[entries]
             there = addresses[pending_rows] - self._starts[entries] < self._sizes[entries]
-            there &= (self._begins[entries] <= tick) & (
-                (tick < self._ends[entries]) | (self._ends[entries] == _OPEN_END)
-            )
+            there &= self._begins[entries] <= tick
+            there &= (tick < ends) | (ends == _OPEN_END)
             numbers[pending_rows[there]] = self._numbers[entries[there]]
             place[pending_rows] -= 1
         return numbers
@@ -160,7 +165,7 @@ _Process = tuple[ImageMap, Numbers]  # and the number of the binary of each imag
 
 
 class RunPlaces:
-    """What lies at the addresses of a run's processes; nothing is read before it is asked for."""
+    """The binaries at the addresses of the processes of a run, each read at its first use."""
 
     def __init__(self, run: BundleRun) -> None:
         self._run = run
@@ -175,12 +180,12 @@ class RunPlaces:
 
     @property
     def binaries(self) -> Sequence[Binary]:
-        """The binaries that have been found, by their numbers."""
-        return [*self._numbers]
+        """The binaries that were found so far, by their numbers."""
+        return list(self._numbers)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Why names were not found; nothing where none was looked for."""
+        """The losses of names that were looked up so far."""
         if not self._asked:
             return ()
         reason = self._run.document.why_not(self._run.number)
@@ -188,11 +193,11 @@ class RunPlaces:
         if reason:
             text = f"Names of functions and binaries are not available, because {reason}."
             return (Loss(self._run.document.flaw(), text, run=run),)
-        damage = (Loss(Flaw.UNNAMED, text, run=run) for text in self._damage)
-        return (
-            *damage,
-            *(Loss(Flaw.UNSURE, text, run=run) for text in self._describe_missing_symbols()),
-        )
+        losses = [Loss(Flaw.UNNAMED, text, run=run) for text in self._damage]
+        text = self._describe_missing_symbols()
+        if text:
+            losses.append(Loss(Flaw.UNSURE, text, run=run))
+        return tuple(losses)
 
     def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:
         """Return the numbers of the binaries there at those times (ns), or `NO_BINARY`."""
@@ -205,19 +210,20 @@ class RunPlaces:
                 continue
             here = np.flatnonzero(owners == pid)
             image_numbers = images.find(addresses[here], self._ticks(pid, times[here]))
-            binary_numbers[here] = np.where(
-                image_numbers == NO_BINARY, NO_BINARY, numbers[image_numbers]
-            )
+            is_missing = image_numbers == NO_BINARY
+            binary_numbers[here] = np.where(is_missing, NO_BINARY, numbers[image_numbers])
         return binary_numbers
 
     def names(self, binaries: Numbers, addresses: Addresses) -> list[str | None]:
-        """Return the names of symbols at addresses in binaries, None where none is known."""
+        """Return the names of symbols at addresses in binaries; None if one is unknown."""
         symbol_names: list[str | None] = [None] * binaries.size
         all_binaries = self.binaries
         for number in np.unique(binaries).tolist():
-            binary = all_binaries[number] if number != NO_BINARY else None
-            archive = self._archive(binary.uuid) if binary is not None else None
-            if binary is None or archive is None or binary.load_address is None:
+            if number == NO_BINARY:
+                continue
+            binary = all_binaries[number]
+            archive = self._archive(binary.uuid)
+            if archive is None or binary.load_address is None:
                 continue
             here = np.flatnonzero(binaries == number)
             offsets = (addresses[here] - np.uint64(binary.load_address)).view(np.int64)
@@ -229,35 +235,42 @@ class RunPlaces:
     def _tell(self, damage: str) -> None:
         self._damage[damage] = None
 
-    def _describe_missing_symbols(self) -> Iterator[str]:
-        """Say which binaries occur and have no symbols, as none does in a bundle that is whole."""
-        uuids = [uuid for uuid, archive in self._archives.items() if archive is None]
-        missing_uuids = [uuid for uuid in uuids if not self._files.exists(symbols_file(uuid))]
-        if missing_uuids:
-            names = {number.uuid: number.name for number in self._numbers}
-            more = f" and {len(missing_uuids) - 1:,} more" if missing_uuids[1:] else ""
-            binary_words = f"{names[missing_uuids[0]]}{more}"
-            yield f"symbols/stores has nothing on {binary_words}: their functions have no names."
+    def _describe_missing_symbols(self) -> str:
+        """Return a sentence on the binaries without symbols, of which an intact bundle has none."""
+        missing_uuids: list[str] = []
+        for uuid, archive in self._archives.items():
+            if archive is None and not self._files.exists(symbols_file(uuid)):
+                missing_uuids.append(uuid)
+        if not missing_uuids:
+            return ""
+        names = {binary.uuid: binary.name for binary in self._numbers}
+        binary_words = names[missing_uuids[0]]
+        if len(missing_uuids) > 1:
+            binary_words += f" and {len(missing_uuids) - 1:,} more"
+        return f"symbols/stores has nothing on {binary_words}: their functions have no names."
 
     def _archive(self, uuid: str) -> SymbolsArchive | None:
-        if uuid not in self._archives:
-            self._archives[uuid] = None
-            name = symbols_file(uuid)
-            if len(self._archives) <= _MOST_ARCHIVES and self._files.exists(name):
-                try:
-                    with self._files.reading(name):
-                        content = self._files.read(name, _LARGEST)
-                        self._archives[uuid] = SymbolsArchive(content, uuid)
-                except BundleError as error:
-                    self._tell(f"{error.message.removesuffix('.')}: its functions have no names.")
+        """Return the symbols of a binary; None if there are none that can be read."""
+        if uuid in self._archives:
+            return self._archives[uuid]
+        self._archives[uuid] = None
+        name = symbols_file(uuid)
+        if len(self._archives) <= _MOST_ARCHIVES and self._files.exists(name):
+            try:
+                with self._files.reading(name):
+                    content = self._files.read(name, _LARGEST)
+                    self._archives[uuid] = SymbolsArchive(content, uuid)
+            except BundleError as error:
+                self._tell(f"{error.message.removesuffix('.')}: its functions have no names.")
         return self._archives[uuid]
 
     def _process(self, pid: int) -> _Process:
         if pid not in self._processes:
             images = self._images(pid)
-            numbers = [
-                self._numbers.setdefault(image.binary, len(self._numbers)) for image in images
-            ]
+            numbers: list[int] = []
+            for image in images:
+                number = self._numbers.setdefault(image.binary, len(self._numbers))
+                numbers.append(number)
             self._processes[pid] = (ImageMap(images), np.array(numbers, np.int64))
         return self._processes[pid]
 
@@ -278,8 +291,9 @@ class RunPlaces:
         return images
 
     def _ticks(self, pid: int, times: Numbers) -> Addresses:
-        """Return times (ns of the run) as mach time; late ones where that is not known."""
-        device = next((device for device, _ in self._process_nodes.get(pid, ())), "")
+        """Return times (ns of the run) as mach time, or a late one if the timebase is unknown."""
+        nodes = self._process_nodes.get(pid)
+        device = nodes[0][0] if nodes else ""
         timebase = self._timebases.get(device)
         if timebase is None:
             return np.full(times.size, _ANY_TIME, np.uint64)
@@ -301,7 +315,9 @@ class RunPlaces:
         signature = read_signature(content)
         yield from signature.images
         listed = archive.part(node, _IN_CACHE)
-        for value in [] if listed is None else archive.sequence(listed):
+        if listed is None:
+            return
+        for value in archive.sequence(listed):
             address = archive.integer(value)
             if address is not None:
                 yield from self._in_cache(signature.cache, address, signature.base)
@@ -320,9 +336,8 @@ class RunPlaces:
         if archive is None:
             return nodes
         try:
-            stores = archive.mapping(
-                archive.get_numbered(archive.top(_STORES)).get(self._run.number)
-            )
+            stores_by_run = archive.get_numbered(archive.top(_STORES))
+            stores = archive.mapping(stores_by_run.get(self._run.number))
         except ArchiveError as error:
             self._tell(f"The list of binaries {error}: addresses have no names.")
             return nodes
@@ -341,13 +356,14 @@ class RunPlaces:
         caches = dict[UUID, dict[int, Value]]()
         for key, node in archive.mapping(archive.top(_CACHES)).items():
             cache_uuid = _uuid(key)
-            if cache_uuid is not None:
-                listed = archive.mapping(node).items()
-                caches[cache_uuid] = {
-                    load_address: signature
-                    for key, signature in listed
-                    if (load_address := archive.integer(key)) is not None
-                }
+            if cache_uuid is None:
+                continue
+            signatures: dict[int, Value] = {}
+            for address_key, signature in archive.mapping(node).items():
+                load_address = archive.integer(address_key)
+                if load_address is not None:
+                    signatures[load_address] = signature
+            caches[cache_uuid] = signatures
         return caches
 
     @cached_property
@@ -378,5 +394,5 @@ def _uuid(value: Value) -> UUID | None:
 
 
 def symbols_file(uuid: str) -> str:
-    """Return where the symbols of a binary are in a bundle."""
+    """Return the file of the symbols of a binary in a bundle."""
     return f"symbols/stores/{uuid}.symbolsarchive"

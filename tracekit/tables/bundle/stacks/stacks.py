@@ -1,9 +1,9 @@
-"""The stacks of a table's cells: their texts, frames, and numbers in the table of symbols.
+"""The stacks of the cells of a table: their texts, frames, and numbers in the table of symbols.
 
 Stacks and frames are numbered as an export defines them: by first occurrence, row by row and
 within a row from the first column to the last, so that all columns of a table are read together.
-Where no symbol is known, a frame is named by its address in hexadecimal, as the export does it:
-less one, except in a leaf.
+A frame without a symbol has its address in hexadecimal as its name, as in the export: less one,
+except in a leaf.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,14 +32,14 @@ _MOST = 1 << 26  # frames of all stacks
 _LOW = np.uint64(ALL_32)
 _ALL_ONES = np.uint64(ALL_64)
 _HALF = np.uint64(32)
-_KERNEL = np.uint64(1 << 55)  # of an address of arm64: whose half of the address space it is in
+_KERNEL = np.uint64(1 << 55)  # selects the half of the address space of arm64
 _USER = np.uint64((1 << 47) - 1)
 _CALLSTACK_PARTS = 3  # fragment, program counter, process; then registers
 
 
 @dataclass(frozen=True)
 class Binary:
-    """A binary as a process has it loaded; None is what is not known."""
+    """A binary as it is loaded in a process; unknown attributes are None."""
 
     name: str
     uuid: str
@@ -49,20 +49,21 @@ class Binary:
 
 
 def in_kernel(addresses: Addresses) -> NDArray[np.bool_]:
-    """Tell which addresses are the kernel's."""
+    """Return a mask of the addresses that belong to the kernel."""
     return (addresses & _KERNEL) != 0
 
 
 def in_order(values: NDArray[np.generic]) -> tuple[Numbers, Numbers]:
-    """Number distinct values by first occurrence; return each one's number, and those places."""
+    """Number distinct values by first occurrence; return the number of each, and those places."""
     codes = pa.array(values).dictionary_encode().indices.to_numpy().astype(np.int64)
-    firsts = np.empty(int(codes.max()) + 1 if codes.size else 0, np.int64)
-    firsts[codes[::-1]] = np.arange(codes.size - 1, -1, -1)  # of equal indices the last one stays
+    count = int(codes.max()) + 1 if codes.size else 0
+    firsts = np.empty(count, np.int64)
+    firsts[codes[::-1]] = np.arange(codes.size - 1, -1, -1)  # the last one of equal indices stays
     return codes, firsts
 
 
 def _backtraces(arrays: Arrays, ids: Numbers) -> tuple[Ragged, Numbers]:
-    """Return the addresses of backtraces, and beside each its process, `_NO_PROCESS` for none.
+    """Return the addresses of backtraces, and the pid of each address, or `_NO_PROCESS`.
 
     A backtrace is a list of chunks; a part that is all ones ends it.
     """
@@ -86,7 +87,7 @@ def _chunks(arrays: Ragged) -> Ragged:
 
 def _unwrap_tagged(arrays: Arrays, ids: Numbers) -> Numbers:
     """Return the backtraces that tagged ones wrap."""
-    inner = _parts(arrays.take(ids), 1, "tagged backtrace")[0]
+    [inner] = _parts(arrays.take(ids), 1, "tagged backtrace")
     if inner.size and int(inner.max()) > int(_LOW):
         raise ArchiveError("names an array that is no tagged backtrace")
     return inner.astype(np.int64)
@@ -104,7 +105,7 @@ def _strip_authentication(addresses: Addresses) -> Addresses:
 
 
 def _take_arrays(arrays: Arrays, fragments: Addresses) -> Ragged:
-    """Return arrays; those whose number is all ones of either width are empty."""
+    """Return arrays by number; a number of which all bits are set, of either width, is empty."""
     there = np.flatnonzero((fragments != _ALL_ONES) & (fragments != _LOW))
     array_ids = fragments[there]
     if array_ids.size and int(array_ids.max()) > int(_LOW):
@@ -118,7 +119,7 @@ def _take_arrays(arrays: Arrays, fragments: Addresses) -> Ragged:
 def _pids(arrays: Arrays, owners: Numbers) -> Numbers:
     distinct, places = np.unique(owners, return_inverse=True)
     there = distinct != int(_LOW)
-    stored = _parts(arrays.take(distinct[there]), 1, "process")[0]
+    [stored] = _parts(arrays.take(distinct[there]), 1, "process")
     pids = np.full(distinct.size, _NO_PROCESS, np.int64)
     pids[there] = np.where(stored < _LOW, stored, ALL_64).astype(np.int64)
     return pids.take(places)
@@ -134,11 +135,11 @@ _CALLSTACK, _BACKTRACE, _TAGGED, _SYMBOL = range(len(_KINDS))
 _AT_ONCE = 1 << 9  # values
 _NOTHING = -1
 
-# How a column of stacks is stored, and the numbers of their arrays by row.
+# The encoding of a column of stacks, and the numbers of their arrays by row.
 StackColumn = tuple[Encoding, NDArray[np.uint32]]
-# What cells say, and the numbers of their stacks; null where there is none.
+# The texts of cells, and the numbers of their stacks, null if there is none.
 StackCells = tuple[pa.DictionaryArray, pa.Array]
-# What a value says, and its frames; None where it is no stack at all.
+# The text of a value, and its frames; None if it is not a stack.
 _Worded = tuple[str, list[int] | None]
 
 
@@ -159,7 +160,7 @@ class BundleStacks:
     def cells(self, columns: Sequence[StackColumn], times: Numbers) -> list[StackCells]:
         """Return the cells of all columns of stacks, for the next rows of the table.
 
-        Arrays of which all bits are set are null; times are in ns of the run.
+        Array numbers of which all bits are set are null; times are in ns of the run.
         """
         ids = np.stack([numbers.astype(np.int64) for _, numbers in columns], axis=1)
         there = np.flatnonzero(ids.ravel() != ALL_32)
@@ -187,7 +188,7 @@ class BundleStacks:
         return self._table.symbols()
 
     def _define(self, kinds: Numbers, ids: Numbers, times: Numbers) -> None:
-        """Add new values: their kinds, their arrays, and when they occur first, in ns."""
+        """Add new values: their kinds, their arrays, and the times of first occurrence, in ns."""
         ids = ids.copy()
         ids[kinds == _TAGGED] = _unwrap_tagged(self._arrays, ids[kinds == _TAGGED])
         worded: list[_Worded] = [("", None)] * ids.size
@@ -198,16 +199,16 @@ class BundleStacks:
         )
         for of_kinds, way in ways:
             positions = np.flatnonzero(np.isin(kinds, of_kinds))
-            for place, value in zip(
-                positions.tolist(), way(ids[positions], times[positions]), strict=True
-            ):
+            values = way(ids[positions], times[positions])
+            for place, value in zip(positions.tolist(), values, strict=True):
                 worded[place] = value
         for text, frames in worded:
             self._count += len(frames or ())
             if self._count > _MOST:
                 raise ArchiveError("names more frames than are read of one table")
             stack = _NOTHING if frames is None else self._table.add(frames)
-            self._of_value.append((self._texts.setdefault(text, len(self._texts)), stack))
+            text_number = self._texts.setdefault(text, len(self._texts))
+            self._of_value.append((text_number, stack))
 
     def _of_backtraces(self, ids: Numbers, times: Numbers) -> Iterator[_Worded]:
         stacks, pids = _backtraces(self._arrays, ids)
@@ -215,11 +216,14 @@ class BundleStacks:
         leaves[stacks.offsets[:-1][stacks.lengths > 0]] = True
         numbers = self._number_frames(stacks.values, pids, np.repeat(times, stacks.lengths), leaves)
         for frames in Ragged(stacks.offsets, numbers.view(np.uint64)).lists():
-            name = self._names[frames[0]] if frames else ""
-            yield f"{name} ← ({len(frames) - 1} other frames)" if frames else "", frames or None
+            if frames:
+                name = self._names[frames[0]]
+                yield f"{name} ← ({len(frames) - 1} other frames)", frames
+            else:
+                yield "", None
 
     def _of_callstacks(self, ids: Numbers, _: Numbers) -> Iterator[_Worded]:
-        """Add stacks that the kernel's profiler took: the program counter stands first."""
+        """Add stacks of the profiler of the kernel: the program counter comes first."""
         callstacks = self._arrays.take(ids)
         fragments, pcs, owners = _parts(callstacks, _CALLSTACK_PARTS, "callstack")
         fragment_arrays = _take_arrays(self._arrays, fragments)
@@ -228,12 +232,17 @@ class BundleStacks:
         registers = (callstacks.lengths - _CALLSTACK_PARTS).tolist()
         rows = zip(pcs.tolist(), fragment_arrays.lists(), registers, pids.tolist(), strict=True)
         for pc, addresses, count, pid in rows:
-            counters = [] if pc == ALL_64 else [pc]
-            text = "".join(f"PC:{counter:#x}, " for counter in counters)
-            text += f"{len(addresses)} frames, {count} regs"
-            text += "" if pid == _NO_PROCESS else f", pid: {pid}"
-            all_addresses = [*counters, *addresses]
-            yield text, self._table.number_addresses(all_addresses) if all_addresses else None
+            text = f"{len(addresses)} frames, {count} regs"
+            if pid != _NO_PROCESS:
+                text += f", pid: {pid}"
+            all_addresses = addresses
+            if pc != ALL_64:
+                text = f"PC:{pc:#x}, {text}"
+                all_addresses = [pc, *addresses]
+            if all_addresses:
+                yield text, self._table.number_addresses(all_addresses)
+            else:
+                yield text, None
 
     def _of_symbols(self, ids: Numbers, times: Numbers) -> Iterator[_Worded]:
         pairs = self._arrays.take(ids).pairs("text symbol")
@@ -257,43 +266,40 @@ class BundleStacks:
         looked = looked[firsts]
         names = self._places.names(binaries, looked)
         words = _words(names, np.where(leaves[firsts], addresses, looked))
-        keys = [*zip(addresses.tolist(), binaries.tolist(), words, strict=True)]
-        loaded = self._places.binaries
+        keys = list(zip(addresses.tolist(), binaries.tolist(), words, strict=True))
+        all_binaries = self._places.binaries
         for address, number, name in keys:
             if (address, number, name) in self._frames:
                 continue
-            loaded_binary = loaded[number] if number != NO_BINARY else None
-            if loaded_binary:
-                binary = (
-                    loaded_binary.name,
-                    loaded_binary.uuid,
-                    loaded_binary.arch,
-                    loaded_binary.load_address,
-                    loaded_binary.path,
+            binary_cells = (None,) * 5
+            if number != NO_BINARY:
+                binary = all_binaries[number]
+                binary_cells = (
+                    binary.name,
+                    binary.uuid,
+                    binary.arch,
+                    binary.load_address,
+                    binary.path,
                 )
-            else:
-                binary = (None,) * 5
-            frame = self._table.add_frame(name, address, *binary, None, None)
+            frame = self._table.add_frame(name, address, *binary_cells, None, None)
             self._frames[address, number, name] = frame
             self._names.append(name)
         return np.array([self._frames[key] for key in keys], np.int64).take(codes)
 
     def _cells(self, values: Numbers) -> StackCells:
-        """Return the cells of values by their numbers, `_NOTHING` for null."""
+        """Return the cells of values by their numbers; `_NOTHING` is null."""
         nulls = values == _NOTHING
         of_value = np.array(self._of_value or [(0, 0)], np.int64)
         numbers, stacks = of_value.take(np.maximum(values, 0), axis=0).T
         coded = pa.array(numbers, mask=nulls).dictionary_encode()
-        all_texts = [*self._texts]
-        words = pa.array(
-            [all_texts[number] for number in coded.dictionary.to_pylist()], pa.string()
-        )
-        texts = pa.DictionaryArray.from_arrays(coded.indices, words)
+        all_texts = list(self._texts)
+        words = [all_texts[number] for number in coded.dictionary.to_pylist()]
+        texts = pa.DictionaryArray.from_arrays(coded.indices, pa.array(words, pa.string()))
         return texts, pa.array(stacks, mask=nulls | (stacks == _NOTHING))
 
 
 def _looked_up(addresses: Addresses) -> Addresses:
-    """Return the addresses that have the names of these: one less, 0 that of itself."""
+    """Return the addresses whose symbols name these: one less, but 0 for 0."""
     return addresses - (addresses > 0)
 
 
