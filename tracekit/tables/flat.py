@@ -1,16 +1,16 @@
 """Any export as one flat table: a row for a row, a column for each mnemonic, in order.
 
-An export is read by the fast reader, and where it gives up by the exact one; a bundle directly.
-What the fast reader yielded before it gave up is void: `begin` is called again before the exact
-reader begins. Of several tables in an export, the one that is meant is passed on.
+An export is read by the fast reader, or by the exact one if that gives up; a bundle directly. The
+pieces of the fast reader are void once it gives up: `begin` is called again before the exact reader
+starts. Of several tables in an export, the chosen one is passed on.
 
-`tracekit.tables.layout` says which columns there are, `tracekit.tables.values` which dtypes,
-`tracekit.tables.place` which table is taken where there are several.
+`tracekit.tables.layout` determines the columns, `tracekit.tables.values` their dtypes, and
+`tracekit.tables.place` the choice among several tables.
 """
 
 import logging
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol
@@ -48,10 +48,10 @@ ReaderName = Literal["fast", "exact"]
 
 
 class Taker(Protocol):
-    """Who takes the pieces of an export."""
+    """A receiver of the pieces of an export."""
 
     def begin(self) -> None:
-        """Forget all that was taken; a reader begins."""
+        """Forget all pieces taken so far; a reader starts."""
         ...
 
     def take(self, piece: Node) -> None:
@@ -64,10 +64,9 @@ def read_pieces(
 ) -> Symbols:
     """Read all tables of an export, or one of a bundle, into a taker; return their stacks.
 
-    Without the table of contents the exact reader knows no tables without a header, and a
-    bundle none of the places of its tables. `reader_name` is the one reader of exports to use; the
-    fast one raises IrregularError where the export is none that it reads. Other trouble is an
-    InputError.
+    Without the table of contents the exact reader finds no tables without a header, and a bundle
+    has no places of its tables. `reader_name` is the only reader of exports to use; the fast one
+    raises IrregularError if it cannot read the export. Other failures are an InputError.
     """
     if isinstance(ref, Stored):
         run, store = ref.open_table()
@@ -80,7 +79,8 @@ def read_pieces(
             if reader_name == "fast":
                 raise
             _log.debug("%s: not read by the fast reader: %s", ref, error)
-    return _read(DetailReader(ref) if holds_details(ref) else ExactReader(ref, toc), ref, taker)
+    exact_reader = DetailReader(ref) if holds_details(ref) else ExactReader(ref, toc)
+    return _read(exact_reader, ref, taker)
 
 
 def _read(reader: Reader, path: Path, taker: Taker) -> Symbols:
@@ -90,7 +90,7 @@ def _read(reader: Reader, path: Path, taker: Taker) -> Symbols:
     while True:
         try:
             piece = next(pieces, None)
-        except OSError as error:  # of the export: what takes a piece does so outside
+        except OSError as error:  # of the export: the taker is called outside
             raise unreadable(path, error) from error
         if piece is None:
             return reader.symbols()
@@ -99,7 +99,7 @@ def _read(reader: Reader, path: Path, taker: Taker) -> Symbols:
 
 @dataclass(eq=False)
 class _SeenTable:
-    """A table of the file, and what is known of it by now."""
+    """A table of the file, with its rows, losses and damage so far."""
 
     schema: str
     place: str
@@ -114,9 +114,9 @@ class _SeenTable:
 
 
 class TableSelection:
-    """A taker that passes on the pieces of one table, and knows what else there was.
+    """A taker that passes on the pieces of one table, and remembers the other tables.
 
-    Of several tables that may be meant the only one with rows is taken.
+    Of several candidates the only one with rows is taken.
     """
 
     def __init__(
@@ -131,31 +131,23 @@ class TableSelection:
         self.begin()
 
     def begin(self) -> None:
-        """Forget all that was taken."""
+        """Forget all pieces taken so far."""
         self._seen: dict[tuple[int, str, str], _SeenTable] = {}
         self._chosen: _SeenTable | None = None
         self._empty: Node | None = None
         self._sink.begin()
 
     def take(self, piece: Node) -> None:
-        """Pass a piece on, if its table is the first that may be meant and has rows."""
+        """Pass a piece on if its table is the first candidate with rows."""
         key = piece.number, piece.xpath, piece.schema
         seen_table = self._seen.get(key)
         if seen_table is None:
-            place = place_of(piece.xpath, piece.number)
-            attributes = attributes_of(self._toc, place, piece.schema)
-            is_candidate = self._schema in {None, piece.schema} and self._choice.allows(
-                place, attributes
-            )
-            seen_table = _SeenTable(
-                piece.schema, describe_table(place, attributes), (), is_candidate
-            )
+            seen_table = self._see(piece)
             self._seen[key] = seen_table
         seen_table.rows += piece.rows
         seen_table.damage = seen_table.damage or piece.damage
-        seen_table.losses = (
-            piece.losses or seen_table.losses
-        )  # each piece tells of all before it, too
+        # The losses of a piece include those of all pieces before it.
+        seen_table.losses = piece.losses or seen_table.losses
         if seen_table.candidate and seen_table.rows:
             self._chosen = self._chosen or seen_table
             if seen_table is self._chosen:
@@ -163,8 +155,16 @@ class TableSelection:
         elif seen_table.candidate:
             self._empty = self._empty or piece
 
+    def _see(self, piece: Node) -> _SeenTable:
+        """Return the table of its first piece, without the rows."""
+        place = place_of(piece.xpath, piece.number)
+        attributes = attributes_of(self._toc, place, piece.schema)
+        has_schema = self._schema in {None, piece.schema}
+        is_candidate = has_schema and self._choice.allows(place, attributes)
+        return _SeenTable(piece.schema, describe_table(place, attributes), (), is_candidate)
+
     def finish(self) -> None:
-        """Make sure that one table was meant; raise InputError where it is not clear which."""
+        """Raise InputError unless exactly one table is chosen; pass it on if it has no rows."""
         if not self._seen:
             raise InputError(
                 f"{self._path} holds no table: what was asked for is not in the trace.",
@@ -172,21 +172,13 @@ class TableSelection:
             )
         candidates = [seen_table for seen_table in self._seen.values() if seen_table.candidate]
         if not candidates:
-            there = [s for s in self._seen.values() if s.schema == self._schema]
-            if there or self._schema is None:
-                table_words = f"that is {self._choice}"
-            else:
-                table_words = self._schema
-            raise InputError(
-                f"{self._path} has no table {table_words}; it holds "
-                f"{_name_tables(there or [*self._seen.values()])}.",
-                hint=HOW_TO_CHOOSE,
-            )
-        full = [seen_table for seen_table in candidates if seen_table.rows]
-        one_schema = len({seen_table.schema for seen_table in candidates}) == 1
-        rival_tables = full if one_schema else candidates
+            raise self._make_absence_error()
+        rival_tables = candidates
+        schema_words = ""
+        if len({seen_table.schema for seen_table in candidates}) == 1:
+            rival_tables = [seen_table for seen_table in candidates if seen_table.rows]
+            schema_words = f" of {candidates[0].schema}"
         if len(rival_tables) > 1:
-            schema_words = f" of {rival_tables[0].schema}" if one_schema else ""
             raise InputError(
                 f"{self._path} holds {len(rival_tables)} tables{schema_words}: "
                 f"{_name_tables(rival_tables)}.",
@@ -197,59 +189,73 @@ class TableSelection:
             self._chosen = candidates[0]
             self._sink.take(self._empty)
 
-    def notes(self, drift: Iterable[str]) -> ReadNotes:
-        """Return what is to be said of the table, whose columns have that drift; report it."""
-        name = describe_ref(self._ref)
-        damage = (
-            Loss(
-                Flaw.DAMAGED,
-                f"{name}: {seen_table.schema} is damaged after row {seen_table.rows}: "
-                f"{seen_table.damage}.",
-                schema=seen_table.schema,
-            )
-            for seen_table in self._seen.values()
-            if seen_table.damage
+    def _make_absence_error(self) -> InputError:
+        """Return the error of a file with tables, none of which is a candidate."""
+        all_tables = list(self._seen.values())
+        there = [seen_table for seen_table in all_tables if seen_table.schema == self._schema]
+        table_words = f"that is {self._choice}"
+        if self._schema is not None and not there:
+            table_words = self._schema
+        return InputError(
+            f"{self._path} has no table {table_words}; it holds "
+            f"{_name_tables(there or all_tables)}.",
+            hint=HOW_TO_CHOOSE,
         )
+
+    def notes(self, drift: Iterable[str]) -> ReadNotes:
+        """Return the notes on the table, whose columns have that drift; report its losses."""
+        name = describe_ref(self._ref)
+        losses: list[Loss] = []
+        for seen_table in self._seen.values():
+            if seen_table.damage:
+                text = (
+                    f"{name}: {seen_table.schema} is damaged after row {seen_table.rows}: "
+                    f"{seen_table.damage}."
+                )
+                losses.append(Loss(Flaw.DAMAGED, text, schema=seen_table.schema))
         schema = "" if self._chosen is None else self._chosen.schema
-        broken = (Loss(Flaw.CHANGED, f"{name}: {text}", schema=schema) for text in drift)
-        notes = ReadNotes((*damage, *broken, *self._gather_losses()))
+        losses += [Loss(Flaw.CHANGED, f"{name}: {text}", schema=schema) for text in drift]
+        if self._chosen is not None:
+            losses += self._empty_losses(self._chosen)
+            losses += self._reader_losses(self._chosen)
+        notes = ReadNotes(tuple(losses))
         report(notes.losses)
         return notes
 
-    def _gather_losses(self) -> tuple[Loss, ...]:
-        """Tell which tables were left out because they have no rows, and what a reader noted."""
-        if self._chosen is None:
-            return ()
-        empty_tables = [s for s in self._seen.values() if s.candidate and s is not self._chosen]
-        empty_losses = tuple(
-            Loss(
-                Flaw.NOTED,
-                f"{describe_ref(self._ref)}: of the tables of {seen_table.schema}, "
-                f"{seen_table.place} has no rows "
-                "and is left out.",
-                schema=seen_table.schema,
-            )
-            for seen_table in (empty_tables if self.rows else ())
-        )
+    def _empty_losses(self, chosen_table: _SeenTable) -> Iterator[Loss]:
+        """Yield a loss for each table that was left out because it has no rows."""
+        if not chosen_table.rows:
+            return
+        name = describe_ref(self._ref)
+        for seen_table in self._seen.values():
+            if seen_table.candidate and seen_table is not chosen_table:
+                text = (
+                    f"{name}: of the tables of {seen_table.schema}, {seen_table.place} has no rows "
+                    "and is left out."
+                )
+                yield Loss(Flaw.NOTED, text, schema=seen_table.schema)
+
+    def _reader_losses(self, chosen_table: _SeenTable) -> Iterator[Loss]:
+        """Yield the losses that the reader noted; those of an export get the name of its file."""
         if isinstance(self._ref, Stored):
-            return (*empty_losses, *self._chosen.losses)
-        name = self._path.name
-        reader_losses = (
-            replace(loss, text=f"{name}: {loss.text}.") for loss in self._chosen.losses
-        )
-        return (*empty_losses, *reader_losses)
+            yield from chosen_table.losses
+            return
+        for loss in chosen_table.losses:
+            yield replace(loss, text=f"{self._path.name}: {loss.text}.")
 
     @property
     def rows(self) -> int:
-        """How many rows the chosen table has."""
+        """The number of rows of the chosen table."""
         if self._chosen:
             return self._chosen.rows
         return 0
 
 
 def _name_tables(seen_tables: Sequence[_SeenTable]) -> str:
-    more = [f"and {len(seen_tables) - _LISTED:,} more"] if len(seen_tables) > _LISTED else []
-    return "; ".join([*map(str, seen_tables[:_LISTED]), *more])
+    names = [str(seen_table) for seen_table in seen_tables[:_LISTED]]
+    if len(seen_tables) > _LISTED:
+        names.append(f"and {len(seen_tables) - _LISTED:,} more")
+    return "; ".join(names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,8 +272,11 @@ class Flat:
         return tuple(map(str, self.frame.columns))
 
     def part(self, columns: Collection[str] | None = None) -> pd.DataFrame:
-        """Return some columns, in the table's order; without names all of them."""
-        return self.frame[[name for name in self.names if columns is None or name in columns]]
+        """Return some columns, in the order of the table; without names all of them."""
+        names = list(self.names)
+        if columns is not None:
+            names = [name for name in names if name in columns]
+        return self.frame[names]
 
 
 def read_table(
@@ -280,20 +289,20 @@ def read_table(
     """Read one table of an export.
 
     Args:
-        path: What `xctrace export --xpath` wrote, or the host recorder.
-        schema: Which table; needed only where the file has several.
-        table: The table's place in the table of contents, where a schema occurs repeatedly.
-        run: Its run, where there are several.
+        path: A file that `xctrace export --xpath` or the host recorder wrote.
+        schema: The schema of the table; needed only if the file has several.
+        table: The table's place in the table of contents, if a schema occurs repeatedly.
+        run: Its run, if there are several.
 
     Returns:
-        One row for each row. Of a damaged export the rows before the damage.
+        One row for each row; for a damaged export, the rows before the damage.
 
     Raises:
-        InputError: The file is no export, or has several tables, or not this one.
+        InputError: The file is not an export, or has several tables, or not this one.
 
     Warns:
         DamagedExportWarning: The export is cut or damaged; rows are missing.
-        DriftWarning: A column holds what its declared type does not allow, and is text.
+        DriftWarning: A column holds values that its declared type does not allow, and is text.
         ExportWarning: Other tables of the schema were left out: they have no rows.
     """
     path = Path(path)
@@ -313,7 +322,7 @@ def read_flat(
 ) -> Flat:
     """Read one table like `read_table`, and return the warnings instead of issuing them.
 
-    `reader_name` names the one reader to use, as `read_pieces` takes it.
+    `reader_name` is passed to `read_pieces`.
     """
     gathered = _Gathered()
     selection = TableSelection(ref, gathered, schema, choice, toc)

@@ -1,4 +1,4 @@
-"""Joins of tables that never repeat a row, and say what they could not match."""
+"""Joins of tables that never repeat a row, and report the rows that they could not match."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -17,56 +17,56 @@ from tracekit.tables.schema import ColumnKind, Schema
 
 @dataclass(frozen=True)
 class Asked:
-    """The names of tables: those without which there is no join, and those that add to it."""
+    """The names of the tables that a join requires, and of those that it uses if they are there."""
 
     required: tuple[str, ...]
     optional: tuple[str, ...]
 
 
 def read_inputs(join: Callable[..., Any]) -> Asked:
-    """Read from its signature what a join asks for."""
-    parameters = inspect.signature(join, eval_str=True).parameters
-    optional = {
-        name
-        for name, parameter in parameters.items()
-        if type(None) in get_args(parameter.annotation)
-    }
-    return Asked(
-        tuple(name for name in parameters if name not in optional),
-        tuple(name for name in parameters if name in optional),
-    )
+    """Read the inputs of a join from its signature."""
+    required: list[str] = []
+    optional: list[str] = []
+    for name, parameter in inspect.signature(join, eval_str=True).parameters.items():
+        if type(None) in get_args(parameter.annotation):
+            optional.append(name)
+        else:
+            required.append(name)
+    return Asked(tuple(required), tuple(optional))
 
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """The columns of a table that was made of others, and what is to be said about it."""
+    """The columns of a table that was made of others, and warnings about it."""
 
     columns: Mapping[str, pd.Series]
     warnings: tuple[str, ...] = ()
 
 
 def conform_table(joined: Joined, schema: Schema) -> pd.DataFrame:
-    """Return the table with the schema's columns, in order and with their dtypes.
+    """Return the table with the columns of the schema, in order and with their dtypes.
 
-    Further columns are kept behind them where the schema says that there are `more`.
+    Further columns follow them if the schema says that there are `more`.
     """
-    rows = max((len(series) for series in joined.columns.values()), default=0)
+    rows = max(map(len, joined.columns.values()), default=0)
     index = pd.RangeIndex(rows)
     columns: dict[str, pd.Series] = {}
     for column in schema.columns:
-        dtype = pd.api.types.pandas_dtype(
-            "int64" if column.kind is ColumnKind.TIME else dtype_of(column.kind)
-        )
+        dtype_name = dtype_of(column.kind)
+        if column.kind is ColumnKind.TIME:
+            dtype_name = "int64"
+        dtype = pd.api.types.pandas_dtype(dtype_name)
         values = joined.columns.get(column.name)
         if values is None:
             columns[column.name] = pd.Series(pd.NA, index=index, dtype=dtype)
-        else:
-            columns[column.name] = (
-                values if values.dtype == "string" else values.astype(dtype)
-            ).set_axis(index)
+            continue
+        if values.dtype != "string":
+            values = values.astype(dtype)
+        columns[column.name] = values.set_axis(index)
     if schema.more:
-        names = [name for name in joined.columns if name not in columns]
-        columns |= {name: joined.columns[name].set_axis(index) for name in names}
+        for name, values in joined.columns.items():
+            if name not in columns:
+                columns[name] = values.set_axis(index)
     return pd.DataFrame(columns, index=index)
 
 
@@ -75,7 +75,7 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """Where rows of one table are in another, at `places`: -1 for none, and for one of several.
+    """The `places` of the rows of one table in another; -1 for none, and for one of several.
 
     `key_count` rows have a key at all; `ambiguous` of them have several counterparts, and so none.
     The other table has `there` rows.
@@ -88,23 +88,24 @@ class Match:
 
     @property
     def match_count(self) -> int:
-        """How many rows have a counterpart."""
+        """The number of rows that have a counterpart."""
         return int((self.places >= 0).sum())
 
     def take(self, column: pd.Series) -> pd.Series:
-        """Return for each row what its counterpart has there; null where it has none."""
+        """Return the value of the counterpart of each row; null if it has none."""
         dtypes = {"int64": pd.Int64Dtype(), "bool": pd.BooleanDtype()}
         nullable = dtypes.get(str(column.dtype), column.dtype)
         return pd.Series(column.astype(nullable).array.take(self.places, allow_fill=True))
 
     def describe_mismatches(self, rows: str, other_table: str) -> tuple[str, ...]:
-        """Say in words what did not match at all, and what is ambiguous."""
-        if self.key_count and self.there and not self.match_count and not self.ambiguous:
+        """Return a warning if nothing matches, or if matches are ambiguous."""
+        has_rows = self.key_count and self.there
+        if has_rows and not self.match_count and not self.ambiguous:
             return (f"none of the {self.key_count:,} {rows} has its id in {other_table}",)
         return self.doubts(rows, other_table)
 
     def doubts(self, rows: str, other_table: str) -> tuple[str, ...]:
-        """Say in words what is ambiguous."""
+        """Return a warning if matches are ambiguous."""
         if not self.ambiguous:
             return ()
         return (
@@ -129,7 +130,7 @@ def match(rows: Sequence[pd.Series], other_rows: Sequence[pd.Series]) -> Match:
 
 
 def distinct(frame: pd.DataFrame, keys: Sequence[str], values: Sequence[str]) -> pd.DataFrame:
-    """Return keys with their values: what is said twice alike is no contradiction."""
+    """Return keys with their values, each once; equal rows do not contradict each other."""
     part = frame[[*keys, *values]]
     repeated = part.duplicated(list(keys)).any()
     if repeated:
@@ -141,10 +142,10 @@ Made = tuple[pd.DataFrame, list[Loss]]
 
 
 def first_with_rows(name: str, ways: Sequence[Callable[[], Made]]) -> Made:
-    """Return what the first of some ways to a table gives that gives rows.
+    """Return the table of the first way that gives rows.
 
-    Where none does, the first that can be read counts. What cannot be read is an error only if
-    no other way is left.
+    If none does, the first readable table counts. An unreadable table is an error only if no other
+    way is left.
     """
     empty_table: pd.DataFrame | None = None
     losses: list[Loss] = []
@@ -159,7 +160,8 @@ def first_with_rows(name: str, ways: Sequence[Callable[[], Made]]) -> Made:
         losses += more
         if len(table):
             return table, losses
-        empty_table = table if empty_table is None else empty_table
+        if empty_table is None:
+            empty_table = table
     assert empty_table is not None, "there is at least one way"
     return empty_table, losses
 
@@ -167,7 +169,7 @@ def first_with_rows(name: str, ways: Sequence[Callable[[], Made]]) -> Made:
 def make_table(
     schema: Schema, join: Callable[..., Any], tables: Mapping[str, pd.DataFrame]
 ) -> Made:
-    """Return the table that `join` makes, and what is to be said about it."""
+    """Return the table that `join` makes, and its losses."""
     names = read_inputs(join)
     losses = list[Loss]()
     arguments: dict[str, pd.DataFrame | None] = {name: tables[name] for name in names.required}
@@ -179,8 +181,7 @@ def make_table(
             text = f"{schema.name} does without {name}: {error.message}"
             losses.append(Loss(Flaw.UNSURE, text, table=schema.name))
     joined: Joined = join(**arguments)
-    losses += (
-        Loss(Flaw.UNSURE, f"{schema.name}: {warning}", table=schema.name)
-        for warning in joined.warnings
-    )
+    for warning in joined.warnings:
+        text = f"{schema.name}: {warning}"
+        losses.append(Loss(Flaw.UNSURE, text, table=schema.name))
     return conform_table(joined, schema), losses

@@ -1,8 +1,8 @@
-"""What was not read of a recording, or not believed.
+"""The parts of a recording that were not read, or are not credible.
 
-A reader makes a `Loss` where it sees one, and returns it with the rows that it read. It is also
-reported to the ledger of whoever collects: a command collects for as long as it runs, so that no
-path through its code can leave a loss out of its words and its exit code.
+A reader makes a `Loss` where it finds one, and returns it with the rows that it read. It also
+reports it to the active ledger: a command collects losses for as long as it runs, so that no path
+through its code can leave a loss out of its words and its exit code.
 """
 
 from collections.abc import Generator, Iterable, Sequence
@@ -13,7 +13,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How much a finding or a loss matters: errors make numbers void, warnings cost something."""
+    """The severity of a finding or a loss: errors make numbers void, warnings cost something."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -21,21 +21,21 @@ class Severity(StrEnum):
 
 
 class Flaw(StrEnum):
-    """What is not as it should be in a recording, or in an export of it."""
+    """A kind of defect in a recording, or in an export of it."""
 
     DAMAGED = "damaged"  # rows are missing
     UNNAMED = "unnamed"  # names are missing, or are not those that Instruments shows
-    LACKING = "lacking"  # columns that tracekit knows are not there
-    UNKNOWN = "unknown"  # columns are there that tracekit does not know
+    LACKING = "lacking"  # columns that tracekit knows are missing
+    UNKNOWN = "unknown"  # there are columns that tracekit does not know
     CHANGED = "changed"  # cells hold something other than what their column declares
     UNREADABLE = "unreadable"  # no table can be made of it
-    IMPOSSIBLE = "impossible"  # rows cannot be, and are left out of what is made of them
-    UNSURE = "unsure"  # what was read was never compared, or comes from a second source
-    NOTED = "noted"  # nothing is wrong, but it is to be known
+    IMPOSSIBLE = "impossible"  # rows are impossible, and are left out of derived tables
+    UNSURE = "unsure"  # values were never compared, or come from a second source
+    NOTED = "noted"  # nothing is wrong, but the reader should know
 
     @property
     def severity(self) -> Severity:
-        """How much it matters; an error is what damage cost: rows, or names."""
+        """The severity of its losses; damage that costs rows or names is an error."""
         if self in {Flaw.DAMAGED, Flaw.UNNAMED}:
             return Severity.ERROR
         if self in {Flaw.UNKNOWN, Flaw.NOTED}:
@@ -44,7 +44,7 @@ class Flaw(StrEnum):
 
 
 class EncodingEvidence(StrEnum):
-    """How surely an encoding is known."""
+    """The evidence for an encoding."""
 
     VERIFIED = "compared with exports"
     INFERRED = "never compared with an export"
@@ -61,18 +61,18 @@ _UNSURE = {
 
 @dataclass(frozen=True)
 class Loss:
-    """One thing that was not read, or not believed.
+    """One part of a recording that was not read, or is not credible.
 
     Attributes:
-        flaw: What is wrong; it says how much it matters.
-        text: The sentence; empty where `evidence` makes it, of the columns of several tables.
-        table: The table of tracekit that was made; empty where it is not about one.
-        schema: The table in the trace; empty where it is not about one, or that is not known.
-        columns: Which columns of `schema` it is about; empty for all of them.
-        rows: How many rows it is about; None where that is not known, or all.
+        flaw: The kind of defect, which determines the severity.
+        text: The sentence; "" if it is made from `evidence` and the columns of several tables.
+        table: The table of tracekit that was made; "" if it is not about one.
+        schema: The table in the trace; "" if it is not about one, or that is not known.
+        columns: The columns of `schema` that it is about; empty for all of them.
+        rows: The number of rows that it is about; None if that is not known, or for all.
         run: The run of the trace; None for all of them.
-        evidence: How surely the columns were read, of an UNSURE one.
-        bundle: What the bundle is called, where `evidence` is given.
+        evidence: The evidence for the encoding of the columns, for an UNSURE loss.
+        bundle: The name of the bundle, if `evidence` is given.
     """
 
     flaw: Flaw
@@ -87,7 +87,7 @@ class Loss:
 
     @property
     def severity(self) -> Severity:
-        """How much it matters."""
+        """The severity of its flaw."""
         return self.flaw.severity
 
     def __str__(self) -> str:
@@ -97,35 +97,40 @@ class Loss:
 def sentences(losses: Iterable[Loss], *, bundles: bool = True) -> tuple[str, ...]:
     """Return losses in sentences, each once; those of one evidence in a bundle become one.
 
-    It stands where the first of them stood. Without the names of `bundles`, those on several
-    bundles are alike.
+    It takes the place of the first of them. Without the names of `bundles`, sentences on several
+    bundles are equal.
     """
     groups: dict[str | tuple[str, EncodingEvidence], list[Loss]] = {}
     for loss in dict.fromkeys(losses):
         key = loss.text if loss.evidence is None else (loss.bundle, loss.evidence)
         groups.setdefault(key, []).append(loss)
-    return tuple(
-        key if isinstance(key, str) else _sentence(key[1], members, bundles=bundles)
-        for key, members in groups.items()
-    )
+    texts: list[str] = []
+    for key, members in groups.items():
+        if isinstance(key, str):
+            texts.append(key)
+        else:
+            _, evidence = key
+            texts.append(_sentence(evidence, members, bundles=bundles))
+    return tuple(texts)
 
 
 def _sentence(evidence: EncodingEvidence, losses: Sequence[Loss], *, bundles: bool) -> str:
     first_loss = losses[0]
-    columns = [", ".join(loss.columns) for loss in losses]
-    words = f"{first_loss.bundle}: " if bundles and first_loss.bundle else ""
+    words = _UNSURE[evidence]
     if len(losses) == 1:
-        return f"{words}{first_loss.schema}: {_UNSURE[evidence]}: {columns[0]}."
-    schema_words = (
-        f"{loss.schema} ({column_words})"
-        for loss, column_words in zip(losses, columns, strict=True)
-    )
-    return f"{words}{_UNSURE[evidence]}: {', '.join(schema_words)}."
+        columns = ", ".join(first_loss.columns)
+        sentence = f"{first_loss.schema}: {words}: {columns}."
+    else:
+        schema_words = [f"{loss.schema} ({', '.join(loss.columns)})" for loss in losses]
+        sentence = f"{words}: {', '.join(schema_words)}."
+    if bundles and first_loss.bundle:
+        return f"{first_loss.bundle}: {sentence}"
+    return sentence
 
 
 @dataclass(frozen=True)
 class LossRow:
-    """A loss as documents and the table `losses` have it; what is not known is None."""
+    """A loss as a row of documents and of the table `losses`; unknown values are None."""
 
     table: str | None
     schema: str | None
@@ -138,18 +143,20 @@ class LossRow:
 
 def rows_of(losses: Iterable[Loss]) -> tuple[LossRow, ...]:
     """Return losses as rows, each once."""
-    return tuple(
-        LossRow(
-            loss.table or None,
-            loss.schema or None,
-            ", ".join(loss.columns) or None,
-            loss.rows,
-            loss.severity,
-            loss.flaw,
-            str(loss),
+    rows: list[LossRow] = []
+    for loss in dict.fromkeys(losses):
+        columns = ", ".join(loss.columns)
+        row = LossRow(
+            table=loss.table or None,
+            schema=loss.schema or None,
+            column=columns or None,
+            rows=loss.rows,
+            severity=loss.severity,
+            flaw=loss.flaw,
+            text=str(loss),
         )
-        for loss in dict.fromkeys(losses)
-    )
+        rows.append(row)
+    return tuple(rows)
 
 
 LOSSES = "losses"
@@ -157,30 +164,30 @@ LOSSES = "losses"
 
 
 class Ledger:
-    """The losses that were reported while somebody collected."""
+    """The losses that were reported while it was active."""
 
     def __init__(self) -> None:
         self._reported: dict[Loss, bool] = {}
 
     def add(self, losses: Iterable[Loss], *, read: bool = True) -> None:
-        """Enter losses; those that are `read` are of what was asked for, others lie beside it."""
+        """Add losses; those that are `read` are of requested tables, the others of other parts."""
         for loss in losses:
             self._reported[loss] = self._reported.get(loss, False) or read
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """All of them, each once, in the order in which they were reported."""
+        """All losses, each once, in the order in which they were reported."""
         return tuple(self._reported)
 
     @property
     def read(self) -> tuple[Loss, ...]:
-        """Those of what was asked for."""
-        return tuple(loss for loss, read in self._reported.items() if read)
+        """The losses of requested tables."""
+        return tuple([loss for loss, read in self._reported.items() if read])
 
     @property
     def costs(self) -> tuple[Loss, ...]:
-        """Those by which damage cost rows or names of what was asked for."""
-        return tuple(loss for loss in self.read if loss.severity is Severity.ERROR)
+        """The losses of rows or names of requested tables by damage."""
+        return tuple([loss for loss in self.read if loss.severity is Severity.ERROR])
 
 
 _ledger: ContextVar[Ledger | None] = ContextVar("ledger", default=None)
@@ -188,7 +195,7 @@ _ledger: ContextVar[Ledger | None] = ContextVar("ledger", default=None)
 
 @contextmanager
 def collecting() -> Generator[Ledger]:
-    """Collect what is reported meanwhile; an outer ledger does not get it."""
+    """Collect the losses that are reported in this context; an outer ledger does not get them."""
     ledger = Ledger()
     token = _ledger.set(ledger)
     try:
@@ -198,14 +205,14 @@ def collecting() -> Generator[Ledger]:
 
 
 def report(losses: Iterable[Loss], *, read: bool = True) -> None:
-    """Report losses to whoever collects; see `Ledger.add`."""
+    """Report losses to the active ledger, if there is one; see `Ledger.add`."""
     ledger = _ledger.get()
     if ledger is not None:
         ledger.add(losses, read=read)
 
 
 def list_reported_losses() -> tuple[str, ...]:
-    """Return what was reported so far, in sentences; nothing where nobody collects."""
+    """Return the losses that were reported so far, in sentences; none without a ledger."""
     ledger = _ledger.get()
     if ledger is None:
         return ()

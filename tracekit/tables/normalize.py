@@ -1,4 +1,4 @@
-"""From an export's flat table to the columns that a schema of ours declares."""
+"""From the flat table of an export to the columns that one of our schemas declares."""
 
 from collections.abc import Callable, Iterable
 
@@ -23,12 +23,14 @@ def normalize(
     targets: frozenset[int],
     exported: Iterable[str] | None = None,
 ) -> tuple[pd.DataFrame, list[Loss]]:
-    """Return the table with the schema's columns and dtypes, and what is to be said about it.
+    """Return the table with the columns and dtypes of the schema, and its losses.
 
-    `source` is one of the schema's sources, `targets` are the pids of the recorded processes.
+    `source` is one of the sources of the schema, `targets` are the pids of the recorded processes.
     `exported` names all columns of the flat table, if `frame` has only some.
     """
-    losses = _drift([*(frame.columns if exported is None else exported)], schema, source)
+    if exported is None:
+        exported = frame.columns
+    losses = _drift(list(exported), schema, source)
     columns: dict[str, pd.Series] = {}
     for column in schema.columns:
         try:
@@ -50,12 +52,14 @@ def normalize(
 
 
 def read_by(schema: Schema) -> frozenset[str]:
-    """Return the names of the flat table's columns that the schema makes use of."""
-    sources = {column.source for column in schema.columns if column.source}
-    pids = {
-        f"{column.source}.pid" for column in schema.columns if column.kind is ColumnKind.PROCESS
-    }
-    return frozenset(sources | pids)
+    """Return the names of the columns of the flat table that the schema uses."""
+    names: set[str] = set()
+    for column in schema.columns:
+        if column.source:
+            names.add(column.source)
+        if column.kind is ColumnKind.PROCESS:
+            names.add(f"{column.source}.pid")
+    return frozenset(names)
 
 
 def dtype_of(kind: ColumnKind) -> str:
@@ -68,29 +72,42 @@ def _times(schema: Schema) -> list[str]:
 
 
 def _drift(exported: list[str], schema: Schema, source: SchemaSource) -> list[Loss]:
-    known_columns = {column.source for column in schema.columns} | set(source.unused)
-    known_columns |= {f"{name}{suffix}" for name in known_columns for suffix in _BESIDE}
-    unknown = dict.fromkeys(name for name in exported if name not in known_columns)
-    missing = dict.fromkeys(
-        owner(column.source)
-        for column in schema.columns
-        if column.source and not column.since and owner(column.source) not in exported
-    )
-    column_groups = (
-        (Flaw.UNKNOWN, "that tracekit does not know", unknown),
-        (Flaw.LACKING, "that the export lacks", missing if source.clock == "gpu" else {}),
-    )
-    return [
-        Loss(
-            flaw,
-            f"{source.schema}: columns {description}: {', '.join(columns)}",
-            table=schema.name,
-            schema=source.schema,
-            columns=(*columns,),
-        )
-        for flaw, description, columns in column_groups
-        if columns
+    """Return losses for the exported columns that are unknown, and the known ones that are not."""
+    losses: list[Loss] = []
+    unknown_columns = _find_unknown_columns(exported, schema, source)
+    if unknown_columns:
+        words = f"columns that tracekit does not know: {', '.join(unknown_columns)}"
+        losses.append(_make_column_loss(Flaw.UNKNOWN, words, schema, source, unknown_columns))
+    missing_columns = _find_missing_columns(exported, schema)
+    if missing_columns and source.clock == "gpu":
+        words = f"columns that the export lacks: {', '.join(missing_columns)}"
+        losses.append(_make_column_loss(Flaw.LACKING, words, schema, source, missing_columns))
+    return losses
+
+
+def _find_unknown_columns(exported: list[str], schema: Schema, source: SchemaSource) -> list[str]:
+    known_columns = set(source.unused)
+    known_columns.update(column.source for column in schema.columns)
+    unknown_columns = [
+        name for name in exported if name not in known_columns and owner(name) not in known_columns
     ]
+    return list(dict.fromkeys(unknown_columns))
+
+
+def _find_missing_columns(exported: list[str], schema: Schema) -> list[str]:
+    missing_columns: dict[str, None] = {}
+    for column in schema.columns:
+        name = owner(column.source)
+        if name and not column.since and name not in exported:
+            missing_columns[name] = None
+    return list(missing_columns)
+
+
+def _make_column_loss(
+    flaw: Flaw, words: str, schema: Schema, source: SchemaSource, columns: list[str]
+) -> Loss:
+    text = f"{source.schema}: {words}"
+    return Loss(flaw, text, table=schema.name, schema=source.schema, columns=tuple(columns))
 
 
 def _make_change_loss(
@@ -100,7 +117,7 @@ def _make_change_loss(
 
 
 def owner(mnemonic: str) -> str:
-    """Return the export's own column, of one that the flat table puts beside it."""
+    """Return the column of the export, for one that the flat table puts next to it."""
     name, dot, suffix = mnemonic.rpartition(".")
     if f"{dot}{suffix}" in _BESIDE:
         return name
@@ -149,7 +166,8 @@ def _convert_signed(values: pd.Series) -> pd.Series:
 
 def _identifier(values: pd.Series) -> pd.Series:
     integers = _integers(values)
-    present_integers = integers.mask(integers == (-1 if integers.dtype == "Int64" else _NONE))
+    none = -1 if integers.dtype == "Int64" else _NONE
+    present_integers = integers.mask(integers == none)
     if (present_integers < 0).any():
         raise OverflowError
     return present_integers.astype("UInt64")
@@ -185,14 +203,14 @@ def _flag(values: pd.Series) -> pd.Series:
 
 
 def _text(values: pd.Series) -> pd.Series:
-    # Texts that their cells share would not be shared in another storage.
+    # In another storage, cells would not share their texts.
     if isinstance(values.dtype, pd.StringDtype):
         return values
     return values.astype("string")
 
 
 def _names(values: pd.Series, pids: pd.Series | None) -> pd.Series:
-    """Take the " (pid)" off that `fmt` adds to a process's name, where it is that very pid."""
+    """Remove the " (pid)" that `fmt` adds to the name of a process, if it is the pid of its row."""
     texts = _text(values)
     if pids is None or texts.empty:
         return texts
@@ -201,35 +219,38 @@ def _names(values: pd.Series, pids: pd.Series | None) -> pd.Series:
     places = pd.Series(codes).drop_duplicates().index
     some = pairs.iloc[places]
     suffixes = (" (" + some["pid"].astype("string") + ")").fillna("")
-    names = [
-        text.removesuffix(suffix) if isinstance(text, str) else None
-        for text, suffix in zip(some["text"], suffixes, strict=True)
-    ]
+    names: list[str | None] = []
+    for text, suffix in zip(some["text"], suffixes, strict=True):
+        if isinstance(text, str):
+            names.append(text.removesuffix(suffix))
+        else:
+            names.append(None)
     process_names = pd.Series(names, dtype="string").take(codes)
     return process_names.set_axis(values.index)
 
 
 _DTYPES: dict[ColumnKind, str] = {
-    **dict.fromkeys(
-        (
-            ColumnKind.TIME,
-            ColumnKind.INSTANT,
-            ColumnKind.DURATION,
-            ColumnKind.INTEGER,
-            ColumnKind.STACK,
-        ),
-        "Int64",
-    ),
-    **dict.fromkeys((ColumnKind.IDENTIFIER, ColumnKind.BITS), "UInt64"),
-    **dict.fromkeys(
-        (ColumnKind.TEXT, ColumnKind.PROCESS, ColumnKind.KERNEL, ColumnKind.CLOCK), "string"
-    ),
+    ColumnKind.TIME: "Int64",
+    ColumnKind.INSTANT: "Int64",
+    ColumnKind.DURATION: "Int64",
+    ColumnKind.INTEGER: "Int64",
+    ColumnKind.STACK: "Int64",
+    ColumnKind.IDENTIFIER: "UInt64",
+    ColumnKind.BITS: "UInt64",
+    ColumnKind.TEXT: "string",
+    ColumnKind.PROCESS: "string",
+    ColumnKind.KERNEL: "string",
+    ColumnKind.CLOCK: "string",
     ColumnKind.NUMBER: "Float64",
     ColumnKind.FLAG: "boolean",
     ColumnKind.TARGET: "bool",
 }
 _CONVERT: dict[ColumnKind, Callable[[pd.Series], pd.Series]] = {
-    **{kind: _convert_signed for kind, dtype in _DTYPES.items() if dtype == "Int64"},
+    ColumnKind.TIME: _convert_signed,
+    ColumnKind.INSTANT: _convert_signed,
+    ColumnKind.DURATION: _convert_signed,
+    ColumnKind.INTEGER: _convert_signed,
+    ColumnKind.STACK: _convert_signed,
     ColumnKind.IDENTIFIER: _identifier,
     ColumnKind.BITS: _bits,
     ColumnKind.NUMBER: _number,

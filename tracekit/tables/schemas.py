@@ -1,6 +1,6 @@
-"""All tables, in the order in which pages and lists show them: what `schemas.toml` declares.
+"""All tables that `schemas.toml` declares, in the order in which pages and lists show them.
 
-Also which schemas of an export a table comes from, through all joins.
+Also the schemas of an export that a table comes from, through all joins.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -42,7 +42,8 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 def read(text: str) -> dict[str, Schema]:
     """Return the tables that a text in the form of `schemas.toml` declares."""
     file = msgspec.toml.decode(text, type=_File)
-    common = {column.name: column for column in map(_column, file.common.strip().splitlines())}
+    common_columns = [_column(line) for line in file.common.strip().splitlines()]
+    common = {column.name: column for column in common_columns}
     schemas: dict[str, Schema] = {}
     for name, table in file.tables.items():
         try:
@@ -65,8 +66,10 @@ def read(text: str) -> dict[str, Schema]:
 def _source(source: _SourceEntry) -> SchemaSource:
     if bool(source.gpu) is bool(source.host):
         raise ValueError("a source is either of `gpu` or of `host`")
-    clock = "gpu" if source.gpu else "host"
-    return SchemaSource(source.gpu or source.host, clock, frozenset(source.unused.split()))
+    unused = frozenset(source.unused.split())
+    if source.gpu:
+        return SchemaSource(source.gpu, "gpu", unused)
+    return SchemaSource(source.host, "host", unused)
 
 
 def _columns(
@@ -78,8 +81,9 @@ def _columns(
             continue
         for name in map(str.strip, line.split(",")):
             if name.startswith("*"):
-                columns = so_far[name[1:]].columns
-                yield from (column for column in columns if column.kind is not ColumnKind.CLOCK)
+                for column in so_far[name[1:]].columns:
+                    if column.kind is not ColumnKind.CLOCK:
+                        yield column
             elif name in common:
                 yield common[name]
             else:
@@ -93,7 +97,9 @@ def _column(line: str) -> Column:
     name, kind_and_unit, source, meaning, *remarks = fields
     kind, _, unit = kind_and_unit.partition(" ")
     remark = remarks[0] if remarks else ""
-    since = remark.removeprefix("since ") if remark.startswith("since ") else ""
+    since = ""
+    if remark.startswith("since "):
+        since = remark.removeprefix("since ")
     if not since and remark not in {"", "required", "doubtful"}:
         raise ValueError(f"{remark!r} is said of the column {name}")
     return Column(
@@ -108,22 +114,26 @@ def _column(line: str) -> Column:
     )
 
 
-SCHEMAS: dict[str, Schema] = read(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_FILE = Path(__file__).with_suffix(".toml")
+SCHEMAS: dict[str, Schema] = read(_FILE.read_text(encoding="utf-8"))
 
 
 def origins(schema: Schema) -> str:
-    """Say of which schemas a table is made: "a or b", or "a with b" for a join."""
-    sources = " or ".join(source.schema for source in schema.sources)
-    if schema.join is None or sources:
-        return sources
-    parts = (SCHEMAS[name] for name in read_inputs(schema.join).required)
-    return " with ".join(dict.fromkeys(origins(part) for part in parts))
+    """Return the schemas that a table is made of: "a or b", or "a with b" for a join."""
+    if schema.join is None or schema.sources:
+        return " or ".join([source.schema for source in schema.sources])
+    required_names = read_inputs(schema.join).required
+    parts = [origins(SCHEMAS[name]) for name in required_names]
+    return " with ".join(dict.fromkeys(parts))
 
 
 def unknown(schemas: Iterable[str]) -> Iterator[Loss]:
-    """Name the exported schemas that no table is made of, in one loss if there are any."""
-    known_schemas = {source.schema for schema in SCHEMAS.values() for source in schema.sources}
-    if names := ", ".join(name for name in schemas if name not in known_schemas):
+    """Yield one loss that names the exported schemas that no table is made of, if any."""
+    known_schemas: set[str] = set()
+    for schema in SCHEMAS.values():
+        known_schemas.update(source.schema for source in schema.sources)
+    names = ", ".join([name for name in schemas if name not in known_schemas])
+    if names:
         text = (
             f"Exports that tracekit has no table for: {names}; `tracekit convert` turns them into "
             "flat tables."
@@ -132,19 +142,26 @@ def unknown(schemas: Iterable[str]) -> Iterator[Loss]:
 
 
 def needed_schemas(tables: Iterable[str], there: frozenset[str]) -> frozenset[str]:
-    """Return which of the schemas that are `there` the tables are read from.
+    """Return the schemas that tables are read from, of those that are `there`.
 
-    For each table its first source counts; where there is none, its join does.
+    For each table its first source counts; without one, its join does.
     """
-    return frozenset(schema for name in tables for schema in _read_from(SCHEMAS[name], there))
+    schemas: set[str] = set()
+    for name in tables:
+        schemas.update(_read_from(SCHEMAS[name], there))
+    return frozenset(schemas)
 
 
 def first_sources(name: str) -> frozenset[str]:
     """Return the schemas that a table is read from at best."""
     schema = SCHEMAS[name]
-    if schema.sources or schema.join is None:
-        return frozenset(source.schema for source in schema.sources[:1])
-    return frozenset[str]().union(*map(first_sources, read_inputs(schema.join).required))
+    if schema.sources:
+        return frozenset([schema.sources[0].schema])
+    schemas: set[str] = set()
+    if schema.join is not None:
+        for required_name in read_inputs(schema.join).required:
+            schemas |= first_sources(required_name)
+    return frozenset(schemas)
 
 
 def every_source(name: str) -> frozenset[str]:
@@ -159,14 +176,16 @@ def every_source(name: str) -> frozenset[str]:
 
 
 def _read_from(schema: Schema, there: frozenset[str]) -> Iterator[str]:
-    source = next((origin.schema for origin in schema.sources if origin.schema in there), None)
-    if source is not None:
-        yield source
-    if schema.join is None or (source is not None and not schema.joined_first):
+    """Yield the schemas that a table is read from; see `needed_schemas`."""
+    sources = [source.schema for source in schema.sources if source.schema in there]
+    if sources:
+        yield sources[0]
+    if schema.join is None or (sources and not schema.joined_first):
         return
     names = read_inputs(schema.join)
     parts = [frozenset(_read_from(SCHEMAS[name], there)) for name in names.required]
     if all(parts):
-        yield from frozenset[str]().union(*parts)
+        for part in parts:
+            yield from part
         for name in names.optional:
             yield from _read_from(SCHEMAS[name], there)

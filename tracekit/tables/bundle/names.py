@@ -1,13 +1,13 @@
-"""The names of processes, threads and cores, in the words that Instruments shows.
+"""The names of processes, threads and cores, as Instruments shows them.
 
-Cells hold numbers only. The names stand in the bundle's document; without it, the tables of
+Cells hold numbers only. The names are in the document of the bundle; without it, the tables of
 processes and threads have most of them.
 """
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracekit.tables.bundle.cells.encodings import ALL_32
@@ -27,18 +27,18 @@ _RUNS = "com.apple.xray.run.data"
 
 
 class BundleDocument:
-    """The document of a bundle; nothing is read before it is asked for."""
+    """The document of a bundle, read at its first use."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
 
     @property
     def archive(self) -> Archive | None:
-        """The document; None where it is missing or damaged."""
+        """The document; None if it is missing or damaged."""
         return self._read[0]
 
     def run(self, number: int) -> ArchivedPart | None:
-        """Return what it says of a run; None where it says nothing that can be read."""
+        """Return the part about a run; None if there is none that can be read."""
         if self.archive is not None and number in self.runs:
             with suppress(ArchiveError):
                 self.archive.mapping(self.runs[number])
@@ -47,27 +47,27 @@ class BundleDocument:
 
     @cached_property
     def runs(self) -> Mapping[int, Value]:
-        """The runs that it names, by number; none where it cannot be read."""
+        """The runs that it names, by number; none if it cannot be read."""
         if self.archive is None:
             return {}
         try:
-            return self.archive.get_numbered(self.archive.part(self.archive.top(_RUNS), "$1"))
+            runs_node = self.archive.part(self.archive.top(_RUNS), "$1")
+            return self.archive.get_numbered(runs_node)
         except ArchiveError:
             return {}
 
     def flaw(self) -> Flaw:
-        """Say what is wrong where it says nothing: it is often left out, and else is damaged."""
+        """Return the flaw of a document that has nothing on a run: it is damaged, or left out."""
         if self._files.exists(NAME):
             return Flaw.UNNAMED
         return Flaw.UNSURE
 
     def why_not(self, number: int) -> str:
-        """Say, for the end of a sentence, why it says nothing of a run; empty where it does."""
+        """Return the reason why it has nothing on a run, to end a sentence; "" if it has."""
         if self.run(number) is not None:
             return ""
-        return (
-            self._read[1] or f"the {NAME} of {name_bundle(self._files.bundle)} says nothing of it"
-        )
+        _, reason = self._read
+        return reason or f"the {NAME} of {name_bundle(self._files.bundle)} says nothing of it"
 
     @cached_property
     def _read(self) -> tuple[Archive | None, str]:
@@ -93,7 +93,7 @@ _LESS = (
 
 
 class ProcessNames(NamedTuple):
-    """What the document calls a process: by its path or name, and as people are shown it."""
+    """The names of a process in the document: its path or name, and the name for people."""
 
     execname: str
     display: str
@@ -101,7 +101,7 @@ class ProcessNames(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Names:
-    """The names of a run; `losses` tell which are missing, or may differ."""
+    """The names of a run; `losses` are those of missing and uncertain names."""
 
     processes: Mapping[int, str] = field(default_factory=dict[int, str])
     threads: Mapping[int, str] = field(default_factory=dict[int, str])
@@ -115,7 +115,7 @@ class Names:
     def thread(self, tid: int, pid: int) -> str:
         """Return the name of a thread, without its tid: its own, or else that of its process.
 
-        Exports show a thread's own name up to the first 0x in it, as they put the tid behind it:
+        Exports show the name of a thread up to the first 0x in it, because the tid follows it:
         AppleT810xIO of tid 0x77 is "AppleT81 0x77". One thread of the real exports shows it.
         """
         name = self.threads.get(tid)
@@ -124,15 +124,15 @@ class Names:
         return name.partition("0x")[0] or name or self.process(pid)
 
     def process_with_pid(self, pid: int) -> str:
-        """Return what a cell of a process shows, such as "backboardd (61)"."""
+        """Return the text of a cell of a process, such as "backboardd (61)"."""
         return f"{self.process(pid)} ({pid})"
 
     def thread_with_tid(self, tid: int, pid: int) -> str:
-        """Return what a cell of a thread shows: its name and tid, and its process."""
+        """Return the text of a cell of a thread: its name and tid, and its process."""
         return f"{self.thread(tid, pid)} {tid:#x} ({self.process(pid)}, pid: {pid})"
 
     def core(self, number: int) -> str:
-        """Return the name of a core: with its kind, where that is known."""
+        """Return the name of a core, with its kind if that is known."""
         kind = self.cores.get(number)
         if kind:
             return f"CPU {number} ({kind})"
@@ -140,12 +140,13 @@ class Names:
 
 
 def short_name(execname: str) -> str:
-    """Return the name of a process that cells show: of a path the last part, else all of it.
+    """Return the name of a process that cells show: the last part of a path, or all of a name.
 
-    The kernel knows 16 letters of a process's name, and so mostly stands what a document has. Where
-    it has more, exports show more.
+    The kernel knows 16 letters of the name of a process, and a document mostly has these. If it has
+    more, exports show more.
     """
-    return execname.rpartition("/")[2][:_LONGEST]
+    _, _, name = execname.rpartition("/")
+    return name[:_LONGEST]
 
 
 def gather_names(run: "BundleRun") -> Names:
@@ -172,31 +173,29 @@ def gather_names(run: "BundleRun") -> Names:
     own_processes = documented_processes(document)
     own_threads = _documented_threads(document, own_processes)
     name = f"The {NAME} of {name_bundle(run.files.bundle)}"
-    losses = [
-        Loss(
-            Flaw.UNSURE,
-            f"{name} lacks {len(missing):,} {kind} of the recording: these have the names of the "
-            f"table {table}, some of which are cut.",
-            run=run.number,
-        )
-        for kind, table, missing in (
-            ("processes", "process-info", processes.keys() - own_processes.keys()),
-            ("threads", "thread-info", threads.keys() - own_threads.keys()),
-        )
-        if missing
-    ]
+    losses: list[Loss] = []
+    for kind, table, missing in (
+        ("processes", "process-info", processes.keys() - own_processes.keys()),
+        ("threads", "thread-info", threads.keys() - own_threads.keys()),
+    ):
+        if missing:
+            text = (
+                f"{name} lacks {len(missing):,} {kind} of the recording: these have the names of "
+                f"the table {table}, some of which are cut."
+            )
+            losses.append(Loss(Flaw.UNSURE, text, run=run.number))
     cores, reason = _cores(document)
     if reason:
         text = f"{name} {reason}: kinds of cores are not available."
         losses.append(Loss(Flaw.UNNAMED, text, run=run.number))
-    process_names = processes | {
-        pid: short_name(names.execname) for pid, names in own_processes.items()
-    }
-    return Names(process_names, threads | own_threads, cores, (*losses, *unread))
+    for pid, names in own_processes.items():
+        processes[pid] = short_name(names.execname)
+    threads.update(own_threads)
+    return Names(processes, threads, cores, (*losses, *unread))
 
 
 def documented_processes(document: ArchivedPart) -> dict[int, ProcessNames]:
-    """Return what the document calls processes, of those that it names in a form that is known."""
+    """Return the names of processes that the document has in a known form, by pid."""
     processes_by_pid: dict[int, ProcessNames] = {}
     with suppress(ArchiveError):
         for process in document.members(PROCESSES):
@@ -210,9 +209,9 @@ def documented_processes(document: ArchivedPart) -> dict[int, ProcessNames]:
 def _documented_threads(
     document: ArchivedPart, processes: Mapping[int, ProcessNames]
 ) -> dict[int, str]:
-    """Return what the document calls threads.
+    """Return the names of threads that the document has, by tid.
 
-    A thread that has its process's name, or none, is called as cells call that process.
+    A thread with the name of its process, or without one, has the name that cells show for it.
     """
     archive = document.archive
     threads = dict[int, str]()
@@ -220,21 +219,17 @@ def _documented_threads(
         for tid, node in archive.get_numbered(document.get(THREADS)).items():
             thread = ArchivedPart(archive, node)
             pid = thread.integer("pid")
-            preferred_name = thread.text("preferredName")[:_LONGEST]
-            process_names = None if pid is None else processes.get(pid)
-            if pid is not None or preferred_name:
-                is_process_name = (
-                    process_names is not None and preferred_name == process_names.display
-                )
-                if process_names and is_process_name:
-                    threads[tid] = short_name(process_names.execname)
-                else:
-                    threads[tid] = preferred_name
+            name = thread.text("preferredName")[:_LONGEST]
+            if pid is None and not name:
+                continue
+            if pid is not None and pid in processes and name == processes[pid].display:
+                name = short_name(processes[pid].execname)
+            threads[tid] = name
     return threads
 
 
 def _cores(document: ArchivedPart) -> tuple[dict[int, str], str]:
-    """Return the kinds of cores, by number, and why some cannot be read; empty where all can."""
+    """Return the kinds of cores, by number, and the reason if some cannot be read, or ""."""
     kinds: dict[int, str] = {}
     if document.get("allObjects") is None:
         return kinds, ""
@@ -242,31 +237,39 @@ def _cores(document: ArchivedPart) -> tuple[dict[int, str], str]:
         for place, core in enumerate(document.members("allObjects")):
             flags = ArchivedPart(core.archive, core.get("topology")).integer("_clusterFlags")
             number = core.integer("$0")
+            if number is None:
+                number = place
             if flags in _KINDS:
-                kinds[place if number is None else number] = _KINDS[flags]
+                kinds[number] = _KINDS[flags]
     except ArchiveError as error:
         return kinds, str(error)
     return kinds, ""
 
 
 def _processes(run: "BundleRun", schema: str) -> dict[int, str]:
-    columns = _columns(run, schema, ("pid", "process-name"))
-    texts = partial(_text, run.strings)
-    pid_names = ((pid, texts(name)) for pid, name in zip(*columns, strict=True))
-    return {pid: name for pid, name in pid_names if name}
+    pids, numbers = _columns(run, schema, ("pid", "process-name"))
+    strings = run.strings
+    processes: dict[int, str] = {}
+    for pid, number in zip(pids, numbers, strict=True):
+        name = _text(strings, number)
+        if name:
+            processes[pid] = name
+    return processes
 
 
 def _threads(run: "BundleRun", schema: str) -> dict[int, str]:
     tids, names, main = _columns(run, schema, ("tid", "name", "main-thread"))
-    rows = zip(tids, names, main, strict=True)
-    return {
-        tid: MAIN_THREAD if is_main == 1 else _text(run.strings, name >> 32)
-        for tid, name, is_main in rows
-    }
+    threads: dict[int, str] = {}
+    for tid, name, is_main in zip(tids, names, main, strict=True):
+        if is_main == 1:
+            threads[tid] = MAIN_THREAD
+        else:
+            threads[tid] = _text(run.strings, name >> 32)
+    return threads
 
 
 def _columns(run: "BundleRun", schema: str, mnemonics: Sequence[str]) -> list[list[int]]:
-    """Return columns of all tables of a schema that have them; none where there is no such."""
+    """Return columns of all tables of a schema that have them; they are empty if there are none."""
     columns: list[list[int]] = [[] for _ in mnemonics]
     for store in run.stores:
         fields = {entry.mnemonic: entry.field for entry in store.columns}

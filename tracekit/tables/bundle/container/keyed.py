@@ -1,10 +1,11 @@
 """Archives of NSKeyedArchiver, walked by key: plain values only, no objects are made.
 
-Parts of a binary one are named by their places, so that many parts may be the same megabyte, or
-overlap: a small file would become gigabytes. In an honest one no two parts share a byte.
+The parts of a binary property list are found by their places, so that many parts may be the same
+megabyte, or overlap: a small file would become gigabytes. In an honest one no two parts share a
+byte.
 
 Only `plistlib` reads them. Values refer to one another by number, in cycles too, so nothing here
-descends by itself: a caller asks for the part that it knows.
+descends by itself: a caller requests the part that it knows.
 """
 
 import plistlib
@@ -23,7 +24,7 @@ from tracekit.tables.bundle.errors import ArchiveError
 MOST_OBJECTS = 1 << 24
 _MAGIC = b"bplist00"
 _TRAILER = struct.Struct(">6xBBQQQ")
-_LONG = 15  # a length that stands in an integer of its own
+_LONG = 15  # marks a length in an integer of its own
 _DATA = 0x4
 _ASCII = 0x5
 _UTF_16 = 0x6
@@ -36,9 +37,9 @@ Numbers = NDArray[np.int64]
 
 
 def has_room(content: bytes) -> bool:
-    """Tell whether a property list holds no more than its size and `MOST_OBJECTS` allow.
+    """Return whether a property list holds no more than its size and `MOST_OBJECTS` allow.
 
-    What is too damaged to be recognised is left to its reader, which refuses it.
+    Content that is too damaged to be recognised is left to its reader, which refuses it.
     """
     if not content.startswith(_MAGIC):
         return content.count(b"<") <= 2 * MOST_OBJECTS
@@ -58,7 +59,7 @@ def has_room(content: bytes) -> bool:
 
 
 def _sizes(content: NDArray[np.uint8], places: Numbers, reference: int) -> Numbers:
-    """Return how many bytes the parts take; lengths beyond the content count as all of it."""
+    """Return the bytes that each part takes; a length beyond the content counts as all of it."""
     markers = content[places]
     lengths = (markers & _LONG).astype(np.int64)
     powers = np.where(lengths == _LONG, content[places + 1] & 3, -1)
@@ -67,12 +68,15 @@ def _sizes(content: NDArray[np.uint8], places: Numbers, reference: int) -> Numbe
         long_parts = np.flatnonzero(powers == power)
         digits = places[long_parts, None] + 2 + np.arange(width)
         long_lengths = _big_endian(content[np.minimum(digits, content.size - 1)])
-        lengths[long_parts] = np.where(
-            long_lengths < 0, content.size, np.minimum(long_lengths, content.size)
-        )
+        long_lengths[long_lengths < 0] = content.size
+        lengths[long_parts] = np.minimum(long_lengths, content.size)
     units = np.zeros(16, np.int64)
-    units[[_DATA, _ASCII, _UTF_16]] = 1, 1, 2
-    units[[_ARRAY, _SET, _DICTIONARY]] = reference, reference, 2 * reference
+    units[_DATA] = 1
+    units[_ASCII] = 1
+    units[_UTF_16] = 2
+    units[_ARRAY] = reference
+    units[_SET] = reference
+    units[_DICTIONARY] = 2 * reference
     return lengths * units[markers >> 4]
 
 
@@ -101,7 +105,7 @@ _FAILURES = (
 
 
 def plist(content: bytes) -> Value:
-    """Return the values of a property list, XML or binary; raise ArchiveError if it is none."""
+    """Return the values of a property list, XML or binary; raise ArchiveError if it is not one."""
     if not has_room(content):
         raise ArchiveError("holds more than its size allows")
     try:
@@ -135,12 +139,14 @@ class Archive:
         return self.resolve(self._top[name])
 
     def resolve(self, value: Value) -> Value:
-        """Follow a reference; a value that is none is returned as it is, null as None."""
+        """Follow a reference; any other value is returned as it is, null as None."""
         if not isinstance(value, plistlib.UID):
             return value
         if not 0 <= value.data < len(self._objects):
             raise ArchiveError("refers to what it does not hold")
-        resolved_value = self._objects[value.data] if value.data else None
+        if value.data == 0:
+            return None
+        resolved_value = self._objects[value.data]
         if isinstance(resolved_value, plistlib.UID):
             raise ArchiveError("refers to a reference")
         return resolved_value
@@ -171,43 +177,45 @@ class Archive:
         return None
 
     def text(self, node: Value) -> str:
-        """Return a text; empty where there is none."""
+        """Return a text, or "" if there is none."""
         plain_value = self.unwrap(node)
         if isinstance(plain_value, str):
             return plain_value
         return ""
 
     def mapping(self, node: Value) -> dict[Any, Value]:
-        """Return an archived dictionary of either kind, its values as they stand."""
+        """Return an archived dictionary of either kind; its values may be references."""
         resolved_node = self.resolve(node)
-        if (
-            isinstance(resolved_node, Mapping)
-            and "NS.keys" not in resolved_node
-            and "$0" in resolved_node
-        ):
-            return dict(self.by_number(resolved_node))
+        if isinstance(resolved_node, Mapping):
+            is_by_number = "$0" in resolved_node and "NS.keys" not in resolved_node
+            if is_by_number:
+                return dict(self.by_number(resolved_node))
         keys = self._get_members(node, "NS.keys")
         values = self._get_members(node, "NS.objects")
         if len(keys) != len(values):
             raise ArchiveError("has a dictionary without its values")
-        plain_keys = (self.unwrap(key) for key in keys)
-        pairs = zip(plain_keys, values, strict=True)
-        return {key: value for key, value in pairs if isinstance(key, str | int | float | bytes)}
+        plain_values: dict[Any, Value] = {}
+        for key, value in zip(keys, values, strict=True):
+            plain_key = self.unwrap(key)
+            if isinstance(plain_key, str | int | float | bytes):
+                plain_values[plain_key] = value
+        return plain_values
 
     def get_numbered(self, node: Value) -> dict[int, Value]:
-        """Return those of an archived dictionary whose keys are numbers, or say one."""
-        return {
-            int(key): value
-            for key, value in self.mapping(node).items()
-            if isinstance(key, int) or (isinstance(key, str) and _NUMBER.fullmatch(key))
-        }
+        """Return the values of an archived dictionary whose keys are numbers, or texts of these."""
+        numbered_values: dict[int, Value] = {}
+        for key, value in self.mapping(node).items():
+            is_number_text = isinstance(key, str) and _NUMBER.fullmatch(key) is not None
+            if is_number_text or isinstance(key, int):
+                numbered_values[int(key)] = value
+        return numbered_values
 
     def sequence(self, node: Value) -> list[Value]:
-        """Return the members of an archived array or set; raise ArchiveError if it is none."""
+        """Return the members of an archived array or set; raise ArchiveError if it is neither."""
         return [self.resolve(member) for member in self._get_members(node, "NS.objects")]
 
     def unwrap(self, node: Value) -> Value:
-        """Return a text, number, date or bytes, however it is archived; else as it stands."""
+        """Return a text, number, date or bytes, however it is archived; any other value as is."""
         resolved_node = self.resolve(node)
         if isinstance(resolved_node, Mapping):
             for key in ("NS.string", "NS.data", "NS.uuidbytes", "NS.time"):
@@ -216,9 +224,11 @@ class Archive:
         return resolved_node
 
     def by_number(self, node: Value) -> Iterator[tuple[int, Value]]:
-        """Yield keys and values of an `XRIntKeyedDictionary`; raise ArchiveError if it is none."""
+        """Yield the items of an `XRIntKeyedDictionary`; raise ArchiveError if it is not one."""
         resolved_node = self.resolve(node)
-        count = resolved_node.get("$0") if isinstance(resolved_node, Mapping) else None
+        if not isinstance(resolved_node, Mapping):
+            raise ArchiveError("has no dictionary by numbers where one belongs")
+        count = resolved_node.get("$0")
         if not isinstance(count, int) or not 0 <= count <= len(resolved_node) // 2:
             raise ArchiveError("has no dictionary by numbers where one belongs")
         if f"${2 * count + 1}" in resolved_node:
@@ -230,7 +240,9 @@ class Archive:
 
     def _get_members(self, node: Value, key: str) -> Sequence[Value]:
         resolved_node = self.resolve(node)
-        members = resolved_node.get(key) if isinstance(resolved_node, Mapping) else None
+        members = None
+        if isinstance(resolved_node, Mapping):
+            members = resolved_node.get(key)
         if not isinstance(members, list):
             raise ArchiveError(f"has no {key} where one belongs")
         if len(members) > _MOST_MEMBERS:
@@ -240,17 +252,17 @@ class Archive:
 
 @dataclass(frozen=True)
 class ArchivedPart:
-    """An archived object or dictionary, whose parts are asked for by their keys."""
+    """An archived object or dictionary, with access to its parts by their keys."""
 
     archive: Archive
     node: Value
 
     def get(self, key: str) -> Value:
-        """Return a part; None where there is none."""
+        """Return a part; None if there is none."""
         return self.archive.part(self.node, key)
 
     def text(self, key: str) -> str:
-        """Return a part that is a text, or an empty one."""
+        """Return a part that is a text, or ""."""
         return self.archive.text(self.get(key))
 
     def integer(self, key: str) -> int | None:
@@ -258,14 +270,13 @@ class ArchivedPart:
         return self.archive.integer(self.get(key))
 
     def mapping(self, key: str) -> dict[Any, Value]:
-        """Return a part that is a dictionary; an empty one where there is none."""
+        """Return a part that is a dictionary; an empty one if there is none."""
         node = self.get(key)
         if node is None:
             return {}
         return self.archive.mapping(node)
 
     def members(self, key: str) -> list["ArchivedPart"]:
-        """Return the members of a part that is an array; raise ArchiveError if it is none."""
-        return [
-            ArchivedPart(self.archive, member) for member in self.archive.sequence(self.get(key))
-        ]
+        """Return the members of a part that is an array; raise ArchiveError if it is not one."""
+        members = self.archive.sequence(self.get(key))
+        return [ArchivedPart(self.archive, member) for member in members]

@@ -1,10 +1,10 @@
-"""One table of a bundle: its schema, columns and files; which tables there must be.
+"""One table of a bundle: its schema, columns and files; the list of the tables of a run.
 
-`bulkstore_descriptor` lists the fields of a record in order; first the topology, which stands for
-the time, the duration of an interval, and two categories.
+`bulkstore_descriptor` lists the fields of a record in order; the first is the topology, which
+represents the time, the duration of an interval, and two categories.
 
-A table that is filled by one instrument and read by
-others is listed once for each side; the side that reads, 1, occurs once for each store.
+A table that is filled by one instrument and read by others is listed once for each side; the side
+that reads, 1, occurs once for each store.
 """
 
 import re
@@ -35,7 +35,7 @@ _WIDTHS = {1: 4, 2: 8}
 _OF_FIELD = ("_index", "_multi", "_type")
 
 Spec = tuple[str, Mapping[str, Any]]
-"""A table's schema and its attributes, as plain values."""
+"""The schema of a table and its attributes, as plain values."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class TableStore:
 
     @property
     def folder(self) -> str:
-        """Where its files are in the bundle."""
+        """The folder of its files in the bundle."""
         return store_folder(self.run, self.number)
 
     @property
@@ -83,24 +83,26 @@ class Unreadable:
 
     @property
     def loss(self) -> Loss:
-        """The table that is not read, and why."""
-        name = f"{self.schema} (store {self.number})" if self.schema else f"Store {self.number}"
+        """The loss of the table, with the reason."""
+        name = f"Store {self.number}"
+        if self.schema:
+            name = f"{self.schema} (store {self.number})"
         text = f"{name} of run {self.run} is left out: {self.reason}"
         return Loss(Flaw.DAMAGED, text, schema=self.schema, run=self.run)
 
 
 def run_folder(run: int) -> str:
-    """Return where the files of a run are."""
+    """Return the folder of the files of a run."""
     return f"corespace/run{run}/core"
 
 
 def store_folder(run: int, number: int) -> str:
-    """Return where the files of a table are."""
+    """Return the folder of the files of a table."""
     return f"{run_folder(run)}/stores/indexed-store-{number}"
 
 
 def read_store(files: Files, run: int, number: int) -> TableStore:
-    """Read what a table is, and check that its records are laid out as that says."""
+    """Read the description of a table, and check that its records have the layout in it."""
     folder = store_folder(run, number)
     if not files.exists(folder):
         raise files.make_damage_error(folder, "is missing")
@@ -128,13 +130,16 @@ def read_spec(files: Files, run: int, number: int) -> Spec:
 
 
 def _decode_spec(archive: Archive, node: Value) -> Spec:
-    """Return schema and attributes as an archived specification of a table has them."""
+    """Return the schema and the attributes of an archived specification of a table."""
     schema = archive.unwrap(archive.part(node, "schemaName"))
     if not isinstance(schema, str) or not schema:
         raise ArchiveError("names no schema")
-    attributes = archive.part(node, "attributes")
-    attribute_nodes = {} if attributes is None else archive.mapping(attributes)
-    return schema, {str(key): _attribute(archive, value) for key, value in attribute_nodes.items()}
+    attributes: dict[str, Any] = {}
+    attributes_node = archive.part(node, "attributes")
+    if attributes_node is not None:
+        for key, value in archive.mapping(attributes_node).items():
+            attributes[str(key)] = _attribute(archive, value)
+    return schema, attributes
 
 
 def _attribute(archive: Archive, value: Value) -> Any:
@@ -173,25 +178,30 @@ def _columns(root: Element, topology: Topology, fields: list[Field]) -> Iterator
 
 
 def _layout(archive: Archive, node: Value, topology: Topology) -> tuple[list[Field], int, int]:
-    """Return the fields behind the topology, the size of a record, and how many rows there are."""
-    fields = [
-        tuple(_number(archive, archive.part(entry, "$0"), name) for name in _OF_FIELD)
-        for entry in archive.sequence(archive.part(node, "_fields"))
-    ]
-    widths = [_WIDTHS.get(kind, 0) for _, _, kind in fields[1:]]
+    """Return the fields after the topology, the size of a record, and the number of rows."""
+    kinds: list[int] = []
+    is_known = True
+    for place, entry in enumerate(archive.sequence(archive.part(node, "_fields"))):
+        field_node = archive.part(entry, "$0")
+        index, multi, kind = [_number(archive, field_node, name) for name in _OF_FIELD]
+        is_known = is_known and (index, multi) == (place, 1)
+        kinds.append(kind)
+    widths = [_WIDTHS.get(kind, 0) for kind in kinds[1:]]
     *offsets, size = accumulate(widths, initial=topology.size)
-    sizes = {_number(archive, node, name) for name in ("_maxEventSize", "_minEventSize")}
+    largest = _number(archive, node, "_maxEventSize")
+    smallest = _number(archive, node, "_minEventSize")
     rows = _number(archive, archive.part(node, "_props"), "next_event_id")
     if (
-        fields[:1] not in ([], [(0, 1, topology.number)])
-        or [place[:2] for place in fields] != [(place, 1) for place in range(len(fields))]
+        not is_known
+        or kinds[:1] not in ([], [topology.number])
         or 0 in widths
         or archive.unwrap(archive.part(node, "_variableSize"))
-        or sizes != {size}
+        or not smallest == largest == size
         or not 0 <= rows <= _MOST_ROWS
     ):
         raise ArchiveError("has records of a layout that is not known")
-    return [*map(Field, offsets, widths)], size, rows
+    fields = [Field(offset, width) for offset, width in zip(offsets, widths, strict=True)]
+    return fields, size, rows
 
 
 def _number(archive: Archive, node: Value, key: str) -> int:
@@ -207,7 +217,7 @@ _STORE = re.compile(r"run([0-9]{1,9})/core/stores/indexed-store-([0-9]{1,9})", r
 
 
 def same_table(spec: Spec, other_spec: Spec) -> bool:
-    """Tell whether two specifications are of one table.
+    """Return whether two specifications are of one table.
 
     The members of an attribute may be archived as a set, which has no order.
     """
@@ -216,14 +226,15 @@ def same_table(spec: Spec, other_spec: Spec) -> bool:
 
 def _sort_members(spec: Spec) -> tuple[str, dict[str, Any]]:
     schema, attributes = spec
-    lists = {
-        key: sorted(map(str, value)) for key, value in attributes.items() if isinstance(value, list)
-    }
-    return schema, {**attributes, **lists}
+    sorted_attributes = dict(attributes)
+    for key, value in attributes.items():
+        if isinstance(value, list):
+            sorted_attributes[key] = sorted(map(str, value))
+    return schema, sorted_attributes
 
 
 def table_list(run: int) -> str:
-    """Return where the list of a run's tables is in a bundle."""
+    """Return the file of the list of the tables of a run in a bundle."""
     return f"{run_folder(run)}/table-manager/tables.plist"
 
 
