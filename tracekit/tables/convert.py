@@ -1,4 +1,4 @@
-"""Exports and bundles into files of another kind, part by part."""
+"""Conversion of exports and bundles to files of other formats, part by part."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -27,7 +27,7 @@ SUFFIXES = (".parquet", ".csv", ".feather")
 
 
 def suffix_of(path: Path) -> str:
-    """Return the suffix that says the format."""
+    """Return the suffix that selects the format; raise UsageError for an unknown one."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise UsageError(
@@ -43,8 +43,8 @@ def write_table(frame: pd.DataFrame, path: Path | str) -> None:
     text look alike there.
 
     Raises:
-        UsageError: The suffix is none of these.
-        RecordingError: The file cannot be written; what was there before is left as it was.
+        UsageError: The suffix is not one of these.
+        RecordingError: The file cannot be written; an earlier file is left as it was.
     """
     suffix = suffix_of(Path(path))
     with replacing(Path(path)) as file:
@@ -67,8 +67,8 @@ _PART_ROWS = 1 << 19
 class ParquetStream:
     """A sink that writes one table as Parquet, in a thread while the next part is read.
 
-    Parts are written as they come where no cell to come can change a column's type; else the
-    cells are held until all were seen. A part has half a million rows or some ten MB.
+    Parts are written as they come if no later cell can change the type of a column; else the cells
+    are held until all were read. A part has half a million rows or some ten MB.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -85,29 +85,32 @@ class ParquetStream:
         self._close()
 
     def begin(self) -> None:
-        """Forget all that was taken."""
+        """Forget all pieces taken so far."""
         self._wait()
         self._close()
         self._file.seek(0)
         self._file.truncate()
         self.layout: Layout | None = None
         self._held: list[pa.Table] = []
-        self._bytes = self._rows = 0
+        self._bytes = 0
+        self._rows = 0
 
     def take(self, piece: Node) -> None:
         """Take the next piece; write when there is enough for a part."""
-        self.layout = layout = self.layout or Layout(piece)
+        layout = self.layout or Layout(piece)
+        self.layout = layout
         raw = layout.take(piece)
         self._held.append(raw)
         self._bytes += raw.nbytes
         self._rows += raw.num_rows
-        if (self._bytes >= _PART_BYTES or self._rows >= _PART_ROWS) and layout.is_settled:
+        is_enough = self._bytes >= _PART_BYTES or self._rows >= _PART_ROWS
+        if is_enough and layout.is_settled:
             part = self._part()
             self._wait()
             self._doing = self._pool.submit(lambda: self._write(layout.convert_table(part)))
 
     def finish(self) -> None:
-        """Write what is left, and end the file."""
+        """Write the remaining cells, and end the file."""
         layout = self.layout
         assert layout is not None
         self._wait()
@@ -119,7 +122,7 @@ class ParquetStream:
             self._parquet = None
 
     def _close(self) -> None:
-        """End a file that was not finished while it is open: a forgotten writer writes an end."""
+        """End an unfinished file while it is open, because a forgotten writer writes its end."""
         writer = self._parquet
         self._parquet = None
         with suppress(OSError, pa.ArrowException):
@@ -129,7 +132,8 @@ class ParquetStream:
     def _part(self) -> pa.Table:
         part = pa.concat_tables(self._held).combine_chunks()
         self._held = []
-        self._bytes = self._rows = 0
+        self._bytes = 0
+        self._rows = 0
         return part
 
     def _write(self, table: pa.Table) -> None:
@@ -144,7 +148,7 @@ class ParquetStream:
 
 
 def _parquet_writer(file: BinaryIO, schema: pa.Schema) -> pq.ParquetWriter:
-    """Begin a Parquet file; each part is a row group, and each page has a checksum."""
+    """Start a Parquet file; each part is a row group, and each page has a checksum."""
     texts = [field.name for field in schema if dtype_of(field.type, nulls=False) == "string"]
     # The stored schema would hide the metadata that are known only at the end.
     return pq.ParquetWriter(
@@ -160,7 +164,7 @@ def _parquet_writer(file: BinaryIO, schema: pa.Schema) -> pq.ParquetWriter:
 
 @dataclass(frozen=True)
 class Converted:
-    """What was written, and what the reader had to say."""
+    """The files that were written, and the notes of the reader."""
 
     files: tuple[Path, ...]
     rows: int
@@ -177,14 +181,14 @@ def convert(
 ) -> Converted:
     """Write one table of an export to a file, and the stacks in it to two more.
 
-    Beside `table.parquet` stand `table.frames.parquet` and `table.stacks.parquet` where the
-    export has stacks: the columns NAME.stack number the rows of the second, whose frames number
-    the rows of the first. All are written whole or not at all. Without a table of contents, the
-    only one beside the export is used.
+    If the export has stacks, `table.frames.parquet` and `table.stacks.parquet` are written next to
+    `table.parquet`: the columns NAME.stack number the rows of the second, whose frames number the
+    rows of the first. All are written whole or not at all. Without a table of contents, the only
+    one next to the export is used.
 
     Raises:
-        UsageError: The suffix says no format.
-        InputError: As `read_table`.
+        UsageError: The suffix selects no format.
+        InputError: As in `read_table`.
         RecordingError: A file cannot be written.
     """
     suffix = suffix_of(output)
@@ -206,10 +210,11 @@ def convert(
             symbols = flat.symbols
             rows = len(flat.frame)
             notes = flat.notes
-        symbol_paths: list[Path] = []
+        symbol_paths: tuple[Path, ...] = ()
         if symbols.stacks.num_rows:
-            symbol_paths += symbol_files(output)
-            for path, part in zip(symbol_paths, (symbols.frames, symbols.stacks), strict=True):
+            symbol_paths = symbol_files(output)
+            parts = (symbols.frames, symbols.stacks)
+            for path, part in zip(symbol_paths, parts, strict=True):
                 symbol_stream = files.enter_context(replacing(path))
                 pq.write_table(part, symbol_stream, compression="zstd", compression_level=1)
     return Converted((output, *symbol_paths), rows, notes)
@@ -222,7 +227,7 @@ def files_of(table: Path) -> tuple[Path, Path, Path]:
 
 
 def symbol_files(table: Path) -> tuple[Path, Path]:
-    """Return where the frames and the stacks of a table stand."""
+    """Return the files of the frames and the stacks of a table."""
     return table.with_suffix(".frames.parquet"), table.with_suffix(".stacks.parquet")
 
 
@@ -237,25 +242,27 @@ def unbundle(
 ) -> tuple[Path, ...]:
     """Write every table of a bundle as a flat one, under the name of its schema.
 
-    Where a schema occurs again, its tables are called NAME-2, NAME-3 and so on, in the order of the
-    table of contents. Of several runs, each has a folder `run1`, `run2` of its own, unless one of
-    them is named. Files that tracekit did not make are replaced only by `force`. Return what was
-    written, tables and the stacks beside them; which tables could not be read is reported.
+    If a schema occurs again, its tables are called NAME-2, NAME-3 and so on, in the order of the
+    table of contents. Each of several runs has a folder `run1`, `run2` of its own, unless one of
+    them is named. Files that tracekit did not make are replaced only by `force`. Returns the files
+    of tables and their stacks; tables that could not be read are reported.
 
     Raises:
         UsageError: There is such a file, or no such run.
-        InputError: The bundle is damaged, or of a layout that is not known.
+        InputError: The bundle is damaged, or of an unknown layout.
         RecordingError: The files cannot be written.
     """
     export_index = index(bundle)
     if run is not None:
         export_index, _, _ = of_one_run(export_index, bundle, Choice(run))
-    outputs = [
-        (table, folder / f"{name}{suffix}")
-        for table, name in _name_tables(export_index.all_tables)
-        if not table.unreadable
-    ]
-    all_files = [file for _, output in outputs for file in files_of(output)]
+    outputs: list[tuple[Listed, Path]] = []
+    all_files: list[Path] = []
+    for table, name in _name_tables(export_index.all_tables):
+        if table.unreadable:
+            continue
+        output = folder / f"{name}{suffix}"
+        outputs.append((table, output))
+        all_files += files_of(output)
     with writing(all_files, [bundle], force=force):
         return _write_tables(export_index, outputs, progress)
 
@@ -286,14 +293,21 @@ def _write_tables(
 
 
 def _name_tables(tables: Sequence[Listed]) -> Iterator[tuple[Listed, str]]:
-    """Yield tables with the names of their files, none of which leads elsewhere."""
+    """Yield tables with the names of their files, which lead to no other folder."""
     has_several_runs = len({table.place.run for table in tables}) > 1
+    sorted_tables = sorted(tables, key=lambda entry: (entry.place.run or 0, entry.place.index or 0))
     name_counts: dict[str, int] = {}
-    for table in sorted(tables, key=lambda entry: (entry.place.run or 0, entry.place.index or 0)):
-        name = f"{f'run{table.place.run}/' if has_several_runs else ''}{file_name(table.schema)}"
+    for table in sorted_tables:
+        name = file_name(table.schema)
+        if has_several_runs:
+            name = f"run{table.place.run}/{name}"
         yield table, find_unused_name(name, name_counts, "-")
 
 
 def file_name(text: str) -> str:
-    """Return a text as it can be a file's name, with nothing that leads elsewhere."""
-    return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in text)
+    """Return a text as a file name, in which all but letters, digits, "-" and "_" become "_"."""
+    letters: list[str] = []
+    for letter in text:
+        is_safe = letter.isalnum() or letter in "-_"
+        letters.append(letter if is_safe else "_")
+    return "".join(letters)

@@ -1,15 +1,15 @@
-"""From the text of cells to values: what an engineering type holds, and its column.
+"""From the text of cells to values: the content of an engineering type, and its column.
 
 An export and a bundle store a text once, and any number of cells repeat it: a file of a few
-megabytes may stand for terabytes of text. So a table of more than `MOST` bytes in long texts is
+megabytes may represent terabytes of text. So a table of more than `MOST` bytes in long texts is
 refused.
 
-The forms are those of the values seen in real exports. A type that is not listed is read by
-what its column holds: all integers, all numbers, else text.
+The forms are those of the values seen in real exports. The cells of a type that is not listed
+determine its form: all integers, all numbers, else text.
 
-Integers become int64, or uint64 where the type counts to 2^64 - 1 or a value needs it; with
-nulls among them Int64 or UInt64. Booleans become bool, or boolean with nulls. Decimals become
-float64, with NaN for null. All else becomes string.
+Integers become int64, or uint64 if the type counts to 2^64 - 1 or a value needs it; with nulls
+among them Int64 or UInt64. Booleans become bool, or boolean with nulls. Decimals become float64,
+with NaN for null. All else becomes string.
 """
 
 import csv
@@ -30,14 +30,14 @@ from tracekit.base import InputError
 
 _Item = TypeVar("_Item")
 LONG = 1 << 12
-"""Bytes from which on a text is long; names, labels and messages of recordings are shorter."""
+"""Bytes of the shortest long text; names, labels and messages of recordings are shorter."""
 MOST = 1 << 28
-"""Bytes of long texts that the cells of a table may stand for."""
+"""Bytes of long texts that the cells of a table may represent."""
 
 
 @contextmanager
 def without_collecting() -> Generator[None]:
-    """Keep the collector from looking through thousands of new objects, none of them in a cycle."""
+    """Keep the collector from examining thousands of new objects, none of them in a cycle."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -50,7 +50,7 @@ def without_collecting() -> Generator[None]:
 def prefetch(items: Iterator[_Item], depth: int = 1) -> Iterator[_Item]:
     """Yield items while a thread gets the next ones; numpy and Arrow let both work at once.
 
-    What getting one raises is raised where that one would come.
+    An exception of an item is raised in its place.
     """
     with ThreadPoolExecutor(1, "tracekit-ahead") as thread:
         coming = deque(thread.submit(next, items, None) for _ in range(depth))
@@ -60,11 +60,10 @@ def prefetch(items: Iterator[_Item], depth: int = 1) -> Iterator[_Item]:
 
 
 def texts_of(texts: Sequence[str | None]) -> pa.ChunkedArray:
-    """Return texts as a column; raise InputError where they are too much to hold."""
+    """Return texts as a column; raise InputError if they are too long."""
     if max(map(len, filter(None, texts)), default=0) > LONG:
-        require_room(
-            "The export", sum(size for size in map(len, filter(None, texts)) if size > LONG)
-        )
+        sizes = map(len, filter(None, texts))
+        require_room("The export", sum(size for size in sizes if size > LONG))
     return pa.chunked_array([texts], pa.string())
 
 
@@ -76,15 +75,17 @@ def long_bytes(cells: pa.ChunkedArray) -> int:
         if not pa.types.is_string(texts.type) or texts.nbytes < LONG:
             continue
         sizes = pc.call_function("binary_length", [texts]).cast(pa.int64())
-        if (pc.call_function("max", [sizes]).as_py() or 0) > LONG:
-            sizes = sizes.take(chunk.indices) if is_coded(chunk.type) else sizes
+        longest = pc.call_function("max", [sizes]).as_py() or 0
+        if longest > LONG:
+            if is_coded(chunk.type):
+                sizes = sizes.take(chunk.indices)
             long = sizes.filter(pc.call_function("greater", [sizes, pa.scalar(LONG)]))
             total += pc.call_function("sum", [long]).as_py() or 0
     return total
 
 
 def require_room(table: str, size: int) -> None:
-    """Raise InputError where the cells of a table stand for more long text than is read."""
+    """Raise InputError if the cells of a table represent more than `MOST` bytes of long text."""
     if size > MOST:
         raise InputError(
             f"{table} holds more text than is read of one table: its cells stand for more than "
@@ -95,7 +96,7 @@ def require_room(table: str, size: int) -> None:
 
 
 class Form(StrEnum):
-    """What the text of a cell is."""
+    """The form of the text of a cell."""
 
     INTEGER = "integer"
     UNSIGNED = "unsigned"
@@ -105,11 +106,11 @@ class Form(StrEnum):
 
 
 class TypeFacts(NamedTuple):
-    """All that is known of an engineering type, by a line of `engineering_types.csv`.
+    """The facts about an engineering type in a line of `engineering_types.csv`.
 
-    That is its name and the form of its texts in an export; its name in a bundle, without "TypeID",
-    how a bundle stores its values and how surely that is known; and whether all ones is a value of
-    it instead of null: `seen`, or `presumed`. What is empty is not known.
+    These are its name and the form of its texts in an export; its name in a bundle, without
+    "TypeID", the encoding of its values there and the evidence for it; and whether all ones is a
+    value of it instead of null: `seen`, or `presumed`. An empty fact is not known.
     """
 
     tag: str
@@ -131,7 +132,7 @@ ENGINEERING_TYPES = _engineering_types()
 FORMS: dict[str, Form] = {facts.tag: Form(facts.form) for facts in ENGINEERING_TYPES if facts.form}
 
 
-# How texts are written; a plain one says the same after it was read as a number.
+# The patterns of texts; a plain text is the same after it was read as a number.
 _INTEGER = r"^-?[0-9]+$"
 _PLAIN_INTEGER = r"^(0|-?[1-9][0-9]*)$"
 _NUMBER = r"^-?([0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?|nan|inf)$"
@@ -139,9 +140,9 @@ _PLAIN_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
 
 
 def type_of(texts: pa.ChunkedArray, form: Form | None) -> pa.DataType | None:
-    """Return the type of a column of these texts in that form; None where one breaks it.
+    """Return the type of a column of these texts in that form; None if one breaks it.
 
-    Without a form the type is what all of them can be.
+    Without a form, it is the narrowest type that all texts fit.
     """
     if form is Form.TEXT or (form is None and texts.null_count == len(texts)):
         return pa.string()
@@ -149,8 +150,10 @@ def type_of(texts: pa.ChunkedArray, form: Form | None) -> pa.DataType | None:
         return pa.float64() if _follow(texts, _NUMBER) else None
     if form is None and not _follow(texts, _PLAIN_INTEGER):
         return pa.float64() if _follow(texts, _PLAIN_NUMBER) else pa.string()
-    kinds = (pa.int64(), pa.uint64())
-    integer_type = _integer(texts, *(reversed(kinds) if form is Form.UNSIGNED else kinds))
+    if form is Form.UNSIGNED:
+        integer_type = _integer(texts, pa.uint64(), pa.int64())
+    else:
+        integer_type = _integer(texts, pa.int64(), pa.uint64())
     if form is None:
         return integer_type or pa.string()
     if integer_type is not None and form is Form.FLAG:
@@ -160,21 +163,23 @@ def type_of(texts: pa.ChunkedArray, form: Form | None) -> pa.DataType | None:
 
 def _integer(texts: pa.ChunkedArray, *kinds: pa.DataType) -> pa.DataType | None:
     """Return the first of these types that holds all texts as integers, if one does."""
-    is_decimal = _all(
-        pc.call_function("ascii_is_decimal", [texts])
-    )  # the usual case, 5 times as fast
+    # The usual case comes first, which is 5 times as fast.
+    is_decimal = _all(pc.call_function("ascii_is_decimal", [texts]))
     if not (is_decimal or _follow(texts, _INTEGER)):
         return None
-    return next((kind for kind in kinds if _fit(texts, kind)), None)
+    for kind in kinds:
+        if _fit(texts, kind):
+            return kind
+    return None
 
 
 def is_coded(values: pa.DataType) -> bool:
-    """Tell whether a column holds texts by their numbers, each text stored once."""
+    """Return whether a column holds texts by their numbers, each text stored once."""
     return pa.types.is_dictionary(values)
 
 
 def cast_cells(cells: pa.ChunkedArray, to: pa.DataType) -> pa.ChunkedArray:
-    """Turn texts, or numbers that a reader has made, into the type that evidence allows."""
+    """Convert texts, or numbers that a reader has made, to a type that they all fit."""
     if is_coded(cells.type) and not is_coded(to):
         cells = cells.cast(pa.string())
     if cells.type == to:
@@ -188,19 +193,20 @@ def cast_cells(cells: pa.ChunkedArray, to: pa.DataType) -> pa.ChunkedArray:
 
 
 def series(values: pa.ChunkedArray) -> pd.Series:
-    """Return typed values as pandas holds them, which a frame may change."""
+    """Return typed values as a series of pandas, which may be modified."""
     if is_coded(values.type):
         values = values.cast(pa.string())
     dtype = pd.api.types.pandas_dtype(dtype_of(values.type, nulls=values.null_count > 0))
     if hasattr(dtype, "__from_arrow__"):
         return pd.Series(dtype.__from_arrow__(values))  # pyright: ignore[reportAttributeAccessIssue]
     numbers = values.to_numpy()
-    numbers = numbers if numbers.flags.writeable else numbers.copy()
+    if not numbers.flags.writeable:
+        numbers = numbers.copy()
     return pd.Series(numbers, dtype=dtype, copy=False)
 
 
 def dtype_of(values: pa.DataType, *, nulls: bool) -> str:
-    """Name the dtype of a column of that type, with or without nulls in it."""
+    """Return the name of the dtype of a column of that type, with or without nulls in it."""
     if pa.types.is_string(values) or is_coded(values):
         return "string"
     if pa.types.is_floating(values):

@@ -1,12 +1,12 @@
-"""What a document defines: its values by their ids, and stacks in all shapes.
+"""The definitions of a document: its values by their ids, and stacks in all shapes.
 
 An element with an `id` defines a value, an element with a `ref` repeats it, a sentinel is null.
-A value is known when its own element ends, so that a repeat may point into a compound that is
+A value is defined when its own element ends, so that a repeat may point into a compound that is
 still open.
 
-A stack that only wraps another is that stack. A stack of addresses has the program counter in
-front, as Instruments has it, and ends before the zeros that close it; its frames have an
-address and no name, and are numbered after all frames that do.
+A stack that only wraps another is that stack. A stack of addresses starts with the program counter,
+as in Instruments, and ends before the zeros that close it; its frames have an address and no name,
+and are numbered after all frames with a name.
 """
 
 import re
@@ -23,10 +23,10 @@ from tracekit.tables.xml.source import MalformedError
 SENTINEL = "sentinel"
 IDENTITIES = frozenset({"process", "thread"})
 Value: TypeAlias = tuple[str, str | None, Any]
-"""A value's tag, its text, and what else it holds.
+"""The tag of a value, its text, and its further content.
 
 That is the pid and the tid of a process or a thread, the number of a stack or of a frame, the
-attributes of a binary, the line and the path of a source; None of all others.
+attributes of a binary, the line and the path of a source; None for all others.
 """
 NULL: Value = (SENTINEL, None, None)
 _UNDEFINED: Value = ("", None, None)
@@ -39,7 +39,7 @@ _LINE = re.compile(r"[0-9]{1,18}")
 _MOST = 1 << 64
 _NO_BINARY = (None,) * 5
 _NO_SOURCE = (None, None)
-# What list(element) does, without asking for its length and each child in turn.
+# The result of list(element), without a call for its length and for each child.
 children: Callable[[Element], list[Element]] = itemgetter(slice(None))
 
 
@@ -50,7 +50,9 @@ def _hexadecimal(text: str | None) -> int | None:
 
 
 def _decimal(text: str) -> int | None:
-    number = int(text) if _DECIMAL.fullmatch(text) else _MOST
+    if _DECIMAL.fullmatch(text) is None:
+        return None
+    number = int(text)
     if number < _MOST:
         return number
     return None
@@ -76,8 +78,7 @@ class Definitions:
                 for cell, tag in zip(cells, tags, strict=True)
             ]
             if [value[0] for value in values] != tags:
-                wrong = next(k for k, value in enumerate(values) if value[0] != tags[k])
-                raise _no_repeat(cells[wrong].get("ref"), tags[wrong], values[wrong])
+                raise _find_wrong_repeat(cells, tags, values)
         except MalformedError as error:
             self.stacks.truncate(sizes)
             raise MalformedError(f"{error}, line {row.sourceline}") from error
@@ -88,25 +89,18 @@ class Definitions:
         if not text or tag in _SPECIAL or len(element):
             return self._define_special(element, tag, depth)
         value = (tag, text, None)
-        if (key := element.get("id")) is not None:
+        key = element.get("id")
+        if key is not None:
             self._known[key] = value
         return value
 
     def _define_special(self, element: Element, tag: str, depth: int) -> Value:
-        """Define what is more than a text, or less."""
+        """Define a value that is not just a text."""
         key = element.get("id")
-        link = None
+        text: str | None = None
+        link: object = None
         if tag == "frame":
-            parts = self._parts(element, depth)
-            name = element.get("name")
-            address = element.get("addr")
-            binary = _find_part("binary", parts)
-            source = _find_part("source", parts)
-            of_binary = binary[2] if binary else _NO_BINARY
-            line, path = source[2] if source else _NO_SOURCE
-            cells = (name, _hexadecimal(address), *of_binary, path, line)
-            text = name or address or ""
-            link = self.stacks.add_frame(*cells)
+            text, link = self._define_frame(element, depth)
         elif len(element):
             parts = self._parts(element, depth)
             text = element.get("fmt")
@@ -116,7 +110,6 @@ class Definitions:
         elif tag == SENTINEL:
             if key is None:
                 return NULL
-            text = None
         else:
             text = element.text or _textless(element, tag, nested=depth > 0)
             if tag not in IDENTITIES:
@@ -125,6 +118,18 @@ class Definitions:
         if key is not None:
             self._known[key] = value
         return value
+
+    def _define_frame(self, element: Element, depth: int) -> tuple[str, int]:
+        """Return the text of a frame, and its number."""
+        parts = self._parts(element, depth)
+        name = element.get("name")
+        address = element.get("addr")
+        binary = _find_part("binary", parts)
+        source = _find_part("source", parts)
+        binary_cells = binary[2] if binary else _NO_BINARY
+        line, path = source[2] if source else _NO_SOURCE
+        number = self.stacks.add_frame(name, _hexadecimal(address), *binary_cells, path, line)
+        return name or address or "", number
 
     def _parts(self, compound: Element, depth: int) -> list[Value]:
         child_elements = children(compound)
@@ -150,44 +155,64 @@ class Definitions:
             case "process":
                 return _text(_find_part("pid", parts)), None
             case "thread":
+                pid: str | None = None
                 owner = _find_part("process", parts)
-                pid = owner[2][0] if owner and owner[2] else None
+                if owner and owner[2]:
+                    pid, _ = owner[2]
                 return pid, _text(_find_part("tid", parts))
             case "binary":
-                name, uuid, arch = map(element.get, ("name", "UUID", "arch"))
-                return name, uuid, arch, _hexadecimal(element.get("load-addr")), element.get("path")
+                return (
+                    element.get("name"),
+                    element.get("UUID"),
+                    element.get("arch"),
+                    _hexadecimal(element.get("load-addr")),
+                    element.get("path"),
+                )
             case "source":
+                number: int | None = None
                 line = element.get("line")
-                number = int(line) if line is not None and _LINE.fullmatch(line) else None
+                if line is not None and _LINE.fullmatch(line):
+                    number = int(line)
                 return number, _text(_find_part("path", parts))
             case _:
                 return None
 
     def _stack(self, parts: list[Value]) -> int | None:
-        if frames := [part[2] for part in parts if part[0] == "frame"]:
+        frames = [link for tag, _, link in parts if tag == "frame"]
+        if frames:
             return self.stacks.add(frames)
-        if wrapped := [part[2] for part in parts if part[0] in STACK_TYPES]:
-            return wrapped[0]
+        for tag, _, link in parts:
+            if tag in STACK_TYPES:
+                return link
         # The program counter, which is a single address, comes first.
-        texts = [
-            part[1] or ""
-            for tag in ("text-address", "text-addresses")
-            for part in parts
-            if part[0] == tag
-        ]
-        if not texts:
+        counters = [text or "" for tag, text, _ in parts if tag == "text-address"]
+        others = [text or "" for tag, text, _ in parts if tag == "text-addresses"]
+        if not counters and not others:
             return None
-        words = (word for text in texts for word in text.split())
+        words = " ".join([*counters, *others]).split()
         return self.stacks.add(self.stacks.number_addresses(map(_decimal, words)))
 
 
+def _find_wrong_repeat(
+    cells: list[Element], tags: list[str], values: list[Value]
+) -> MalformedError:
+    """Return the error of the first cell that repeats a value of another tag."""
+    for cell, tag, value in zip(cells, tags, values, strict=True):
+        if value[0] != tag:
+            return _no_repeat(cell.get("ref"), tag, value)
+    raise AssertionError("no cell is wrong")
+
+
 def _no_repeat(ref: str | None, tag: str, value: Value) -> MalformedError:
-    is_one = f"is a <{value[0]}>" if value is not _UNDEFINED else "was never defined"
-    return MalformedError(f'<{tag} ref="{ref}"/> repeats a value that {is_one}')
+    reason = "was never defined" if value is _UNDEFINED else f"is a <{value[0]}>"
+    return MalformedError(f'<{tag} ref="{ref}"/> repeats a value that {reason}')
 
 
 def _find_part(tag: str, parts: list[Value]) -> Value | None:
-    return next((part for part in parts if part[0] == tag), None)
+    for part in parts:
+        if part[0] == tag:
+            return part
+    return None
 
 
 def _text(value: Value | None) -> str | None:
@@ -197,11 +222,14 @@ def _text(value: Value | None) -> str | None:
 
 
 def _describe_stack(parts: list[Value]) -> str:
-    """Word a stack as Instruments does; newer exports wrap one backtrace into another."""
-    if frames := [part for part in parts if part[0] == "frame"]:
-        return f"{frames[0][1]} ← ({len(frames) - 1} other frames)"
-    inner = (part[1] for part in parts if part[0].endswith("backtrace"))
-    return next((text for text in inner if text is not None), "")
+    """Return the text of a stack as in Instruments; newer exports nest backtraces."""
+    frame_texts = [text for tag, text, _ in parts if tag == "frame"]
+    if frame_texts:
+        return f"{frame_texts[0]} ← ({len(frame_texts) - 1} other frames)"
+    for tag, text, _ in parts:
+        if tag.endswith("backtrace") and text is not None:
+            return text
+    return ""
 
 
 def _textless(element: Element, tag: str, *, nested: bool) -> str | None:
@@ -211,8 +239,10 @@ def _textless(element: Element, tag: str, *, nested: bool) -> str | None:
     if tag in IDENTITIES:
         return readable
     if tag == "text-addresses":
-        return ""  # its words, such as "frag 4", are no addresses
-    return (readable if FORMS.get(tag) is Form.TEXT else None) or _name(element) or ""
+        return ""  # its words, such as "frag 4", are not addresses
+    if readable and FORMS.get(tag) is Form.TEXT:
+        return readable
+    return _name(element) or ""
 
 
 def _name(element: Element) -> str | None:

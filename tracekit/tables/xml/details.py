@@ -1,12 +1,13 @@
-"""The reader of a track's details, such as the list of allocations.
+"""The reader of the details of a track, such as the list of allocations.
 
-Instruments names the attributes of a track's details after columns that people see, such as
-`resident-%`, which no name of XML may be. The percent sign of a `-%="` is written, on its way to
-the parser, as a code point that is no character, and written back in names and values.
+Instruments names the attributes of the details of a track after columns that people see, such as
+`resident-%`, which is not a valid name in XML. On the way to the parser, the percent sign of a
+`-%="` is replaced by a code point that is not a character, which is replaced again in names and
+values.
 
 Such an export has no header: the values of a row are its attributes, and no row needs to have
 them all. A row may hold a stack as well. So a detail is one piece, whose columns are known at its
-end. The table is called by its place: "track[1]/detail[2]".
+end. The name of the table is its place: "track[1]/detail[2]".
 """
 
 import re
@@ -30,7 +31,9 @@ _PERCENT = "\U000dffff"  # XML allows it in names; Unicode will never assign it
 
 def repair_tags(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the blocks of a file with names in the tags of its rows that XML allows."""
-    return (text.replace(b'-%="', f'-{_PERCENT}="'.encode()) for text in whole_tags(blocks))
+    replacement = f'-{_PERCENT}="'.encode()
+    for text in whole_tags(blocks):
+        yield text.replace(b'-%="', replacement)
 
 
 def original(text: str) -> str:
@@ -50,7 +53,7 @@ _PLACE = re.compile(r"/(track\[\d+\])/details(?:\[1\])?/(detail\[\d+\])")
 
 
 def detail_name(xpath: str) -> str:
-    """Return what the table of a detail is called, by the xpath above it; "" for other tables."""
+    """Return the name of the table of a detail, by the xpath above it; "" for other tables."""
     place = _PLACE.search(xpath)
     if place:
         return "/".join(place.groups())
@@ -58,11 +61,15 @@ def detail_name(xpath: str) -> str:
 
 
 def holds_details(path: Path) -> bool:
-    """Tell by its beginning whether an export holds a track's details."""
+    """Return whether an export holds the details of a track, judged by its beginning."""
     beginning = _COMMENT.sub(b"", head(path))
     first_match = _FIRST.search(beginning)
-    preamble = beginning[: first_match.start()] if first_match else beginning
-    return _OF_DETAIL.search(preamble) is not None or bool(first_match and first_match[1])
+    if first_match is None:
+        return _OF_DETAIL.search(beginning) is not None
+    if first_match[1]:
+        return True
+    preamble = beginning[: first_match.start()]
+    return _OF_DETAIL.search(preamble) is not None
 
 
 class DetailReader:
@@ -100,12 +107,12 @@ class DetailReader:
             yield detail.table(damage)
 
     def symbols(self) -> Symbols:
-        """Return the stacks that the pieces have named so far."""
+        """Return the stacks that the pieces so far refer to."""
         return self._definitions.stacks.symbols()
 
 
 class _OpenDetail:
-    """One detail while it is read: a list for each column, with None where a row lacks it."""
+    """One detail while it is read: a list for each column, with None for a row that lacks it."""
 
     def __init__(self, number: int, xpath: str, definitions: Definitions) -> None:
         if number > _MOST_DETAILS:
@@ -122,8 +129,10 @@ class _OpenDetail:
         """Take a row; raise MalformedError if it breaks the grammar, and take no value of it."""
         if row.tag != "row":
             raise MalformedError(f"a <{row.tag}> stands where none belongs among details")
-        cells = {original(str(name)): original(str(text)) for name, text in row.items()}
-        if len({**self._texts, **cells}) > _MOST_COLUMNS:
+        cells: dict[str, str | None] = {}
+        for name, text in row.items():
+            cells[original(str(name))] = original(str(text))
+        if len(self._texts.keys() | cells.keys()) > _MOST_COLUMNS:
             raise MalformedError(f"there are more than {_MOST_COLUMNS} columns")
         stack_elements: dict[str, Element] = {}
         for child in row:
@@ -131,49 +140,49 @@ class _OpenDetail:
                 stack_elements.setdefault(str(child.tag), child)
             else:
                 self._others[str(child.tag)] = None
-        tags = [tag for tag in {**self._stacks, **stack_elements} if tag in stack_elements]
-        values = self._definitions.values(row, [stack_elements[tag] for tag in tags], tags)
+        # The columns that are already there come first, in their order.
+        all_tags = dict.fromkeys([*self._stacks, *stack_elements])
+        tags = [tag for tag in all_tags if tag in stack_elements]
+        stacks = [stack_elements[tag] for tag in tags]
+        values = self._definitions.values(row, stacks, tags)
         _extend(self._texts, cells, self._rows, None)
         _extend(self._stacks, dict(zip(tags, values, strict=True)), self._rows, NULL)
         self._rows += 1
 
     def table(self, damage: str = "") -> Node:
         """Return the detail as far as it was read."""
-        attributes = [
-            ColumnCells(ExportColumn(name, name, _WORD), texts_of(texts))
-            for name, texts in self._texts.items()
-        ]
-        stacks = [
-            ColumnCells(
-                ExportColumn(tag, tag, tag),
-                texts_of([text for _, text, _ in values]),
-                stacks=pa.chunked_array([[link for _, _, link in values]], pa.int64()),
-            )
-            for tag, values in self._stacks.items()
-        ]
-        strange = [name for name in self._texts if "%" in name]
-        kinds = {
-            "attributes whose names XML does not allow are read all the same": strange,
-            "elements that tracekit does not know are left out": self._others,
-        }
+        columns: list[ColumnCells] = []
+        for name, texts in self._texts.items():
+            column = ExportColumn(name, name, _WORD)
+            columns.append(ColumnCells(column, texts_of(texts)))
+        for tag, values in self._stacks.items():
+            column = ExportColumn(tag, tag, tag)
+            texts = texts_of([text for _, text, _ in values])
+            stacks = pa.chunked_array([[link for _, _, link in values]], pa.int64())
+            columns.append(ColumnCells(column, texts, stacks=stacks))
         schema = detail_name(self._xpath) or _NAMELESS
         return Node(
             schema=schema,
             xpath=self._xpath,
-            columns=(*attributes, *stacks),
+            columns=tuple(columns),
             rows=self._rows,
             damage=damage,
             number=self.number,
-            losses=tuple(
-                Loss(Flaw.UNKNOWN, f"{words}: {', '.join(all_)}", schema=schema)
-                for words, all_ in kinds.items()
-                if all_
-            ),
+            losses=tuple(self._losses(schema)),
         )
+
+    def _losses(self, schema: str) -> Iterator[Loss]:
+        strange_names = [name for name in self._texts if "%" in name]
+        if strange_names:
+            words = "attributes whose names XML does not allow are read all the same"
+            yield Loss(Flaw.UNKNOWN, f"{words}: {', '.join(strange_names)}", schema=schema)
+        if self._others:
+            words = "elements that tracekit does not know are left out"
+            yield Loss(Flaw.UNKNOWN, f"{words}: {', '.join(self._others)}", schema=schema)
 
 
 def _extend(columns: dict[str, list[_T]], cells: Mapping[str, _T], rows: int, missing: _T) -> None:
-    """Add the cells of a row to columns, which have so many rows."""
+    """Add the cells of a row to columns that have a number of `rows`."""
     for name in cells:
         columns.setdefault(name, [missing] * rows)
     for name, column in columns.items():
