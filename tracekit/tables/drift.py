@@ -1,12 +1,12 @@
-"""What a reader has to say about an export that is not quite as it should be.
+"""The notes, errors and warnings of readers about exports with defects.
 
-A caller that must not overlook it turns the warning into an exit code or an error:
+A caller that must not overlook a warning turns it into an exit code or an error:
 
     with warnings.catch_warnings():
         warnings.simplefilter("error", DamagedExportWarning)
         frame = read_table(path)
 
-`Tables.losses` tells the same of all tables that were read so far, as a list.
+`Tables.losses` lists the same for all tables that were read so far.
 """
 
 from dataclasses import dataclass
@@ -17,22 +17,22 @@ from tracekit.tables.losses import Flaw, Loss
 
 @dataclass(frozen=True)
 class ReadNotes:
-    """What the reader of one table had to say, in the order in which it is told."""
+    """The losses that the reader of one table reported, in order."""
 
     losses: tuple[Loss, ...] = ()
 
     @property
     def damage(self) -> tuple[str, ...]:
-        """Where rows are missing, in sentences."""
+        """The places where rows are missing, in sentences."""
         return self._list_texts(Flaw.DAMAGED)
 
     @property
     def drift(self) -> tuple[str, ...]:
-        """Which columns hold what they do not declare, in sentences."""
+        """The columns with values that they do not declare, in sentences."""
         return self._list_texts(Flaw.CHANGED)
 
     def _list_texts(self, flaw: Flaw) -> tuple[str, ...]:
-        return tuple(str(loss) for loss in self.losses if loss.flaw is flaw)
+        return tuple([str(loss) for loss in self.losses if loss.flaw is flaw])
 
 
 class DamagedExportError(InputError):
@@ -40,11 +40,11 @@ class DamagedExportError(InputError):
 
 
 class DriftError(InputError):
-    """An export has not the columns, or not the values, without which there is no table."""
+    """An export lacks columns or values that a table requires."""
 
 
 class ExportWarning(UserWarning):
-    """An export could be read, but not as it should be; the base of the two below."""
+    """An export was read, but has defects; the base of the two classes below."""
 
 
 class DamagedExportWarning(ExportWarning):
@@ -52,4 +52,4 @@ class DamagedExportWarning(ExportWarning):
 
 
 class DriftWarning(ExportWarning):
-    """An export holds something other than what it declares or what tracekit knows of."""
+    """An export holds values that it does not declare, or that tracekit does not know."""

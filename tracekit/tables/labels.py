@@ -1,4 +1,4 @@
-"""Labels of work: what is left of one without the process and the instance that it names."""
+"""Labels of work, without the process and the instance that they name."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 UNLABELLED = "unlabelled"
 
 # A trace labels work "Command Buffer 0:Compute Command 0   ( python3 (4711) )  0xf169adeb":
-# who asked and which instance it was stand in columns of their own.
+# the process and the instance have columns of their own.
 BLANK = r"[\s\v\x1c-\x1f\x{85}\p{Z}]"
 INSTANCE = rf"{BLANK}+0x[0-9a-fA-F]+{BLANK}*$"
 ASKER = rf"{BLANK}*\( .* \){BLANK}*$"

@@ -1,11 +1,11 @@
-"""The columns of a flat table, and the types that follow from what their cells have shown.
+"""The columns of a flat table, and the types that follow from their cells.
 
-A column's type follows from all of its cells: one that breaks the declared form makes the
-whole column text. It does not matter in how many pieces a table is read.
+The type of a column follows from all of its cells: one that breaks the declared form makes the
+whole column text. The number of pieces in which a table is read does not matter.
 
-A column for each mnemonic, in order. Beside a process stands `NAME.pid`, beside a thread
-`NAME.tid` and `NAME.pid`, beside a stack `NAME.stack`. Where an export has one mnemonic twice,
-the second is called `NAME.2`.
+There is a column for each mnemonic, in order. A process also has `NAME.pid`, a thread `NAME.tid`
+and `NAME.pid`, a stack `NAME.stack`. If an export has one mnemonic twice, the second column is
+called `NAME.2`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,10 +33,10 @@ _ANY = "any"
 
 @dataclass(eq=False)
 class _ColumnLayout:
-    """What is known of one column of a flat table.
+    """One column of a flat table, and the facts about its cells so far.
 
-    `declared` is its engineering type; None for the ids beside a process or a thread, and for
-    the numbers of stacks.
+    `declared` is its engineering type; None for the ids of a process or a thread, and for the
+    numbers of stacks.
     """
 
     name: str
@@ -48,7 +48,7 @@ class _ColumnLayout:
     broken: bool = False
 
     def take(self, cells: pa.ChunkedArray, foreign: frozenset[str]) -> None:
-        """Look at the cells of one more piece."""
+        """Note the types and nulls of the cells of one more piece."""
         self.nulls = self.nulls or cells.null_count > 0
         self.foreign |= foreign
         if not (pa.types.is_string(cells.type) or is_coded(cells.type)):
@@ -56,33 +56,43 @@ class _ColumnLayout:
 
     @property
     def is_settled(self) -> bool:
-        """Whether no cell to come can change the type."""
+        """Whether no later cell can change the type."""
         return self.typed is not None or self._form is Form.TEXT
 
     def convert_cells(self, cells: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Turn cells into the type that follows from them; these are all, if it is not settled."""
-        arrow_type = self.typed
-        if arrow_type is None:
+        """Convert cells to the type that follows from them; these are all, unless it is settled."""
+        if self.typed is None:
+            self.type = self._infer_type(cells)
+        elif self._form is Form.FLAG:
+            self.type = pa.bool_()
+        else:
+            self.type = self.typed
+        return cast_cells(cells, self.type)
+
+    def _infer_type(self, cells: pa.ChunkedArray) -> pa.DataType:
+        """Return the type that the texts of all cells fit; that of texts if they break the form."""
+        inferred_type: pa.DataType | None = None
+        if not self._clashing:
             texts = cells
             if is_coded(cells.type):
                 texts = pa.chunked_array([chunk.dictionary for chunk in cells.chunks], pa.string())
-            arrow_type = None if self._clashing else type_of(texts, self._effective)
-            self.broken = arrow_type is None
-            if arrow_type is None or pa.types.is_string(arrow_type):
-                arrow_type = cells.type
-        elif self._form is Form.FLAG:
-            arrow_type = pa.bool_()
-        self.type = arrow_type
-        return cast_cells(cells, arrow_type)
+            inferred_type = type_of(texts, self._effective)
+        self.broken = inferred_type is None
+        if inferred_type is None or pa.types.is_string(inferred_type):
+            return cells.type
+        return inferred_type
 
     @property
     def drift(self) -> str | None:
-        """Say how the column breaks its declared type, if it does."""
+        """A sentence on the cells that break the declared type of the column, if any do."""
         if self.typed is not None or not (self._clashing or self.broken):
             return None
-        clashing = ", ".join(sorted(self.foreign)) if self._clashing else ""
-        actual_content = clashing or f"what is no {self._effective}"
-        declared = next(iter(self.foreign)) if self._one_foreign else self.declared or "a number"
+        actual_content = f"what is no {self._effective}"
+        if self._clashing:
+            actual_content = ", ".join(sorted(self.foreign))
+        declared = self.declared or "a number"
+        if self._one_foreign:
+            [declared] = self.foreign
         return f"{self.name} is declared as {declared} and holds {actual_content}; it is text"
 
     @cached_property
@@ -97,9 +107,10 @@ class _ColumnLayout:
 
     @property
     def _effective(self) -> Form | None:
-        """The form that counts: in a column of type `any` that of its cells' one type."""
+        """The form that counts: in a column of type `any`, that of the only type of its cells."""
         if self._one_foreign:
-            return FORMS.get(next(iter(self.foreign)))
+            [foreign_type] = self.foreign
+            return FORMS.get(foreign_type)
         return self._form
 
     @property
@@ -108,7 +119,7 @@ class _ColumnLayout:
 
 
 class Layout:
-    """One flat table while its pieces come: its columns, and the types that they allow."""
+    """One flat table while its pieces come: its columns, and the types that their cells allow."""
 
     def __init__(self, first_piece: Node) -> None:
         self.table = first_piece.schema
@@ -117,7 +128,9 @@ class Layout:
         self.columns: list[_ColumnLayout] = []
         types: list[pa.DataType] = []
         for name, part, cells in _cells(first_piece):
-            declared = part.column.engineering_type if cells is part.cells else None
+            declared: str | None = None
+            if cells is part.cells:
+                declared = part.column.engineering_type
             names.append(find_unused_name(name, name_counts))
             types.append(cells.type)
             self.columns.append(_ColumnLayout(name, declared))
@@ -125,10 +138,11 @@ class Layout:
         self._long = 0  # bytes of long texts
 
     def take(self, piece: Node) -> pa.Table:
-        """Look at a piece; return its cells as they came, with the names of the flat table."""
+        """Take a piece; return its cells unconverted, with the names of the flat table."""
         arrays: list[pa.ChunkedArray] = []
         for column, (_, part, cells) in zip(self.columns, _cells(piece), strict=True):
-            column.take(cells, part.foreign if cells is part.cells else frozenset())
+            foreign = part.foreign if cells is part.cells else frozenset[str]()
+            column.take(cells, foreign)
             self._long += long_bytes(cells)
             arrays.append(cells)
         require_room(self.table, self._long)
@@ -136,32 +150,31 @@ class Layout:
 
     @property
     def is_settled(self) -> bool:
-        """Whether no piece to come can change the type of a column."""
+        """Whether no later piece can change the type of a column."""
         return all(column.is_settled for column in self.columns)
 
     @property
     def drift(self) -> tuple[str, ...]:
-        """Say where columns break their declared types, of cells that were converted."""
-        return tuple(
-            f"{self.table}: {column.drift}" for column in self.columns if column.drift is not None
-        )
+        """Sentences on the converted columns that break their declared types."""
+        descriptions = [column.drift for column in self.columns]
+        return tuple([f"{self.table}: {drift}" for drift in descriptions if drift is not None])
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
-        """What tells pandas which dtypes the columns have, of cells that were converted."""
-        dtypes = {
-            name: dtype_of(column.type, nulls=column.nulls)
-            for name, column in zip(self.raw.names, self.columns, strict=True)
-        }
-        frame = pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in dtypes.items()})
+        """The metadata that give pandas the dtypes of converted columns."""
+        empty_columns: dict[str, pd.Series] = {}
+        for name, column in zip(self.raw.names, self.columns, strict=True):
+            dtype = dtype_of(column.type, nulls=column.nulls)
+            empty_columns[name] = pd.Series([], dtype=dtype)
+        frame = pd.DataFrame(empty_columns)
         return dict(pa.Schema.from_pandas(frame, preserve_index=False).metadata or {})
 
     def convert_table(self, raw: pa.Table) -> pa.Table:
-        """Turn cells as they came into cells of their types: all cells, where not settled."""
+        """Convert cells to their types; these are all cells, unless the types are settled."""
         return pa.table(dict(self._convert_columns(raw)))
 
     def frame(self, raw: pa.Table) -> pd.DataFrame:
-        """Turn all cells as they came into a frame, one column after the other."""
+        """Convert all cells to a frame, one column after the other."""
         return frame_of(self._convert_columns(raw), raw.num_rows)
 
     def _convert_columns(self, raw: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
@@ -170,7 +183,7 @@ class Layout:
 
 
 def frame_of(columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int) -> pd.DataFrame:
-    """Return typed columns as a frame; a column is nullable where it holds a null."""
+    """Return typed columns as a frame; a column is nullable if it holds a null."""
     series_by_name = {name: series(values) for name, values in columns}
     return pd.DataFrame(series_by_name, index=pd.RangeIndex(rows), copy=False)
 
@@ -185,7 +198,7 @@ def _cells(piece: Node) -> Iterator[tuple[str, ColumnCells, pa.ChunkedArray]]:
 
 
 def find_unused_name(name: str, name_counts: dict[str, int], separator: str = ".") -> str:
-    """Return the name, with its next number out of `name_counts` if it is taken."""
+    """Return the name, followed by its next number in `name_counts` if it is taken."""
     number = name_counts.get(name, 0) + 1
     candidate = name if number == 1 else f"{name}{separator}{number}"
     while candidate in name_counts:

@@ -1,9 +1,9 @@
-"""Which table of a trace is meant, where several have the same schema.
+"""The choice of a table of a trace, if several have the same schema.
 
 A table is one entry of the table of contents: a run, and its place 1, 2 … among the tables of
-that run, as the xpath above an exported table says. Two entries are never glued together, not
-even if their attributes are the same: each is a table of its own. Of several, one can be taken
-without a word only if all others are empty.
+that run, as in the xpath above an exported table. Two entries are never joined, not even if their
+attributes are the same: each is a table of its own. One of several can be taken without an explicit
+choice only if all others are empty.
 """
 
 import re
@@ -19,7 +19,7 @@ _YOUNG = 2_000_000_000  # ns; coarser than the clock of any file system in use
 
 @dataclass(frozen=True)
 class Stamp:
-    """What changes when a file does: size, times of change, and which file it is."""
+    """The properties that change with a file: size, times of change in ns, and inode."""
 
     size: int
     modified: int
@@ -34,7 +34,7 @@ def stamp(path: Path) -> Stamp:
 
 
 def lasting(mark: Stamp) -> Stamp | None:
-    """Return the stamp, or None for a file so young that a change could leave no trace in it."""
+    """Return the stamp, or None if the file is so young that a change might not alter it."""
     if time.time_ns() - max(mark.modified, mark.changed) < _YOUNG:
         return None
     return mark
@@ -45,7 +45,7 @@ _PLACE = re.compile(r"/run\[(\d+)\].*/table\[(\d+)\]")
 
 @dataclass(frozen=True)
 class TablePlace:
-    """Where a table stands: run and index in its trace, None where the file does not say.
+    """The place of a table: run and index in its trace, None if the file does not name them.
 
     `number` counts the tables of its file from 1.
     """
@@ -55,7 +55,7 @@ class TablePlace:
     number: int = 1
 
     def __str__(self) -> str:
-        """Name it as people choose it."""
+        """Return the words by which a user chooses it."""
         is_in_toc = self.run is not None and self.index is not None
         if is_in_toc:
             return f"run {self.run} table {self.index}"
@@ -64,7 +64,7 @@ class TablePlace:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a caller knows of the table that is meant; what is None or empty is left open.
+    """The criteria by which a caller chooses a table; None or empty ones are open.
 
     `attributes` are those of the table of contents, such as {"counter-profile": "3"}.
     """
@@ -74,7 +74,7 @@ class Choice:
     attributes: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def allows(self, place: TablePlace, attributes: Mapping[str, str]) -> bool:
-        """Tell whether a table with these attributes may be the one."""
+        """Return whether a table with these attributes meets the criteria."""
         return (
             self.run in {None, place.run}
             and self.table in {None, place.index}
@@ -82,10 +82,14 @@ class Choice:
         )
 
     def __str__(self) -> str:
-        """Name what is known, for a sentence."""
-        numbers = {"run": self.run, "table": self.table}
-        words = (f"{name} {number}" for name, number in numbers.items() if number is not None)
-        return ", ".join([*words, *_pairs(self.attributes)])
+        """Return the criteria in words, for a sentence."""
+        words: list[str] = []
+        if self.run is not None:
+            words.append(f"run {self.run}")
+        if self.table is not None:
+            words.append(f"table {self.table}")
+        words += _pairs(self.attributes)
+        return ", ".join(words)
 
 
 OPEN = Choice()
@@ -93,7 +97,7 @@ HOW_TO_CHOOSE = "Choose with --table and --run, or in Python by table, run or at
 
 
 def place_of(xpath: str, number: int = 1) -> TablePlace:
-    """Read where a table stands from the xpath above it."""
+    """Read the place of a table from the xpath above it."""
     match = _PLACE.search(xpath)
     if match:
         return TablePlace(int(match[1]), int(match[2]), number)
@@ -101,39 +105,45 @@ def place_of(xpath: str, number: int = 1) -> TablePlace:
 
 
 def xpath_of(place: TablePlace) -> str:
-    """Return the xpath that `place_of` reads a place from; run and index have to be known."""
+    """Return the xpath that `place_of` reads a place from; run and index must not be None."""
     return f"/trace-toc/run[{place.run}]/data/table[{place.index}]"
 
 
 def tables_at(toc: Toc | None, place: TablePlace) -> Iterator[TocTable]:
-    """Yield what the table of contents lists at a place."""
-    for run in toc.runs if toc is not None else ():
+    """Yield the tables that the table of contents lists at a place."""
+    if toc is None:
+        return
+    for run in toc.runs:
         for table in run.tables:
             if (run.number, table.index) == (place.run, place.index):
                 yield table
 
 
 def attributes_of(toc: Toc | None, place: TablePlace, schema: str) -> Mapping[str, str]:
-    """Return what the table of contents says of a table; nothing if it is of another trace."""
-    return next((table.attributes for table in tables_at(toc, place) if table.schema == schema), {})
+    """Return the attributes of a table in the table of contents, or none if it is not there."""
+    for table in tables_at(toc, place):
+        if table.schema == schema:
+            return table.attributes
+    return {}
 
 
 def place_in(toc: Toc | None, schema: str) -> TablePlace | None:
     """Return the place of the only table of a schema in the table of contents, if it has one."""
-    runs = toc.runs if toc is not None else ()
-    places = [
-        TablePlace(run.number, table.index)
-        for run in runs
-        for table in run.tables
-        if table.schema == schema
-    ]
+    if toc is None:
+        return None
+    places: list[TablePlace] = []
+    for run in toc.runs:
+        for table in run.tables:
+            if table.schema != schema:
+                continue
+            places.append(TablePlace(run.number, table.index))
     if len(places) == 1:
         return places[0]
     return None
 
 
 def describe_table(place: TablePlace, attributes: Mapping[str, str]) -> str:
-    """Name a table and what sets it apart."""
+    """Return the place of a table, with its attributes."""
     words = ", ".join(_pairs(attributes))
     if words:
         return f"{place} ({words})"
@@ -141,5 +151,5 @@ def describe_table(place: TablePlace, attributes: Mapping[str, str]) -> str:
 
 
 def _pairs(attributes: Mapping[str, str]) -> list[str]:
-    """Word attributes, in an order that does not depend on the file's."""
+    """Return attributes in words, sorted, so that their order in the file does not matter."""
     return [f"{key}={value}" for key, value in sorted(attributes.items())]

@@ -1,4 +1,4 @@
-"""What a table is: its name here, its schemas in an export, its columns."""
+"""The declaration of a table: its name here, its schemas in an export, its columns."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,33 +7,33 @@ from typing import Any
 
 
 class ColumnKind(StrEnum):
-    """What a column holds, and so its dtype."""
+    """The kind of a column, which determines its dtype."""
 
     TIME = "time"  # int64, ns from the start of the trace
-    INSTANT = "instant"  # Int64, ns from the start of the trace; null where there is none
-    DURATION = "duration"  # Int64, ns; null where the trace has none
+    INSTANT = "instant"  # Int64, ns from the start of the trace; null if there is none
+    DURATION = "duration"  # Int64, ns; null if the trace has none
     INTEGER = "integer"  # Int64
     IDENTIFIER = "identifier"  # UInt64; Apple's "none", 2^64 - 1, is null
-    BITS = "bits"  # UInt64 as it stands, such as an address
+    BITS = "bits"  # UInt64 without a null value, such as an address
     NUMBER = "number"  # Float64
     TEXT = "text"  # string
     FLAG = "flag"  # boolean
-    STACK = "stack"  # Int64: the number of a stack in the export's symbol table
-    PROCESS = "process"  # string: a process's name, without the pid that `fmt` adds
-    TARGET = "target"  # bool: is the row's pid one of the recording's targets?
+    STACK = "stack"  # Int64: the number of a stack in the symbol table of the export
+    PROCESS = "process"  # string: the name of a process, without the pid that `fmt` adds
+    TARGET = "target"  # bool: whether the pid of the row is a target of the recording
     KERNEL = "kernel"  # string: a label without the process and the instance that it names
-    CLOCK = "clock"  # string: whose clock the times are read from, "gpu" or "host"
+    CLOCK = "clock"  # string: the clock of the times, "gpu" or "host"
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its name here, the export's mnemonic, and what it means.
+    """One column: its name here, its mnemonic in the export, and its meaning.
 
-    What the flat table puts beside a readable column has a mnemonic with a dot: a process's pid
-    is `process.pid`, a thread's tid `thread.tid`, the number of a stack `stack.stack`. Columns
-    whose mnemonic the export lacks are null; `required` ones must be there. `since` names the
-    version of Instruments that brought it. It is `doubtful` where it is not established how exports
-    write it: where it holds something else, it is null and the reader says so.
+    Columns that the flat table puts next to a readable column have a mnemonic with a dot: the pid
+    of a process is `process.pid`, the tid of a thread `thread.tid`, the number of a stack
+    `stack.stack`. Columns whose mnemonic the export lacks are null; `required` ones must be there.
+    `since` names the version of Instruments that introduced it. It is `doubtful` if its form in
+    exports is not established: if it holds something else, it is null and the reader reports it.
     """
 
     name: str
@@ -48,10 +48,10 @@ class Column:
 
 @dataclass(frozen=True)
 class SchemaSource:
-    """A schema of an export, and whose clock its times are read from.
+    """A schema of an export, and the clock of its times.
 
-    `unused` names columns that the export is known to have and the table leaves out; what is
-    in neither is new, and the reader says so.
+    `unused` names columns that the export is known to have and the table leaves out; any other
+    column is new, and the reader reports it.
     """
 
     schema: str
@@ -61,7 +61,7 @@ class SchemaSource:
 
 @dataclass(frozen=True)
 class Schema:
-    """A table: where it comes from, and what it holds; the head of `schemas.toml` says more.
+    """A table: its sources and its columns; the head of `schemas.toml` describes the fields.
 
     It is read from the first of its `sources` that has rows, or else made of other tables by
     `join`; see `tracekit.tables.derived`.

@@ -1,4 +1,4 @@
-"""Whether a bundle is whole: each table that it names is read to its last row, and counted."""
+"""The check of a bundle for wholeness: each table is read to its last row, and counted."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,10 +16,10 @@ from tracekit.tables.xml.node import Node
 
 
 def examine_bundle(path: Path, progress: Callable[[str], None]) -> Wholeness:
-    """Read all tables of a bundle, and hold the rows of each against the count in its store.
+    """Read all tables of a bundle, and compare the rows of each with the count in its store.
 
-    A file that no reader of tables reads is not examined. A bundle of an unknown layout is not
-    known to be whole.
+    A file that no reader of tables reads is not examined. The wholeness of a bundle of an unknown
+    layout is unknown.
     """
     try:
         bundle = open_bundle(path)
@@ -30,23 +30,26 @@ def examine_bundle(path: Path, progress: Callable[[str], None]) -> Wholeness:
     except InputError as error:
         return Wholeness("bundle", str(path), faults=(error.message,))
     faults = dict.fromkeys(_find_missing(bundle))
-    rows = tables = 0
+    rows = 0
+    tables = 0
     for table in listed_tables:
         if table.unreadable:
             continue
         progress(f"reading {table.schema}")
-        with collecting():  # what is lost is a fault, which is returned
+        with collecting():  # losses are returned as faults
             count, wrong = _read(bundle, table, toc)
         faults |= dict.fromkeys(wrong)
         rows += count
         tables += 1
     checked = {"runs": len(bundle.runs), "tables": tables, "rows": rows}
-    unknown = tuple(str(loss) for run in bundle.runs for loss in run.unchecked_losses)
-    return Wholeness("bundle", str(path), checked, tuple(faults), unknown)
+    unknown: list[str] = []
+    for run in bundle.runs:
+        unknown += map(str, run.unchecked_losses)
+    return Wholeness("bundle", str(path), checked, tuple(faults), tuple(unknown))
 
 
 class _Counter:
-    """A taker of tables that keeps nothing of them."""
+    """A taker of tables that only counts their rows."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -59,7 +62,7 @@ class _Counter:
 
 
 def _read(bundle: Bundle, table: Listed, toc: Toc | None) -> tuple[int, list[str]]:
-    """Return how many rows of a table were read, and what is wrong with it."""
+    """Return the number of rows of a table that were read, and its faults in sentences."""
     name = f"{table.schema}, {table},"
     counter = _Counter()
     try:
@@ -85,21 +88,24 @@ def _rows(bundle: Bundle, table: Listed) -> int | None:
 
 
 def _find_missing(bundle: Bundle) -> Iterator[str]:
-    """Yield what a bundle must hold that is missing or damaged, in sentences."""
+    """Yield the missing and damaged parts of a bundle, in sentences."""
     yield from map(str, bundle.missing)
     for run in bundle.runs:
         yield from _lacking_of(run)
 
 
 def _lacking_of(run: BundleRun) -> Iterator[str]:
-    yield from map(str, run_info(run)[1])
+    _, losses = run_info(run)
+    yield from map(str, losses)
     yield from map(str, run.names.losses)
-    yield from (str(table.loss) for table in run.tables if isinstance(table, Unreadable))
+    for table in run.tables:
+        if isinstance(table, Unreadable):
+            yield str(table.loss)
     yield from _find_damage(run)
 
 
 def _find_damage(run: BundleRun) -> Iterator[str]:
-    """Yield what is wrong with texts, types and arrays, of which tables may need only some."""
+    """Yield the damage of texts, types and arrays, of which tables may need only some."""
     for name, read in (
         ("strings", lambda: len(run.strings)),
         ("EngineeringTypes.etypes", lambda: len(run.types)),

@@ -1,4 +1,4 @@
-"""A bundle as it stands in a folder: its runs, their tables, the texts and arrays of each run."""
+"""A bundle in a folder: its runs, their tables, the texts and arrays of each run."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -37,7 +37,7 @@ _MOST_STORES = 10_000
 
 
 class BundleRun:
-    """One run of a bundle. Texts, types and arrays are read when the first is asked for."""
+    """One run of a bundle. Texts, types and arrays are each read at their first use."""
 
     def __init__(
         self, files: Files, number: int, required: Requirements, document: BundleDocument
@@ -53,48 +53,49 @@ class BundleRun:
 
     @ReadOnce
     def tables(self) -> tuple[TableStore | Unreadable, ...]:
-        """All tables, in the order of the numbers of their stores, those that are missing too."""
+        """All tables, missing ones included, in the order of the numbers of their stores."""
         folder = f"{run_folder(self.number)}/stores"
-        numbers = {*self.files.list_numbers(folder, "indexed-store-"), *self._list[0]}
+        listed, _ = self._list
+        numbers = {*self.files.list_numbers(folder, "indexed-store-"), *listed}
         if len(numbers) > _MOST_STORES:
             raise self.files.make_damage_error(folder, f"holds more than {_MOST_STORES:,} tables")
-        return tuple(self._table(number) for number in sorted(numbers))
+        return tuple([self._table(number) for number in sorted(numbers)])
 
     @property
     def stores(self) -> tuple[TableStore, ...]:
         """The tables that can be read."""
-        return tuple(table for table in self.tables if isinstance(table, TableStore))
+        return tuple([table for table in self.tables if isinstance(table, TableStore)])
 
     def store(self, number: int) -> TableStore:
         """Return a table by its number; raise BundleError if it cannot be read."""
-        table_store = next((table for table in self.tables if table.number == number), None)
-        if isinstance(table_store, TableStore):
-            return table_store
-        if table_store is None:
-            raise self.files.make_damage_error(store_folder(self.number, number), "is missing")
-        raise BundleError(table_store.reason, hint=WAY_OUT)
+        for table in self.tables:
+            if table.number != number:
+                continue
+            if isinstance(table, TableStore):
+                return table
+            raise BundleError(table.reason, hint=WAY_OUT)
+        raise self.files.make_damage_error(store_folder(self.number, number), "is missing")
 
     @cached_property
     def unchecked_losses(self) -> tuple[Loss, ...]:
-        """What keeps it from being known that all tables are there."""
+        """The reasons why tables may be missing, or may not belong to the run."""
         listed, reason = self._list
         if reason:
             text = f"Whether tables of run {self.number} are missing could not be checked: {reason}"
             return (Loss(Flaw.UNSURE, text, run=self.number),)
-        unlisted = [table.number for table in self.tables if table.number not in listed]
-        return tuple(
-            Loss(
-                Flaw.UNSURE,
-                f"Store {number} of run {self.number} is not in the run's list of tables, "
-                f"{table_list(self.number)}; it is read all the same.",
-                run=self.number,
-            )
-            for number in unlisted
-        )
+        losses: list[Loss] = []
+        for table in self.tables:
+            if table.number not in listed:
+                text = (
+                    f"Store {table.number} of run {self.number} is not in the run's list of "
+                    f"tables, {table_list(self.number)}; it is read all the same."
+                )
+                losses.append(Loss(Flaw.UNSURE, text, run=self.number))
+        return tuple(losses)
 
     @ReadOnce
     def strings(self) -> Sequence[str]:
-        """The texts that cells name by number; raise BundleError if they are damaged."""
+        """The texts that cells refer to by number; raise BundleError if they are damaged."""
         name = f"{self._uniquing}/strings"
         with self.files.reading(name):
             texts = plist(self.files.read(name, _LARGEST))
@@ -109,7 +110,7 @@ class BundleRun:
 
     @ReadOnce
     def types(self) -> Sequence[str]:
-        """The types that parts of labels name by number, without "TypeID"."""
+        """The types that parts of labels refer to by number, without "TypeID"."""
         name = f"{self._uniquing}/EngineeringTypes.etypes"
         with self.files.reading(name):
             archive = Archive(self.files.read(name, _LARGEST))
@@ -120,14 +121,15 @@ class BundleRun:
 
     @cached_property
     def _list(self) -> tuple[dict[int, Spec], str]:
-        """The tables that must be there, and why that is not known."""
+        """The tables that must be there, and the reason if that is not known, or ""."""
         try:
             return listed_stores(self.files, self.number), ""
         except BundleError as error:
             return {}, error.message
 
     def _table(self, number: int) -> TableStore | Unreadable:
-        listed = self._list[0].get(number)
+        all_listed, _ = self._list
+        listed = all_listed.get(number)
         try:
             store = read_store(self.files, self.number, number)
         except BundleError as error:
@@ -135,10 +137,8 @@ class BundleRun:
         else:
             if listed is None or same_table(listed, (store.schema, store.attributes)):
                 return store
-            name = table_list(self.number)
-            reason = self.files.make_damage_error(
-                store.folder, f"is of another table than {name} says"
-            ).message
+            fault = f"is of another table than {table_list(self.number)} says"
+            reason = self.files.make_damage_error(store.folder, fault).message
         if listed is None:
             try:
                 listed = read_spec(self.files, self.number, number)
@@ -151,7 +151,7 @@ class Bundle:
     """A `.trace` bundle of Xcode 12 or later, read without Instruments."""
 
     def __init__(self, path: Path) -> None:
-        """Open a bundle; raise InputError if it is none, damaged, or of an unknown layout."""
+        """Open a bundle; raise InputError if it is not one, damaged, or of an unknown layout."""
         if not path.is_dir():
             raise InputError(f"{path} is no bundle: it is not a folder.")
         self.path = path
@@ -159,24 +159,23 @@ class Bundle:
         self.required = requirements(self.files)
         if not self.files.exists("corespace"):
             raise unknown(path, "it has no corespace, where its tables would be")
-        runs = [n for n in self.files.list_numbers("corespace", "run") if n > 0]
-        if not runs:
+        all_numbers = self.files.list_numbers("corespace", "run")
+        numbers = [number for number in all_numbers if number > 0]
+        if not numbers:
             raise unknown(path, "it has no run: nothing was recorded, or it was not saved")
         self.document = BundleDocument(self.files)
-        self.runs = tuple(
-            BundleRun(self.files, number, self.required, self.document) for number in runs
-        )
+        runs = [BundleRun(self.files, number, self.required, self.document) for number in numbers]
+        self.runs = tuple(runs)
 
     @property
     def missing(self) -> tuple[Loss, ...]:
-        """Each run that must be there, and is not."""
-        missing = sorted(self.document.runs.keys() - {run.number for run in self.runs})
-        return tuple(
-            Loss(
-                Flaw.DAMAGED,
-                f"Run {number} is left out: {name_bundle(self.path)} has a document that names "
-                "it, and "
-                f"no {run_folder(number)}.",
+        """A loss for each run that the document names and that is not there."""
+        numbers = {run.number for run in self.runs}
+        losses: list[Loss] = []
+        for number in sorted(self.document.runs.keys() - numbers):
+            text = (
+                f"Run {number} is left out: {name_bundle(self.path)} has a document that names it, "
+                f"and no {run_folder(number)}."
             )
-            for number in missing
-        )
+            losses.append(Loss(Flaw.DAMAGED, text))
+        return tuple(losses)

@@ -1,4 +1,4 @@
-"""Why a bundle, or one of its tables, is not read; what a bundle is called in a sentence."""
+"""The errors of bundles and their files; the name of a bundle in a sentence."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ _Value = TypeVar("_Value")
 
 
 def name_bundle(bundle: Path) -> str:
-    """Name a bundle as its owner does: the link in a run's folder by what it leads to."""
+    """Return the name of a bundle; for the link in the folder of a run, that of its target."""
     if bundle.is_symlink():
         return bundle.resolve().name
     return bundle.name
@@ -31,17 +31,18 @@ class UnknownBundleError(InputError):
 
 
 class ArchiveError(ValueError):
-    """What a file holds is not what it must be.
+    """The content of a file is invalid.
 
-    Its words are the end of a sentence. Who knows the file makes a BundleError or a remark of it.
+    Its text is the end of a sentence. The caller that knows the file makes a BundleError or a
+    remark of it.
     """
 
 
 class ReadOnce(Generic[_Value]):
-    """A property that is read once, be it that a BundleError comes of it.
+    """A property that is read once, even if that raises a BundleError.
 
-    Every table asks for the same texts and arrays of its run. What takes seconds to be refused is
-    not tried again for each of them; the same error is raised.
+    Every table needs the same texts and arrays of its run. A read that takes seconds to fail is not
+    tried again for each of them; the same error is raised.
     """
 
     def __init__(self, read: Callable[[Any], _Value]) -> None:
@@ -58,7 +59,7 @@ class ReadOnce(Generic[_Value]):
         try:
             value = self._read(thing)
         except BundleError as error:
-            # Not the error itself, whose traceback would keep what was read until then.
+            # Not the error itself, whose traceback would keep the data that was read until then.
             refusals[self._name] = type(error)(error.message, error.hint)
             raise
         vars(thing)[self._name] = value  # found before this descriptor from now on
@@ -66,7 +67,7 @@ class ReadOnce(Generic[_Value]):
 
 
 def unknown(bundle: Path, reason: str) -> UnknownBundleError:
-    """Say in what a bundle differs from those that are known."""
+    """Return the error of a bundle that differs from the known ones, with the reason."""
     return UnknownBundleError(
         f"{name_bundle(bundle)} is not read directly: {reason}.", hint=WAY_OUT
     )

@@ -1,4 +1,4 @@
-"""One table of an export, piece by piece: its columns, what their cells say, its stacks."""
+"""One table of an export, piece by piece: its columns, their cells, its stacks."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,9 +32,9 @@ STACKS = pa.schema([("stack", pa.int64()), ("frames", pa.list_(pa.int64()))])
 class Symbols:
     """Stacks and frames, each numbered from 0 in the order in which the export defines them.
 
-    `frames` has the columns of `FRAMES`, null where the export does not say. `stacks` has those
-    of `STACKS`: the numbers of a stack's frames, the innermost first. Addresses that stand
-    without a frame, as in a `kperf-bt`, are frames behind all others, one for each address.
+    `frames` has the columns of `FRAMES`; values that the export lacks are null. `stacks` has those
+    of `STACKS`: the numbers of the frames of a stack, the innermost first. Addresses without a
+    frame, as in a `kperf-bt`, are frames after all others, one for each address.
     """
 
     frames: pa.Table
@@ -51,12 +51,12 @@ class SymbolTable:
 
     def __init__(self) -> None:
         self._frames: list[tuple[object, ...]] = []
-        self._members = array("q")  # of all stacks; below 0 for an address without a frame
+        self._members = array("q")  # of all stacks; negative for an address without a frame
         self._ends = array("q")
-        self._addresses: dict[int | None, int] = {}  # those without a frame
+        self._addresses: dict[int | None, int] = {}  # without a frame, with their numbers
 
     def add_frame(self, *cells: object) -> int:
-        """Add a frame by its cells, which are those of `FRAMES` behind its number."""
+        """Add a frame by its cells, which are those of `FRAMES` after its number."""
         self._frames.append(cells)
         return len(self._frames) - 1
 
@@ -72,25 +72,28 @@ class SymbolTable:
         address_numbers = self._addresses
         while kept_addresses and kept_addresses[-1] == 0:
             kept_addresses.pop()
-        return [
-            -1 - address_numbers.setdefault(address, len(address_numbers))
-            for address in kept_addresses
-        ]
+        numbers: list[int] = []
+        for address in kept_addresses:
+            number = address_numbers.setdefault(address, len(address_numbers))
+            numbers.append(-1 - number)
+        return numbers
 
     def sizes(self) -> tuple[int, int, int]:
-        """Return how many frames, stacks and addresses there are, for `truncate`."""
+        """Return the counts of frames, stacks and addresses, for `truncate`."""
         return len(self._frames), len(self._ends), len(self._addresses)
 
     def truncate(self, sizes: tuple[int, int, int]) -> None:
-        """Forget what was added since there were so many."""
+        """Remove everything that was added since the table had these `sizes`."""
         frames, stacks, addresses = sizes
-        del self._frames[frames:], self._ends[stacks:]
-        del self._members[self._ends[-1] if stacks else 0 :]
+        del self._frames[frames:]
+        del self._ends[stacks:]
+        member_count = self._ends[-1] if stacks else 0
+        del self._members[member_count:]
         while len(self._addresses) > addresses:
             self._addresses.popitem()
 
     def symbols(self) -> Symbols:
-        """Return what was added so far."""
+        """Return all stacks and frames that were added so far."""
         if not self._ends and not self._frames:
             return no_symbols()
         members = np.array(self._members, np.int64)
@@ -98,14 +101,13 @@ class SymbolTable:
         offsets = np.concatenate(([0], np.array(self._ends, np.int64)))
         lists = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(numbers))
         numbered = [pa.array(np.arange(len(lists))), lists.cast(STACKS.field("frames").type)]
-        frame_columns = {
-            field.name: pa.array([frame[place] for frame in self._frames], field.type)
-            for place, field in enumerate([*FRAMES][1:])
-        }
-        address_column = {"address": pa.array([*self._addresses], pa.uint64())}
-        frames = pa.concat_tables(
-            [pa.table(frame_columns), pa.table(address_column)], promote_options="default"
-        )
+        frame_columns: dict[str, pa.Array] = {}
+        for place, field in enumerate(list(FRAMES)[1:]):
+            cells = [frame[place] for frame in self._frames]
+            frame_columns[field.name] = pa.array(cells, field.type)
+        address_column = {"address": pa.array(list(self._addresses), pa.uint64())}
+        parts = [pa.table(frame_columns), pa.table(address_column)]
+        frames = pa.concat_tables(parts, promote_options="default")
         rows = pa.array(np.arange(len(frames)))
         frames = frames.add_column(0, FRAMES.field("frame"), rows).combine_chunks()
         return Symbols(frames, pa.table(numbered, schema=STACKS))
@@ -122,7 +124,7 @@ class ExportColumn:
 
 @dataclass(frozen=True)
 class Header:
-    """What stands above a table's rows."""
+    """The header above the rows of a table."""
 
     schema: str
     columns: tuple[ExportColumn, ...]
@@ -130,12 +132,12 @@ class Header:
 
 @dataclass(frozen=True, eq=False)
 class ColumnCells:
-    """The cells of one column, null where the export has none.
+    """The cells of one column; cells that the export lacks are null.
 
-    `cells` are texts, or numbers of the column's form where a reader has converted them.
-    `foreign` holds the cells' own types where they differ from the declared one, as they do
-    in a column of type `any`. `pids` and `tids` stand beside a process or a thread, as texts
-    or as numbers; `stacks` beside a stack, as numbers of `Symbols.stacks`.
+    `cells` are texts, or numbers of the form of the column if a reader has converted them.
+    `foreign` holds the types of cells that differ from the declared one, as in a column of type
+    `any`. `pids` and `tids` belong to processes and threads, as texts or as numbers; `stacks` to
+    stacks, as numbers of `Symbols.stacks`.
     """
 
     column: ExportColumn
@@ -148,10 +150,10 @@ class ColumnCells:
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """One table of an export, or a piece of one; `damage` says where its rows stop too early.
+    """One table of an export, or a piece of one; `damage` is the reason why its rows stop early.
 
     The pieces of one table have the same `number`, which counts the tables of a file from 1.
-    `losses` are what else is to be known of the rows up to its end.
+    `losses` are the other losses of the rows up to its end.
     """
 
     schema: str
@@ -171,5 +173,5 @@ class Reader(Protocol):
         ...
 
     def symbols(self) -> Symbols:
-        """Return the stacks that the pieces have named so far."""
+        """Return the stacks that the pieces so far refer to."""
         ...

@@ -1,11 +1,11 @@
 """The exact reader: every table of an export, row by row.
 
-Cells are taken by position. Ids hold for the whole document. A table without a header of its
-own has the one that the table of contents names, or else that of the table before it. Of a
-damaged export the rows before the damage are read.
+Cells are assigned to columns by position. Ids are valid in the whole document. A table without a
+header of its own has the one that the table of contents names, or else that of the table before it.
+In a damaged export the rows before the damage are read.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,7 +60,7 @@ class _NodeTable:
 
     @property
     def rows(self) -> int:
-        """How many rows are in no piece yet."""
+        """The number of rows that are in no piece yet."""
         return len(self._values)
 
     def iter_last_piece(self) -> Iterator[Node]:
@@ -70,14 +70,14 @@ class _NodeTable:
 
     def piece(self) -> Node:
         """Return the rows since the last piece."""
-        by_column = zip(*self._values, strict=True) if self.rows else [()] * len(self._types)
-        columns = tuple(
-            _cells(column, values, frozenset(foreign))
-            for column, values, foreign in zip(
-                self.header.columns, by_column, self._foreign, strict=True
-            )
-        )
-        piece = Node(self.header.schema, self._xpath, columns, self.rows, number=self._number)
+        by_column: Iterable[Sequence[Value]] = [()] * len(self._types)
+        if self.rows:
+            by_column = zip(*self._values, strict=True)
+        cells: list[ColumnCells] = []
+        parts = zip(self.header.columns, by_column, self._foreign, strict=True)
+        for column, values, foreign in parts:
+            cells.append(_cells(column, values, frozenset(foreign)))
+        piece = Node(self.header.schema, self._xpath, tuple(cells), self.rows, number=self._number)
         self._begun = True
         self._clear()
         return piece
@@ -95,11 +95,16 @@ def _cells(column: ExportColumn, values: Sequence[Value], foreign: frozenset[str
         return ColumnCells(column, texts, foreign, stacks=pa.chunked_array([stacks], pa.int64()))
     if kind not in IDENTITIES:
         return ColumnCells(column, texts, foreign)
-    ids = [link if link and tag in IDENTITIES else (None, None) for tag, _, link in values]
-    pids = texts_of([pid for pid, _ in ids])
+    pids: list[str | None] = []
+    tids: list[str | None] = []
+    for tag, _, link in values:
+        pid, tid = link if link and tag in IDENTITIES else (None, None)
+        pids.append(pid)
+        tids.append(tid)
+    cells = ColumnCells(column, texts, foreign, pids=texts_of(pids))
     if kind == "process":
-        return ColumnCells(column, texts, foreign, pids)
-    return ColumnCells(column, texts, foreign, pids, texts_of([tid for _, tid in ids]))
+        return cells
+    return replace(cells, tids=texts_of(tids))
 
 
 class ExactReader:
@@ -117,13 +122,13 @@ class ExactReader:
         self._damage = ""
 
     def symbols(self) -> Symbols:
-        """Return the stacks that the pieces have named so far."""
+        """Return the stacks that the pieces so far refer to."""
         return self._definitions.stacks.symbols()
 
     def pieces(self) -> Iterator[Node]:
-        """Yield the tables of the file in pieces of some rows; raise InputError if it is none.
+        """Yield the tables of the file in pieces of some rows; raise InputError if it has none.
 
-        A piece comes when the next one is there: damage may still belong to it.
+        A piece is yielded when the next one is there, because damage may still belong to it.
         """
         previous_piece: Node | None = None
         for piece in self._until_damage():
@@ -175,11 +180,13 @@ class ExactReader:
                 self._last = header.schema
                 self._table = self._begin(header)
             case _:
-                ready += (self._table or self._inheriting()).iter_last_piece()
-                self._node = self._table = None
+                table = self._table or self._inheriting()
+                ready += table.iter_last_piece()
+                self._node = None
+                self._table = None
 
     def _first_row(self, row: Element) -> _NodeTable:
-        """Return the table of a row above which no header stands."""
+        """Return the table of a row without a header above it."""
         if row.keys():
             raise InputError(
                 f"{self._path} holds a track's details among its tables.",
@@ -194,7 +201,8 @@ class ExactReader:
         return self._node.get("xpath", "")
 
     def _inheriting(self) -> _NodeTable:
-        schema = next((table.schema for table in tables_at(self._toc, place_of(self._xpath))), None)
+        toc_table = next(tables_at(self._toc, place_of(self._xpath)), None)
+        schema = "" if toc_table is None else toc_table.schema
         header = self._headers.get(schema or self._last)
         if header is None:
             raise MalformedError(f"the table {schema or self._xpath} has no header")
@@ -211,15 +219,18 @@ def _header(schema: Element) -> Header:
     column_elements = schema.findall("col")
     if len(column_elements) > _MOST_COLUMNS:
         raise MalformedError(f"there are more than {_MOST_COLUMNS} columns")
-    columns = tuple(
-        ExportColumn(
-            mnemonic=column.findtext("mnemonic") or "",
-            name=column.findtext("name") or "",
-            engineering_type=column.findtext("engineering-type") or "",
+    is_complete = True
+    columns: list[ExportColumn] = []
+    for element in column_elements:
+        column = ExportColumn(
+            mnemonic=element.findtext("mnemonic") or "",
+            name=element.findtext("name") or "",
+            engineering_type=element.findtext("engineering-type") or "",
         )
-        for column in column_elements
-    )
+        if not column.mnemonic or not column.engineering_type:
+            is_complete = False
+        columns.append(column)
     name = schema.get("name", "")
-    if not name or not columns or not all(c.mnemonic and c.engineering_type for c in columns):
+    if not name or not columns or not is_complete:
         raise MalformedError(f"the header of the table {name!r} is not complete")
-    return Header(name, columns)
+    return Header(name, tuple(columns))

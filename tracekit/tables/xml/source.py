@@ -19,7 +19,7 @@ from tracekit.tables.xcode_counters import refused_table
 
 
 class MalformedError(Exception):
-    """The export breaks its own grammar; what was read before stays valid."""
+    """The export breaks its own grammar; the rows that were read before stay valid."""
 
 
 ROOT = "trace-query-result"
@@ -46,7 +46,7 @@ _OTHER_FILES = (
 
 
 def head(path: Path) -> bytes:
-    """Return the first bytes of a file, enough to tell what it is."""
+    """Return the first bytes of a file, enough to identify it."""
     with open_input(path) as file:
         try:
             return file.read(_HEAD)
@@ -55,7 +55,7 @@ def head(path: Path) -> bytes:
 
 
 def root(beginning: bytes) -> str:
-    """Return the name of the root element that a file begins with; "" where it has none."""
+    """Return the name of the root element that a file begins with; "" if it has none."""
     prolog = _PROLOG.match(beginning)
     match = _ROOT.match(beginning, prolog.end() if prolog else 0)
     if match:
@@ -64,10 +64,10 @@ def root(beginning: bytes) -> str:
 
 
 def not_an_export(path: Path) -> InputError:
-    """Say what a file is that should have been an export of tables."""
+    """Return the error of a file that is not an export of tables, with its actual content."""
     beginning = head(path)
     name = root(beginning)
-    first_line = beginning.decode("utf-8", "replace").strip().partition("\n")[0]
+    first_line, _, _ = beginning.decode("utf-8", "replace").strip().partition("\n")
     if name == ROOT:
         return DamagedExportError(f"{path} is cut before its first table.", hint="Export it again.")
     if not first_line:
@@ -79,8 +79,9 @@ def not_an_export(path: Path) -> InputError:
         hint = 'Export a table: --xpath \'/trace-toc/run[@number="1"]/data/table[@schema="…"]\'.'
         description = f"is XML with the root <{name}>"
         return InputError(f"{path} {description}, and no export of a table.", hint=hint)
-    if (table := refused_table(path)) is not None:
-        return table
+    table_error = refused_table(path)
+    if table_error is not None:
+        return table_error
     return InputError(
         f"{path} is not XML; it begins with {first_line[:60]!r}, and no export of a table.",
         hint="`xctrace export` writes exports, with --toc or --xpath.",
@@ -96,7 +97,8 @@ def whole_tags(blocks: Iterable[bytes]) -> Iterator[bytes]:
     for block in blocks:
         text = remainder + block
         end = max(0, text.rfind(b"<"))
-        end = end if len(text) - end <= _LONGEST_TAG else len(text)
+        if len(text) - end > _LONGEST_TAG:
+            end = len(text)
         yield text[:end]
         remainder = text[end:]
     yield remainder
@@ -112,10 +114,10 @@ _TAGS = (ROOT, "node", "schema", "row")
 def batches(
     path: Path, through: Callable[[Iterator[bytes]], Iterator[bytes]] = iter
 ) -> Iterator[list[Element]]:
-    """Yield the elements that make up an export's tables, as they end: some of them at a time.
+    """Yield the elements of the tables of an export, as they end: some of them at a time.
 
-    They live until the next ones are asked for. The bytes of the file go `through` a repair,
-    if there is one.
+    They live until the next ones are requested. The bytes of the file go `through` a repair, if
+    there is one.
     """
     parser = etree.XMLPullParser(
         events=("end",),
@@ -145,7 +147,10 @@ def batches(
         # An undeclared entity stops the parser without an exception.
         for fatal in parser.feed_error_log.filter_from_fatals():
             failure = failure or fatal.message
-        silent = 0 if elements or block is None else silent + len(block)
+        if elements or block is None:
+            silent = 0
+        else:
+            silent += len(block)
         if silent > _LONGEST_SILENCE:
             failure = failure or f"there is no row in {_LONGEST_SILENCE >> 20} MB"
             has_begun = True
@@ -178,12 +183,14 @@ def node_of(element: Element) -> Element | None:
 
 
 def _forget(elements: list[Element]) -> None:
-    """Free what stands before the last element; what comes after it is not yet whole."""
-    element = elements[-1] if elements else None
+    """Free all elements before the last one; the elements after it are not yet whole."""
+    if not elements:
+        return
+    parent = elements[-1].getparent()
     elements.clear()
-    while element is not None and (parent := element.getparent()) is not None:
+    while parent is not None:
         del parent[:-1]
-        element = parent
+        parent = parent.getparent()
 
 
 def blocks_of(path: Path, size: int = _BLOCK) -> Iterator[bytes]:

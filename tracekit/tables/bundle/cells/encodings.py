@@ -1,8 +1,7 @@
-"""How a bundle stores the values of each engineering type, and how surely that is known.
+"""The encodings of the values of each engineering type in a bundle, and the evidence for them.
 
-What is verified was compared with Apple's own exports,
-cell by cell; what is inferred follows from values seen; a type that is not listed is a number of
-which nothing is known.
+A verified encoding was compared with Apple's own exports, cell by cell; an inferred one follows
+from values seen. A type that is not listed is a number of unknown meaning.
 """
 
 from dataclasses import dataclass
@@ -15,13 +14,13 @@ from tracekit.tables.values import ENGINEERING_TYPES
 ALL_32 = (1 << 32) - 1
 ALL_64 = (1 << 64) - 1
 BIAS = (1 << 63) - 1
-"""What 0 is stored as, of numbers that may be below it."""
+"""The stored form of 0, for numbers that may be negative."""
 UNITS = 10**9
-"""What 1 is stored as, of decimals, as well."""
+"""The distance between the stored forms of 0 and 1, for decimals."""
 
 
 class Encoding(StrEnum):
-    """What the number in a record stands for."""
+    """The meaning of the number in a record."""
 
     STRING = "the number of a text"
     INTEGER = "itself"
@@ -51,7 +50,7 @@ STACKS = frozenset(
 class EngineeringType:
     """A type: its tag in XML, its encoding, and whether all ones is a value instead of null.
 
-    It is of a thread's name, too: each half may be missing, and what is there is written.
+    It is for the name of a thread, too: each half may be missing, and the other one is written.
     """
 
     type_id: str
@@ -62,26 +61,29 @@ class EngineeringType:
 
     @property
     def wide_ones(self) -> bool:
-        """Whether 64 ones are a value of it: not of 32 bits, as a part of a label they are null."""
+        """Whether 64 ones are a value of it; as a part of a label, they are null for 32 bits."""
         return self.all_ones and self.tag != "uint32"
 
 
-_KNOWN = {
-    kind.bundle: (
-        kind.tag,
-        Encoding[kind.encoding.upper()],
-        EncodingEvidence[kind.evidence.upper()],
-    )
-    for kind in ENGINEERING_TYPES
-    if kind.bundle
-}
+def _list_known_types() -> dict[str, tuple[str, Encoding, EncodingEvidence]]:
+    known_types: dict[str, tuple[str, Encoding, EncodingEvidence]] = {}
+    for kind in ENGINEERING_TYPES:
+        if not kind.bundle:
+            continue
+        encoding = Encoding[kind.encoding.upper()]
+        evidence = EncodingEvidence[kind.evidence.upper()]
+        known_types[kind.bundle] = (kind.tag, encoding, evidence)
+    return known_types
+
+
+_KNOWN = _list_known_types()
 _ALL_ONES = frozenset(kind.tag for kind in ENGINEERING_TYPES if kind.all_ones)
 
 
 def engineering_type(type_id: str, required: Requirements) -> EngineeringType:
-    """Return what is known of a type, by its id without "TypeID".
+    """Return a type by its id without "TypeID".
 
-    A type of a newer version than 1 is not read; one that is not known is a plain number.
+    A type of a newer version than 1 is not read; an unknown one is a plain number.
     """
     unlisted = (type_id, Encoding.INTEGER, EncodingEvidence.RAW)
     tag, encoding, evidence = _KNOWN.get(type_id, unlisted)

@@ -1,7 +1,7 @@
 """The files of a bundle: found without following links, inflated up to a bound.
 
-Most are zlib streams, which begin with 78; a file that does not is taken as it is. What a file
-dictates is never believed before it is bounded: a few kilobytes can inflate to gigabytes.
+Most are zlib streams, which begin with 78; a file that does not is read as it is. Sizes in a file
+are never trusted without a bound: a few kilobytes can inflate to gigabytes.
 """
 
 import os
@@ -19,7 +19,7 @@ from tracekit.tables.bundle.errors import WAY_OUT, ArchiveError, BundleError, na
 _ZLIB = b"\x78"
 _BLOCK = 1 << 16
 _FREE = 1 << 26  # bytes that any file may have
-_RATIO = 128  # what is stored shrinks to a tenth; a stream of zeroes, to a thousandth
+_RATIO = 128  # stored data shrinks to a tenth; a stream of zeroes, to a thousandth
 _NUMBERED = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
@@ -33,9 +33,9 @@ class Files:
         """Return the content of a file, inflated to `max_bytes` bytes at most."""
         blocks: list[bytes] = []
         with self.open_file(name) as file, self.reading(name):
-            max_bytes = remaining_bytes = min(
-                max_bytes, most_inflated(os.fstat(file.fileno()).st_size)
-            )
+            stored_size = os.fstat(file.fileno()).st_size
+            max_bytes = min(max_bytes, most_inflated(stored_size))
+            remaining_bytes = max_bytes
             for block in inflate(file):
                 remaining_bytes -= len(block)
                 if remaining_bytes < 0:
@@ -44,7 +44,7 @@ class Files:
         return b"".join(blocks)
 
     def open_file(self, name: str) -> BinaryIO:
-        """Open a file as it is; raise BundleError if it is not there, or no plain file."""
+        """Open a file as it is; raise BundleError if it is not there, or not a plain file."""
         self._refuse_links(name)
         try:
             return open_input(self.bundle / name)
@@ -52,11 +52,11 @@ class Files:
             raise self.make_damage_error(name, "cannot be read") from error
 
     def exists(self, name: str) -> bool:
-        """Tell whether there is such a file or folder."""
+        """Return whether there is such a file or folder."""
         return (self.bundle / name).exists()
 
     def size(self, name: str) -> int:
-        """Return how many bytes a file takes, as it is; raise BundleError if it is not there."""
+        """Return the stored size of a file in bytes; raise BundleError if it is not there."""
         self._refuse_links(name)
         try:
             return (self.bundle / name).stat().st_size
@@ -64,22 +64,23 @@ class Files:
             raise self.make_damage_error(name, "is missing") from error
 
     def list_numbers(self, folder: str, prefix: str) -> list[int]:
-        """Return the numbers behind a prefix of the names in a folder, in order."""
+        """Return the numbers that follow a prefix in the names of a folder, in order."""
         self._refuse_links(folder)
         try:
             names = [path.name for path in (self.bundle / folder).iterdir()]
         except OSError as error:
             raise self.make_damage_error(folder, "is missing") from error
-        tails = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
-        return sorted(int(tail) for tail in tails if _NUMBERED.fullmatch(tail))
+        tails = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+        numbers = [int(tail) for tail in tails if _NUMBERED.fullmatch(tail)]
+        return sorted(numbers)
 
     def make_damage_error(self, name: str, fault: str) -> BundleError:
-        """Say how a file is damaged."""
+        """Return the error of a damaged file; `fault` completes the sentence about it."""
         return BundleError(f"{name_bundle(self.bundle)}: {name} {fault}.", hint=WAY_OUT)
 
     @contextmanager
     def reading(self, name: str) -> Generator[None]:
-        """Make a BundleError of what is found wrong with the content of a file."""
+        """Make a BundleError of each error about the content of a file."""
         try:
             yield
         except ArchiveError as error:
@@ -102,15 +103,15 @@ class Files:
 
 
 def most_inflated(size: int) -> int:
-    """Return how many bytes a file of a bundle may have when inflated, from those it takes."""
+    """Return the most bytes that a file of a bundle may inflate to, from its stored size."""
     return _FREE + _RATIO * size
 
 
 def inflate(file: BinaryIO, block: int = _BLOCK) -> Iterator[bytes]:
     """Yield the content of a file in blocks of no more than some 1,000 times `block` bytes.
 
-    Every turn of the loop takes something of the file or gives something of its content, so that no
-    stream goes on for ever. The checksum at its end is verified, and nothing may stand behind it.
+    Every turn of the loop reads a part of the file or yields a part of its content, so that no
+    stream goes on forever. The checksum at its end is verified, and nothing may follow it.
     """
     data = file.read(block)
     if data[:1] != _ZLIB:

@@ -1,8 +1,8 @@
-"""The records of a table: inflated block by block, and taken apart into columns.
+"""The records of a table: inflated block by block, and split into columns.
 
-A store allots records by chunks of 65,536, so that a small table holds megabytes of zeroes behind
-its last row. They are inflated too, and forgotten: the checksum behind them is all that tells a
-flipped bit in the rows. While one block is taken apart, the next is inflated beside.
+A store allots records by chunks of 65,536, so that a small table holds megabytes of zeroes after
+its last row. They are inflated too, and dropped: only the checksum after them reveals a flipped bit
+in the rows. While one block is split, a thread inflates the next.
 """
 
 import mmap
@@ -38,15 +38,17 @@ TIME = Field(0, 8)
 def read_records(files: Files, store: TableStore, fields: Sequence[Field]) -> list[Column]:
     """Return the values of some fields, in the order in which Instruments shows the rows.
 
-    The order is by time, and as stored where times are equal. Each column has memory of its own,
+    The order is by time, and as stored if times are equal. Each column has memory of its own,
     which the caller may overwrite.
     """
     _require_room(files, store)
-    read = [*fields] if TIME in fields else [*fields, TIME]
+    read = list(fields)
+    if TIME not in fields:
+        read.append(TIME)
     columns = [_column(store.rows, field.width) for field in read]
     dtype = np.dtype(
         {
-            "names": [*map(str, range(len(read)))],
+            "names": list(map(str, range(len(read)))),
             "formats": [f"<u{field.width}" for field in read],
             "offsets": [field.offset for field in read],
             "itemsize": store.record,
@@ -68,8 +70,8 @@ def read_records(files: Files, store: TableStore, fields: Sequence[Field]) -> li
 def _column(rows: int, width: int) -> Column:
     """Return a column to be filled.
 
-    For a large one numpy asks for huge pages. To find these took the system as long as inflating
-    the records did.
+    For a large one numpy requests huge pages. Finding these took the system as long as inflating
+    the records.
     """
     if rows * width < _LARGE or sys.platform == "win32":
         return np.empty(rows, f"<u{width}")
@@ -78,14 +80,14 @@ def _column(rows: int, width: int) -> Column:
 
 
 def by_time(times: Column) -> Order | None:
-    """Return the stable order of rows by time; None where they stand in it already."""
+    """Return the stable order of rows by time; None if they are in that order already."""
     if bool((times[1:] >= times[:-1]).all()):
         return None
     return np.argsort(times, kind="stable")
 
 
 def _require_room(files: Files, store: TableStore) -> None:
-    """Refuse more rows than the file can hold, before memory is taken for them."""
+    """Refuse more rows than the file can hold, before memory is allocated for them."""
     need = _FIRST_RECORD + store.rows * store.record
     if need > most_inflated(files.size(store.bulkstore)):
         raise files.make_damage_error(store.bulkstore, f"is too small for its {store.rows:,} rows")
@@ -104,9 +106,8 @@ def _records(
             raise ArchiveError("has records of another size than its table")
         batch_rows = max(1, _LARGE // store.record)
         for start_row in range(0, store.rows, batch_rows):
-            yield np.frombuffer(
-                stream.take(min(batch_rows, store.rows - start_row) * record), dtype
-            )
+            row_count = min(batch_rows, store.rows - start_row)
+            yield np.frombuffer(stream.take(row_count * record), dtype)
         stream.end(max_zeroes=-store.rows % _CHUNK_ROWS * store.record)
 
 
@@ -118,7 +119,7 @@ class _Exactly:
         self._rest = memoryview(b"")
 
     def take(self, size: int) -> bytes:
-        """Return exactly so many bytes; raise EOFError if there are fewer."""
+        """Return exactly `size` bytes; raise EOFError if there are fewer."""
         parts: list[memoryview] = []
         while size:
             if not self._rest:
@@ -133,7 +134,7 @@ class _Exactly:
         return b"".join(parts)
 
     def end(self, max_zeroes: int) -> None:
-        """Go to the end, past no more than so many zeroes; raise EOFError if there is more."""
+        """Go to the end, past no more than `max_zeroes` bytes of 0; raise EOFError for others."""
         remaining_bytes = max_zeroes
         for block in chain((self._rest,), self._blocks):
             remaining_bytes -= len(block)

@@ -1,8 +1,8 @@
-"""What a bundle requires of its reader, as `open.creq` says: Apple's own check of versions.
+"""The requirements of a bundle in `open.creq`: Apple's own check of versions.
 
-A capability has the version of the reader that it needs and a sentence for those who lack it. The
-sentences about types name the tags that the XML has for them. Only what is positively known is
-accepted: a magic number alone does not tell one generation of bundles from the next.
+A capability has the version of the reader that it needs and a sentence for users who lack it. The
+sentences about types name the tags that the XML has for them. Only known versions are accepted: a
+magic number alone does not distinguish one generation of bundles from the next.
 """
 
 import re
@@ -24,14 +24,14 @@ _TAG = re.compile(r"engineering type '([^']{1,80})'")
 
 
 class Field(NamedTuple):
-    """Where a column lies in a record: offset and width in bytes."""
+    """The place of a column in a record: offset and width in bytes."""
 
     offset: int
     width: int
 
 
 class Topology(NamedTuple):
-    """What every record of a table begins with: its number in descriptors, fields, size."""
+    """The beginning of every record of a table: its number in descriptors, fields, bytes."""
 
     number: int
     fields: Mapping[str, Field]
@@ -66,14 +66,14 @@ _AT_MOST_ONE = {
 
 @dataclass(frozen=True)
 class Requirements:
-    """What is said of types, by ids without "TypeID": `tags`, and those of a `newer` version."""
+    """The facts about types, by ids without "TypeID": `tags`, and those of a `newer` version."""
 
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     newer: frozenset[str] = frozenset()
 
 
 def requirements(files: Files) -> Requirements:
-    """Check that a bundle is of the one generation that is known."""
+    """Return the requirements of a bundle; raise InputError unless its generation is known."""
     bundle = files.bundle
     if not files.exists(NAME):
         raise unknown(
@@ -82,7 +82,7 @@ def requirements(files: Files) -> Requirements:
         )  # fmt: skip
     with files.reading(NAME):
         versions = _versions(plist(files.read(NAME, _LARGEST)))
-    trace = versions.pop(_TRACE, ("none", ""))[0]
+    trace, _ = versions.pop(_TRACE, ("none", ""))
     if trace != _TRACE_VERSION:
         raise unknown(
             bundle, f"its {_TRACE} is {trace}, and {_TRACE_VERSION} (Xcode 12 and later) is known"
@@ -92,7 +92,8 @@ def requirements(files: Files) -> Requirements:
     for name, (version, message) in versions.items():
         if name.startswith(_TYPE):
             type_id = name.removeprefix(_TYPE).removesuffix(TYPE_SUFFIX)
-            if tag_match := _TAG.search(message):
+            tag_match = _TAG.search(message)
+            if tag_match:
                 tags[type_id] = tag_match[1]
             if version > 1:
                 newer.add(type_id)

@@ -1,8 +1,8 @@
-"""The arrays of a run: each is stored once, and cells name it by its number.
+"""The arrays of a run: each is stored once, and cells refer to it by its number.
 
-`integeruniquer.index` says where each array stands, `integeruniquer.data` holds them one after the
-other: how many numbers, then the numbers. An array lies within a block of the file; before the end
-of a block there may be padding, so only the index tells where an array begins.
+`integeruniquer.index` has the place of each array, `integeruniquer.data` holds them one after the
+other: the count of numbers, then the numbers. An array lies within a block of the file; before the
+end of a block there may be padding, so only the index gives the start of an array.
 """
 
 import struct
@@ -24,7 +24,7 @@ _LARGEST = 1 << 32
 _FIRST = 0x20
 _FIRST_PAIR = 0x28
 _BLOCK_SIZE = 0x1C
-_MOST_TAKEN = 1 << 25  # numbers at once; several may name the same large array
+_MOST_TAKEN = 1 << 25  # numbers at once; several cells may refer to the same large array
 _WORDS = 2  # of 32 bits, in a pair of the index and in a number
 
 Numbers = NDArray[np.int64]
@@ -32,14 +32,14 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
-    """Arrays one behind the other: array k is `values[offsets[k]:offsets[k + 1]]`."""
+    """Arrays one after the other: array k is `values[offsets[k]:offsets[k + 1]]`."""
 
     offsets: Numbers
     values: NDArray[np.uint64]
 
     @property
     def lengths(self) -> Numbers:
-        """How many numbers each has."""
+        """The count of numbers of each array."""
         return np.diff(self.offsets)
 
     def lists(self) -> Iterator[list[int]]:
@@ -48,14 +48,14 @@ class Ragged:
         return (values[start:end] for start, end in pairwise(self.offsets.tolist()))
 
     def pairs(self, noun: str) -> NDArray[np.uint64]:
-        """Return arrays of two numbers as rows; raise ArchiveError if one is no such `noun`."""
+        """Return arrays of two numbers as rows; raise ArchiveError if one is not such a `noun`."""
         if not (self.lengths == 2).all():  # noqa: PLR2004
             raise ArchiveError(f"names an array that is no {noun}")
         return self.values.reshape(-1, 2)
 
 
 class Arrays:
-    """All arrays of a uniquer; its files are read when the first one is asked for."""
+    """All arrays of a uniquer; its files are read at the first use of one."""
 
     def __init__(self, files: Files, folder: str) -> None:
         self._files = files
@@ -63,7 +63,8 @@ class Arrays:
 
     def __len__(self) -> int:
         """Count the arrays; raise BundleError if the files are damaged."""
-        return self._parts[1].size
+        _, starts, _ = self._parts
+        return starts.size
 
     def take(self, ids: Numbers) -> Ragged:
         """Return the arrays of these numbers, in this order."""
@@ -82,15 +83,13 @@ class Arrays:
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         word_offsets = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
         places = np.repeat(begins + 1, lengths) + word_offsets * _WORDS
-        low_words = words.take(places)
-        high_words = words.take(places + 1)
-        return Ragged(
-            offsets, low_words.astype(np.uint64) | (high_words.astype(np.uint64) << np.uint64(32))
-        )
+        low_words = words.take(places).astype(np.uint64)
+        high_words = words.take(places + 1).astype(np.uint64)
+        return Ragged(offsets, low_words | (high_words << np.uint64(32)))
 
     @ReadOnce
     def _parts(self) -> tuple[NDArray[np.uint32], Numbers, Numbers]:
-        """Return the data as 32-bit words; where each array starts in them; where it must end."""
+        """Return the data as 32-bit words, the start of each array in them, and its latest end."""
         index = f"{self._folder}/{_INDEX}"
         content = self._read(index, _FIRST_PAIR)
         block = int.from_bytes(content[_BLOCK_SIZE : _BLOCK_SIZE + 4], "little")
@@ -103,9 +102,11 @@ class Arrays:
         stored = self._read(f"{self._folder}/{_DATA}", _FIRST)
         words = np.frombuffer(stored, "<u4", count=len(stored) // 4)
         starts = number * block + offset
+        is_aligned = not (starts % 4).any()
+        is_inside = (offset < block).all() and (starts >= _FIRST).all()
         counts = words.take(starts // 4, mode="clip")
-        possible = not (starts % 4).any() and (offset < block).all() and (starts >= _FIRST).all()
-        if not possible or int(counts.sum(dtype=np.int64)) * _WORDS + counts.size > words.size:
+        needed_words = int(counts.sum(dtype=np.int64)) * _WORDS + counts.size
+        if not is_aligned or not is_inside or needed_words > words.size:
             raise self._files.make_damage_error(index, "has an entry that cannot be")
         ends = np.minimum((number + 1) * block, len(stored))
         return words, starts // 4, ends // 4

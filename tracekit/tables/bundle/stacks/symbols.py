@@ -1,8 +1,8 @@
-"""The symbols of one binary, as a bundle keeps them, with readable names.
+"""The symbols of one binary, as a bundle stores them, with readable names.
 
-C++ is read by LLVM's own demangler. What refers back to its parts can double with each reference,
-so that two hundred characters would fill all memory: a name that might become that long stays as
-it is. Names of Swift stay mangled, too.
+Names of C++ are demangled by LLVM. A name that refers back to its parts can double with each
+reference, so that two hundred characters would fill all memory: a name that might become that long
+stays as it is. Names of Swift stay mangled, too.
 """
 
 import re
@@ -18,7 +18,7 @@ from tracekit.tables.bundle.errors import ArchiveError
 
 _LONGEST = 1 << 11
 _LARGEST = 1 << 26
-_WORDIEST = 8  # letters of a name for one of its mangled form, about
+_WORDIEST = 8  # letters of a name for each letter of its mangled form, about
 _STUB = "DYLD-STUB$$_"
 _MANGLED = re.compile(r"_(?=(?:__)?_Z)")  # a linker puts it in front of every name
 _REFERENCE = re.compile(r"S([0-9A-Z]{0,6})_|T[0-9L_]{0,12}_")
@@ -30,7 +30,9 @@ def readable(symbol: str) -> str:
     """Return the name of a symbol of the linker as a person would write it."""
     if symbol.startswith(_STUB):
         return symbol.replace("$_", "$", 1)
-    name = _MANGLED.sub("", symbol, count=1) if _MANGLED.match(symbol) else symbol
+    name = symbol
+    if _MANGLED.match(symbol):
+        name = _MANGLED.sub("", symbol, count=1)
     if not name.startswith(("_Z", "___Z")) or len(name) > _LONGEST or _size(name) > _LARGEST:
         return symbol
     try:
@@ -40,30 +42,41 @@ def readable(symbol: str) -> str:
 
 
 def _size(name: str) -> int:
-    """Return at least how long a name may become.
+    """Return a bound of the length of a name, or a length beyond `_LARGEST`.
 
-    A part holds all that stands before it at most, and those references only that are to earlier
-    parts than itself; a pack repeats what it holds for each of its members.
+    A part holds at most everything before it, and only references to earlier parts than itself; a
+    pack repeats its content for each of its members.
     """
-    base_size = total = _WORDIEST * len(name)
+    base_size = _WORDIEST * len(name)
+    total = base_size
     references: list[tuple[int, int]] = []
     for reference in _REFERENCE.finditer(name):
-        place = reference[1]
-        if place is None:
-            number = -1
-            size = base_size + sum(length for _, length in references)
-        else:
-            number = int(place, 36) + 1 if place else 0
-            size = base_size + sum(
-                length for earlier_number, length in references if earlier_number < number
-            )
+        number = _reference_number(reference[1])
+        size = base_size
+        for earlier_number, length in references:
+            if number == _TEMPLATE or earlier_number < number:
+                size += length
         references.append((number, size))
         total += size
         if total > _LARGEST:
             return total
     packs = len(_PACK.findall(name))
-    members = max(map(len, _PACKED.findall(name)), default=1) if packs else 1
+    if not packs:
+        return total
+    members = max(map(len, _PACKED.findall(name)), default=1)
     return total * members**packs
+
+
+_TEMPLATE = -1
+
+
+def _reference_number(place: str | None) -> int:
+    """Return the number of the part that a reference names; `_TEMPLATE` for an argument of one."""
+    if place is None:
+        return _TEMPLATE
+    if not place:
+        return 0
+    return int(place, 36) + 1
 
 
 NO_SYMBOL = -1
@@ -120,11 +133,16 @@ class SymbolsArchive:
         return numbers
 
     def _name(self, symbol: int) -> str | None:
-        """Return the name of a symbol; None for `NO_SYMBOL`, and where none can be read."""
+        """Return the name of a symbol; None for `NO_SYMBOL`, and if none can be read."""
         if symbol == NO_SYMBOL:
             return None
-        place, mangled = (int(self._table[field][symbol]) for field in ("name", "mangled"))
-        return (self._text(place) if place else "") or readable(self._text(mangled)) or None
+        place = int(self._table["name"][symbol])
+        if place:
+            name = self._text(place)
+            if name:
+                return name
+        mangled_place = int(self._table["mangled"][symbol])
+        return readable(self._text(mangled_place)) or None
 
     def _text(self, place: int) -> str:
         end = self._pool.find(b"\0", place, place + _LONGEST_SYMBOLS_ARCHIVE)

@@ -1,4 +1,4 @@
-"""What each tag of a block is: its name, and the id that it defines or repeats."""
+"""The names of the tags of a block, and the ids that they define or repeat."""
 
 import numpy as np
 import pyarrow as pa
@@ -21,13 +21,10 @@ MOST_DIGITS = 16
 _ZEROS = np.uint64(0x3030303030303030)
 _CARRY = np.uint64(0x7676767676767676)
 _HIGH_BITS = np.uint64(0x8080808080808080)
-_FOLDS = tuple(
-    (np.uint64(ten), np.uint64(shift), np.uint64(mask))
-    for ten, shift, mask in (
-        (10, 8, 0x00FF00FF00FF00FF),
-        (100, 16, 0x0000FFFF0000FFFF),
-        (10_000, 32, 0x00000000FFFFFFFF),
-    )
+_FOLDS = (
+    (np.uint64(10), np.uint64(8), np.uint64(0x00FF00FF00FF00FF)),
+    (np.uint64(100), np.uint64(16), np.uint64(0x0000FFFF0000FFFF)),
+    (np.uint64(10_000), np.uint64(32), np.uint64(0x00000000FFFFFFFF)),
 )
 _WORD = 8
 
@@ -36,7 +33,7 @@ _NONE = np.zeros(0, np.int64)
 
 
 def ids(block: RowBlock, ends: Positions, digits: Counts) -> NDArray[np.int64]:
-    """Return the ids whose last digits stand before `ends`."""
+    """Return the ids whose last digits are before `ends`."""
     if not ends.size:
         return np.zeros(0, np.int64)
     demand(digits.min() >= 1 and digits.max() <= MOST_DIGITS, "an id of no length, or a long one")
@@ -47,8 +44,10 @@ def ids(block: RowBlock, ends: Positions, digits: Counts) -> NDArray[np.int64]:
 
 
 def naturals(block: RowBlock, ends: Positions, digits: Counts) -> tuple[NDArray[np.int64], Flags]:
-    """Return the numbers of 1 to 16 digits that end before `ends`, and which are digits all."""
-    long = np.flatnonzero(digits > _WORD) if digits.max() > _WORD else _NONE
+    """Return the numbers of 1 to 16 digits that end before `ends`, and a mask of valid ones."""
+    long = _NONE
+    if digits.max() > _WORD:
+        long = np.flatnonzero(digits > _WORD)
     numbers, bad = _fold_digits(block.words[ends - _WORD], np.minimum(digits, _WORD))
     if long.size:
         words = block.words[ends.take(long) - 2 * _WORD]
@@ -59,7 +58,7 @@ def naturals(block: RowBlock, ends: Positions, digits: Counts) -> tuple[NDArray[
 
 
 def _fold_digits(words: Words, digits: Counts) -> tuple[Words, Words]:
-    """Return the numbers, and 0 where all digits were digits."""
+    """Return the numbers, and for each 0 if all its bytes are digits."""
     foreign = ((_WORD - digits) << 3).view(np.uint64)
     words ^= _ZEROS
     words >>= foreign
@@ -111,13 +110,13 @@ def octets_of(texts: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
 
 
 def consists_of(texts: pa.Array, allowed: Flags) -> bool:
-    """Tell whether texts have no other bytes than those allowed."""
+    """Return whether texts have no other bytes than those allowed."""
     offsets, octets = octets_of(texts)
     return bool(allowed.take(octets[offsets[0] : offsets[-1]]).all())
 
 
 def cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Convert texts as Arrow does, or give up."""
+    """Convert texts as Arrow does; raise IrregularError if it cannot."""
     try:
         return texts.cast(kind)
     except pa.ArrowInvalid as error:
@@ -126,14 +125,15 @@ def cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _parse_numbers(texts: pa.Array, kind: pa.DataType) -> Numbers:
     floating = pa.types.is_floating(kind)
-    demand(consists_of(texts, _FLOATING if floating else _SIGNED), "a number in other words")
+    allowed = _FLOATING if floating else _SIGNED
+    demand(consists_of(texts, allowed), "a number in other words")
     if floating:
         _check_first_digits(texts)
     return cast(texts, kind).to_numpy()
 
 
 def _check_first_digits(texts: pa.Array) -> None:
-    """Arrow reads ".5" too, which is no number of an export."""
+    """Require a digit at the start: Arrow reads ".5" too, which is not a number of an export."""
     offsets, octets = octets_of(texts)
     demand((offsets[1:] > offsets[:-1]).all(), "a number without digits")
     first_digits = offsets[:-1] + (octets.take(offsets[:-1]) == ord("-"))
@@ -162,29 +162,30 @@ _POWERS = 10 ** np.arange(1, 17, dtype=np.int64)
 class Elements:
     """The elements of a block; places are indices into its tokens.
 
-    `codes` and `ids` are those of all tokens, an id 0 where an element has none. `places` are
-    the tokens that do not close. `cells` has a row for each row of the table. `attributes` are
-    the positions behind the ids of definitions; as long as these are not counted, behind their
-    names.
+    `codes` and `ids` are those of all tokens; an element without an id has 0. `places` are the
+    tokens that do not close. `cells` has a row for each row of the table. `attributes` are the
+    positions after the ids of definitions; as long as these are not counted, after their names.
     """
 
     def __init__(
         self, block: RowBlock, tokens: Tokens, vocabulary: Vocabulary, columns: Codes
     ) -> None:
-        """Name the elements of a block of rows, which needs nothing of other blocks.
+        """Name the elements of a block of rows, without the need for other blocks.
 
-        `columns` are the codes of the columns' types.
+        `columns` are the codes of the types of the columns.
         """
         self.block = block
         self.tokens = tokens
         self.vocabulary = vocabulary
         self.codes = np.zeros(tokens.starts.size, np.int16)
         self.ids = np.zeros(tokens.starts.size, np.int64)
-        self.places = places = np.flatnonzero(~tokens.closing)
+        places = np.flatnonzero(~tokens.closing)
+        self.places = places
         levels = tokens.levels.take(places)
         self.cells = self._cells(places[levels == 0], places[levels == 1], columns)
         inner = places[levels > 1]
-        self.codes[inner] = parts = vocabulary.identify(block, tokens.starts.take(inner) + 1)
+        parts = vocabulary.identify(block, tokens.starts.take(inner) + 1)
+        self.codes[inner] = parts
         demand((parts != vocabulary.code(ROW)).all(), "a row within a value")
         behind = tokens.starts.take(places) + 1 + vocabulary.lengths.take(self.codes.take(places))
         attribute = block.words[behind]
@@ -194,23 +195,24 @@ class Elements:
         self.definitions = places[definition]
         self.attributes = behind[definition]
         self.references = places[reference]
-        # The ids that repeats name, and how many definitions of the block stand before each.
+        # The ids that repeats name, and the count of definitions of the block before each.
         self._repeated = self._repeats(behind[reference])
         self._before = np.cumsum(definition)[reference]
 
     def count(self, defined: int) -> None:
-        """Give the definitions the ids that are next, behind those `defined` before the block."""
+        """Give the definitions the next ids, after those `defined` before the block."""
         demand((self._repeated - defined <= self._before).all(), "a repeat of what comes later")
         numbers = np.arange(defined + 1, defined + 1 + self.definitions.size)
         self.ids[self.references] = self._repeated
         self.ids[self.definitions] = numbers
         digits = np.searchsorted(_POWERS, numbers, side="right") + 1
-        self.attributes = ends = self.attributes + _ID_LENGTH + digits
+        ends = self.attributes + _ID_LENGTH + digits
+        self.attributes = ends
         demand((self.block.octets.take(ends) == _QUOTE).all(), "an id out of order")
         demand((ids(self.block, ends, digits) == numbers).all(), "an id out of order")
 
     def check_closing(self) -> None:
-        """Raise IrregularError where a closing tag has another name than the one it closes."""
+        """Raise IrregularError if a closing tag has another name than the one it closes."""
         tokens = self.tokens
         leaves = np.flatnonzero(tokens.leaf)
         self._check_names(leaves + 1, leaves)
@@ -226,7 +228,7 @@ class Elements:
             self._check_names(closing[closing_levels == level], opening[opening_levels == level])
 
     def _cells(self, rows: Positions, cells: Positions, columns: Codes) -> Positions:
-        """Name the cells by their columns, or sentinels where they are null; a row for each row."""
+        """Name the cells by their columns, or null ones as sentinels; return a row for each row."""
         starts = self.tokens.starts
         vocabulary = self.vocabulary
         lengths = self.tokens.ends.take(rows) - starts.take(rows)
@@ -248,7 +250,7 @@ class Elements:
         return table
 
     def _check_without_id(self, places: Positions) -> None:
-        """Only rows, sentinels and sources have no id; the latter are checked with their frames."""
+        """Require an id of all but rows, sentinels and sources, which frames check."""
         codes = self.codes.take(places)
         tokens = self.tokens
         sentinel = codes == self.vocabulary.code(SENTINEL)

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 
 class IrregularError(Exception):
-    """A byte is not the one that a plain table has there; the exact reader has to read it."""
+    """A byte is not the one that a plain table has there; the exact reader must read the file."""
 
 
 def demand(condition: object, otherwise: str) -> None:
-    """Give up where a condition does not hold; `otherwise` says what was met instead."""
+    """Raise IrregularError unless a condition holds; `otherwise` names the actual content."""
     if not condition:
         raise IrregularError(otherwise)
 
@@ -50,12 +50,12 @@ class RowBlock:
 
     @cached_property
     def ampersands(self) -> NDArray[np.int64]:
-        """Where references to entities begin."""
+        """The positions at which references to entities begin."""
         return np.flatnonzero(self.octets == _AMPERSAND)
 
 
 def blocks(file: BinaryIO) -> Iterator[RowBlock]:
-    """Yield the rows of a table, two megabytes at a time, of a file that was read up to these."""
+    """Yield the rows of a table, two megabytes at a time, from a file at the first of them."""
     remainder = b""
     more = True
     while more:
@@ -76,7 +76,7 @@ def blocks(file: BinaryIO) -> Iterator[RowBlock]:
 
 
 def block(content: bytearray, size: int) -> RowBlock:
-    """Return the first `size` bytes as a block; some zeros take the place of what comes next."""
+    """Return the first `size` bytes as a block; zeros replace some bytes after them."""
     content[size : size + _BEYOND] = bytes(_BEYOND)
     octets = np.frombuffer(content, np.uint8)
     words = np.ndarray((size + _BEYOND - 8,), "<u8", content, strides=(1,))
@@ -99,8 +99,8 @@ class Tokens:
     """The tags of a block, in order.
 
     `starts` are the positions of `<`, `ends` those of `>`. A tag is opening, closing, or alone
-    (`<…/>`). `levels` counts from a row's own tag, 0. A leaf is an opening tag that its closing
-    tag follows at once; only there stands text.
+    (`<…/>`). `levels` counts from the tag of a row, 0. A leaf is an opening tag that its closing
+    tag follows immediately; only a leaf has text.
     """
 
     starts: Positions
@@ -112,16 +112,14 @@ class Tokens:
 
 
 def tokenize(block: RowBlock) -> Tokens:
-    """Find the tags of a block; raise IrregularError where they are not those of plain rows."""
+    """Find the tags of a block; raise IrregularError if they are not those of plain rows."""
     octets = block.octets
     angles = np.flatnonzero((octets & _ANGLE) == _LESS)
     demand(angles.size and not angles.size & 1, "angles that do not pair")
     starts = angles[0::2].copy()
     ends = angles[1::2].copy()
-    demand(
-        (octets.take(starts) == _LESS).all() and (octets.take(ends) == _GREATER).all(),
-        "angles that do not alternate",
-    )
+    demand((octets.take(starts) == _LESS).all(), "angles that do not alternate")
+    demand((octets.take(ends) == _GREATER).all(), "angles that do not alternate")
     closing = octets.take(starts + 1) == _SLASH
     alone = octets.take(ends - 1) == _SLASH
     demand(not (closing & alone).any(), "a tag that closes twice")
@@ -137,7 +135,7 @@ def tokenize(block: RowBlock) -> Tokens:
 
 
 def _check_gaps(block: RowBlock, tokens: Tokens) -> None:
-    """Text stands in leaves, one newline after each row, and nothing anywhere else."""
+    """Require that only leaves have text, and a newline follows each row."""
     gaps = tokens.starts[1:] - tokens.ends[:-1]
     row_ends = np.flatnonzero(tokens.closing & (tokens.levels == 0))
     expected = np.ones(gaps.size, np.int64)
@@ -150,22 +148,19 @@ def _check_gaps(block: RowBlock, tokens: Tokens) -> None:
 
 
 def check_characters(block: RowBlock) -> None:
-    """Raise IrregularError for bytes that are not UTF-8, or no characters of XML."""
+    """Raise IrregularError for bytes that are not UTF-8, or not characters of XML."""
     if block.octets.view(np.int8).min() >= 0:
         return
-    text = pa.StringArray.from_buffers(
-        1, pa.py_buffer(np.array([0, block.size], np.int32)), pa.py_buffer(block.octets)
-    )
+    bounds = np.array([0, block.size], np.int32)
+    text = pa.StringArray.from_buffers(1, pa.py_buffer(bounds), pa.py_buffer(block.octets))
     try:
         text.validate(full=True)
     except pa.ArrowInvalid as error:
         raise IrregularError("bytes that are not UTF-8") from error
     if (block.octets == _PRIVATE).any():
         content = block.octets.tobytes()
-        demand(
-            not any(noncharacter in content for noncharacter in _NONCHARACTERS),
-            "what is no character of XML",
-        )
+        for noncharacter in _NONCHARACTERS:
+            demand(noncharacter not in content, "what is no character of XML")
 
 
 _NAME_END = b" />"
@@ -177,17 +172,22 @@ Codes = NDArray[np.int16]
 
 
 class Vocabulary:
-    """The names that a table may use, by code: a name's place in the list."""
+    """The names that a table may use, by code: the place of a name in the list."""
 
     def __init__(self, names: Iterable[str]) -> None:
         encoded = [name.encode() for name in dict.fromkeys(names)]
         self._codes = {name: code for code, name in enumerate(encoded)}
-        self.lengths = np.array([len(name) for name in encoded], np.int64)
-        width = -(-max(map(len, encoded)) // _WORD) * _WORD
-        table = np.frombuffer(b"".join(name.ljust(width, b"\0") for name in encoded), "<u8")
-        mask = b"".join((b"\xff" * len(name)).ljust(width, b"\0") for name in encoded)
-        self._words = table.reshape(len(encoded), -1).T.copy()
-        self._masks = np.frombuffer(mask, "<u8").reshape(len(encoded), -1).T.copy()
+        lengths = [len(name) for name in encoded]
+        self.lengths = np.array(lengths, np.int64)
+        word_count = -(-max(lengths) // _WORD)
+        table = bytearray()
+        mask = bytearray()
+        for name in encoded:
+            table += name.ljust(word_count * _WORD, b"\0")
+            mask += (b"\xff" * len(name)).ljust(word_count * _WORD, b"\0")
+        # A row for each word of the names, a column for each name.
+        self._words = np.frombuffer(table, "<u8").reshape(-1, word_count).T.copy()
+        self._masks = np.frombuffer(mask, "<u8").reshape(-1, word_count).T.copy()
 
     def code(self, name: str) -> int:
         """Return the code of a name that is in the vocabulary."""
@@ -196,13 +196,14 @@ class Vocabulary:
     def codes(self, names: Iterable[str]) -> Flags:
         """Return, for every code, whether its name is one of `names`."""
         chosen = np.zeros(self.lengths.size, np.bool_)
-        chosen[[self._codes[name.encode()] for name in names if name.encode() in self._codes]] = (
-            True
-        )
+        for name in names:
+            code = self._codes.get(name.encode())
+            if code is not None:
+                chosen[code] = True
         return chosen
 
     def match(self, block: RowBlock, places: Positions, codes: Codes) -> Flags:
-        """Tell whether, at each place, the bytes are those of the name that has the code there.
+        """Return whether, at each place, the bytes are those of the name that has the code there.
 
         `places` may have more dimensions than `codes`, which is then the same for every row.
         """
@@ -212,11 +213,10 @@ class Vocabulary:
             longer = np.flatnonzero(lengths > _WORD * word)
             if not longer.size:
                 break
-            some = codes.take(longer)
-            masked_words = block.words[places[..., longer] + _WORD * word] & self._masks[word].take(
-                some
-            )
-            matches[..., longer] &= masked_words == self._words[word].take(some)
+            longer_codes = codes.take(longer)
+            words = block.words[places[..., longer] + _WORD * word]
+            words &= self._masks[word].take(longer_codes)
+            matches[..., longer] &= words == self._words[word].take(longer_codes)
         return matches
 
     def identify(self, block: RowBlock, places: Positions) -> Codes:
@@ -226,24 +226,20 @@ class Vocabulary:
         pending_rows = np.arange(places.size)
         while pending_rows.size:
             code = self._code_at(block, int(places[pending_rows[0]]))
-            is_alike = (beginnings.take(pending_rows) & self._masks[0][code]) == self._words[0][
-                code
-            ]
-            matching_rows = pending_rows[is_alike]
+            first_words = beginnings.take(pending_rows) & self._masks[0][code]
+            matching_rows = pending_rows[first_words == self._words[0][code]]
             matching_rows = matching_rows[self._is(block, places.take(matching_rows), code)]
             codes[matching_rows] = code
             pending_rows = pending_rows[codes.take(pending_rows) == _UNKNOWN]
         return codes
 
     def _is(self, block: RowBlock, places: Positions, code: int) -> Flags:
-        """Tell where a name ends as it should, and goes on as it should behind its first word."""
+        """Return whether the bytes after the first word of a name match, and the name ends."""
         length = int(self.lengths[code])
         next_bytes = block.octets.take(places + length)
-        matches = (
-            (next_bytes == _NAME_END[0])
-            | (next_bytes == _NAME_END[1])
-            | (next_bytes == _NAME_END[2])
-        )
+        matches = next_bytes == _NAME_END[0]
+        matches |= next_bytes == _NAME_END[1]
+        matches |= next_bytes == _NAME_END[2]
         for word in range(1, -(-length // _WORD)):
             masked_words = block.words[places + _WORD * word] & self._masks[word][code]
             matches &= masked_words == self._words[word][code]
@@ -251,13 +247,12 @@ class Vocabulary:
 
     def _code_at(self, block: RowBlock, place: int) -> int:
         text = block.octets[place : place + _LONGEST].tobytes()
-        length = min(
-            (position for position in map(text.find, (b" ", b"/", b">")) if position >= 0),
-            default=0,
-        )
-        code = self._codes.get(text[:length])
+        ends = [text.find(end) for end in (b" ", b"/", b">")]
+        length = min([end for end in ends if end >= 0], default=0)
+        name = text[:length]
+        code = self._codes.get(name)
         if code is None:
-            raise IrregularError(f"<{text[:length].decode(errors='replace')}> in a row")
+            raise IrregularError(f"<{name.decode(errors='replace')}> in a row")
         return code
 
 
@@ -273,7 +268,7 @@ class Spans:
         self._escapes = block.ampersands
         self._starts = starts
         self._ends = ends
-        # The boundaries cut the block into pieces and what lies between them, without a copy.
+        # The boundaries cut the block into pieces and the gaps between them, without a copy.
         boundaries = np.empty(2 * starts.size, np.int32)
         boundaries[0::2] = starts
         boundaries[1::2] = ends
@@ -282,13 +277,15 @@ class Spans:
         )
 
     def bounds(self, chosen: Positions) -> tuple[Positions, Positions]:
-        """Return where the chosen pieces begin and end."""
+        """Return the starts and the ends of the chosen pieces."""
         return self._starts.take(chosen), self._ends.take(chosen)
 
     def texts(self, chosen: Positions) -> pa.Array:
         """Return the chosen pieces, with their entities replaced."""
         texts = self._pieces.take(pa.array(2 * chosen))
-        escaped = self._find_escaped().take(chosen) if self._escapes.size else np.zeros(0, np.bool_)
+        if not self._escapes.size:
+            return texts
+        escaped = self._find_escaped().take(chosen)
         if escaped.any():
             return _unescape_texts(texts, escaped)
         return texts
@@ -301,14 +298,13 @@ class Spans:
 def _unescape_texts(texts: pa.Array, escaped: NDArray[np.bool_]) -> pa.Array:
     changed = texts.take(pa.array(np.flatnonzero(escaped)))
     for entity, character in _ENTITIES:
-        changed = pc.call_function(
-            "replace_substring", [changed], pc.ReplaceSubstringOptions(entity, character)
-        )
+        options = pc.ReplaceSubstringOptions(entity, character)
+        changed = pc.call_function("replace_substring", [changed], options)
     return pc.call_function("replace_with_mask", [texts, pa.array(escaped), changed])
 
 
 def check_entities(block: RowBlock) -> None:
-    """Raise IrregularError where an ampersand begins something else than a known entity."""
+    """Raise IrregularError if an ampersand begins anything but a known entity."""
     words = block.words[block.ampersands]
     is_known = np.zeros(words.size, np.bool_)
     for entity, _ in _ENTITIES:
