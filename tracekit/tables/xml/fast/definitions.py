@@ -1,4 +1,4 @@
-"""What an export has defined so far, in arrays indexed by id."""
+"""The definitions of an export so far, in arrays indexed by id."""
 
 from collections.abc import Collection
 from typing import Generic, TypeVar
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tracekit.tables.values import FORMS, LONG, Form, require_room
 from tracekit.tables.xml.fast.elements import Elements, numbers
-from tracekit.tables.xml.fast.tokens import Positions, Spans, Vocabulary, demand
+from tracekit.tables.xml.fast.tokens import Flags, Positions, Spans, Vocabulary, demand
 from tracekit.tables.xml.node import STACK_TYPES
 
 _Number = TypeVar("_Number", bound=np.generic)
@@ -25,7 +25,7 @@ class Growing(Generic[_Number]):
 
     @property
     def array(self) -> NDArray[_Number]:
-        """The elements; they stay where they are only until the next ones come."""
+        """The elements, as a view that is valid only until the next ones are added."""
         return self._array[: self.size]
 
     def extend(self, numbers: NDArray[_Number]) -> None:
@@ -33,13 +33,14 @@ class Growing(Generic[_Number]):
         end = self.size + numbers.size
         if end > self._array.size:
             # Nothing else may hold this memory: callers keep no view beyond the next call.
-            self._array.resize(max(end, self._array.size * 9 // 8 + _FIRST), refcheck=False)
+            grown_size = self._array.size * 9 // 8 + _FIRST
+            self._array.resize(max(end, grown_size), refcheck=False)
         self._array[self.size : end] = numbers
         self.size = end
 
 
 class TextHeap:
-    """Texts by number, in the order in which they came."""
+    """Texts by number, in the order in which they were added."""
 
     def __init__(self) -> None:
         self._bytes = Growing(np.uint8)
@@ -63,7 +64,7 @@ class TextHeap:
         self._longest = max(self._longest, int(np.diff(offsets).max(initial=0)))
 
     def take(self, numbers: pa.Array) -> pa.Array:
-        """Return the texts with these numbers, null where a number is."""
+        """Return the texts with these numbers; a null number gives null."""
         require_room("The export", self._long(numbers))
         heap = pa.LargeStringArray.from_buffers(
             len(self), pa.py_buffer(self._offsets.array), pa.py_buffer(self._bytes.array)
@@ -96,7 +97,7 @@ NUMERIC = {
 class FastDefinitions:
     """The values of definitions by id: a number, or the number of a text in the heap.
 
-    Only those of the columns' types have one, and those of the parts that columns need.
+    Only definitions of the types of columns have one, and those of the parts that columns need.
     """
 
     def __init__(self, vocabulary: Vocabulary, types: Collection[str]) -> None:
@@ -107,10 +108,10 @@ class FastDefinitions:
         self.values.extend(np.zeros(1, np.int64))
         self.codes.extend(np.zeros(1, np.int16))
         self._wanted = vocabulary.codes((*types, *_PARTS))
-        self._forms = [
-            (kind, vocabulary.codes(name for name, its in FORMS.items() if its is form))
-            for form, kind in NUMERIC.items()
-        ]
+        self._forms: list[tuple[pa.DataType, Flags]] = []
+        for form, kind in NUMERIC.items():
+            names = [name for name, form_of_name in FORMS.items() if form_of_name is form]
+            self._forms.append((kind, vocabulary.codes(names)))
         self._numeric = np.logical_or.reduce([codes for _, codes in self._forms])
         self._framed = vocabulary.codes(("frame", "binary"))
         self._stacks = vocabulary.codes(STACK_TYPES)
@@ -120,7 +121,7 @@ class FastDefinitions:
         return self.values.size - 1
 
     def add(self, elements: Elements) -> int:
-        """Add the definitions of a block; return how many quotes their tags have.
+        """Add the definitions of a block; return the count of quotes in their tags.
 
         Those of stacks, frames and binaries get their values elsewhere.
         """
@@ -187,7 +188,7 @@ class FastIdentities:
         self._owners = Growing(np.int64)
 
     def add(self, elements: Elements, definitions: FastDefinitions) -> None:
-        """Add those that a block defines, after its other definitions."""
+        """Add the processes and threads that a block defines, after its other definitions."""
         codes = elements.codes
         ids = elements.ids
         tokens = elements.tokens
@@ -221,10 +222,11 @@ class FastIdentities:
     @staticmethod
     def _parts(elements: Elements, parents: Positions, places: Positions, code: int) -> Ids:
         places = np.minimum(places, elements.codes.size - 1)
-        is_child = elements.tokens.levels.take(places) == elements.tokens.levels.take(parents) + 1
-        right = (elements.codes.take(places) == code) & ~elements.tokens.closing.take(places)
+        tokens = elements.tokens
+        is_child = tokens.levels.take(places) == tokens.levels.take(parents) + 1
+        is_kind = (elements.codes.take(places) == code) & ~tokens.closing.take(places)
         ids = elements.ids.take(places)
-        demand((is_child & right & (ids > 0)).all(), "a process or a thread of other parts")
+        demand((is_child & is_kind & (ids > 0)).all(), "a process or a thread of other parts")
         return ids
 
 

@@ -99,8 +99,10 @@ def cells_of(
     if kind in STACK_TYPES:
         texts, numbers = stacks.cells(ids, nulls, definitions)
         return ColumnCells(column, pa.chunked_array([texts]), stacks=pa.chunked_array([numbers]))
-    if (number := NUMERIC.get(FORMS.get(kind, Form.TEXT))) is not None:
-        return ColumnCells(column, integers(values.view(_DTYPES[number])))
+    form = FORMS.get(kind, Form.TEXT)
+    if form in NUMERIC:
+        dtype = _DTYPES[NUMERIC[form]]
+        return ColumnCells(column, integers(values.view(dtype)))
     texts = pa.chunked_array([definitions.texts.take(pa.array(values, mask=nulls))])
     if kind == "process":
         return ColumnCells(column, texts, pids=integers(identities.pids(ids)))
@@ -126,31 +128,38 @@ _BEGINNING = re.compile(
 
 
 def read_opening(file: BinaryIO) -> tuple[Header, str]:
-    """Read up to the first row; return the header of the only table, and its node's xpath."""
+    """Read up to the first row; return the header of the only table, and the xpath of its node."""
     beginning = b""
-    while (end := beginning.find(_HEADER_END)) < 0:
+    while _HEADER_END not in beginning:
         chunk = file.read(_CHUNK)
         demand(chunk and len(beginning) < _LONGEST, "no header")
         beginning += chunk
-    end += len(_HEADER_END)
+    end = beginning.index(_HEADER_END) + len(_HEADER_END)
     demand(_BEGINNING.match(beginning[:end]), "another beginning")
     try:
         root = etree.fromstring(beginning[:end] + _CLOSING, _PARSER)
     except etree.XMLSyntaxError as error:
         raise IrregularError("a header that is no XML") from error
     node = root[0]
-    file.seek(end + beginning.startswith(b"\n", end))
-    columns = tuple(_column(column) for column in node[0])
-    name = node[0].get("name", "")
+    schema = node[0]
+    if beginning.startswith(b"\n", end):
+        end += 1
+    file.seek(end)
+    columns = tuple(map(_column, schema))
+    name = schema.get("name", "")
     demand(name and columns, "a header that is not complete")
-    demand(not {column.engineering_type for column in columns} & _UNTYPED, "a column of any type")
+    for column in columns:
+        demand(column.engineering_type not in _UNTYPED, "a column of any type")
     return Header(name, columns), node.get("xpath", "")
 
 
 def _column(column: Element) -> ExportColumn:
     demand([part.tag for part in column] == _COLUMN_PARTS, "a column of other parts")
-    demand(not any(len(part) for part in column), "a column of other parts")
-    mnemonic, name, engineering_type = (part.text or "" for part in column)
+    texts: list[str] = []
+    for part in column:
+        demand(len(part) == 0, "a column of other parts")
+        texts.append(part.text or "")
+    mnemonic, name, engineering_type = texts
     demand(mnemonic and engineering_type, "a column without a type")
     return ExportColumn(mnemonic, name, engineering_type)
 
@@ -160,14 +169,14 @@ _QUOTE = ord('"')
 
 
 class FastReader:
-    """A reader of one file; what it yielded before an IrregularError is void."""
+    """A reader of one file; pieces that it yielded before an IrregularError are void."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._table: _FastTable | None = None
 
     def pieces(self) -> Iterator[Node]:
-        """Yield the file's one table, piece by piece."""
+        """Yield the only table of the file, piece by piece."""
         with open_input(self._path) as file:
             try:
                 yield from self._pieces(file)
@@ -175,13 +184,15 @@ class FastReader:
                 raise unreadable(self._path, error) from error
 
     def symbols(self) -> Symbols:
-        """Return the stacks that the pieces have named so far."""
+        """Return the stacks that the pieces so far refer to."""
         if self._table is None:
             return no_symbols()
         return self._table.symbols()
 
     def _pieces(self, file: BinaryIO) -> Iterator[Node]:
-        self._table = table = _FastTable(*read_opening(file))
+        header, xpath = read_opening(file)
+        table = _FastTable(header, xpath)
+        self._table = table
         for elements in prefetch(map(table.prepare, blocks(file)), _AHEAD):
             table.add(elements)
             if table.rows >= _ROWS_IN_A_PIECE:
@@ -198,7 +209,8 @@ class _FastTable:
         self._xpath = xpath
         types = [column.engineering_type for column in header.columns]
         self._vocabulary = Vocabulary((ROW, SENTINEL, SOURCE, "frame", "binary", *FORMS, *types))
-        self._types = np.array([self._vocabulary.code(type_) for type_ in types], np.int16)
+        type_codes = [self._vocabulary.code(type_) for type_ in types]
+        self._types = np.array(type_codes, np.int16)
         self._definitions = FastDefinitions(self._vocabulary, types)
         self._identities = FastIdentities(self._vocabulary)
         self._stacks = ExportStacks(self._vocabulary)
@@ -224,11 +236,10 @@ class _FastTable:
         lookups = self._definitions, self._identities, self._stacks
         no_ids = np.zeros((len(self._header.columns), 0), np.int64)
         ids = np.concatenate([no_ids, *self._ids], axis=1)
-        columns = tuple(
-            cells_of(column, column_ids, *lookups)
-            for column, column_ids in zip(self._header.columns, ids, strict=True)
-        )
-        piece = Node(self._header.schema, self._xpath, columns, self.rows)
+        cells: list[ColumnCells] = []
+        for column, column_ids in zip(self._header.columns, ids, strict=True):
+            cells.append(cells_of(column, column_ids, *lookups))
+        piece = Node(self._header.schema, self._xpath, tuple(cells), self.rows)
         self._ids = []
         self.rows = 0
         self.begun = True
@@ -239,7 +250,7 @@ class _FastTable:
 
 
 def _check_quotes(elements: Elements, expected: int) -> None:
-    """Tags have the quotes that were found in them, and no others; texts may have more."""
+    """Require that tags have the `expected` count of quotes; texts may have more."""
     octets = elements.block.octets
     tokens = elements.tokens
     if np.count_nonzero(octets == _QUOTE) == expected:

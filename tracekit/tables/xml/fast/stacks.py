@@ -61,7 +61,7 @@ class Frames:
         self._binary_rows: list[tuple[str, str, str, int, str]] = []
 
     def add(self, elements: Elements, parts: Positions, definitions: FastDefinitions) -> int:
-        """Add those among parts of stacks; return how many quotes their tags have beside ids."""
+        """Add the frames among parts of stacks; return the count of quotes without those of ids."""
         kinds = elements.codes.take(parts)
         owned = parts[kinds == self._binary]
         sources = parts[kinds == self._source]
@@ -72,11 +72,10 @@ class Frames:
         if frames.size:
             self._add_names(elements, frames, definitions)
             self._add_parts(elements, frames, owned, sources, definitions)
-        return (
-            _FRAME_QUOTES * frames.size
-            + _BINARY_QUOTES * binaries.size
-            + _SOURCE_QUOTES * sources.size
-        )
+        quotes = _FRAME_QUOTES * frames.size
+        quotes += _BINARY_QUOTES * binaries.size
+        quotes += _SOURCE_QUOTES * sources.size
+        return quotes
 
     def _add_binaries(
         self, elements: Elements, places: Positions, definitions: FastDefinitions
@@ -142,33 +141,25 @@ class Frames:
         """Return all frames with the columns of `FRAMES`."""
         numbers = np.arange(self.names.size)
         binaries = _optional(self._binaries.array)
-        columns = list(zip(*self._binary_rows, strict=True)) or [()] * 5
-        types = (pa.string(), pa.string(), pa.string(), pa.uint64(), pa.string())
-        name, uuid, arch, load_address, path = (
-            pa.array(values, kind).take(binaries)
-            for values, kind in zip(columns, types, strict=True)
-        )
-        return pa.Table.from_arrays(
-            [
-                pa.array(numbers),
-                definitions.texts.take(pa.array(self.names.array)),
-                pa.array(self._addresses.array.copy()),
-                name,
-                uuid,
-                arch,
-                load_address,
-                path,
-                definitions.texts.take(_optional(self._sources.array)),
-                pa.array(self._lines.array.copy(), mask=self._sources.array < 0),
-            ],
-            schema=FRAMES,
-        )
+        binary_fields = ("binary", "uuid", "arch", "load_address", "path")
+        columns = list(zip(*self._binary_rows, strict=True)) or [()] * len(binary_fields)
+        binary_columns: list[pa.Array] = []
+        for name, values in zip(binary_fields, columns, strict=True):
+            distinct_cells = pa.array(values, FRAMES.field(name).type)
+            binary_columns.append(distinct_cells.take(binaries))
+        names = definitions.texts.take(pa.array(self.names.array))
+        addresses = pa.array(self._addresses.array.copy())
+        sources = definitions.texts.take(_optional(self._sources.array))
+        lines = pa.array(self._lines.array.copy(), mask=self._sources.array < 0)
+        arrays = [pa.array(numbers), names, addresses, *binary_columns, sources, lines]
+        return pa.Table.from_arrays(arrays, schema=FRAMES)
 
 
 def _values(tag: bytes) -> list[str]:
-    """Return the values of a tag's attributes, by the rules of XML."""
+    """Return the values of the attributes of a tag, by the rules of XML."""
     try:
-        return [str(value) for value in etree.fromstring(tag, _PARSER).values()]
+        element = etree.fromstring(tag, _PARSER)
+        return [str(value) for value in element.values()]
     except etree.XMLSyntaxError as error:
         raise IrregularError("a tag that is no XML") from error
 
@@ -192,16 +183,15 @@ def _attributes(
     demand((name_end > name).all(), "a frame without a name")
     demand((block.octets.take(name_end) == _QUOTE).all(), "a frame with other attributes")
     demand(((words[behind + 1] & _ATTRIBUTE_MASK) == _NAME).all(), "a frame without a name")
-    demand(
-        ((words[name_end + 1] & _ATTRIBUTE_MASK) == _ADDRESS).all(), "a frame without an address"
-    )
+    has_address = (words[name_end + 1] & _ATTRIBUTE_MASK) == _ADDRESS
+    demand(has_address.all(), "a frame without an address")
     indices = np.arange(places.size)
     names = Spans(block, name, name_end).texts(indices)
     return names, _addresses(Spans(block, address, address_end).texts(indices))
 
 
 def _opening_quotes(block: RowBlock, ends: Positions) -> Positions:
-    """Return where the quotes stand that open the short values that end at `ends`."""
+    """Return the positions of the quotes that open the short values that end at `ends`."""
     quotes = np.zeros(ends.size, np.int64)
     pending_rows = np.arange(ends.size)
     for length in range(_SHORTEST_ADDRESS, _LONGEST_ADDRESS + 1):
@@ -232,7 +222,7 @@ def _lines(texts: pa.Array) -> Ids:
 
 
 def _parents(frames: Positions, opened: Positions, parts: Positions) -> Positions:
-    """Return which frames the parts stand in; `opened` says which frames have any."""
+    """Return the frame of each part, by its place; `opened` are the frames that have any part."""
     demand(opened.size >= parts.size, "a frame with two parts of a kind")
     parents = np.searchsorted(frames.take(opened), parts) - 1
     demand((np.diff(parents) > 0).all(), "a frame with two parts of a kind")
@@ -263,7 +253,7 @@ class ExportStacks:
         self._offsets.extend(np.zeros(1, np.int64))
 
     def add(self, elements: Elements, definitions: FastDefinitions) -> int:
-        """Add those that a block defines; return how many quotes their tags have beside ids."""
+        """Add the stacks that a block defines; return the count of quotes without those of ids."""
         codes = elements.codes
         tokens = elements.tokens
         places = elements.places
@@ -303,9 +293,9 @@ class ExportStacks:
         stack_traits: tuple[Flags, Flags, NDArray[np.int64]],
         definitions: FastDefinitions,
     ) -> None:
-        """Give stacks their numbers; the value of one that has words of its own stays its text.
+        """Give stacks their numbers; the value of one with a text of its own stays its text.
 
-        A stack that wraps another has the number of that one, which has no words of its own.
+        A stack that wraps another has the number of that one, which has no text of its own.
         """
         worded, wrapping, own_numbers = stack_traits
         ids = elements.ids
@@ -325,7 +315,7 @@ class ExportStacks:
         self._numbers.extend(numbers[worded])
 
     def _unwrapped_levels(self, elements: Elements, wrappers: Positions) -> NDArray[np.int8]:
-        """Return how deep tags stand, as if there were no stacks that wrap another."""
+        """Return the levels of tags as if there were no stacks that wrap another."""
         tokens = elements.tokens
         places = elements.places
         levels = tokens.levels.take(places)
@@ -347,7 +337,7 @@ class ExportStacks:
     def cells(
         self, ids: NDArray[np.int64], nulls: Flags | None, definitions: FastDefinitions
     ) -> tuple[pa.Array, pa.Array]:
-        """Return stacks in words and by their numbers; null where `nulls` is set, if at all."""
+        """Return the texts of stacks and their numbers; `nulls`, if there are any, are null."""
         numbers = definitions.values.array.take(ids)
         if not self._worded.size:
             return self._words(numbers, nulls, definitions), pa.array(numbers, mask=nulls)
@@ -363,21 +353,20 @@ class ExportStacks:
     def _words(
         self, numbers: NDArray[np.int64], nulls: Flags | None, definitions: FastDefinitions
     ) -> pa.Array:
-        """Word stacks as Instruments does."""
+        """Return the texts of stacks as in Instruments."""
         if self._offsets.size == 1:
             return pa.nulls(numbers.size, pa.string())
         starts = self._offsets.array.take(numbers)
         depth = self._offsets.array.take(numbers + 1) - starts
         leaves = self.frames.names.array.take(self._members.array.take(starts))
         names = definitions.texts.take(pa.array(leaves, mask=nulls))
-        counts = [
-            f" ← ({other_count} other frames)" for other_count in range(int(depth.max(initial=1)))
-        ]
+        deepest = int(depth.max(initial=1))
+        counts = [f" ← ({count} other frames)" for count in range(deepest)]
         parts = [names, pa.array(counts).take(pa.array(depth - 1)), _NOTHING]
         return pc.call_function("binary_join_element_wise", parts)
 
     def symbols(self, definitions: FastDefinitions) -> Symbols:
-        """Return the symbol table of what was read so far."""
+        """Return the stacks and frames that were read so far."""
         if self._offsets.size == 1:
             return no_symbols()
         offsets = pa.array(self._offsets.array.astype(np.int32))
