@@ -352,22 +352,34 @@ def write_exports(
     losses += [table.loss for table in unreadable_tables if not table.schema]
     for place, table in enumerate(tables, 1):
         progress(f"{table.file} ({place} of {len(tables)})")
-        words = f"The table {table.schema} is not written"
-        try:
-            losses += _write(run, table, folder / table.file)
-            files.append(folder / table.file)
-        except UnwritableError as error:
-            text = f"{words}: {error}."
-            losses.append(Loss(Flaw.UNREADABLE, text, schema=table.schema, run=run.number))
-        except BundleError as error:
-            text = f"{words}: {error.message.rstrip('.')}."
-            losses.append(Loss(Flaw.DAMAGED, text, schema=table.schema, run=run.number))
+        path = folder / table.file
+        failure, table_losses = _try_to_write(run, table, path)
+        if failure is None:
+            files.append(path)
+            losses += table_losses
+        else:
+            losses.append(failure)
     report(losses)
     warnings: list[str] = []
     if number is None:
         warnings += explain_run_choice(runs, toc_run, name_bundle(bundle.path))
     warnings += [f"The recording has no table {name}." for name in sorted(schemas - there)]
     return Exported(tuple(files), tuple(dict.fromkeys(losses)), tuple(warnings))
+
+
+def _try_to_write(
+    run: BundleRun, table: WantedTable, path: Path
+) -> tuple[Loss | None, tuple[Loss, ...]]:
+    """Write a table; return the loss of a table that cannot be written, or else its losses."""
+    words = f"The table {table.schema} is not written"
+    try:
+        return None, _write(run, table, path)
+    except UnwritableError as error:
+        text = f"{words}: {error}."
+        return Loss(Flaw.UNREADABLE, text, schema=table.schema, run=run.number), ()
+    except BundleError as error:
+        text = f"{words}: {error.message.rstrip('.')}."
+        return Loss(Flaw.DAMAGED, text, schema=table.schema, run=run.number), ()
 
 
 def _write(run: BundleRun, table: WantedTable, path: Path) -> tuple[Loss, ...]:

@@ -25,8 +25,9 @@ def lives(
     """Collect the times, labels and errors of each command buffer, and sum up its encoders."""
     owned = _list_present([gpu_intervals, commits, submissions, encoders])
     keyed_frames = [*owned, *_list_present([completions, command_buffer_errors])]
-    ids = pd.concat([frame[_KEY] for frame in keyed_frames], ignore_index=True).dropna()
-    table = pd.DataFrame({_KEY: ids.drop_duplicates(ignore_index=True)})
+    ids = pd.concat([frame[_KEY] for frame in keyed_frames], ignore_index=True)
+    distinct_ids = ids.dropna().drop_duplicates(ignore_index=True)
+    table = pd.DataFrame({_KEY: distinct_ids})
     table = _add_owners(table, owned)
     warnings = list[str]()
     for source, name, columns in (
@@ -94,22 +95,27 @@ def _add_columns(
 def _add_sums(
     table: pd.DataFrame, gpu_intervals: pd.DataFrame, encoders: pd.DataFrame | None
 ) -> pd.DataFrame:
-    work = gpu_intervals.assign(end=gpu_intervals["start"] + gpu_intervals["duration"])
-    sums = work.groupby(_KEY).agg(
+    ends = gpu_intervals["start"] + gpu_intervals["duration"]
+    work = gpu_intervals.assign(end=ends)
+    groups = work.groupby(_KEY)
+    sums = groups.agg(
         gpu_start=("start", "min"), gpu_end=("end", "max"), gpu_intervals=("start", "size")
     )
     table = table.join(sums.astype("Int64"), on=_KEY)
     table["gpu_time"] = _total(table, work)
     if encoders is not None:
-        encoder_counts = encoders.groupby(_KEY).agg(encoders=("start", "size"))
+        encoder_groups = encoders.groupby(_KEY)
+        encoder_counts = encoder_groups.agg(encoders=("start", "size"))
         table = table.join(encoder_counts.astype("Int64"), on=_KEY)
         table["encoder_time"] = _total(table, encoders)
     return table
 
 
 def _total(table: pd.DataFrame, work: pd.DataFrame) -> pd.Series:
-    totals = work.groupby(_KEY)["duration"].sum(min_count=1)
-    return table[_KEY].map(totals.astype("Int64")).astype("Int64")
+    """Return the summed duration of the work of each command buffer; null if it has none."""
+    durations = work.groupby(_KEY)["duration"]
+    totals = durations.sum(min_count=1).astype("Int64")
+    return table[_KEY].map(totals).astype("Int64")
 
 
 def _spans(table: pd.DataFrame) -> dict[str, pd.Series]:
@@ -138,10 +144,11 @@ def named_counters(
     complete_infos = infos
     if len(devices) == 1:
         device = device.fillna(devices[0])
-        complete_infos = infos.assign(accelerator=infos["accelerator"].fillna(devices[0]))
-    matches = match(
-        [samples["counter"], device], [complete_infos["counter"], complete_infos["accelerator"]]
-    )
+        accelerators = infos["accelerator"].fillna(devices[0])
+        complete_infos = infos.assign(accelerator=accelerators)
+    sample_keys = [samples["counter"], device]
+    info_keys = [complete_infos["counter"], complete_infos["accelerator"]]
+    matches = match(sample_keys, info_keys)
     types = matches.take(infos["type"])
     unnamed = matches.key_count - matches.match_count - matches.ambiguous
     warnings = matches.describe_mismatches("counter samples", "gpu_counter_infos")
@@ -156,13 +163,16 @@ def named_counters(
     }
     if gpus is not None:
         listed = distinct(gpus, ["accelerator"], ["device"])
-        columns["device"] = match([device], [listed["accelerator"]]).take(listed["device"])
+        gpu_matches = match([device], [listed["accelerator"]])
+        columns["device"] = gpu_matches.take(listed["device"])
     return Joined(columns, warnings)
 
 
 def counters_side_by_side(gpu_counters: pd.DataFrame) -> Joined:
     """Lay the counters that were sampled together side by side, a column for each name."""
-    named_samples = gpu_counters[gpu_counters["counter"].notna() & gpu_counters["value"].notna()]
+    has_name = gpu_counters["counter"].notna()
+    has_value = gpu_counters["value"].notna()
+    named_samples = gpu_counters[has_name & has_value]
     is_duplicate = named_samples.duplicated(["device", "start", "counter"], keep=False)
     single = named_samples[~is_duplicate]
     rows = single.groupby(["start", "device"], sort=True, dropna=False)
@@ -178,8 +188,9 @@ def counters_side_by_side(gpu_counters: pd.DataFrame) -> Joined:
     columns: dict[str, pd.Series] = {}
     for name in ("start", "device", "clock"):
         columns[name] = row_groups[name].first()
+    counter_names = single["counter"].to_numpy()
     for name, samples in single.groupby("counter", sort=False):
-        places = row[single["counter"].to_numpy() == name]
+        places = row[counter_names == name]
         column = pd.Series(pd.NA, index=range(count), dtype="Float64")
         column.iloc[places] = samples["value"].to_numpy()
         columns[_find_free_name(str(name), columns)] = column
@@ -205,8 +216,9 @@ def summarized_counters(
     ).reset_index()
     is_uniform = (table["percentage"] == table["mixed"]).fillna(value=False)
     table["percentage"] = table["percentage"].where(is_uniform)
+    is_percentage = table["percentage"].fillna(value=False).astype(bool)
     units = pd.Series(pd.NA, index=table.index, dtype="string")
-    units[table["percentage"].fillna(value=False).astype(bool)] = "percent"
+    units[is_percentage] = "percent"
     columns = {str(name): table[name] for name in table}
     del columns["mixed"]
     columns["unit"] = units
@@ -259,7 +271,9 @@ def jobs(
     if encoders is not None:
         keys = [_KEY, "encoder"]
         labeled = distinct(encoders, keys, ["label", "command_buffer_label", "event"])
-        matches = match([intervals[key] for key in keys], [labeled[key] for key in keys])
+        interval_keys = [intervals[key] for key in keys]
+        labeled_keys = [labeled[key] for key in keys]
+        matches = match(interval_keys, labeled_keys)
         joined_columns["encoder_label"] = matches.take(labeled["label"])
         joined_columns["command_buffer_label"] = matches.take(labeled["command_buffer_label"])
         joined_columns["encoder_kind"] = matches.take(labeled["event"])
@@ -299,12 +313,14 @@ def _latency(
     latency = intervals["start_latency"].astype("Int64")
     warnings = list[str]()
     for name, words in (("committed", "commit"), ("submitted", "start of the submission")):
-        if name in joined_columns:
-            computed_latency = intervals["start"] - joined_columns[name]
-            filled = int((latency.isna() & computed_latency.notna()).sum())
-            latency = latency.where(latency.notna(), computed_latency)
-            if filled:
-                warnings.append(f"the latency of {filled:,} {_ROWS} is counted from the {words}")
+        if name not in joined_columns:
+            continue
+        computed_latency = intervals["start"] - joined_columns[name]
+        is_filled = latency.isna() & computed_latency.notna()
+        latency = latency.where(latency.notna(), computed_latency)
+        filled = int(is_filled.sum())
+        if filled:
+            warnings.append(f"the latency of {filled:,} {_ROWS} is counted from the {words}")
     return latency, warnings
 
 
@@ -346,14 +362,18 @@ def _match_ranges(points: pd.Series, begins: pd.Series, ends: pd.Series) -> Matc
     starts = begins.to_numpy(dtype="uint64")
     stops = ends.to_numpy(dtype="uint64")
     begin_counts = np.searchsorted(starts, pcs, side="right")
-    count = begin_counts - np.searchsorted(np.sort(stops), pcs, side="right")
+    end_counts = np.searchsorted(np.sort(stops), pcs, side="right")
+    count = begin_counts - end_counts
     places = np.full(len(pcs), -1, dtype=np.intp)
     for index in np.flatnonzero(count == 1):
-        places[index] = np.flatnonzero(stops[: begin_counts[index]] > pcs[index])[-1]
+        earlier_stops = stops[: begin_counts[index]]
+        open_ranges = np.flatnonzero(earlier_stops > pcs[index])
+        places[index] = open_ranges[-1]
+    is_ambiguous = (count[inverse] > 1) & has_point
     return Match(
         places=np.where(has_point, places[inverse], -1),
         key_count=int(has_point.sum()),
-        ambiguous=int((count[inverse] > 1)[has_point].sum()),
+        ambiguous=int(is_ambiguous.sum()),
         there=len(begins),
     )
 
@@ -368,16 +388,20 @@ def paired_signposts(signposts: pd.DataFrame) -> Joined:
     A begin before another begin, and an end without a begin, make no interval and are counted:
     their pairs cannot be known.
     """
-    marks = signposts[signposts["event"].isin(["Begin", "End"])]
-    key = marks.groupby(_KEY_SIGNPOSTS, sort=False, dropna=False).ngroup().to_numpy()
+    is_mark = signposts["event"].isin(["Begin", "End"])
+    marks = signposts[is_mark]
+    groups = marks.groupby(_KEY_SIGNPOSTS, sort=False, dropna=False)
+    key = groups.ngroup().to_numpy()
     order = np.lexsort((marks["time"].to_numpy(), key))
     key = key[order]
     marks = marks.iloc[order]
     begins = (marks["event"] == "Begin").to_numpy(dtype=bool)
-    follows = np.zeros(len(marks), dtype=bool)
-    follows[:-1] = begins[:-1] & ~begins[1:] & (key[:-1] == key[1:])
-    begin_places = np.flatnonzero(follows)
-    begin_places = begin_places[np.argsort(marks["time"].to_numpy()[begin_places], kind="stable")]
+    has_same_key = key[:-1] == key[1:]
+    is_paired = np.zeros(len(marks), dtype=bool)
+    is_paired[:-1] = begins[:-1] & ~begins[1:] & has_same_key
+    begin_places = np.flatnonzero(is_paired)
+    begin_times = marks["time"].to_numpy()[begin_places]
+    begin_places = begin_places[np.argsort(begin_times, kind="stable")]
     begin = marks.iloc[begin_places].reset_index(drop=True)
     end = marks.iloc[begin_places + 1].reset_index(drop=True)
     columns = {"start": begin["time"], "duration": end["time"] - begin["time"]}

@@ -52,7 +52,8 @@ class Distinct:
         places = self.places
         if values.null_count:
             missing = values.is_null().take(places).fill_null(True)
-            places = pc.call_function("if_else", [missing, pa.scalar(None, places.type), places])
+            null = pa.scalar(None, places.type)
+            places = pc.call_function("if_else", [missing, null, places])
             values = values.fill_null("")
         return pa.chunked_array([pa.DictionaryArray.from_arrays(places, values)])
 
@@ -70,7 +71,8 @@ def distinct(raw: Raw, size: int) -> Distinct:
     is_used = np.zeros(max(size, 1), np.bool_)
     is_used[present_numbers] = True
     places = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
-    return Distinct(np.flatnonzero(is_used), as_array(places.take(raw, mode="clip"), nulls))
+    cell_places = places.take(raw, mode="clip")
+    return Distinct(np.flatnonzero(is_used), as_array(cell_places, nulls))
 
 
 def nulls_of(raw: Raw) -> Flags | None:
@@ -111,7 +113,8 @@ def numbers(kind: EngineeringType, raw: Raw) -> pa.Array:
     """Return the cells of a whole column; `raw` is void afterwards."""
     form = FORMS.get(kind.tag)
     nulls = None if kind.all_ones else nulls_of(raw)
-    if form is None and (not raw.size or (nulls is not None and nulls.all())):
+    is_empty = not raw.size or (nulls is not None and bool(nulls.all()))
+    if form is None and is_empty:
         return pa.nulls(raw.size, TEXTS)  # as for an export, which does not show the type either
     if kind.encoding is Encoding.DECIMAL:
         decimal = decimals(raw)
@@ -120,18 +123,23 @@ def numbers(kind: EngineeringType, raw: Raw) -> pa.Array:
         return as_array(decimal, nulls)
     if form is Form.FLAG:
         return pa.array(raw != 0, mask=nulls)
+    cells = _integers(raw, nulls, unsigned=form is Form.UNSIGNED)
+    if form is Form.NUMBER:
+        return cells.cast(pa.float64(), safe=False)
+    if form is Form.TEXT:
+        return cells.cast(pa.string()).dictionary_encode()
+    return cells
+
+
+def _integers(raw: Raw, nulls: Flags | None, *, unsigned: bool) -> pa.Array:
+    """Return integers of 64 bits, unsigned ones also if a value needs it; `raw` is void."""
     if nulls is not None:
         raw[nulls] = 0
     wide = raw.astype(np.uint64, copy=False)
-    unsigned = form is Form.UNSIGNED or int(wide.max(initial=0)) >= _SIGNED
-    cells = as_array(wide if unsigned else wide.view(np.int64), nulls)
-    match form:
-        case Form.NUMBER:
-            return cells.cast(pa.float64(), safe=False)
-        case Form.TEXT:
-            return cells.cast(pa.string()).dictionary_encode()
-        case _:
-            return cells
+    largest = int(wide.max(initial=0))
+    if unsigned or largest >= _SIGNED:
+        return as_array(wide, nulls)
+    return as_array(wide.view(np.int64), nulls)
 
 
 _NARROW = 4
@@ -278,37 +286,30 @@ class BundleReader:
             return ColumnCells(export_column, self._halves(kind, raw))
         count = self._count(kind.encoding)
         if count is None:
-            null_column = pa.chunked_array([pa.nulls(raw.size, pa.int64())])
-            return ColumnCells(
-                export_column,
-                pa.chunked_array([pa.nulls(raw.size, TEXTS)]),
-                pids=null_column if kind.tag in {"process", "thread"} else None,
-                tids=null_column if kind.tag == "thread" else None,
-                stacks=null_column if kind.tag in STACK_TYPES else None,
-            )
+            return _make_null_cells(export_column, kind.tag, raw.size)
         distinct_numbers = distinct(raw, count)
-        pids = tids = None
+        ids = distinct_numbers.numbers
+        identities = self._values.identities
+        pids: pa.ChunkedArray | None = None
+        tids: pa.ChunkedArray | None = None
         foreign = frozenset[str]()
         match kind.encoding:
             case Encoding.PROCESS:
-                texts, owners = self._values.identities.processes(distinct_numbers.numbers)
+                texts, owners = identities.processes(ids)
                 pids = distinct_numbers.spread(owners)
             case Encoding.THREAD:
-                texts, threads, owners = self._values.identities.threads(distinct_numbers.numbers)
+                texts, threads, owners = identities.threads(ids)
                 pids = distinct_numbers.spread(owners)
                 tids = distinct_numbers.spread(threads)
             case Encoding.ANY:
-                texts, tags = self._labels.single(distinct_numbers.numbers)
+                texts, tags = self._labels.single(ids)
                 foreign = tags - {kind.tag}
             case Encoding.LABEL:
-                texts = self._labels.texts(distinct_numbers.numbers)
+                texts = self._labels.texts(ids)
             case _:
-                texts = self._values.look_up_texts(
-                    kind.encoding, distinct_numbers.numbers.view(np.uint64)
-                )
-        return ColumnCells(
-            export_column, distinct_numbers.make_cells(texts), pids=pids, tids=tids, foreign=foreign
-        )
+                texts = self._values.look_up_texts(kind.encoding, ids.view(np.uint64))
+        cells = distinct_numbers.make_cells(texts)
+        return ColumnCells(export_column, cells, pids=pids, tids=tids, foreign=foreign)
 
     def _count(self, encoding: Encoding) -> int | None:
         """Return the number of things that cells refer to; None if their encoding is unknown."""
@@ -347,3 +348,16 @@ class BundleReader:
         except (ArchiveError, pa.ArrowInvalid) as error:
             fault = f"cannot be read: {part} {error}"
             raise self._files.make_damage_error(self._store.bulkstore, fault) from error
+
+
+def _make_null_cells(export_column: ExportColumn, tag: str, size: int) -> ColumnCells:
+    """Return cells of an unknown encoding: all are null."""
+    texts = pa.chunked_array([pa.nulls(size, TEXTS)])
+    null_column = pa.chunked_array([pa.nulls(size, pa.int64())])
+    if tag == "process":
+        return ColumnCells(export_column, texts, pids=null_column)
+    if tag == "thread":
+        return ColumnCells(export_column, texts, pids=null_column, tids=null_column)
+    if tag in STACK_TYPES:
+        return ColumnCells(export_column, texts, stacks=null_column)
+    return ColumnCells(export_column, texts)

@@ -227,6 +227,9 @@ def _summarize_document(run: BundleRun, document: ArchivedPart) -> tuple[TocRun,
     status, reason, end_remarks = _end(info)
     kind = info.integer("targetType")
     target, target_remarks = _target(run, info)
+    start_date = _date(_seconds(info, "_rawStartTime"), zone)
+    end_date = _date(_seconds(info, "_rawEndTime"), zone)
+    environment = tuple(map(str, info.mapping("_environment")))
     summary = TocRun(
         number=run.number,
         device=_device(info),
@@ -236,9 +239,9 @@ def _summarize_document(run: BundleRun, document: ArchivedPart) -> tuple[TocRun,
         arguments=_arguments(info),
         exit_status=status,
         termination_reason=reason,
-        environment=tuple(map(str, info.mapping("_environment"))),
-        start_date=_date(_seconds(info, "_rawStartTime"), zone),
-        end_date=_date(_seconds(info, "_rawEndTime"), zone),
+        environment=environment,
+        start_date=start_date,
+        end_date=end_date,
         duration=duration,
         end_reason=info.text("_endReason"),
         instruments_version=info.text("_instrumentVersion"),

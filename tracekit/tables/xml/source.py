@@ -131,22 +131,13 @@ def batches(
     )
     has_begun = False
     silent = 0
-    failure = ""
     for block in chain(through(blocks_of(path)), (None,)):
-        try:
-            if block is None:
-                parser.close()
-            else:
-                parser.feed(block)
-        except etree.XMLSyntaxError as error:
-            failure = error.msg
+        failure = _feed(parser, block)
         elements = cast("list[Element]", [element for _, element in parser.read_events()])
         if elements and not has_begun:
             _check_root(path, elements[0])
             has_begun = True
-        # An undeclared entity stops the parser without an exception.
-        for fatal in parser.feed_error_log.filter_from_fatals():
-            failure = failure or fatal.message
+        failure = failure or _find_fatal(parser)
         if elements or block is None:
             silent = 0
         else:
@@ -157,10 +148,31 @@ def batches(
         yield elements
         if failure and has_begun:
             words = _ADVICE.sub("", failure).replace("no element found", "it has no end")
-            raise MalformedError(" ".join(words.split())[:_LONGEST_REASON])
+            reason = " ".join(words.split())
+            raise MalformedError(reason[:_LONGEST_REASON])
         if failure or (block is None and not has_begun):
             raise not_an_export(path)
         _forget(elements)
+
+
+def _feed(parser: etree.XMLPullParser, block: bytes | None) -> str:
+    """Feed a block to a parser, or None at the end; return the message if it fails, or ""."""
+    try:
+        if block is None:
+            parser.close()
+        else:
+            parser.feed(block)
+    except etree.XMLSyntaxError as error:
+        return error.msg
+    return ""
+
+
+def _find_fatal(parser: etree.XMLPullParser) -> str:
+    """Return the message of a fatal error without an exception, as for an undeclared entity."""
+    for fatal in parser.feed_error_log.filter_from_fatals():
+        if fatal.message:
+            return fatal.message
+    return ""
 
 
 def _check_root(path: Path, element: Element) -> None:
