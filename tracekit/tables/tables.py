@@ -189,12 +189,13 @@ class Tables(Mapping[str, pd.DataFrame]):
                 f"{_name_tables(self._index.tables[schema])}.",
                 hint=HOW_TO_CHOOSE,
             )
-        if len(tables) > 1:
+        listed, *others = tables
+        if others:
             raise InputError(
                 f"{self.folder} has {len(tables)} tables of {schema}: {_name_tables(tables)}.",
                 hint=HOW_TO_CHOOSE,
             )
-        return tables[0]
+        return listed
 
     def _describe_empty_tables(self, listed: Listed, choice: Choice) -> list[Loss]:
         """Return a loss for each table that was left out because it has no rows."""

@@ -398,7 +398,7 @@ def _frame(encoders: Mapping[int, _Encoder]) -> pd.DataFrame:
     rows: list[dict[str, object]] = []
     for place, (number, encoder) in enumerate(encoders.items(), start=1):
         for name, cell in encoder.cells.items():
-            row = {
+            row: dict[str, object] = {
                 "place": place,
                 "function": number,
                 "command_buffer": encoder.command_buffer or None,

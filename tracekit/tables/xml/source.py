@@ -150,9 +150,11 @@ def batches(
             words = _ADVICE.sub("", failure).replace("no element found", "it has no end")
             reason = " ".join(words.split())
             raise MalformedError(reason[:_LONGEST_REASON])
-        if failure or (block is None and not has_begun):
+        if failure:
             raise not_an_export(path)
         _forget(elements)
+    if not has_begun:
+        raise not_an_export(path)
 
 
 def _feed(parser: etree.XMLPullParser, block: bytes | None) -> str:

@@ -132,7 +132,8 @@ def join_texts(parts: Sequence[pa.Array | str], separator: str) -> pa.Array:
 def restore_order(parts: Sequence[tuple[NDArray[np.int64], pa.Array]]) -> pa.Array:
     """Return texts in the order of the places they were taken from; parts are places and texts."""
     if len(parts) == 1:
-        return parts[0][1]
+        [(_, texts)] = parts
+        return texts
     places = np.concatenate([place for place, _ in parts])
     order = np.empty(places.size, np.int64)
     order[places] = np.arange(places.size)
@@ -168,10 +169,12 @@ class RunIdentities:
 
     def processes(self, ids: Numbers) -> tuple[pa.Array, pa.Array]:
         """Return the texts of processes and their pids; an unknown one is null."""
-        pids = _integers(self._pairs(ids)[:, 0])
+        pairs = self._pairs(ids)
+        pids = _integers(pairs[:, 0])
         self._asked |= bool(ids.size)
         names = self._run.names if ids.size else Names()
-        self._unnamed["processes"] |= {*pids.to_pylist()} - {None, *names.processes}
+        distinct_pids = set(pids.to_pylist())
+        self._unnamed["processes"] |= distinct_pids - {None, *names.processes}
         texts = [None if pid is None else names.process_with_pid(pid) for pid in pids.to_pylist()]
         return pa.array(texts, pa.string()), pids
 
@@ -180,11 +183,14 @@ class RunIdentities:
         pairs = self._pairs(ids)
         tids = _integers(pairs[:, 0])
         owned = pairs[:, 1] != ALL_64
-        _, owners = self.processes(_ids(pairs[owned, 1]))
-        pids = owners.take(pa.array(np.cumsum(owned) - 1, mask=~owned))
+        process_ids = _ids(pairs[owned, 1])
+        _, owners = self.processes(process_ids)
+        places = pa.array(np.cumsum(owned) - 1, mask=~owned)
+        pids = owners.take(places)
         self._asked |= bool(ids.size)
         names = self._run.names if ids.size else Names()
-        self._unnamed["threads"] |= {*tids.to_pylist()} - {None, *names.threads}
+        distinct_tids = set(tids.to_pylist())
+        self._unnamed["threads"] |= distinct_tids - {None, *names.threads}
         texts: list[str | None] = []
         for tid, pid in zip(tids.to_pylist(), pids.to_pylist(), strict=True):
             if tid is None or pid is None:
@@ -289,7 +295,8 @@ class Values:
         has_name = names != _LOW
         has_thread = threads != _LOW
         texts = iter(self._strings(names[has_name]).to_pylist())
-        _, tid_array, _ = self.identities.threads(_ids(threads[has_thread]))
+        thread_ids = _ids(threads[has_thread])
+        _, tid_array, _ = self.identities.threads(thread_ids)
         tids = iter(tid_array.to_pylist())
         words: list[str] = []
         for is_named, is_thread in zip(has_name.tolist(), has_thread.tolist(), strict=True):
@@ -366,7 +373,9 @@ class Labels:
         """Return types and values of labels, one after the other."""
         parts = self._run.typed_arrays.take(ids)
         lengths = parts.lengths
-        if lengths.size and ((lengths % _PAIR).any() or int(lengths.max()) > _PAIR * _LONGEST):
+        has_odd = bool((lengths % _PAIR).any())
+        longest = int(lengths.max(initial=0))
+        if has_odd or longest > _PAIR * _LONGEST:
             raise ArchiveError("names a label whose parts are not whole, or too many")
         return parts
 
@@ -424,10 +433,14 @@ def _groups(parts: Ragged) -> Iterator[tuple[Numbers, Stored]]:
     lengths = parts.lengths
     for length in np.unique(lengths).tolist():
         places = np.flatnonzero(lengths == length)
-        members = parts.values.take(parts.offsets[places][:, None] + np.arange(length))
-        types = pa.py_buffer(np.ascontiguousarray(members[:, ::_PAIR]))
-        keys = pa.Array.from_buffers(pa.binary(length // _PAIR * 8), places.size, [None, types])
+        starts = parts.offsets[places]
+        members = parts.values.take(starts[:, None] + np.arange(length))
+        # The types of a label are one key: the bytes of its types, one after the other.
+        types = np.ascontiguousarray(members[:, ::_PAIR])
+        key_type = pa.binary(length // _PAIR * 8)
+        keys = pa.Array.from_buffers(key_type, places.size, [None, pa.py_buffer(types)])
         codes = keys.dictionary_encode().indices.to_numpy()
         order = np.argsort(codes, kind="stable")
-        for group in np.split(order, np.cumsum(np.bincount(codes))[:-1]):
+        group_ends = np.cumsum(np.bincount(codes))
+        for group in np.split(order, group_ends[:-1]):
             yield places[group], members[group]

@@ -68,10 +68,13 @@ def _backtraces(arrays: Arrays, ids: Numbers) -> tuple[Ragged, Numbers]:
     A backtrace is a list of chunks; a part that is all ones ends it.
     """
     chunks = _chunks(arrays.take(ids))
-    parts = arrays.take((chunks.values & _LOW).astype(np.int64))
-    addresses = Ragged(parts.offsets.take(chunks.offsets), _strip_authentication(parts.values))
+    part_ids = (chunks.values & _LOW).astype(np.int64)
+    parts = arrays.take(part_ids)
+    offsets = parts.offsets.take(chunks.offsets)
+    addresses = Ragged(offsets, _strip_authentication(parts.values))
     _require_depth(addresses)
-    owners = _pids(arrays, (chunks.values >> _HALF).astype(np.int64))
+    process_ids = (chunks.values >> _HALF).astype(np.int64)
+    owners = _pids(arrays, process_ids)
     return addresses, np.repeat(owners, parts.lengths)
 
 
@@ -80,7 +83,8 @@ def _chunks(arrays: Ragged) -> Ragged:
     if not ends.any():
         return arrays
     ends_before = np.concatenate(([0], np.cumsum(ends)))
-    is_kept = ends_before[1:] == np.repeat(ends_before.take(arrays.offsets[:-1]), arrays.lengths)
+    ends_before_array = ends_before.take(arrays.offsets[:-1])
+    is_kept = ends_before[1:] == np.repeat(ends_before_array, arrays.lengths)
     kept_before = np.concatenate(([0], np.cumsum(is_kept)))
     return Ragged(kept_before.take(arrays.offsets), arrays.values[is_kept])
 
@@ -96,7 +100,8 @@ def _unwrap_tagged(arrays: Arrays, ids: Numbers) -> Numbers:
 def _parts(arrays: Ragged, count: int, noun: str) -> list[Addresses]:
     if bool((arrays.lengths < count).any()):
         raise ArchiveError(f"names an array that is no {noun}")
-    return [arrays.values[arrays.offsets[:-1] + part] for part in range(count)]
+    starts = arrays.offsets[:-1]
+    return [arrays.values[starts + part] for part in range(count)]
 
 
 def _strip_authentication(addresses: Addresses) -> Addresses:
@@ -106,14 +111,16 @@ def _strip_authentication(addresses: Addresses) -> Addresses:
 
 def _take_arrays(arrays: Arrays, fragments: Addresses) -> Ragged:
     """Return arrays by number; a number of which all bits are set, of either width, is empty."""
-    there = np.flatnonzero((fragments != _ALL_ONES) & (fragments != _LOW))
+    is_null = (fragments == _ALL_ONES) | (fragments == _LOW)
+    there = np.flatnonzero(~is_null)
     array_ids = fragments[there]
     if array_ids.size and int(array_ids.max()) > int(_LOW):
         raise ArchiveError("names an array that the bundle does not hold")
     taken_arrays = arrays.take(array_ids.astype(np.int64))
     lengths = np.zeros(fragments.size, np.int64)
     lengths[there] = taken_arrays.lengths
-    return Ragged(np.concatenate(([0], np.cumsum(lengths))), taken_arrays.values)
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    return Ragged(offsets, taken_arrays.values)
 
 
 def _pids(arrays: Arrays, owners: Numbers) -> Numbers:
@@ -164,23 +171,27 @@ class BundleStacks:
         """
         ids = np.stack([numbers.astype(np.int64) for _, numbers in columns], axis=1)
         there = np.flatnonzero(ids.ravel() != ALL_32)
-        if there.size and int(ids.ravel()[there].max()) >= len(self._arrays):
+        present_ids = ids.ravel()[there]
+        if there.size and int(present_ids.max()) >= len(self._arrays):
             raise ArchiveError("names an array that the bundle does not hold")
         kinds = np.array([_KINDS.index(encoding) for encoding, _ in columns], np.int64)
         keys = (ids | kinds << 32).ravel()[there]
         codes, firsts = in_order(keys)
         distinct = keys[firsts]
         value_numbers = self._values
-        new = np.flatnonzero([key not in value_numbers for key in distinct.tolist()])
-        when = times[there[firsts[new]] // len(columns)]
+        is_new = [key not in value_numbers for key in distinct.tolist()]
+        new = np.flatnonzero(is_new)
+        rows = there[firsts[new]] // len(columns)
+        first_times = times[rows]
         for start in range(0, new.size, _AT_ONCE):
             some = slice(start, start + _AT_ONCE)
             chosen = distinct[new[some]]
-            self._define(chosen >> 32, chosen & ALL_32, when[some])
+            self._define(chosen >> 32, chosen & ALL_32, first_times[some])
         for key in distinct[new].tolist():
             value_numbers[key] = len(value_numbers)
+        distinct_numbers = [value_numbers[key] for key in distinct.tolist()]
         values = np.full(ids.size, _NOTHING, np.int64)
-        values[there] = np.array([value_numbers[key] for key in distinct.tolist()], np.int64)[codes]
+        values[there] = np.array(distinct_numbers, np.int64)[codes]
         return [self._cells(column) for column in values.reshape(ids.shape).T]
 
     def symbols(self) -> Symbols:
@@ -190,7 +201,8 @@ class BundleStacks:
     def _define(self, kinds: Numbers, ids: Numbers, times: Numbers) -> None:
         """Add new values: their kinds, their arrays, and the times of first occurrence, in ns."""
         ids = ids.copy()
-        ids[kinds == _TAGGED] = _unwrap_tagged(self._arrays, ids[kinds == _TAGGED])
+        is_tagged = kinds == _TAGGED
+        ids[is_tagged] = _unwrap_tagged(self._arrays, ids[is_tagged])
         worded: list[_Worded] = [("", None)] * ids.size
         ways: tuple[tuple[tuple[int, ...], Callable[..., Iterator[_Worded]]], ...] = (
             ((_BACKTRACE, _TAGGED), self._of_backtraces),
@@ -212,10 +224,13 @@ class BundleStacks:
 
     def _of_backtraces(self, ids: Numbers, times: Numbers) -> Iterator[_Worded]:
         stacks, pids = _backtraces(self._arrays, ids)
+        starts = stacks.offsets[:-1]
         leaves = np.zeros(stacks.values.size, np.bool_)
-        leaves[stacks.offsets[:-1][stacks.lengths > 0]] = True
-        numbers = self._number_frames(stacks.values, pids, np.repeat(times, stacks.lengths), leaves)
-        for frames in Ragged(stacks.offsets, numbers.view(np.uint64)).lists():
+        leaves[starts[stacks.lengths > 0]] = True
+        frame_times = np.repeat(times, stacks.lengths)
+        numbers = self._number_frames(stacks.values, pids, frame_times, leaves)
+        numbered_stacks = Ragged(stacks.offsets, numbers.view(np.uint64))
+        for frames in numbered_stacks.lists():
             if frames:
                 name = self._names[frames[0]]
                 yield f"{name} ← ({len(frames) - 1} other frames)", frames
@@ -228,7 +243,8 @@ class BundleStacks:
         fragments, pcs, owners = _parts(callstacks, _CALLSTACK_PARTS, "callstack")
         fragment_arrays = _take_arrays(self._arrays, fragments)
         _require_depth(fragment_arrays)
-        pids = _pids(self._arrays, np.minimum(owners, _LOW).astype(np.int64))
+        process_ids = np.minimum(owners, _LOW).astype(np.int64)
+        pids = _pids(self._arrays, process_ids)
         registers = (callstacks.lengths - _CALLSTACK_PARTS).tolist()
         rows = zip(pcs.tolist(), fragment_arrays.lists(), registers, pids.tolist(), strict=True)
         for pc, addresses, count, pid in rows:
@@ -246,10 +262,13 @@ class BundleStacks:
 
     def _of_symbols(self, ids: Numbers, times: Numbers) -> Iterator[_Worded]:
         pairs = self._arrays.take(ids).pairs("text symbol")
-        pids = _pids(self._arrays, np.minimum(pairs[:, 0], _LOW).astype(np.int64))
+        process_ids = np.minimum(pairs[:, 0], _LOW).astype(np.int64)
+        pids = _pids(self._arrays, process_ids)
         looked = _looked_up(_strip_authentication(pairs[:, 1]))
-        names = self._places.names(self._places.find(pids, looked, times), looked)
-        return ((f"{name}  ", None) for name in _words(names, looked))
+        binaries = self._places.find(pids, looked, times)
+        names = self._places.names(binaries, looked)
+        for name in _words(names, looked):
+            yield f"{name}  ", None
 
     def _number_frames(
         self, addresses: Addresses, pids: Numbers, times: Numbers, leaves: NDArray[np.bool_]
@@ -259,8 +278,10 @@ class BundleStacks:
             return np.empty(0, np.int64)
         looked = _looked_up(addresses)
         binaries = self._places.find(pids, looked, times)
-        codes, _ = in_order(addresses)
-        codes, firsts = in_order((codes * (binaries.max() + 2) + binaries + 1) * 2 + leaves)
+        # A frame is distinct by its address, its binary, and whether it is a leaf.
+        address_codes, _ = in_order(addresses)
+        pair_codes = address_codes * (binaries.max() + 2) + binaries + 1
+        codes, firsts = in_order(pair_codes * 2 + leaves)
         addresses = addresses[firsts]
         binaries = binaries[firsts]
         looked = looked[firsts]
@@ -284,7 +305,8 @@ class BundleStacks:
             frame = self._table.add_frame(name, address, *binary_cells, None, None)
             self._frames[address, number, name] = frame
             self._names.append(name)
-        return np.array([self._frames[key] for key in keys], np.int64).take(codes)
+        frames = [self._frames[key] for key in keys]
+        return np.array(frames, np.int64).take(codes)
 
     def _cells(self, values: Numbers) -> StackCells:
         """Return the cells of values by their numbers; `_NOTHING` is null."""

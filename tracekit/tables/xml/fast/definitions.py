@@ -61,7 +61,8 @@ class TextHeap:
         if content is not None and end > start:
             self._bytes.extend(np.frombuffer(content, np.uint8)[start:end])
         self._offsets.extend(offsets[1:].astype(np.int64) + (beginning - start))
-        self._longest = max(self._longest, int(np.diff(offsets).max(initial=0)))
+        longest = int(np.diff(offsets).max(initial=0))
+        self._longest = max(self._longest, longest)
 
     def take(self, numbers: pa.Array) -> pa.Array:
         """Return the texts with these numbers; a null number gives null."""
@@ -139,22 +140,29 @@ class FastDefinitions:
         stack = self._stacks.take(codes) & is_bare & ~leaf
         valued = self._wanted.take(codes) & ~(framed | stack)
         closed = (block.octets.take(ends - 1) == _QUOTE) & (ends > behind + _FMT_LENGTH + 1)
-        demand((framed | is_bare | (readable & closed)).all(), "a definition with other attributes")
-        demand((framed | tokens.opening.take(places)).all(), "a definition without content")
-        demand((leaf | ~valued | (readable & ~numeric)).all(), "a compound without a text")
-        demand(not (self._unreadable.take(codes) & readable).any(), "a stack with a text")
+        has_known_attributes = framed | is_bare | (readable & closed)
+        demand(has_known_attributes.all(), "a definition with other attributes")
+        has_content = framed | tokens.opening.take(places)
+        demand(has_content.all(), "a definition without content")
+        has_text = leaf | ~valued | (readable & ~numeric)
+        demand(has_text.all(), "a compound without a text")
+        is_readable_stack = self._unreadable.take(codes) & readable
+        demand(not is_readable_stack.any(), "a stack with a text")
         chosen = np.flatnonzero(valued)
         starts = np.where(leaf, ends + 1, behind + 1 + _FMT_LENGTH)
-        following = tokens.starts.take(np.minimum(places + 1, tokens.starts.size - 1))
+        next_places = np.minimum(places + 1, tokens.starts.size - 1)
+        following = tokens.starts.take(next_places)
         stops = np.where(leaf, following, ends - 1)
         empty = leaf & valued & (starts == stops)
-        demand((~empty | (readable & (ends == behind + _FMT_LENGTH + 2))).all(), "an empty value")
+        has_empty_fmt = readable & (ends == behind + _FMT_LENGTH + 2)
+        demand((~empty | has_empty_fmt).all(), "an empty value")
         spans = Spans(block, starts.take(chosen), stops.take(chosen))
         values = np.zeros(places.size, np.int64)
         values[chosen] = self._convert_values(spans, codes.take(chosen))
         self.values.extend(values)
         self.codes.extend(codes)
-        return 2 * places.size + 2 * int(np.count_nonzero(readable & ~framed))
+        fmt_count = int(np.count_nonzero(readable & ~framed))
+        return 2 * places.size + 2 * fmt_count
 
     def _convert_values(self, spans: Spans, codes: NDArray[np.int16]) -> NDArray[np.int64]:
         """Return the bits of the numbers, and for texts their places in the heap."""
@@ -201,6 +209,7 @@ class FastIdentities:
             self._pids.extend(definitions.values.array.take(pids))
         if threads.size:
             tids = self._parts(elements, threads, threads + 1, self._tid)
+            # The process follows the tid, and its closing tag if it has one.
             second = threads + 2 + tokens.leaf.take(threads + 1)
             owners = self._parts(elements, threads, second, self._process)
             self._threads.extend(ids.take(threads))

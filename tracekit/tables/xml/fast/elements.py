@@ -187,7 +187,8 @@ class Elements:
         parts = vocabulary.identify(block, tokens.starts.take(inner) + 1)
         self.codes[inner] = parts
         demand((parts != vocabulary.code(ROW)).all(), "a row within a value")
-        behind = tokens.starts.take(places) + 1 + vocabulary.lengths.take(self.codes.take(places))
+        name_lengths = vocabulary.lengths.take(self.codes.take(places))
+        behind = tokens.starts.take(places) + 1 + name_lengths
         attribute = block.words[behind]
         definition = (attribute & _ID_MASK) == _ID
         reference = (attribute & _REF_MASK) == _REF
@@ -222,10 +223,14 @@ class Elements:
         closing = np.flatnonzero(tokens.closing & ~behind_leaf)
         opening_levels = tokens.levels.take(opening)
         closing_levels = tokens.levels.take(closing)
-        rows = self.block.words[tokens.starts.take(closing[closing_levels == 0])]
-        demand(((rows & _ROW_END_MASK) == _ROW_END).all(), "tags that do not match")
-        for level in range(1, int(opening_levels.max(initial=0)) + 1):
-            self._check_names(closing[closing_levels == level], opening[opening_levels == level])
+        row_ends = closing[closing_levels == 0]
+        words = self.block.words[tokens.starts.take(row_ends)]
+        demand(((words & _ROW_END_MASK) == _ROW_END).all(), "tags that do not match")
+        deepest = int(opening_levels.max(initial=0))
+        for level in range(1, deepest + 1):
+            level_closing = closing[closing_levels == level]
+            level_opening = opening[opening_levels == level]
+            self._check_names(level_closing, level_opening)
 
     def _cells(self, rows: Positions, cells: Positions, columns: Codes) -> Positions:
         """Name the cells by their columns, or null ones as sentinels; return a row for each row."""
@@ -233,7 +238,8 @@ class Elements:
         vocabulary = self.vocabulary
         lengths = self.tokens.ends.take(rows) - starts.take(rows)
         demand((lengths == len(ROW) + 1).all(), "a row with attributes")
-        is_row = (self.block.words[starts.take(rows)] & _ROW_MASK) == _ROW
+        row_words = self.block.words[starts.take(rows)]
+        is_row = (row_words & _ROW_MASK) == _ROW
         demand(is_row.all(), "something else than a row")
         self.codes[rows] = vocabulary.code(ROW)
         demand(cells.size == rows.size * columns.size, "a row of another length")
@@ -243,7 +249,8 @@ class Elements:
         names = starts.take(table) + 1
         is_sentinel = ~vocabulary.match(self.block, names, columns)
         self.codes[table] = columns
-        sentinels = np.full(np.count_nonzero(is_sentinel), vocabulary.code(SENTINEL), np.int16)
+        sentinel_count = np.count_nonzero(is_sentinel)
+        sentinels = np.full(sentinel_count, vocabulary.code(SENTINEL), np.int16)
         self.codes[table[is_sentinel]] = sentinels
         is_match = vocabulary.match(self.block, names[is_sentinel], sentinels)
         demand(is_match.all(), "a cell of another type")
@@ -265,13 +272,18 @@ class Elements:
         expected = self.codes.take(opening)
         vocabulary = self.vocabulary
         names = self.tokens.starts.take(closing) + 2
-        right = self.tokens.ends.take(closing) - names == vocabulary.lengths.take(expected)
-        demand(right.all(), "tags that do not match")
-        demand(vocabulary.match(self.block, names, expected).all(), "tags that do not match")
+        lengths = self.tokens.ends.take(closing) - names
+        has_length = lengths == vocabulary.lengths.take(expected)
+        demand(has_length.all(), "tags that do not match")
+        is_match = vocabulary.match(self.block, names, expected)
+        demand(is_match.all(), "tags that do not match")
 
     def _repeats(self, attributes: Positions) -> NDArray[np.int64]:
         """Return the ids that repeats name."""
         ends = self.tokens.ends.take(self.references) - 2
-        demand(not self.tokens.opening.take(self.references).any(), "a repeat with content")
-        demand((self.block.octets.take(ends) == _QUOTE).all(), "a repeat with other attributes")
-        return ids(self.block, ends, ends - attributes - _REF_LENGTH)
+        has_content = self.tokens.opening.take(self.references)
+        demand(not has_content.any(), "a repeat with content")
+        last_octets = self.block.octets.take(ends)
+        demand((last_octets == _QUOTE).all(), "a repeat with other attributes")
+        digits = ends - attributes - _REF_LENGTH
+        return ids(self.block, ends, digits)

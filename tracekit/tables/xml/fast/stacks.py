@@ -128,14 +128,17 @@ class Frames:
         tokens = elements.tokens
         starts = tokens.starts.take(places) + 1 + len(SOURCE)
         demand(tokens.opening.take(places).all(), "a source without a path")
-        demand(((block.words[starts] & _ATTRIBUTE_MASK) == _LINE).all(), "a source without a line")
+        has_line = (block.words[starts] & _ATTRIBUTE_MASK) == _LINE
+        demand(has_line.all(), "a source without a line")
         ends = tokens.ends.take(places) - 1
         demand((block.octets.take(ends) == _QUOTE).all(), "a source with other attributes")
-        texts = Spans(block, starts + _ATTRIBUTE_LENGTH, ends).texts(np.arange(places.size))
+        spans = Spans(block, starts + _ATTRIBUTE_LENGTH, ends)
+        texts = spans.texts(np.arange(places.size))
         inner = np.minimum(places + 1, elements.codes.size - 1)
-        path = (elements.codes.take(inner) == self._path) & (elements.ids.take(inner) > 0)
-        demand((path & ~tokens.closing.take(inner)).all(), "a source without a path")
-        return elements.ids.take(inner), _lines(texts)
+        ids = elements.ids.take(inner)
+        is_path = (elements.codes.take(inner) == self._path) & ~tokens.closing.take(inner)
+        demand((is_path & (ids > 0)).all(), "a source without a path")
+        return ids, _lines(texts)
 
     def table(self, definitions: FastDefinitions) -> pa.Table:
         """Return all frames with the columns of `FRAMES`."""
@@ -187,7 +190,8 @@ def _attributes(
     demand(has_address.all(), "a frame without an address")
     indices = np.arange(places.size)
     names = Spans(block, name, name_end).texts(indices)
-    return names, _addresses(Spans(block, address, address_end).texts(indices))
+    addresses = Spans(block, address, address_end).texts(indices)
+    return names, _addresses(addresses)
 
 
 def _opening_quotes(block: RowBlock, ends: Positions) -> Positions:
@@ -265,17 +269,22 @@ class ExportStacks:
             demand(not parts.any(), "a frame without a stack")
             return 0
         worded = tokens.ends.take(stacks) > elements.attributes[is_stack] + 1
-        wrapping = self._stacks.take(codes.take(stacks + 1)) & ~tokens.closing.take(stacks + 1)
+        next_codes = codes.take(stacks + 1)
+        wrapping = self._stacks.take(next_codes) & ~tokens.closing.take(stacks + 1)
         levels = self._unwrapped_levels(elements, stacks[wrapping])
         top = (levels == _STACK_LEVEL) & tokens.opening.take(places)
         owners = np.cumsum(top) - 1
         is_top_stack = self._stacks.take(names[top])
-        demand(np.count_nonzero(is_top_stack) == stacks.size - np.count_nonzero(wrapping), _ASTRAY)
-        in_stack = np.append(is_top_stack, np.False_).take(owners) & (levels > _STACK_LEVEL)
+        unwrapped_count = stacks.size - np.count_nonzero(wrapping)
+        demand(np.count_nonzero(is_top_stack) == unwrapped_count, _ASTRAY)
+        has_stack_owner = np.append(is_top_stack, np.False_).take(owners)
+        in_stack = has_stack_owner & (levels > _STACK_LEVEL)
         allowed = self._allowed.take(levels * np.int64(self._width) + names)
-        demand((np.where(in_stack, allowed, ~parts)).all(), "a stack of other parts")
+        is_in_place = np.where(in_stack, allowed, ~parts)
+        demand(is_in_place.all(), "a stack of other parts")
         frames = np.flatnonzero(names == self._frame)
-        counts = np.bincount(owners.take(frames), minlength=is_top_stack.size)[is_top_stack]
+        frame_counts = np.bincount(owners.take(frames), minlength=is_top_stack.size)
+        counts = frame_counts[is_top_stack]
         demand((counts > 0).all(), "a stack without frames")
         quotes = self.frames.add(elements, places[parts], definitions)
         ids = elements.ids.take(places.take(frames))
@@ -341,9 +350,11 @@ class ExportStacks:
         numbers = definitions.values.array.take(ids)
         if not self._worded.size:
             return self._words(numbers, nulls, definitions), pa.array(numbers, mask=nulls)
-        places = np.minimum(np.searchsorted(self._worded.array, ids), self._worded.size - 1)
-        worded = self._worded.array.take(places) == ids
-        texts = definitions.texts.take(pa.array(np.where(worded, numbers, 0), mask=~worded))
+        worded_ids = self._worded.array
+        places = np.minimum(np.searchsorted(worded_ids, ids), worded_ids.size - 1)
+        worded = worded_ids.take(places) == ids
+        text_numbers = np.where(worded, numbers, 0)
+        texts = definitions.texts.take(pa.array(text_numbers, mask=~worded))
         numbers = np.where(worded, self._numbers.array.take(places), numbers)
         without = worded if nulls is None else worded | nulls
         words = self._words(numbers, without, definitions)
@@ -356,13 +367,16 @@ class ExportStacks:
         """Return the texts of stacks as in Instruments."""
         if self._offsets.size == 1:
             return pa.nulls(numbers.size, pa.string())
-        starts = self._offsets.array.take(numbers)
-        depth = self._offsets.array.take(numbers + 1) - starts
-        leaves = self.frames.names.array.take(self._members.array.take(starts))
+        offsets = self._offsets.array
+        starts = offsets.take(numbers)
+        depth = offsets.take(numbers + 1) - starts
+        first_frames = self._members.array.take(starts)
+        leaves = self.frames.names.array.take(first_frames)
         names = definitions.texts.take(pa.array(leaves, mask=nulls))
         deepest = int(depth.max(initial=1))
         counts = [f" ← ({count} other frames)" for count in range(deepest)]
-        parts = [names, pa.array(counts).take(pa.array(depth - 1)), _NOTHING]
+        cell_counts = pa.array(counts).take(pa.array(depth - 1))
+        parts = [names, cell_counts, _NOTHING]
         return pc.call_function("binary_join_element_wise", parts)
 
     def symbols(self, definitions: FastDefinitions) -> Symbols:
