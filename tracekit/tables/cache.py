@@ -93,7 +93,7 @@ def _convert_remark(remark: str | _Unsure) -> Loss:
 
 @dataclass(frozen=True)
 class Kept:
-    """A table in a Parquet file, whose columns are loaded when they are asked for.
+    """A table in a Parquet file, whose columns are loaded on request.
 
     It was whole when it was opened. Loading raises InputError if it is damaged since then.
     """
@@ -335,7 +335,7 @@ def _read_intact_note(file: Path) -> CacheNote | None:
 
 
 def _is_intact(file: Path, note: CacheNote) -> bool:
-    """Return whether a kept table has all its files, and its own is as the note says."""
+    """Return whether a kept table has all its files, and its own matches the note."""
     if note.symbols:
         for path in symbol_files(file):
             if not path.exists():

@@ -73,8 +73,9 @@ def _add_owners(table: pd.DataFrame, owned: list[pd.DataFrame]) -> pd.DataFrame:
         firsts.append(owner_rows.drop_duplicates(_KEY))
     owners = pd.concat(firsts, ignore_index=True).drop_duplicates(_KEY, ignore_index=True)
     matches = match([table[_KEY]], [owners[_KEY]])
-    table = table.assign(**{name: matches.take(owners[name]) for name in owner_columns})
-    return table.assign(target=table["target"].fillna(value=False).astype(bool))
+    taken_columns = {name: matches.take(owners[name]) for name in owner_columns}
+    is_target = taken_columns["target"].fillna(value=False).astype(bool)
+    return table.assign(**{**taken_columns, "target": is_target})
 
 
 def _add_columns(
@@ -214,9 +215,10 @@ def summarized_counters(
         percentage=("percentage", "min"),
         mixed=("percentage", "max"),
     ).reset_index()
-    is_uniform = (table["percentage"] == table["mixed"]).fillna(value=False)
-    table["percentage"] = table["percentage"].where(is_uniform)
-    is_percentage = table["percentage"].fillna(value=False).astype(bool)
+    is_equal = table["percentage"] == table["mixed"]
+    percentage = table["percentage"].where(is_equal.fillna(value=False))
+    table["percentage"] = percentage
+    is_percentage = percentage.fillna(value=False).astype(bool)
     units = pd.Series(pd.NA, index=table.index, dtype="string")
     units[is_percentage] = "percent"
     columns = {str(name): table[name] for name in table}
@@ -291,7 +293,7 @@ def jobs(
 def _add_object_labels(
     joined_columns: dict[str, pd.Series], intervals: pd.DataFrame, object_labels: pd.DataFrame
 ) -> list[str]:
-    """Add the labels of objects where encoders have none; return the warnings of the match."""
+    """Add the labels of objects to rows without one; return the warnings of the match."""
     warnings = list[str]()
     labels = distinct(object_labels, ["object"], ["label"])
     for key in ("encoder", _KEY):

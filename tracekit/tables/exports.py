@@ -141,7 +141,7 @@ class _HeaderScan:
 
 
 def _attributes(tag: bytes) -> dict[str, str] | None:
-    """Return the attributes of a tag by the rules of XML; None where it breaks them."""
+    """Return the attributes of a tag by the rules of XML; None if it breaks them."""
     if not tag.endswith(b"/>"):
         tag = tag[:-1] + b"/>"
     try:

@@ -203,7 +203,7 @@ class TableSelection:
         )
 
     def notes(self, drift: Iterable[str]) -> ReadNotes:
-        """Return the notes on the table, whose columns have that drift; report its losses."""
+        """Return the notes on the table, with the `drift` of its columns; report its losses."""
         name = describe_ref(self._ref)
         losses: list[Loss] = []
         for seen_table in self._seen.values():

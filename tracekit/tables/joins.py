@@ -46,7 +46,7 @@ class Joined:
 def conform_table(joined: Joined, schema: Schema) -> pd.DataFrame:
     """Return the table with the columns of the schema, in order and with their dtypes.
 
-    Further columns follow them if the schema says that there are `more`.
+    Further columns follow them if the schema allows `more`.
     """
     rows = max(map(len, joined.columns.values()), default=0)
     index = pd.RangeIndex(rows)
@@ -115,18 +115,25 @@ class Match:
 
 def match(rows: Sequence[pd.Series], other_rows: Sequence[pd.Series]) -> Match:
     """Match rows by a key of one or more columns; a key with a null in it matches nothing."""
-    parts = [pd.DataFrame(dict(enumerate(part))) for part in (rows, other_rows)]
-    keys = pd.concat(parts, ignore_index=True)
-    codes = keys.groupby(list(keys), sort=False).ngroup().fillna(-1).to_numpy(np.int64)
-    row_codes = codes[: len(parts[0])]
-    other_codes = codes[len(parts[0]) :]
+    row_keys = pd.DataFrame(dict(enumerate(rows)))
+    other_keys = pd.DataFrame(dict(enumerate(other_rows)))
+    keys = pd.concat([row_keys, other_keys], ignore_index=True)
+    groups = keys.groupby(list(keys), sort=False).ngroup()
+    codes = groups.fillna(-1).to_numpy(np.int64)
+    row_codes = codes[: len(row_keys)]
+    other_codes = codes[len(row_keys) :]
     keyed_places = np.flatnonzero(other_codes >= 0)
-    place, count = np.full((2, int(codes.max(initial=-1)) + 2), -1)  # the last is of no key
-    place[other_codes[keyed_places]] = keyed_places
-    count[:-1] = np.bincount(other_codes[keyed_places], minlength=count.size - 1)
-    places = np.where(count[row_codes] == 1, place[row_codes], -1)
-    ambiguous = int((count[row_codes] > 1).sum())
-    return Match(places, int((row_codes >= 0).sum()), ambiguous, len(other_codes))
+    keyed_codes = other_codes[keyed_places]
+    # For each key the place of its last row and the count of its rows; the last is of no key.
+    key_limit = int(codes.max(initial=-1)) + 1
+    place, count = np.full((2, key_limit + 1), -1)
+    place[keyed_codes] = keyed_places
+    count[:-1] = np.bincount(keyed_codes, minlength=key_limit)
+    row_counts = count[row_codes]
+    places = np.where(row_counts == 1, place[row_codes], -1)
+    key_count = int((row_codes >= 0).sum())
+    ambiguous = int((row_counts > 1).sum())
+    return Match(places, key_count, ambiguous, len(other_codes))
 
 
 def distinct(frame: pd.DataFrame, keys: Sequence[str], values: Sequence[str]) -> pd.DataFrame:

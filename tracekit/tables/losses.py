@@ -27,7 +27,7 @@ class Flaw(StrEnum):
     UNNAMED = "unnamed"  # names are missing, or are not those that Instruments shows
     LACKING = "lacking"  # columns that tracekit knows are missing
     UNKNOWN = "unknown"  # there are columns that tracekit does not know
-    CHANGED = "changed"  # cells hold something other than what their column declares
+    CHANGED = "changed"  # cells hold values that their column does not declare
     UNREADABLE = "unreadable"  # no table can be made of it
     IMPOSSIBLE = "impossible"  # rows are impossible, and are left out of derived tables
     UNSURE = "unsure"  # values were never compared, or come from a second source

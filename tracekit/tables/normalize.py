@@ -42,13 +42,14 @@ def normalize(
             text = f"{error.message[:-1]}, and is left null"
             losses.append(_make_change_loss(text, schema, source, column.source))
     table = pd.DataFrame(columns, index=frame.index)
-    has_times = table[_times(schema)].notna().all(axis="columns")
+    time_names = _times(schema)
+    has_times = table[time_names].notna().all(axis="columns")
     if not has_times.all():
         rows = int((~has_times).sum())
         remark = f"{source.schema}: {rows} rows without a time are left out"
         losses.append(_make_change_loss(remark, schema, source, rows=rows))
         table = table[has_times].reset_index(drop=True)
-    return table.astype(dict.fromkeys(_times(schema), "int64")), losses
+    return table.astype(dict.fromkeys(time_names, "int64")), losses
 
 
 def read_by(schema: Schema) -> frozenset[str]:
@@ -215,7 +216,8 @@ def _names(values: pd.Series, pids: pd.Series | None) -> pd.Series:
     if pids is None or texts.empty:
         return texts
     pairs = pd.DataFrame({"text": texts, "pid": pids})
-    codes = pairs.groupby(["text", "pid"], sort=False, dropna=False).ngroup().to_numpy()
+    groups = pairs.groupby(["text", "pid"], sort=False, dropna=False)
+    codes = groups.ngroup().to_numpy()
     places = pd.Series(codes).drop_duplicates().index
     some = pairs.iloc[places]
     suffixes = (" (" + some["pid"].astype("string") + ")").fillna("")

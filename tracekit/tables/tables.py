@@ -1,4 +1,4 @@
-"""The tables of a run: read when asked for, kept for the next time."""
+"""The tables of a run: read on request, kept for the next time."""
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Counters of a GPU frame capture, as Xcode exports them: a CSV of all, a text of each tab.
 
-The CSV has two forms, told apart by their first columns. One has a row for each encoder, rounds to
-two decimals and writes no unit. The other has a row for each function that Xcode measured, all
+The CSV has two forms with different first columns. One has a row for each encoder, rounds to two
+decimals and writes no unit. The other has a row for each function that Xcode measured, all
 digits, a percent sign after each share, and `GPU Time`. A tab is tab-separated, has fewer counters
 with more digits and units, and alone has `Execution Cost`. Values are those of a serialized replay
 of the capture at a fixed clock, not those of the run.

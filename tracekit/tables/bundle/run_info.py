@@ -258,7 +258,7 @@ def _summarize_document(run: BundleRun, document: ArchivedPart) -> tuple[TocRun,
 
 
 def _target(run: BundleRun, info: ArchivedPart) -> tuple[Process | None, tuple[str, ...]]:
-    """Return the target of a run; with a remark, where its pid is only in the analysis."""
+    """Return the target of a run, and a remark if only the analysis has its pid."""
     pid = info.integer("_targetProcessPid")
     kind = info.integer("targetType")
     if pid is not None and kind != _ALL_PROCESSES:

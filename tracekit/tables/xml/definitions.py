@@ -66,7 +66,7 @@ class Definitions:
         self._known: dict[str, Value] = {}
 
     def values(self, row: Element, cells: list[Element], tags: list[str]) -> list[Value]:
-        """Return the values of some cells of a row, whose tags these are."""
+        """Return the values of some cells of a row, with these tags."""
         look_up = self._known.get
         define = self._define
         sizes = self.stacks.sizes()

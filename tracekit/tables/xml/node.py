@@ -97,10 +97,13 @@ class SymbolTable:
         if not self._ends and not self._frames:
             return no_symbols()
         members = np.array(self._members, np.int64)
+        # The addresses without a frame follow the frames.
         numbers = np.where(members < 0, len(self._frames) - 1 - members, members)
-        offsets = np.concatenate(([0], np.array(self._ends, np.int64)))
+        ends = np.array(self._ends, np.int64)
+        offsets = np.concatenate(([0], ends))
         lists = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(numbers))
-        numbered = [pa.array(np.arange(len(lists))), lists.cast(STACKS.field("frames").type)]
+        stack_numbers = pa.array(np.arange(len(lists)))
+        stack_frames = lists.cast(STACKS.field("frames").type)
         frame_columns: dict[str, pa.Array] = {}
         for place, field in enumerate(list(FRAMES)[1:]):
             cells = [frame[place] for frame in self._frames]
@@ -110,7 +113,8 @@ class SymbolTable:
         frames = pa.concat_tables(parts, promote_options="default")
         rows = pa.array(np.arange(len(frames)))
         frames = frames.add_column(0, FRAMES.field("frame"), rows).combine_chunks()
-        return Symbols(frames, pa.table(numbered, schema=STACKS))
+        stacks = pa.table([stack_numbers, stack_frames], schema=STACKS)
+        return Symbols(frames, stacks)
 
 
 @dataclass(frozen=True)

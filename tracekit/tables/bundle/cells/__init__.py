@@ -1,1 +1,1 @@
-"""The numbers of records as cells: what each type stands for, and its words."""
+"""The numbers of records as cells: the meaning of each type, and its texts."""

@@ -250,7 +250,7 @@ class Values:
                 return texts.take(coded.indices)
 
     def look_up_texts(self, encoding: Encoding, stored: Stored) -> pa.Array:
-        """Return the texts of values that name others; raise what `format_values` raises."""
+        """Return the texts of values that refer to others; raise as `format_values` does."""
         match encoding:
             case Encoding.STRING:
                 texts = self._strings(stored)

@@ -1,1 +1,1 @@
-"""What a bundle is made of: files, archives, stores of records, arrays; read and checked."""
+"""The parts of a bundle: files, archives, stores of records, arrays; read and checked."""

@@ -1,1 +1,1 @@
-"""Stacks: their addresses, the binaries that lay there, and the names of functions."""
+"""Stacks: their addresses, the binaries at these, and the names of functions."""

@@ -110,7 +110,7 @@ def _strip_authentication(addresses: Addresses) -> Addresses:
 
 
 def _take_arrays(arrays: Arrays, fragments: Addresses) -> Ragged:
-    """Return arrays by number; a number of which all bits are set, of either width, is empty."""
+    """Return arrays by number; a number with all bits set, of either width, gives an empty one."""
     is_null = (fragments == _ALL_ONES) | (fragments == _LOW)
     there = np.flatnonzero(~is_null)
     array_ids = fragments[there]
@@ -167,7 +167,7 @@ class BundleStacks:
     def cells(self, columns: Sequence[StackColumn], times: Numbers) -> list[StackCells]:
         """Return the cells of all columns of stacks, for the next rows of the table.
 
-        Array numbers of which all bits are set are null; times are in ns of the run.
+        Array numbers with all bits set are null; times are in ns of the run.
         """
         ids = np.stack([numbers.astype(np.int64) for _, numbers in columns], axis=1)
         there = np.flatnonzero(ids.ravel() != ALL_32)

@@ -112,7 +112,8 @@ class Frames:
         ids = elements.ids
         opened = np.flatnonzero(elements.tokens.opening.take(frames))
         binaries, paths, lines = np.full((3, frames.size), -1)
-        binaries[_parents(frames, opened, owned)] = values.take(ids.take(owned))
+        owners = _parents(frames, opened, owned)
+        binaries[owners] = values.take(ids.take(owned))
         if sources.size:
             of_paths, numbers = self._sources_of(elements, sources)
             parents = _parents(frames, opened, sources)
@@ -215,8 +216,8 @@ def _addresses(texts: pa.Array) -> NDArray[np.uint64]:
     prefix[offsets[:-1] + 1] = True
     demand((octets[prefix] == ord("x")).all(), "an address in other words")
     demand((octets.take(offsets[:-1]) == ord("0")).all(), "an address in other words")
-    valid = (_HEXADECIMAL.take(octets) | prefix)[: offsets[-1]]
-    demand(valid.all(), "an address in other words")
+    is_allowed = _HEXADECIMAL.take(octets) | prefix
+    demand(is_allowed[: offsets[-1]].all(), "an address in other words")
     return cast(texts, pa.uint64()).to_numpy()
 
 
@@ -312,7 +313,8 @@ class ExportStacks:
         numbers = np.zeros(stacks.size, np.int64)
         numbers[~wrapping] = own_numbers
         is_plain = ~worded & ~wrapping
-        values[ids.take(stacks[is_plain])] = numbers[is_plain]
+        plain_ids = ids.take(stacks[is_plain])
+        values[plain_ids] = numbers[is_plain]
         wrapped = ids.take(stacks[wrapping] + 1)
         self._worded.extend(ids.take(stacks[worded]))
         demand(not np.isin(wrapped, self._worded.array).any(), "a stack that wraps a wrapper")
@@ -320,7 +322,8 @@ class ExportStacks:
         demand(not np.isin(wrapped, wrappers).any(), "a stack that wraps a wrapper")
         numbers[wrapping] = values.take(wrapped)
         is_silent_wrapper = wrapping & ~worded
-        values[ids.take(stacks[is_silent_wrapper])] = numbers[is_silent_wrapper]
+        silent_ids = ids.take(stacks[is_silent_wrapper])
+        values[silent_ids] = numbers[is_silent_wrapper]
         self._numbers.extend(numbers[worded])
 
     def _unwrapped_levels(self, elements: Elements, wrappers: Positions) -> NDArray[np.int8]:

@@ -125,7 +125,8 @@ def tokenize(block: RowBlock) -> Tokens:
     demand(not (closing & alone).any(), "a tag that closes twice")
     opening = ~(closing | alone)
     depth = np.cumsum(opening.view(np.int8) - closing.view(np.int8), dtype=np.int32)
-    demand(depth.min() >= 0 and depth.max() <= DEEPEST and depth[-1] == 0, "tags that do not nest")
+    is_nested = depth.min() >= 0 and depth.max() <= DEEPEST and depth[-1] == 0
+    demand(is_nested, "tags that do not nest")
     levels = (depth - opening).astype(np.int8)
     leaf = np.zeros(starts.size, np.bool_)
     np.logical_and(opening[:-1], closing[1:], out=leaf[:-1])
@@ -140,11 +141,15 @@ def _check_gaps(block: RowBlock, tokens: Tokens) -> None:
     row_ends = np.flatnonzero(tokens.closing & (tokens.levels == 0))
     expected = np.ones(gaps.size, np.int64)
     expected[row_ends[:-1]] = 2
-    demand(((gaps == expected) | tokens.leaf[:-1]).all(), "text between tags")
+    is_expected = (gaps == expected) | tokens.leaf[:-1]
+    demand(is_expected.all(), "text between tags")
     newlines = tokens.ends.take(row_ends) + 1
-    demand(newlines[-1] == block.size - 1 and tokens.starts[0] == 0, "text around the rows")
-    demand((block.octets.take(newlines) == _NEWLINE).all(), "no newline after a row")
-    demand(np.count_nonzero(block.octets < _SPACE) == row_ends.size, "control characters in a row")
+    is_filled = newlines[-1] == block.size - 1 and tokens.starts[0] == 0
+    demand(is_filled, "text around the rows")
+    is_newline = block.octets.take(newlines) == _NEWLINE
+    demand(is_newline.all(), "no newline after a row")
+    control_count = np.count_nonzero(block.octets < _SPACE)
+    demand(control_count == row_ends.size, "control characters in a row")
 
 
 def check_characters(block: RowBlock) -> None:
@@ -207,7 +212,8 @@ class Vocabulary:
 
         `places` may have more dimensions than `codes`, which is then the same for every row.
         """
-        matches = (block.words[places] & self._masks[0].take(codes)) == self._words[0].take(codes)
+        first_words = block.words[places] & self._masks[0].take(codes)
+        matches = first_words == self._words[0].take(codes)
         lengths = self.lengths.take(codes)
         for word in range(1, len(self._words)):
             longer = np.flatnonzero(lengths > _WORD * word)
@@ -309,5 +315,6 @@ def check_entities(block: RowBlock) -> None:
     is_known = np.zeros(words.size, np.bool_)
     for entity, _ in _ENTITIES:
         mask = np.uint64((1 << 8 * len(entity)) - 1)
-        is_known |= (words & mask) == np.uint64(int.from_bytes(entity.encode(), "little"))
+        word = np.uint64(int.from_bytes(entity.encode(), "little"))
+        is_known |= (words & mask) == word
     demand(is_known.all(), "an entity that xctrace does not write")
