@@ -218,7 +218,7 @@ def _make_pruned_error(ref: TableRef, pruned_export: PutAway, reason: str) -> Pr
     day, _, _ = pruned_export.at.partition("T")
     return PrunedError(
         f"{ref} was pruned on {day}, and {reason}.",
-        hint="Nothing of this table is left but what result.json and the page say.",
+        hint="Only the figures in result.json and on the page are left of this table.",
     )
 
 

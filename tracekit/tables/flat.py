@@ -167,8 +167,8 @@ class TableSelection:
         """Raise InputError unless exactly one table is chosen; pass it on if it has no rows."""
         if not self._seen:
             raise InputError(
-                f"{self._path} holds no table: what was asked for is not in the trace.",
-                hint="The table of contents (`xctrace export --toc`) lists what there is.",
+                f"{self._path} holds no table: the trace does not have the requested one.",
+                hint="The table of contents (`xctrace export --toc`) lists its tables.",
             )
         candidates = [seen_table for seen_table in self._seen.values() if seen_table.candidate]
         if not candidates:

@@ -100,7 +100,7 @@ class BundleRun:
         with self.files.reading(name):
             texts = plist(self.files.read(name, _LARGEST))
             if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-                raise ArchiveError("is no list of texts")
+                raise ArchiveError("is not a list of texts")
         return texts
 
     @cached_property
@@ -116,7 +116,7 @@ class BundleRun:
             archive = Archive(self.files.read(name, _LARGEST))
             type_ids = [archive.unwrap(value) for value in archive.sequence(archive.root)]
             if not all(isinstance(type_id, str) for type_id in type_ids):
-                raise ArchiveError("is no list of types")
+                raise ArchiveError("is not a list of types")
         return [type_id.removesuffix(TYPE_SUFFIX) for type_id in type_ids]
 
     @cached_property

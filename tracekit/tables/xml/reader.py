@@ -165,7 +165,7 @@ class ExactReader:
         if node is None:
             return
         if self._node is not None and node is not self._node:
-            raise MalformedError("a <node> stands within another")
+            raise MalformedError("a <node> is nested in another")
         self._node = node
         match element.tag:
             case "row":

@@ -226,11 +226,11 @@ class Archive:
     def by_number(self, node: Value) -> Iterator[tuple[int, Value]]:
         """Yield the items of an `XRIntKeyedDictionary`; raise ArchiveError if it is not one."""
         resolved_node = self.resolve(node)
-        if not isinstance(resolved_node, Mapping):
-            raise ArchiveError("has no dictionary by numbers where one belongs")
-        count = resolved_node.get("$0")
+        count: Value = None
+        if isinstance(resolved_node, Mapping):
+            count = resolved_node.get("$0")
         if not isinstance(count, int) or not 0 <= count <= len(resolved_node) // 2:
-            raise ArchiveError("has no dictionary by numbers where one belongs")
+            raise ArchiveError("lacks a required dictionary by numbers")
         if f"${2 * count + 1}" in resolved_node:
             raise ArchiveError("has a dictionary by numbers of more members than it counts")
         for number in range(count):
@@ -244,7 +244,7 @@ class Archive:
         if isinstance(resolved_node, Mapping):
             members = resolved_node.get(key)
         if not isinstance(members, list):
-            raise ArchiveError(f"has no {key} where one belongs")
+            raise ArchiveError(f"lacks the required {key}")
         if len(members) > _MOST_MEMBERS:
             raise ArchiveError("has a collection of more members than there can be")
         return cast("list[Value]", members)

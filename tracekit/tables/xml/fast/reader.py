@@ -139,7 +139,7 @@ def read_opening(file: BinaryIO) -> tuple[Header, str]:
     try:
         root = etree.fromstring(beginning[:end] + _CLOSING, _PARSER)
     except etree.XMLSyntaxError as error:
-        raise IrregularError("a header that is no XML") from error
+        raise IrregularError("a header that is not XML") from error
     node = root[0]
     schema = node[0]
     if beginning.startswith(b"\n", end):

@@ -165,7 +165,7 @@ def _values(tag: bytes) -> list[str]:
         element = etree.fromstring(tag, _PARSER)
         return [str(value) for value in element.values()]
     except etree.XMLSyntaxError as error:
-        raise IrregularError("a tag that is no XML") from error
+        raise IrregularError("a tag that is not XML") from error
 
 
 def _optional(numbers: Ids) -> pa.Array:
