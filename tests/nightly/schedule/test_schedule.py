@@ -479,12 +479,12 @@ def test_caffeinate_holds_on_as_long_as_the_night(tmp_path: Path) -> None:
 
 HANGS = """
 import signal, sys, time
-from tracekit.nightly.schedule.running import enforced
+from tracekit.nightly.schedule.running import enforce_budget
 def stop(*_):
     print("kept", flush=True)
     sys.exit(0)
 signal.signal(signal.SIGTERM, stop)
-with enforced(0.1, grace=0.2):
+with enforce_budget(0.1, grace=0.2):
     time.sleep(60)
 """
 
