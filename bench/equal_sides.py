@@ -28,8 +28,8 @@ from tracekit.base.recording import make_timestamp, save
 from tracekit.compare.spread import quantile
 from tracekit.machine.state import State, StateLimits, find_rejections
 from tracekit.machine.watch import Watch
-from tracekit.nightly.gate.decision import changes
 from tracekit.nightly.history.night import Entry, Night, Pair
+from tracekit.nightly.history.pairs import changes
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.session.child import prepared
 from tracekit.nightly.session.measuring import measure

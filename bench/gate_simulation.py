@@ -36,8 +36,9 @@ from nights.tables import (
     since_accepted,
     tried,
 )
-from tracekit.nightly.gate.decision import Policy, changes
+from tracekit.nightly.gate.decision import Policy
 from tracekit.nightly.history.night import Night
+from tracekit.nightly.history.pairs import changes
 
 _BEGIN, _END = "<!-- written by bench/gate_simulation.py -->", "<!-- end -->"
 _FAR = 8.0  # within a session: a machine on which nothing can be measured

@@ -14,8 +14,8 @@ from dataclasses import astuple, dataclass, replace
 
 from nights.rates import table
 from tracekit.nightly.gate.drift import with_drift
-from tracekit.nightly.gate.judge import Quantity, judge_entry, night_outcome, outcome_of
-from tracekit.nightly.history.night import Accepted, Described, Entry, Night
+from tracekit.nightly.gate.judge import judge_entry, night_outcome, outcome_of
+from tracekit.nightly.history.night import Accepted, Described, Entry, Night, Quantity
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import Capture, Gated, Reference

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from nights.noise import METRIC, Noise, pairs, tonight
-from tracekit.nightly.gate.decision import POLICY, Policy, changes
+from tracekit.nightly.gate.decision import POLICY, Policy
 from tracekit.nightly.gate.judge import judge, needs_second_session
 from tracekit.nightly.history.night import Judged, Outcome
+from tracekit.nightly.history.pairs import changes
 from tracekit.nightly.plan.plan import Gated
 
 _AGAIN = 2

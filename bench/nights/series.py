@@ -11,8 +11,8 @@ from nights.divisive import change_points
 from nights.noise import METRIC, Floats, Noise, histories, pairs
 from nights.rates import Rate
 from tracekit.compare.paired import middle
-from tracekit.nightly.gate.decision import changes
 from tracekit.nightly.history.changes import steps
+from tracekit.nightly.history.pairs import changes
 
 NIGHTS = 30
 STEP = 0.05

@@ -13,8 +13,8 @@ from nights.others import GATES
 from nights.ours import Design, judged_nights
 from nights.rates import Rate
 from nights.series import FINDERS, NIGHTS, changes_over_nights, seen
-from tracekit.nightly.gate.decision import changes
 from tracekit.nightly.history.night import Outcome
+from tracekit.nightly.history.pairs import changes
 
 pytestmark = pytest.mark.campaign
 

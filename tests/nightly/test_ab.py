@@ -23,8 +23,7 @@ from tracekit.nightly.ab import (
     measure_ab,
     parse_side,
 )
-from tracekit.nightly.gate.judge import Quantity
-from tracekit.nightly.history.night import Described, Pair
+from tracekit.nightly.history.night import Described, Pair, Quantity
 from tracekit.nightly.programs import measure_programs
 from tracekit.nightly.session.busy_notice import with_busy_notice
 

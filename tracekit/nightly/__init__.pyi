@@ -36,7 +36,6 @@ from .history.store.place import file_of as file_of
 from .history.store.place import place as place
 from .history.store.place import require_clear_latest as require_clear_latest
 from .history.store.store import Store as Store
-from .history.whole import examine_history as examine_history
 from .memory import NotKeptError as NotKeptError
 from .memory import Synced as Synced
 from .memory import sync as sync
@@ -61,3 +60,4 @@ from .schedule.job import time_of_day as time_of_day
 from .schedule.schedule import Scheduled as Scheduled
 from .trend.course import links_from as links_from
 from .trend.page import render_trend as render_trend
+from .whole import examine_history as examine_history

@@ -36,10 +36,10 @@ from tracekit.compare import (
     speed_of,
 )
 from tracekit.machine import State, StateLimits, Watch, find_rejections
-from tracekit.nightly.gate.decision import changes, plain_change, values
-from tracekit.nightly.gate.judge import Quantity, quantity_of
-from tracekit.nightly.history.night import Described, Pair
+from tracekit.nightly.gate.judge import quantity_of
+from tracekit.nightly.history.night import Described, Pair, Quantity
 from tracekit.nightly.history.night import Side as Role
+from tracekit.nightly.history.pairs import changes, plain_change, values
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.session.busy_notice import with_busy_notice
 from tracekit.nightly.session.child import PreparedCapture

@@ -20,8 +20,8 @@ from tracekit.analysis import METRICS
 from tracekit.base import InconclusiveError, Interval, duration, least_pairs, percent, system
 from tracekit.compare import NORMAL_MAD, shift
 from tracekit.machine import State, Watch, busy_words, find_busiest, find_rejections
-from tracekit.nightly.gate.decision import changes
 from tracekit.nightly.history.night import Pair
+from tracekit.nightly.history.pairs import changes
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan
 from tracekit.nightly.plan.reading import UNTRACED
 from tracekit.nightly.session.child import PreparedCapture

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from tracekit.base import TracekitError, Verdict, short_commit
-from tracekit.nightly.gate.decision import POLICY, plain_change
+from tracekit.nightly.gate.decision import POLICY
 from tracekit.nightly.history.changes import Ramp
 from tracekit.nightly.history.night import (
     ANCHORED,
@@ -31,6 +31,7 @@ from tracekit.nightly.history.night import (
     Night,
     Outcome,
 )
+from tracekit.nightly.history.pairs import plain_change
 from tracekit.nightly.history.steps import SURE, NightLevels, Point, Series, levels, moves, trend_of
 from tracekit.nightly.history.store.documents import measured_of
 from tracekit.nightly.plan.plan import Capture, Reference

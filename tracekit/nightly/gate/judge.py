@@ -6,23 +6,13 @@ failure precedes an inconclusive outcome. The reason of a night names the other 
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
-from typing import Literal
 
 from tracekit.analysis import METRICS, Better
 from tracekit.base import Interval, Verdict, sentence_of, short_commit, verdict_of
 from tracekit.compare import RATES, STEP, middle
-from tracekit.nightly.gate.decision import (
-    POLICY,
-    SHORT,
-    MetricPairs,
-    Policy,
-    Ruling,
-    is_exact,
-    pairs_of,
-    plain_change,
-)
+from tracekit.nightly.gate.decision import POLICY, SHORT, MetricPairs, Policy, Ruling, is_exact
 from tracekit.nightly.history.night import (
     LEADS,
     Accepted,
@@ -30,8 +20,10 @@ from tracekit.nightly.history.night import (
     Judged,
     Outcome,
     Pair,
+    Quantity,
     TracedFinding,
 )
+from tracekit.nightly.history.pairs import pairs_of, plain_change
 from tracekit.nightly.plan.plan import Capture, Gated
 
 
@@ -243,14 +235,6 @@ def _mark_inconclusive(judged: Judged, reason: str) -> Judged:
 
 def _mark_followed(judged: Judged, reason: str) -> Judged:
     return replace(judged, gated=False, outcome=None, reason=reason)
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """The unit of a number that a workload measured, and the direction that is good news."""
-
-    unit: str = ""
-    better: Literal["lower", "higher", "neither"] = "neither"
 
 
 def judge_entry(

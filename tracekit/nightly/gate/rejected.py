@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tracekit.compare import Shown, middle, shift
-from tracekit.nightly.gate.decision import changes, plain_change
-from tracekit.nightly.gate.judge import Quantity, quantity_of
-from tracekit.nightly.history.night import Pair
+from tracekit.nightly.gate.judge import quantity_of
+from tracekit.nightly.history.night import Pair, Quantity
+from tracekit.nightly.history.pairs import changes, plain_change
 from tracekit.nightly.plan.plan import Capture
 
 

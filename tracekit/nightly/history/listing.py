@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 
 from tracekit.base import quantity, short_commit, stamp
 from tracekit.compare import middle
-from tracekit.nightly.gate.decision import plain_change
 from tracekit.nightly.history.night import (
     DOCUMENT,
     LEADS,
@@ -30,6 +29,7 @@ from tracekit.nightly.history.night import (
     Outcome,
     moment_in,
 )
+from tracekit.nightly.history.pairs import plain_change
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.decisions import Missed
 

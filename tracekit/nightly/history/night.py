@@ -105,6 +105,14 @@ LEADS = {
 
 
 @dataclass(frozen=True)
+class Quantity:
+    """The unit of a number that a workload measured, and the direction that is good news."""
+
+    unit: str = ""
+    better: Literal["lower", "higher", "neither"] = "neither"
+
+
+@dataclass(frozen=True)
 class Pair:
     """Candidate and reference, measured in turns, or `traced` one after the other.
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tracekit.base import Child, InputError, ToolError, UsageError, exit_words, quote_path
-from tracekit.nightly.gate.judge import Quantity
-from tracekit.nightly.history.night import Described
+from tracekit.nightly.history.night import Described, Quantity
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.session.program import Bounds, Program, Timeouts, last_words, start

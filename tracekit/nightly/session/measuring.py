@@ -30,8 +30,7 @@ from tracekit.base import (
 )
 from tracekit.compare import quantile
 from tracekit.machine import State, Watch
-from tracekit.nightly.gate.judge import Quantity
-from tracekit.nightly.history.night import Pair, Values
+from tracekit.nightly.history.night import Pair, Quantity, Values
 from tracekit.nightly.session.child import (
     PreparedCapture,
     RemoteWorkload,

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from tracekit.base import ToolError, exit_words, require_program
-from tracekit.nightly.gate.judge import Quantity
-from tracekit.nightly.history.night import Values
+from tracekit.nightly.history.night import Quantity, Values
 from tracekit.nightly.plan.plan import Capture, Gated
 from tracekit.nightly.session.child import PreparedCapture
 from tracekit.nightly.session.program import Program, last_words, run_timed

@@ -24,12 +24,12 @@ from tracekit.compare.paired import shift
 from tracekit.compare.spread import Limits
 from tracekit.compare.verdicts import Change, judge_interval
 from tracekit.nightly.gate import judge
-from tracekit.nightly.gate.decision import plain_change
 from tracekit.nightly.gate.report import text
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import GateReport, of_comparison, of_night
 from tracekit.nightly.gate.report.sarif import sarif
 from tracekit.nightly.history.night import Described, Entry, Night
+from tracekit.nightly.history.pairs import plain_change
 from tracekit.nightly.plan.plan import Gated
 from tracekit.report import escape_markdown
 

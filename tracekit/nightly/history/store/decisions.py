@@ -7,8 +7,8 @@ import msgspec
 from sqlalchemy import Connection, insert, select
 
 from tracekit.base import UsageError, suggest_name
-from tracekit.nightly.gate.decision import changes
 from tracekit.nightly.history.night import Accepted, Entry, Night, Outcome
+from tracekit.nightly.history.pairs import changes
 from tracekit.nightly.history.store.documents import replace_nul
 from tracekit.nightly.history.store.schema import ACCEPTANCES, PINS
 

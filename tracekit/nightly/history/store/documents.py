@@ -11,8 +11,8 @@ from sqlalchemy import Connection, insert, select
 
 from tracekit.base import InputError
 from tracekit.compare import middle, shift
-from tracekit.nightly.gate.decision import changes, plain_change, values
 from tracekit.nightly.history.night import DOCUMENT, FORMAT, Judged, Night, Outcome, Pair, moment_of
+from tracekit.nightly.history.pairs import changes, plain_change, values
 from tracekit.nightly.history.store.schema import JUDGEMENTS, NIGHTS
 
 _CUT_SHORT = "The night was cut short: its process was killed, or the machine went down."
