@@ -1,5 +1,6 @@
 """Parity: paged attention against dense attention, and both against float64, over a grid."""
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
@@ -47,11 +48,11 @@ _LONG_BLOCKS = 48
 
 @dataclass(frozen=True)
 class ParityCase:
-    """One decode call of the grid.
+    """One decode call in the grid.
 
     `lengths` are "ragged", "one" token, a "full" table, the "edges" of pages, an "empty" sequence
     among others, batches of "seven" and "eight" (which MLX binds differently), and contexts "long"
-    enough for several partitions. A `quick` one is of the short grid.
+    enough for several partitions. A `quick` case belongs to the short grid.
     """
 
     dtype: str
@@ -63,7 +64,7 @@ class ParityCase:
 
     @property
     def name(self) -> str:
-        """What `--case` takes."""
+        """The value of `--case`."""
         heads = f"q{self.heads.q}-kv{self.heads.kv}"
         return f"{self.dtype}-d{self.head_dim}-b{self.block_size}-{heads}-{self.lengths}"
 
@@ -84,7 +85,7 @@ class ParityCase:
         return lengths[self.lengths]
 
     def problem(self, seed: int) -> DecodeProblem:
-        """Draw the call; whatever is past the end of a sequence is not a number."""
+        """Draw the call, with NaN past the end of each sequence."""
         drawn = draw_problem(
             self.lens,
             q_heads=self.heads.q,
@@ -99,14 +100,16 @@ class ParityCase:
 
 
 def _grid() -> tuple[ParityCase, ...]:
-    quick = {(64, 16), (128, 32)}
-    shapes = [(size, page) for size in HEAD_DIMS for page in BLOCK_SIZES]
-    _, *lengths = get_args(Lengths)  # the first, ragged ones, have those shapes
+    quick_shapes = {(64, 16), (128, 32)}
+    _, *other_lengths = get_args(Lengths)  # the first, ragged ones, have every shape
     cases: list[ParityCase] = []
     for dtype in DTYPES:
-        cases += [ParityCase(dtype, *shape, quick=shape in quick) for shape in shapes]
+        for head_dim, block_size in itertools.product(HEAD_DIMS, BLOCK_SIZES):
+            quick = (head_dim, block_size) in quick_shapes
+            cases.append(ParityCase(dtype, head_dim, block_size, quick=quick))
         cases += [ParityCase(dtype, 128, 32, heads) for heads in OTHER_HEADS]
-        cases += [ParityCase(dtype, 64, 16, SHARED, length, quick=True) for length in lengths]
+        for lengths in other_lengths:
+            cases.append(ParityCase(dtype, 64, 16, SHARED, lengths, quick=True))
     return tuple(cases)
 
 
@@ -130,8 +133,8 @@ Attend = Callable[[DecodeProblem, list[int], float], mx.array]
 class Implementation:
     """One way to attend.
 
-    A `kernel` needs Metal or the emulation. Paged ones are compared with what is `dense`, which
-    gives nothing for an empty sequence.
+    A `kernel` needs Metal or the emulation. Paged implementations are compared with the `dense`
+    one, which gives nothing for an empty sequence.
     """
 
     name: str
@@ -145,14 +148,17 @@ def _dense(problem: DecodeProblem, lens: list[int], scale: float) -> mx.array:
     longest = max(lens)
     keys, values = gather_pages(problem, longest)
     mask = padding_mask(problem.context_lens[: problem.batch], keys.shape[2])
+    rows_mask = mask.swapaxes(2, 3)
     zero = mx.array(0, problem.dtype)
-    keys, values = (mx.where(mask.swapaxes(2, 3), array, zero) for array in (keys, values))
+    keys = mx.where(rows_mask, keys, zero)
+    values = mx.where(rows_mask, values, zero)
     return sdpa(problem.q[:, :, None], keys, values, scale=scale, mask=mask)[:, :, 0]
 
 
 def _make_paged(kernel: Kernel | None = None, partitions: int | None = None) -> Attend:
     def call(problem: DecodeProblem, lens: list[int], scale: float) -> mx.array:
-        how, longest = None, max(lens)
+        longest = max(lens)
+        how = None
         if kernel is not None:
             how = plan(problem, longest=longest, kernel=kernel, partitions=partitions)
         return attend(problem, scale=scale, longest=longest, how=how)
@@ -173,9 +179,11 @@ IMPLEMENTATIONS = (
 def chosen_implementations(
     names: Iterable[str] = (), *, emulate: bool
 ) -> tuple[Implementation, ...]:
-    """Return some of those that can run here, and dense attention; all of them for no name.
+    """Return the implementations of these names and dense attention; without names, all.
 
-    Raises UsageError for one that is not there, or cannot run: kernels need Metal, or `emulate`.
+    Kernels are left out where they cannot run: they need Metal, or `emulate`.
+
+    Raises UsageError for an unknown name, and for a kernel that cannot run here.
     """
     kernels = emulate or backend() == "metal"
     by_name = {implementation.name: implementation for implementation in IMPLEMENTATIONS}
@@ -186,12 +194,13 @@ def chosen_implementations(
                 f"{name} is a Metal kernel, and MLX finds no Metal on this machine.",
                 hint="--emulate runs Metal kernels on the CPU.",
             )
-    return tuple(
-        candidate
-        for candidate in IMPLEMENTATIONS
-        if (kernels or not candidate.kernel)
-        and (candidate.dense or not names or candidate.name in names)
-    )
+    implementations: list[Implementation] = []
+    for implementation in IMPLEMENTATIONS:
+        can_run = kernels or not implementation.kernel
+        is_wanted = implementation.dense or not names or implementation.name in names
+        if can_run and is_wanted:
+            implementations.append(implementation)
+    return tuple(implementations)
 
 
 _BOTH = 2  # of two results that may be off by a bound each
@@ -199,11 +208,11 @@ _BOTH = 2  # of two results that may be off by a bound each
 
 @dataclass(frozen=True)
 class ParityOutcome:
-    """One implementation on one case.
+    """The result of one implementation on one case.
 
-    `error` is relative and against float64, None if it raised. `apart` is the relative distance
-    from dense attention, None for dense attention itself or where one of both raised; its bound is
-    twice the other, as both may be off.
+    `error` is relative and against float64, None if the call raised. `apart` is the relative
+    distance from dense attention, None for dense attention itself or if one of both raised. Its
+    bound is twice the other, as both may be off.
     """
 
     case: str
@@ -219,8 +228,10 @@ class ParityOutcome:
         """The larger of error and distance, each as a part of its bound: above 1 is a breach."""
         if self.failure or self.error is None:
             return float("inf")
-        apart = 0.0 if self.apart is None else self.apart / self.apart_bound
-        return max(self.error / self.bound, apart)
+        error_share = self.error / self.bound
+        if self.apart is None:
+            return error_share
+        return max(error_share, self.apart / self.apart_bound)
 
     @property
     def breach(self) -> bool:
@@ -230,7 +241,7 @@ class ParityOutcome:
 
 @dataclass(frozen=True)
 class Parity:
-    """What the grid showed: an outcome for each case and implementation.
+    """The result of the grid: an outcome for each case and implementation.
 
     If it was `interrupted`, cases are missing.
     """
@@ -260,9 +271,9 @@ def run_parity(
     emulate: bool = False,
     progress: Progress = quiet,
 ) -> Parity:
-    """Run every implementation, dense ones first, on every case; an interrupt keeps what there is.
+    """Run every implementation, dense ones first, on every case; an interrupt keeps the outcomes.
 
-    Raises ToolError where kernels are to be emulated, and there is no compiler.
+    Raises ToolError if kernels are to be emulated, and there is no compiler.
     """
     if emulate and any(implementation.kernel for implementation in implementations):
         find_compiler()
@@ -281,14 +292,16 @@ def _compare_case(
     case: ParityCase, implementations: Sequence[Implementation], seed: int, *, emulate: bool
 ) -> list[ParityOutcome]:
     problem = case.problem(seed)
-    scale, bound = problem.head_dim**-0.5, BOUNDS[case.dtype]
+    scale = problem.head_dim**-0.5
+    bound = BOUNDS[case.dtype]
     expected = reference_of(problem, scale=scale)
     # Dense attention has no answer for a sequence of no tokens.
-    there = [number for number, length in enumerate(case.lens) if length]
+    filled_sequences = [number for number, length in enumerate(case.lens) if length]
     dense: Floats | None = None
     outcomes: list[ParityOutcome] = []
     for implementation in implementations:
-        failure, got = "", expected
+        failure = ""
+        got = expected
         try:
             with emulation() if emulate and implementation.kernel else nullcontext():
                 got = as_float64(implementation.attend(problem, case.lens, scale))
@@ -301,13 +314,14 @@ def _compare_case(
                 ParityOutcome(case.name, implementation.name, None, bound, failure=failure)
             )
             continue
-        judged = there if implementation.dense else slice(None)
         apart = None
         if implementation.dense:
             dense = got
-        elif dense is not None:
-            apart = relative_error(got[there], dense[there])
-        error = relative_error(got[judged], expected[judged])
+            error = relative_error(got[filled_sequences], expected[filled_sequences])
+        else:
+            if dense is not None:
+                apart = relative_error(got[filled_sequences], dense[filled_sequences])
+            error = relative_error(got, expected)
         outcomes.append(
             ParityOutcome(case.name, implementation.name, error, bound, apart, _BOTH * bound)
         )
@@ -322,38 +336,54 @@ def rows(parity: Parity) -> list[tuple[str, ...]]:
     """Return a row for each implementation and type: its worst errors, and the bounds."""
     groups: defaultdict[tuple[str, str], list[ParityOutcome]] = defaultdict(list)
     for outcome in parity.outcomes:
-        groups[outcome.subject, outcome.case.partition("-")[0]].append(outcome)
-    table_rows: list[tuple[str, ...]] = []
-    for (subject, dtype), outcomes in groups.items():
-        count, bound = len(outcomes), BOUNDS[dtype]
-        errors = [outcome.error for outcome in outcomes if outcome.error is not None]
-        apart = [outcome.apart for outcome in outcomes if outcome.apart is not None]
-        error = (error_words(max(errors, default=None)), f"{bound:g}")
-        distance = (error_words(max(apart, default=None)), f"{_BOTH * bound:g}" if apart else "")
-        breaches = sum(outcome.breach for outcome in outcomes)
-        verdict = "ok" if not breaches else f"{breaches} of {count} breach"
-        table_rows.append((subject, dtype, str(count), *error, *distance, verdict))
-    return table_rows
+        dtype = outcome.case.partition("-")[0]
+        groups[outcome.subject, dtype].append(outcome)
+    return [_row(subject, dtype, outcomes) for (subject, dtype), outcomes in groups.items()]
+
+
+def _row(subject: str, dtype: str, outcomes: Sequence[ParityOutcome]) -> tuple[str, ...]:
+    bound = BOUNDS[dtype]
+    errors = [outcome.error for outcome in outcomes if outcome.error is not None]
+    distances = [outcome.apart for outcome in outcomes if outcome.apart is not None]
+    distance_bound = f"{_BOTH * bound:g}" if distances else ""
+    breaches = sum(outcome.breach for outcome in outcomes)
+    verdict = "ok"
+    if breaches:
+        verdict = f"{breaches} of {len(outcomes)} breach"
+    return (
+        subject,
+        dtype,
+        str(len(outcomes)),
+        error_words(max(errors, default=None)),
+        f"{bound:g}",
+        error_words(max(distances, default=None)),
+        distance_bound,
+        verdict,
+    )
 
 
 def error_words(error: float | None) -> str:
-    """Return an error in words: "1.2e-04", "not finite" for what is infinitely far off."""
+    """Return an error in words: "1.2e-04", or "not finite" for an infinite one."""
     if error is None:
         return ""
-    return "not finite" if error == float("inf") else f"{error:.1e}"
+    if error == float("inf"):
+        return "not finite"
+    return f"{error:.1e}"
 
 
 def repeat(outcome: ParityOutcome, parity: Parity) -> str:
     """Return the command line that runs one outcome again."""
-    seed = f" --seed {parity.seed}" if parity.seed else ""
-    emulate = " --emulate" if parity.emulated else ""
-    return f"tracekit parity --case {outcome.case} --subject {outcome.subject}{seed}{emulate}"
+    command = f"tracekit parity --case {outcome.case} --subject {outcome.subject}"
+    if parity.seed:
+        command += f" --seed {parity.seed}"
+    if parity.emulated:
+        command += " --emulate"
+    return command
 
 
 def parity_document(parity: Parity) -> dict[str, Any]:
-    """Return everything as plain values; what is not finite is null, with its words beside it."""
-    worst = parity.worst
-    return {
+    """Return everything as plain values; an infinite number is null, with a failure in words."""
+    document: dict[str, Any] = {
         "kind": "parity",
         "version": VERSION,
         "norm": NORM,
@@ -363,14 +393,24 @@ def parity_document(parity: Parity) -> dict[str, Any]:
         "seed": parity.seed,
         "interrupted": parity.interrupted,
         "breaches": len(parity.breaches),
-        "worst": None if worst is None else {"case": worst.case, "subject": worst.subject},
-        "repeat": None if worst is None else repeat(worst, parity),
+        "worst": None,
+        "repeat": None,
         "outcomes": [_describe_outcome(outcome) for outcome in parity.outcomes],
     }
+    worst = parity.worst
+    if worst is not None:
+        document["worst"] = {"case": worst.case, "subject": worst.subject}
+        document["repeat"] = repeat(worst, parity)
+    return document
 
 
 def _describe_outcome(outcome: ParityOutcome) -> dict[str, Any]:
     document: dict[str, Any] = msgspec.to_builtins(outcome)
-    infinite = [name for name in ("error", "apart") if document[name] == float("inf")]
-    failure = outcome.failure or ("the result is not finite" if infinite else "")
-    return document | dict.fromkeys(infinite) | {"breach": outcome.breach, "failure": failure}
+    failure = outcome.failure
+    for name in ("error", "apart"):
+        if document[name] == float("inf"):
+            document[name] = None
+            failure = failure or "the result is not finite"
+    document["breach"] = outcome.breach
+    document["failure"] = failure
+    return document

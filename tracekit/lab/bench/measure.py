@@ -1,4 +1,4 @@
-"""A bench from beginning to end: subjects prepared, measured in turns, compared, described."""
+"""Run a bench from beginning to end: prepare subjects, measure them in turns, compare them."""
 
 import math
 import os
@@ -54,16 +54,24 @@ _OF_MLX = "the kernels are MLX's own, which no queue but its own can launch"
 
 
 def gpu_times(prepared: Prepared, metal: Any = None) -> tuple[tuple[Dispatch, ...], str]:
-    """Time each kernel of a call alone, by PyObjC's `metal`; return also why there is none."""
+    """Time each kernel of a call alone, by PyObjC's `metal`.
+
+    Return the times, and the reason if there are none.
+    """
     launch = prepared.launch
     if launch is None:
-        reason = "MLX runs on the CPU here" if backend() == "cpu" else _OF_MLX
+        reason = _OF_MLX
+        if backend() == "cpu":
+            reason = "MLX runs on the CPU here"
         return (), f"GPU time is not available, because {reason}."
     calls = [partial(launch, number) for number in range(prepared.sets)]
     try:
         return time_kernels(calls, metal or load_metal()), ""
     except ToolError as error:
-        return (), f"{error.message} ({error.hint})" if error.hint else error.message
+        reason = error.message
+        if error.hint:
+            reason += f" ({error.hint})"
+        return (), reason
 
 
 Clock = Callable[[], int]
@@ -72,9 +80,9 @@ _SECOND = 1_000_000_000  # ns
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to measure: steps before anything counts, samples at most, seconds a subject.
+    """How much to measure: warm-up steps, samples at most, and seconds for a subject.
 
-    Slower subjects take of the time that quicker ones leave.
+    Slower subjects use the time that quicker ones leave.
     """
 
     warmup: int = 3
@@ -84,7 +92,7 @@ class Effort:
 
 @dataclass
 class Runner:
-    """A subject while it is measured: its samples grow."""
+    """A subject during its measurement: its samples grow."""
 
     subject: Subject
     inputs: Inputs
@@ -96,7 +104,7 @@ class Runner:
     failure: str = ""
 
     def time_chain(self, clock: Clock) -> float:
-        """Evaluate a chain of calls that is built before; return nanoseconds of a call."""
+        """Evaluate a chain of calls that was built before; return nanoseconds per call."""
         built = self.prepared.chain(self.calls)
         start = clock()
         self.prepared.step.wait(built)
@@ -121,24 +129,20 @@ def measure_in_turns(
 ) -> tuple[dict[str, BenchRow], bool]:
     """Prepare subjects, measure them in turns, and time their kernels on the GPU.
 
-    Return rows by the names of subjects, and whether somebody stopped it. `count` tells what CPU
-    time all processes have used, for rows to say whether others left enough of it.
+    `count` returns the CPU time that all processes have used; by it rows report whether other
+    processes left enough. Return the rows by the names of subjects, and whether the user stopped
+    the bench.
     """
     rows: dict[str, BenchRow] = {}
     runners: list[Runner] = []
     try:
         for subject, inputs in subjects:
             progress(f"prepare {subject.name}")
-            try:
-                runners.append(Runner(subject, inputs, subject.prepare(inputs)))
-            except UsageError:
-                raise
-            except SubjectUnavailable as why:
-                rows[subject.name] = BenchRow(subject.name, subject.family, "unavailable", str(why))
-            except Exception as error:  # noqa: BLE001  one that fails must not end the others
-                rows[subject.name] = BenchRow(
-                    subject.name, subject.family, "failed", describe(error)
-                )
+            prepared = _prepare(subject, inputs)
+            if isinstance(prepared, Runner):
+                runners.append(prepared)
+            else:
+                rows[subject.name] = prepared
         company = Company(count)
         _sample_all(runners, effort, clock, company, lambda text: progress(f"{title}{text}"))
         disturbed = company.describe()
@@ -146,14 +150,24 @@ def measure_in_turns(
             progress(f"finish {runner.subject.name}")
             rows[runner.subject.name] = replace(make_row(runner), disturbed=disturbed)
     except KeyboardInterrupt:
-        unfinished_runners = (pending for pending in runners if pending.subject.name not in rows)
-        stopped = {
-            pending.subject.name: make_row(pending, INTERRUPTED)
-            for pending in unfinished_runners
-            if pending.micro or pending.failure
-        }
-        return rows | stopped, True
+        for runner in runners:
+            has_started = runner.micro or runner.failure
+            if has_started and runner.subject.name not in rows:
+                rows[runner.subject.name] = make_row(runner, INTERRUPTED)
+        return rows, True
     return rows, False
+
+
+def _prepare(subject: Subject, inputs: Inputs) -> Runner | BenchRow:
+    """Return a runner of a subject, or the row of one that cannot be measured."""
+    try:
+        return Runner(subject, inputs, subject.prepare(inputs))
+    except UsageError:
+        raise
+    except SubjectUnavailable as why:
+        return BenchRow(subject.name, subject.family, "unavailable", str(why))
+    except Exception as error:  # noqa: BLE001  one that fails must not end the others
+        return BenchRow(subject.name, subject.family, "failed", describe(error))
 
 
 def _sample_all(
@@ -163,33 +177,42 @@ def _sample_all(
     company: Company,
     progress: Progress,
 ) -> None:
-    """Warm all up, then sample them in turns; what fails is left out from then on."""
+    """Warm all runners up, then sample them in turns; one that fails is skipped from then on."""
     for runner in runners:
         with _note_failure(runner):
             _warm(runner, effort, clock)
-    there = [peer for peer in runners if not peer.failure]
-    company.forget()  # what warming up found is not of the samples
-    rounds = rounds_of(effort.budget * _SECOND, [peer.cost for peer in there], effort.repetitions)
+    warm_runners = [runner for runner in runners if not runner.failure]
+    company.forget()  # the use of cores during warm-up does not concern the samples
+    costs = [runner.cost for runner in warm_runners]
+    rounds = rounds_of(effort.budget * _SECOND, costs, effort.repetitions)
     for number in range(rounds):
         progress(f"round {number + 1} of {rounds}")
-        # every other round backwards: of two, two rounds are ABBA, and what drifts evenly cancels
-        for runner in there if number % 2 == 0 else reversed(there):
+        # every other round backwards: of two, two rounds are ABBA, and an even drift cancels
+        turns = warm_runners if number % 2 == 0 else reversed(warm_runners)
+        for runner in turns:
             if not runner.failure:
-                with _note_failure(runner):  # both samples, or none
-                    micro, macro = runner.time_chain(clock), runner.step(clock)
-                    runner.micro.append(micro)
-                    runner.macro.append(macro)
+                _sample(runner, clock)
         company.look()
 
 
+def _sample(runner: Runner, clock: Clock) -> None:
+    """Take both samples of a runner, or none."""
+    with _note_failure(runner):
+        micro = runner.time_chain(clock)
+        macro = runner.step(clock)
+        runner.micro.append(micro)
+        runner.macro.append(macro)
+
+
 def _warm(runner: Runner, effort: Effort, clock: Clock) -> None:
-    """Call until pipelines and caches are there, and find out what a sample costs."""
+    """Call until pipelines and caches are there, and measure the cost of a sample."""
     took = 0.0
     for _ in range(max(1, effort.warmup)):
         took = runner.step(clock)
-    single = runner.time_chain(clock)
+    chain = runner.time_chain(clock)
     runner.calls = calls_of(took)
-    chain = single if runner.calls == 1 else runner.time_chain(clock) * runner.calls
+    if runner.calls > 1:
+        chain = runner.time_chain(clock) * runner.calls
     runner.cost = took + chain
 
 
@@ -202,7 +225,7 @@ def _note_failure(runner: Runner) -> Generator[None]:
 
 
 def describe(error: Exception) -> str:
-    """Return what an error says, in a line, with its kind."""
+    """Return the kind and the text of an error, in one line."""
     text = " ".join(str(error).split()) or "no message"
     return f"{type(error).__name__}: {text}"
 
@@ -214,16 +237,15 @@ def compare_rows(
 
     The latter has a verdict, by a threshold: the least change of the time that matters.
     """
-    by_name = {row.name: row for row in rows}
-    naive = {subject.family: subject.name for subject in subjects if subject.naive}
-    return [
-        replace(
-            row,
-            speed_up=_comparison(row, naive.get(row.family), by_name),
-            against=_judge_ratio(_comparison(row, against, by_name), row, threshold),
-        )
-        for row in rows
-    ]
+    rows_by_name = {row.name: row for row in rows}
+    naive_subjects = {subject.family: subject.name for subject in subjects if subject.naive}
+    compared_rows: list[BenchRow] = []
+    for row in rows:
+        speed_up = _comparison(row, naive_subjects.get(row.family), rows_by_name)
+        ratio = _comparison(row, against, rows_by_name)
+        judged_ratio = _judge_ratio(ratio, row, threshold)
+        compared_rows.append(replace(row, speed_up=speed_up, against=judged_ratio))
+    return compared_rows
 
 
 def _comparison(
@@ -251,35 +273,47 @@ def _judge_ratio(
     if row.disturbed:
         doubt = f"{row.disturbed} meanwhile"
         return replace(ratio, verdict=Verdict.UNCLEAR, doubt=doubt, threshold=threshold)
-    ends = (math.log(ratio.median), math.log(ratio.low), math.log(ratio.high))
-    verdict, doubt = verdict_of(Interval(*ends).orient(-1), math.log1p(threshold))
-    limit = Shown("ratio", "ns").limit(threshold)
-    doubt_text = doubt.format(limit=limit) if doubt else ""
+    logarithms = Interval(math.log(ratio.median), math.log(ratio.low), math.log(ratio.high))
+    verdict, doubt = verdict_of(logarithms.orient(-1), math.log1p(threshold))
+    doubt_text = ""
+    if doubt:
+        doubt_text = doubt.format(limit=Shown("ratio", "ns").limit(threshold))
     return replace(ratio, verdict=verdict, doubt=doubt_text, threshold=threshold)
 
 
 def quicker(ours: Sequence[float], theirs: Sequence[float], reference: str) -> SubjectRatio:
     """Compare samples of the same rounds: how many times as long the other takes."""
     pairs = min(len(ours), len(theirs))
-    if min((*ours[:pairs], *theirs[:pairs]), default=0) <= 0:
+    our_samples = ours[:pairs]
+    their_samples = theirs[:pairs]
+    if min((*our_samples, *their_samples), default=0) <= 0:
         return SubjectRatio(reference, reason="a sample took no time that this clock can see")
-    ratio = paired_ratio(theirs[:pairs], ours[:pairs])
+    ratio = paired_ratio(their_samples, our_samples)
     return SubjectRatio(reference, ratio.median, ratio.lower_bound, ratio.upper_bound, ratio.pairs)
 
 
 def make_row(runner: Runner, stopped: str = "") -> BenchRow:
-    """Make a row of what a subject left; `stopped` says why it was stopped before its time."""
-    prepared, step = runner.prepared, runner.prepared.step
+    """Make a row of the samples of a subject; `stopped` is the reason for an early end."""
+    prepared = runner.prepared
+    step = prepared.step
     reason = runner.failure or stopped
-    dispatches, no_gpu = ((), reason) if reason else gpu_times(prepared)
-    stopped_as = "partial" if runner.micro else "failed"
+    if not reason:
+        state = "measured"
+        dispatches, no_gpu = gpu_times(prepared)
+    else:
+        state = "partial" if runner.micro else "failed"
+        dispatches = ()
+        no_gpu = reason
+    block_size = None
+    if runner.subject.paged:
+        block_size = runner.inputs.shape.block_size
     return BenchRow(
         name=runner.subject.name,
         family=runner.subject.family,
-        state=stopped_as if reason else "measured",
+        state=state,
         reason=reason,
         **vars(prepared.launched),
-        block_size=runner.inputs.shape.block_size if runner.subject.paged else None,
+        block_size=block_size,
         chained=prepared.chained,
         micro=_timing(runner.micro, runner.calls),
         macro=_timing(runner.macro, 1),
@@ -299,7 +333,9 @@ def make_row(runner: Runner, stopped: str = "") -> BenchRow:
 
 
 def _timing(samples: Sequence[float], calls: int) -> Timing | None:
-    return Timing(tuple(samples), calls, summarize(samples)) if samples else None
+    if not samples:
+        return None
+    return Timing(tuple(samples), calls, summarize(samples))
 
 
 SUBJECTS: tuple[Subject, ...] = (*DECODE, *PREFILL, *CACHE, *NORM)  # in the order of their tables
@@ -310,17 +346,21 @@ def chosen(suite: str, names: Sequence[str] = ()) -> tuple[Subject, ...]:
     """Return the subjects of a suite, or those of `names`; raise UsageError for unknown ones."""
     require(suite, (*SUITES, "all"), "suite")
     in_suite = [subject for subject in SUBJECTS if suite in {"all", subject.suite}]
+    known_names = [subject.name for subject in in_suite]
     for name in names:
-        require(name, [subject.name for subject in in_suite], "subject")
-    return tuple(subject for subject in in_suite if not names or subject.name in names)
+        require(name, known_names, "subject")
+    if not names:
+        return tuple(in_suite)
+    return tuple(subject for subject in in_suite if subject.name in names)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What to measure, and how much.
+    """The subjects to measure, and the effort.
 
-    No `subjects` are all of the suite; all of a family are compared with `against`, and judged by
-    `threshold`: the least change of a call's time that matters, as a ratio.
+    Without `subjects`, all of the suite are measured. All subjects of a family are compared with
+    `against`, and judged by `threshold`: the least change of a call's time that matters, as a
+    ratio.
     """
 
     suite: str = "all"
@@ -341,19 +381,19 @@ def run_bench(
 ) -> Bench:
     """Measure subjects on a shape, by default those of the settings' suite.
 
-    One that fails is a row that says so; an interrupt ends the measuring, and keeps what there
-    is. Raises UsageError where there is no such suite, or no such subject in it.
+    The row of a subject that fails has the reason; an interrupt ends the measurement and keeps
+    the rows. Raises UsageError for an unknown suite, or a subject that is not in it.
     """
     if subjects is None:
-        against = [settings.against] if settings.subjects and settings.against else []
-        subjects = chosen(settings.suite, [*settings.subjects, *against])
-    chosen_subjects = tuple(subjects)
+        subjects = _choose_subjects(settings)
     if settings.against is not None:
-        require(settings.against, [subject.name for subject in chosen_subjects], "subject")
+        require(settings.against, [subject.name for subject in subjects], "subject")
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    inputs, rows, stopped = Inputs(shape, cache_here()), dict[str, BenchRow](), False
-    for family in dict.fromkeys(subject.family for subject in chosen_subjects):
-        pairs = [(subject, inputs) for subject in chosen_subjects if subject.family == family]
+    inputs = Inputs(shape, cache_here())
+    rows: dict[str, BenchRow] = {}
+    stopped = False
+    for family in dict.fromkeys(subject.family for subject in subjects):
+        pairs = [(subject, inputs) for subject in subjects if subject.family == family]
         family_rows, stopped = measure_in_turns(
             pairs,
             settings.effort,
@@ -362,28 +402,36 @@ def run_bench(
             title=f"{family} · ",
             count=count,
         )
-        rows |= family_rows
+        rows.update(family_rows)
         if stopped:
             break
+    measured_rows = [rows[subject.name] for subject in subjects if subject.name in rows]
     setting_values = asdict(settings)
-    effort = setting_values.pop("effort")
-    compared_rows = [rows[subject.name] for subject in chosen_subjects if subject.name in rows]
+    effort_values = setting_values.pop("effort")
     return Bench(
-        environment=_environment(inputs, compared_rows),
+        environment=_environment(inputs, measured_rows),
         shape=shape,
-        settings=setting_values | effort,
-        rows=compare_rows(compared_rows, chosen_subjects, settings.against, settings.threshold),
+        settings=setting_values | effort_values,
+        rows=compare_rows(measured_rows, subjects, settings.against, settings.threshold),
         started=started,
         interrupted=stopped,
     )
 
 
+def _choose_subjects(settings: Settings) -> tuple[Subject, ...]:
+    names = list(settings.subjects)
+    if names and settings.against:
+        names.append(settings.against)
+    return chosen(settings.suite, names)
+
+
 def _environment(inputs: Inputs, rows: Sequence[BenchRow]) -> dict[str, Any]:
     on_gpu = any(row.dispatches for row in rows)
+    variables = sorted(os.environ.items())
     return {
         "tracekit": version("tracekit"),
         "machine": describe_machine(),
-        "variables": {k: v for k, v in sorted(os.environ.items()) if k.startswith("MLX_")},
+        "variables": {name: value for name, value in variables if name.startswith("MLX_")},
         "backend": backend(),
         "clock": HOST,
         "kernel_clock": GPU if on_gpu else HOST,

@@ -1,11 +1,11 @@
-"""A bench as a person reads it: tables, and the sentences beside them."""
+"""Turn a bench into tables and sentences for a person."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tracekit.base import Verdict, duration, quantity, size
 from tracekit.lab.bench.document import INTERRUPTED, LEAST_ROUNDS, Bench, BenchRow, SubjectRatio
 from tracekit.lab.bench.inputs import Shape
-from tracekit.lab.bench.tune import Tuning
+from tracekit.lab.bench.tune import Ranked, Tuning
 
 MARK = "(!)"
 """Behind times that do not count."""
@@ -14,19 +14,55 @@ Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 def families(bench: Bench) -> Iterator[tuple[str, Table]]:
     """Yield a title and a table for each family that was measured."""
-    for name in dict.fromkeys(row.family for row in bench.rows):
-        rows = [row for row in bench.rows if row.family == name and row.micro]
+    for name in _family_names(bench.rows):
+        rows = [row for row in _measured_rows(bench.rows) if row.family == name]
         if rows:
-            sets, working_set = rows[0].sets, size(rows[0].working_set)
-            inputs = f"; {sets} inputs in turns, {working_set}" if sets > 1 else ""
-            yield _sizes(name, bench.shape) + inputs, _table(rows)
+            yield _title(name, bench.shape, rows[0]), _table(rows)
+
+
+def _family_names(rows: Sequence[BenchRow]) -> Iterable[str]:
+    return dict.fromkeys(row.family for row in rows)
+
+
+def _measured_rows(rows: Sequence[BenchRow]) -> list[BenchRow]:
+    return [row for row in rows if row.micro]
+
+
+def _title(family: str, shape: Shape, row: BenchRow) -> str:
+    title = _sizes(family, shape)
+    if row.sets > 1:
+        title += f"; {row.sets} inputs in turns, {size(row.working_set)}"
+    return title
 
 
 def remarks(bench: Bench) -> Iterator[str]:
-    """Yield what to know of the numbers: verdicts, clocks, caches, what is not there."""
+    """Yield what qualifies the numbers: verdicts, clocks, caches, missing subjects."""
     yield from verdicts(bench.rows)
     yield f"{_clocks(bench)} Medians and MAD; percentiles linear between ranks."
+    yield from _dispatch_remarks(bench.rows)
+    measured_rows = _measured_rows(bench.rows)
+    unchained_rows = [row for row in measured_rows if not row.chained]
+    if unchained_rows:
+        yield (
+            f"{_names(unchained_rows)}: calls of a chain do not wait for each other, and may "
+            "overlap."
+        )
+    yield from _cache_remarks(bench, measured_rows)
     for row in bench.rows:
+        if row.state == "unavailable":
+            yield _missing(row)
+    against = bench.settings.get("against")
+    if against is not None and _has_other_families(measured_rows, against):
+        yield f"{against} is compared with those of its family only; the others do other work."
+    sparse_rows = [row for row in measured_rows if _is_sparse(row)]
+    if sparse_rows:
+        yield (
+            f"{_names(sparse_rows)}: {LEAST_ROUNDS} samples or fewer; a larger --budget takes more."
+        )
+
+
+def _dispatch_remarks(rows: Sequence[BenchRow]) -> Iterator[str]:
+    for row in rows:
         for dispatch in row.dispatches:
             yield (
                 f"{row.name}: {dispatch.function} takes {duration(dispatch.median)} of the GPU; "
@@ -34,51 +70,46 @@ def remarks(bench: Bench) -> Iterator[str]:
                 f"at most {dispatch.most_threads} threads in a threadgroup, "
                 f"{size(dispatch.threadgroup_memory)} of its memory."
             )
-    unchained_rows = [row for row in bench.rows if row.micro and not row.chained]
-    if unchained_rows:
+
+
+def _cache_remarks(bench: Bench, rows: Sequence[BenchRow]) -> Iterator[str]:
+    cached_rows = [row for row in rows if row.residence == "cache"]
+    if cached_rows:
+        largest = max(row.working_set for row in cached_rows)
         yield (
-            f"{_names(unchained_rows)}: calls of a chain do not wait for each other, and may "
-            "overlap."
-        )
-    cached = [row for row in bench.rows if row.micro and row.residence == "cache"]
-    if cached:
-        yield (
-            f"cache-resident: {_names(cached)}. Their inputs take at most "
-            f"{size(max(row.working_set for row in cached))}, and the last cache holds "
+            f"cache-resident: {_names(cached_rows)}. Their inputs take at most "
+            f"{size(largest)}, and the last cache holds "
             f"{size(bench.environment.get('cache'))}: this is no bandwidth of memory."
         )
-    unsure = [row for row in bench.rows if row.micro and row.residence == "unknown"]
-    if unsure:
+    unsure_rows = [row for row in rows if row.residence == "unknown"]
+    if unsure_rows:
         yield (
-            f"Whether caches served {_names(unsure)} is not known: "
+            f"Whether caches served {_names(unsure_rows)} is not known: "
             f"{bench.environment.get('cache_known_from')}."
         )
-    for row in bench.rows:
-        if row.state == "unavailable":
-            yield _missing(row)
-    against = bench.settings.get("against")
-    other_rows = [row for row in bench.rows if row.micro and row.name != against]
-    if against is not None and any(row.against is None for row in other_rows):
-        yield f"{against} is compared with those of its family only; the others do other work."
-    sparse_rows = [
-        row for row in bench.rows if row.micro and row.micro.summary.count <= LEAST_ROUNDS
-    ]
-    if sparse_rows:
-        yield (
-            f"{_names(sparse_rows)}: {LEAST_ROUNDS} samples or fewer; a larger --budget takes more."
-        )
+
+
+def _has_other_families(rows: Sequence[BenchRow], reference: str) -> bool:
+    """Return whether a row has no comparison with the reference, as its family is another."""
+    return any(row.against is None for row in rows if row.name != reference)
+
+
+def _is_sparse(row: BenchRow) -> bool:
+    return row.micro is not None and row.micro.summary.count <= LEAST_ROUNDS
 
 
 def verdicts(rows: Sequence[BenchRow]) -> Iterator[str]:
-    """Yield the verdict on each subject that was compared with one that was asked for."""
+    """Yield the verdict on each subject that was compared with the reference."""
     for row in rows:
-        if row.against is not None and row.against.verdict is not None:
-            verb = "has" if row.against.verdict is Verdict.UNCLEAR else "is"
-            yield f"{row.name} against {row.against.other} {verb} {row.against.sentence}."
+        comparison = row.against
+        if comparison is None or comparison.verdict is None:
+            continue
+        verb = "has" if comparison.verdict is Verdict.UNCLEAR else "is"
+        yield f"{row.name} against {comparison.other} {verb} {comparison.sentence}."
 
 
 def warnings(bench: Bench) -> Iterator[str]:
-    """Yield what makes numbers not count, and each subject that failed or was cut short."""
+    """Yield why numbers do not count, and each subject that failed or was cut short."""
     yield from disturbances(bench.rows)
     for row in bench.rows:
         if row.state in {"failed", "partial"} and row.reason != INTERRUPTED:
@@ -89,46 +120,60 @@ def warnings(bench: Bench) -> Iterator[str]:
 
 
 def disturbances(rows: Sequence[BenchRow]) -> Iterator[str]:
-    """Yield of which families the times do not count, for others used the cores meanwhile."""
-    for family in dict.fromkeys(row.family for row in rows):
-        disturbed_rows = [
-            row for row in rows if row.family == family and row.micro and row.disturbed
-        ]
-        if disturbed_rows:
-            words = disturbed_rows[0].disturbed
+    """Yield a warning for each family whose times do not count, as others used the cores."""
+    disturbed_rows = [row for row in _measured_rows(rows) if row.disturbed]
+    words_by_family: dict[str, str] = {}
+    for row in disturbed_rows:
+        words_by_family.setdefault(row.family, row.disturbed)
+    for family in _family_names(rows):
+        if family in words_by_family:
             yield (
-                f"{family}: {words} while it was measured. Times marked with {MARK} do not count: "
-                "measure again on an idle machine."
+                f"{family}: {words_by_family[family]} while it was measured. Times marked with "
+                f"{MARK} do not count: measure again on an idle machine."
             )
 
 
 def ranking(tuning: Tuning) -> tuple[str, Table]:
     """Return a title, and the candidates of a sweep, fastest first."""
     gpu = any(entry.row.gpu_ns for entry in tuning.ranked)
-    head = ("launch", "call, host clock", "MAD", *(["GPU time"] if gpu else []), "x of fastest")
-    rows: list[tuple[str, ...]] = []
-    for ranked in tuning.ranked:
-        timing = ranked.row.micro
-        assert timing is not None
-        mark = f" {MARK}" if ranked.row.disturbed else ""
-        times = tuple(
-            f"{duration(value)}{mark}" for value in (timing.summary.median, timing.summary.mad)
-        )
-        on_gpu = (duration(ranked.row.gpu_ns),) if gpu else ()
-        verdict = "fastest" if ranked.behind is None else times_words(ranked.behind)
-        tie = " (a tie)" if ranked.tied else ""
-        rows.append((ranked.candidate.name, *times, *on_gpu, verdict + tie))
-    return _sizes("launches", tuning.shape), (head, rows)
+    head = ["launch", "call, host clock", "MAD"]
+    if gpu:
+        head.append("GPU time")
+    head.append("x of fastest")
+    rows = [_rank_cells(ranked, gpu) for ranked in tuning.ranked]
+    return _sizes("launches", tuning.shape), (tuple(head), rows)
+
+
+def _rank_cells(ranked: Ranked, gpu: bool) -> tuple[str, ...]:
+    timing = ranked.row.micro
+    assert timing is not None
+    mark = _mark_of(ranked.row)
+    cells = [
+        ranked.candidate.name,
+        f"{duration(timing.summary.median)}{mark}",
+        f"{duration(timing.summary.mad)}{mark}",
+    ]
+    if gpu:
+        cells.append(duration(ranked.row.gpu_ns))
+    verdict = "fastest"
+    if ranked.behind is not None:
+        verdict = times_words(ranked.behind)
+    if ranked.tied:
+        verdict += " (a tie)"
+    cells.append(verdict)
+    return tuple(cells)
 
 
 def tuning_remarks(tuning: Tuning) -> Iterator[str]:
-    """Yield what a sweep cannot say, what failed, and what the kernel chooses itself."""
+    """Yield the limits of a sweep, its failures, and the launch that the kernel itself chooses."""
     yield from disturbances([ranked.row for ranked in tuning.ranked])
     yield "Ratios are of neighbours in a round, with their interval of 95 % confidence."
     if tuning.without_meaning:
         yield f"Not swept: {tuning.without_meaning}."
-    yield from map(_missing, tuning.failed)
-    if (plan := tuning.planned) is not None:
+    for row in tuning.failed:
+        yield _missing(row)
+    plan = tuning.planned
+    if plan is not None:
         yield (
             f"Without options the kernel takes TG {plan.threadgroup}, HD_TILE {plan.hd_tile} and "
             f"partitions {plan.partitions}."
@@ -148,35 +193,51 @@ def _table(rows: Sequence[BenchRow]) -> Table:
     gpu = any(row.dispatches for row in rows)
     naive = next((row.speed_up.other for row in rows if row.speed_up), "")
     reference = next((row.against.other for row in rows if row.against), "")
-    head = [
-        *("subject", "call, host clock", "MAD", "p95"),
-        *(["GPU time"] if gpu else []),
-        *("tokens/s", "GB/s", "error"),
-        *([f"x {naive}"] if naive else []),
-        *([f"x {reference}"] if reference else []),
-    ]
+    head = ["subject", "call, host clock", "MAD", "p95"]
+    if gpu:
+        head.append("GPU time")
+    head += ["tokens/s", "GB/s", "error"]
+    if naive:
+        head.append(f"x {naive}")
+    if reference:
+        head.append(f"x {reference}")
     return tuple(head), [_cells(row, gpu, bool(naive), bool(reference)) for row in rows]
 
 
 def _cells(row: BenchRow, gpu: bool, naive: bool, has_reference: bool) -> tuple[str, ...]:
     assert row.micro is not None
     summary = row.micro.summary
-    name = row.name if row.kernel in {"", "mlx"} else f"{row.name} ({row.kernel})"
-    mark = f" {MARK}" if row.disturbed else ""
-    return (
+    name = row.name
+    if row.kernel not in {"", "mlx"}:
+        name = f"{row.name} ({row.kernel})"
+    mark = _mark_of(row)
+    cells = [
         name,
-        *(f"{duration(value)}{mark}" for value in (summary.median, summary.mad, summary.p95)),
-        *([duration(row.gpu_ns)] if gpu else []),
-        _add_mark(quantity(row.tokens_per_s, ""), mark),
-        _add_mark(quantity(row.gb_per_s, ""), mark),
-        f"{row.error:.1e}" if row.error is not None else "",
-        *([times_words(row.speed_up)] if naive else []),
-        *([times_words(row.against)] if has_reference else []),
-    )
+        f"{duration(summary.median)}{mark}",
+        f"{duration(summary.mad)}{mark}",
+        f"{duration(summary.p95)}{mark}",
+    ]
+    if gpu:
+        cells.append(duration(row.gpu_ns))
+    cells.append(_add_mark(quantity(row.tokens_per_s, ""), mark))
+    cells.append(_add_mark(quantity(row.gb_per_s, ""), mark))
+    cells.append("" if row.error is None else f"{row.error:.1e}")
+    if naive:
+        cells.append(times_words(row.speed_up))
+    if has_reference:
+        cells.append(times_words(row.against))
+    return tuple(cells)
+
+
+def _mark_of(row: BenchRow) -> str:
+    """Return what to add to the times of a row: a mark if they do not count."""
+    if row.disturbed:
+        return f" {MARK}"
+    return ""
 
 
 def _add_mark(words: str, mark: str) -> str:
-    return f"{words}{mark}" if words else words
+    return words and f"{words}{mark}"
 
 
 _SIZES: Mapping[str, tuple[str, ...]] = {
@@ -190,14 +251,15 @@ _SIZES: Mapping[str, tuple[str, ...]] = {
 def _sizes(family: str, shape: Shape) -> str:
     names = _SIZES.get(family, _SIZES["decode"])
     sizes = [f"{name} {getattr(shape, name)}" for name in names]
-    ragged = ["ragged"] if shape.ragged and "context" in names else []
-    return f"{family}: {', '.join([*sizes, *ragged])}"
+    if shape.ragged and "context" in names:
+        sizes.append("ragged")
+    return f"{family}: {', '.join(sizes)}"
 
 
 def _clocks(bench: Bench) -> str:
     if any(row.dispatches for row in bench.rows):
         return "GPU time is of the kernels alone; everything else is by the host's clock."
-    reasons = {row.no_gpu for row in bench.rows if row.micro and row.no_gpu}
+    reasons = {row.no_gpu for row in _measured_rows(bench.rows) if row.no_gpu}
     return f"All times are by the host's clock. {' '.join(sorted(reasons))}".strip()
 
 

@@ -1,4 +1,4 @@
-"""MLX functions with kernels of their own, run where there is no Metal.
+"""Run MLX functions with custom kernels on a machine without Metal.
 
 Calling a kernel needs Metal; tracing a function for export does not, since MLX 0.32. The trace
 holds the text that MLX would compile, the grid and the threadgroup.
@@ -28,8 +28,8 @@ _TYPE = r"_(?:u?int(?:8|16|32|64)_t|b?float16_t|float|bool|complex64_t)[sc]?"
 class Generated:
     """A kernel as MLX would compile it for one call.
 
-    `name` is what `mx.fast.metal_kernel` was given, `function` that in the text and in a trace of a
-    GPU. `text` has the header, the kernel and its instantiation; MLX puts a prelude of its own
+    `name` is the name passed to `mx.fast.metal_kernel`; `function` is the name in the text and in
+    a GPU trace. `text` has the header, the kernel and its instantiation; MLX puts its own prelude
     before it when it compiles. `grid` and `threadgroup` are in threads.
     """
 
@@ -42,15 +42,15 @@ class Generated:
 
     @property
     def kernel(self) -> KernelText:
-        """What is to be compiled."""
+        """The text to compile."""
         return KernelText(self.text, self.function, self.template, f"{self.name}.metal")
 
 
 def generated(function: Callable[..., Any], *arrays: mx.array) -> tuple[Generated, ...]:
-    """Trace a function of MLX's and return the kernels that it would launch, in running order.
+    """Trace an MLX function and return the kernels that it would launch, in running order.
 
-    Nothing is computed: in the function, arrays have a shape and a dtype, and no contents. A
-    call whose outputs nothing depends on is not there, as it would not be run either.
+    Nothing is computed: in the function, arrays have a shape and a dtype, but no contents. A
+    call is missing if nothing depends on its outputs, as MLX would not run it either.
     """
     kernels: list[Generated] = []
 
@@ -62,33 +62,53 @@ def generated(function: Callable[..., Any], *arrays: mx.array) -> tuple[Generate
     return tuple(kernels)
 
 
+_ARGUMENT_KINDS = [str, str, int, int, int, int, int, int]
+
+
 def _kernel(entry: dict[str, Any]) -> Generated:
-    arguments = entry["arguments"][:8]
+    arguments = entry["arguments"][: len(_ARGUMENT_KINDS)]
     kinds = [type(value) for value in arguments]
-    if kinds != [str, str, *[int] * 6]:
+    if kinds != _ARGUMENT_KINDS:
+        kind_names = ", ".join(kind.__name__ for kind in kinds)
         raise ToolError(
             "This version of MLX describes a custom kernel in a way that tracekit does not know: "
-            f"{', '.join(kind.__name__ for kind in kinds)} "
-            "instead of two texts and six whole numbers.",
+            f"{kind_names} instead of two texts and six whole numbers.",
             hint="MLX 0.32 is known to work.",
         )
     function, text, *sizes = arguments
+    grid = tuple(sizes[:3])
+    threadgroup = tuple(sizes[3:])
+    template = _find_template(text, function)
+    array_count = len(entry["inputs"]) + len(entry["outputs"])
+    name = _remove_suffixes(function, array_count, template)
+    return Generated(name, function, template, text, grid, threadgroup)
+
+
+def _find_template(text: str, function: str) -> str:
+    """Return the template arguments in the instantiation of a function; empty without one."""
     match = re.search(rf"decltype\({re.escape(function)}<(.*)>\)", text)
-    template = match[1] if match else ""
-    types = len(entry["inputs"]) + len(entry["outputs"])
-    name = re.sub(rf"(?:{_TYPE}){{{types}}}$", "", function.removeprefix(_PREFIX))
+    if match is None:
+        return ""
+    return match[1]
+
+
+def _remove_suffixes(function: str, array_count: int, template: str) -> str:
+    """Remove the prefix, types and template arguments that MLX adds to the name of a kernel."""
+    name = function.removeprefix(_PREFIX)
+    name = re.sub(rf"(?:{_TYPE}){{{array_count}}}$", "", name)
     if template:
-        values = re.sub(r", |-", "_", template.replace(", -", "__"))
+        values = template.replace(", -", "__")
+        values = re.sub(r", |-", "_", values)
         name = name.removesuffix(f"__{values}")
-    return Generated(name, function, template, text, tuple(sizes[:3]), tuple(sizes[3:]))
+    return name
 
 
 @dataclass(frozen=True)
 class Call:
     """One call of a kernel of `mx.fast.metal_kernel`.
 
-    `inputs` are contents, shape, strides and dimensions of its arrays, and `outputs` what it is to
-    write, NaN before or `init_value`, by the names of parameters.
+    `inputs` has the contents, shape, strides and dimensions of its arrays, `outputs` the arrays to
+    write, filled with NaN or `init_value`. The keys are the names of parameters.
     """
 
     source: Generated
@@ -97,12 +117,14 @@ class Call:
     dtypes: Sequence[mx.Dtype]
 
     def results(self) -> list[mx.array]:
-        """Return what the outputs hold now as arrays of MLX's, with the same bits."""
-        arrays = map(mx.array, self.outputs.values())
-        return [
-            array.view(mx.bfloat16) if dtype == mx.bfloat16 else array
-            for array, dtype in zip(arrays, self.dtypes, strict=True)
-        ]
+        """Return the present contents of the outputs as MLX arrays, with the same bits."""
+        arrays: list[mx.array] = []
+        for output, dtype in zip(self.outputs.values(), self.dtypes, strict=True):
+            array = mx.array(output)
+            if dtype == mx.bfloat16:
+                array = array.view(mx.bfloat16)
+            arrays.append(array)
+        return arrays
 
 
 Handle = Callable[[Call], list[mx.array]]
@@ -113,9 +135,9 @@ _active: list[Handle] = []
 def handled_by(handle: Handle) -> Generator[None]:
     """Let `handle` answer the calls of kernels of `mx.fast.metal_kernel` made in the context.
 
-    Each call is traced for the very text that MLX would compile. Kernels made before are MLX's
-    own and still need Metal. `mx.compile` is off meanwhile, since a compiled function's arrays
-    have no contents.
+    Each call is traced for the very text that MLX would compile. Kernels made before the context
+    belong to MLX and still need Metal. `mx.compile` is off in the context, since the arrays of a
+    compiled function have no contents.
     """
     fast = cast("Any", mx.fast)
     real_maker = fast.metal_kernel
@@ -132,16 +154,30 @@ def handled_by(handle: Handle) -> Generator[None]:
             mx.enable_compile()
 
 
+# The parameters of `mx.fast.metal_kernel`, in their order.
+_PARAMETERS = (
+    "name",
+    "input_names",
+    "output_names",
+    "source",
+    "header",
+    "ensure_row_contiguous",
+)
+
+
 def _maker(real_maker: Callable[..., Callable[..., list[mx.array]]]) -> Callable[..., Any]:
-    """Return what stands for `mx.fast.metal_kernel`."""
+    """Return the function that replaces `mx.fast.metal_kernel`."""
 
     def metal_kernel(*arguments: Any, **options: Any) -> Callable[..., list[mx.array]]:
         real = real_maker(*arguments, **options)
-        names = ("name", "input_names", "output_names", "source", "header", "ensure_row_contiguous")
-        declaration = {**dict(zip(names, arguments, strict=False)), **options}
+        declaration: dict[str, Any] = dict(zip(_PARAMETERS, arguments, strict=False))
+        declaration.update(options)
 
         def kernel(**call: Any) -> list[mx.array]:
-            return _active[-1](_describe_call(real, declaration, call)) if _active else real(**call)
+            if not _active:
+                return real(**call)
+            handle = _active[-1]
+            return handle(_describe_call(real, declaration, call))
 
         return kernel
 
@@ -151,21 +187,36 @@ def _maker(real_maker: Callable[..., Callable[..., list[mx.array]]]) -> Callable
 def _describe_call(
     real: Callable[..., list[mx.array]], declaration: Mapping[str, Any], call: Mapping[str, Any]
 ) -> Call:
-    """Ask MLX what it would compile for this call; MLX refuses what does not fit, in its words."""
-    inputs = [value if isinstance(value, mx.array) else mx.array(value) for value in call["inputs"]]
-    if declaration.get("ensure_row_contiguous", True):
-        inputs = [mx.contiguous(array) for array in inputs]
+    """Ask MLX for the text that it would compile for a call; raise MLX's own errors."""
+    inputs = _make_inputs(call["inputs"], contiguous=declaration.get("ensure_row_contiguous", True))
 
     def call_real(*arrays: mx.array) -> list[mx.array]:
-        return real(**{**call, "inputs": list(arrays)})
+        arguments = dict(call)
+        arguments["inputs"] = list(arrays)
+        return real(**arguments)
 
     (source,) = generated(call_real, *inputs)
-    shapes, dtypes = call["output_shapes"], call["output_dtypes"]
-    outputs = {
-        name: _make_output(shape, dtype, call.get("init_value"))
-        for name, shape, dtype in zip(declaration["output_names"], shapes, dtypes, strict=True)
-    }
+    names = declaration["output_names"]
+    shapes = call["output_shapes"]
+    dtypes = call["output_dtypes"]
+    initial_value = call.get("init_value")
+    outputs: dict[str, Array] = {}
+    for name, shape, dtype in zip(names, shapes, dtypes, strict=True):
+        outputs[name] = _make_output(shape, dtype, initial_value)
     return Call(source, _describe_inputs(declaration["input_names"], inputs), outputs, dtypes)
+
+
+def _make_inputs(values: Iterable[Any], *, contiguous: bool) -> list[mx.array]:
+    """Return the inputs of a call as arrays, copied where they must be contiguous and are not."""
+    arrays: list[mx.array] = []
+    for value in values:
+        array = value
+        if not isinstance(array, mx.array):
+            array = mx.array(array)
+        if contiguous:
+            array = mx.contiguous(array)
+        arrays.append(array)
+    return arrays
 
 
 @contextmanager
@@ -179,26 +230,32 @@ def emulation(
 ) -> Generator[list[Launched]]:
     """Let kernels of `mx.fast.metal_kernel` run on this CPU while the context is active.
 
-    Each call is compiled for this processor and run on the arrays' contents at once; see
-    `handled_by`. Outputs hold NaN before, or `init_value`. Yields what ran, in order; it grows.
+    Each call is compiled for this processor and run at once on the contents of the arrays; see
+    `handled_by`. Outputs first hold NaN, or `init_value`. Yields the launches in order; the list
+    grows.
 
-    Threads run in an `order`, the random one by a `seed`, between two places where they meet. If
+    Between two places where threads meet, they run in an `order`, the random one by a `seed`. If
     `checked`, every access to a buffer is checked and its bytes are counted; if `lenient`, some
     lanes may leave out a simdgroup operation, as on Metal. A kernel is stopped after `patience`
-    seconds: some never end.
+    seconds, since some never end.
     """
     launches: list[Launched] = []
-    how: Any = {"order": order, "seed": seed, "lenient": lenient, "patience": patience}
+    options: Any = {"order": order, "seed": seed, "lenient": lenient, "patience": patience}
     compiler = cache(find_compiler)  # once for the context, which may not need it
 
     def run(call: Call) -> list[mx.array]:
         source = call.source
-        kernel = (source.text, source.function, source.template, source.name)
-        program = _program(*kernel, checked, compiler())
+        program = _program(
+            source.text, source.function, source.template, source.name, checked, compiler()
+        )
         arrays = call.inputs | call.outputs
-        names = [parameter.name for parameter in program.parameters if parameter.kind == "buffer"]
-        buffers = {name: arrays[name] for name in names}
-        statistics = program.run(buffers, grid=source.grid, threadgroup=source.threadgroup, **how)
+        buffers: dict[str, Array] = {}
+        for parameter in program.parameters:
+            if parameter.kind == "buffer":
+                buffers[parameter.name] = arrays[parameter.name]
+        statistics = program.run(
+            buffers, grid=source.grid, threadgroup=source.threadgroup, **options
+        )
         launches.append(Launched(source.kernel, statistics))
         return call.results()
 
@@ -214,9 +271,8 @@ def _program(
 
 
 def _make_output(shape: Sequence[int], dtype: mx.Dtype, value: float | None) -> Array:
-    """Return an output before its kernel ran: `init_value`, or what no kernel would write."""
-    kind = "u2" if dtype == mx.bfloat16 else "?" if dtype == mx.bool_ else str(dtype).split(".")[-1]
-    array = np.empty(tuple(shape), np.dtype(kind))
+    """Return an output as it is before the launch: `init_value`, or NaN, which no kernel writes."""
+    array = np.empty(tuple(shape), _numpy_dtype(dtype))
     if value is not None:
         array[...] = _view_as_numpy(mx.array(value, dtype))
     elif dtype == mx.bool_:
@@ -226,13 +282,24 @@ def _make_output(shape: Sequence[int], dtype: mx.Dtype, value: float | None) -> 
     return array
 
 
+def _numpy_dtype(dtype: mx.Dtype) -> np.dtype[Any]:
+    """Return the dtype for the same bits in numpy, which has no bfloat16."""
+    if dtype == mx.bfloat16:
+        return np.dtype(np.uint16)
+    if dtype == mx.bool_:
+        return np.dtype(np.bool_)
+    return np.dtype(str(dtype).split(".")[-1])
+
+
 def _view_as_numpy(array: mx.array) -> Array:
-    """Return the same memory as numpy sees it, which knows no bfloat16: its bits as uint16."""
-    return np.asarray(array.view(mx.uint16) if array.dtype == mx.bfloat16 else array)
+    """Return the same memory in numpy, which has no bfloat16: its bits are uint16."""
+    if array.dtype == mx.bfloat16:
+        array = array.view(mx.uint16)
+    return np.asarray(array)
 
 
 def _describe_inputs(names: Iterable[str], inputs: Iterable[mx.array]) -> dict[str, Array]:
-    """Return all that a kernel can ask of its inputs: contents, shape, strides, dimensions."""
+    """Return everything that a kernel can read of its inputs: contents, shape, strides, ndim."""
     arrays: dict[str, Array] = {}
     for name, array in zip(names, inputs, strict=True):
         view = _view_as_numpy(array)
@@ -242,10 +309,19 @@ def _describe_inputs(names: Iterable[str], inputs: Iterable[mx.array]) -> dict[s
                 "An array that runs backwards through memory cannot be given to a kernel here.",
                 hint="Pass mx.contiguous(array), or ensure_row_contiguous=True.",
             )
-        last_offset = sum((size - 1) * step for size, step in zip(view.shape, strides, strict=True))
-        count = last_offset + 1 if view.size else 0  # the memory that it spans, flat and not copied
-        arrays[name] = np.lib.stride_tricks.as_strided(view, (count,), (view.itemsize,))
+        span = _span_elements(view.shape, strides)
+        arrays[name] = np.lib.stride_tricks.as_strided(view, (span,), (view.itemsize,))
         arrays[f"{name}_shape"] = np.array(array.shape, np.int32)
         arrays[f"{name}_strides"] = np.array(strides, np.int64)
         arrays[f"{name}_ndim"] = np.array(array.ndim, np.int32)
     return arrays
+
+
+def _span_elements(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Return the number of elements between the first and the last of an array in memory."""
+    if 0 in shape:
+        return 0
+    last_offset = 0
+    for size, stride in zip(shape, strides, strict=True):
+        last_offset += (size - 1) * stride
+    return last_offset + 1

@@ -1,12 +1,12 @@
-"""All questions asked of one subject, in a harmless order, and their answers in words.
+"""Ask all questions about one subject in a harmless order, and put the answers into words.
 
-Two things become subjects: a check, whose own code launches kernels, and a kernel of a file.
+A subject is a check, whose own code launches kernels, or a kernel of a file.
 
 Watched accesses come first: a kernel that leaves its buffers must not run unwatched.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -32,7 +32,7 @@ PASSED, DEFECT, NOT_CHECKED = ProofOutcome
 
 
 class Question(StrEnum):
-    """What is asked of every kernel, in this order."""
+    """The questions about every kernel, in this order."""
 
     COMPILES = "compiles"
     ADDRESS_SPACES = "address spaces"
@@ -47,7 +47,7 @@ class Question(StrEnum):
 
 @dataclass(frozen=True)
 class ProofVerdict:
-    """The answer to one question: the finding in words, or why nothing could be found."""
+    """The answer to one question: the finding in words, or the reason for no finding."""
 
     question: Question
     outcome: ProofOutcome
@@ -57,7 +57,7 @@ class ProofVerdict:
 
 @dataclass(frozen=True)
 class MovedBytes:
-    """Bytes that a launch moved of one buffer.
+    """Bytes that a launch moved between a kernel and one buffer.
 
     `loaded` and `stored` count every access of every thread; `touched` counts each byte once.
     """
@@ -71,10 +71,10 @@ class MovedBytes:
 
 @dataclass(frozen=True)
 class Verification:
-    """All that was found of one kernel in one case.
+    """All findings about one kernel in one case.
 
-    `kernels` are the functions that were launched, in running order; there is a verdict to every
-    question, and bytes moved launch by launch where they were counted.
+    `kernels` are the functions that were launched, in running order. There is a verdict for every
+    question, and `traffic` has the bytes moved launch by launch where they were counted.
     """
 
     name: str
@@ -95,7 +95,7 @@ PATIENCE = 60.0
 
 @dataclass(frozen=True, eq=False)
 class KernelOutput:
-    """What came out of one run: arrays that can be computed with, and the launches."""
+    """The result of one run: arrays for computing, and the launches."""
 
     arrays: tuple[Array, ...]
     launches: tuple[Launched, ...]
@@ -107,11 +107,11 @@ Sources = Callable[[], Sequence[KernelText]]
 
 @dataclass(frozen=True, eq=False)
 class VerifiedCase:
-    """A case to verify; for what must come out see `Check`.
+    """A case to verify; `Check` defines the expected result.
 
     `launch` runs it in an order of threads; its flag asks for bounds and bytes to be watched.
-    `sources` returns the kernels that would run, without running them. `expected` is empty where
-    what must come out is not known.
+    `sources` returns the kernels that would run, without running them. `expected` is empty if the
+    right result is not known.
     """
 
     name: str
@@ -142,11 +142,11 @@ _UNENDED = "did not end"
 def verify(
     subject: VerifiedCase, orders: Sequence[ThreadOrder] = tuple(ThreadOrder)
 ) -> Verification:
-    """Answer every question about a subject; what could not be asked says why.
+    """Answer every question about a subject; each question that could not be asked has a reason.
 
     Raises:
         ToolError: There is no compiler here, or it cannot be run.
-        UsageError: The kernel needs what a CPU has not, or its buffers do not fit it.
+        UsageError: The kernel needs a feature that a CPU lacks, or its buffers do not fit it.
         InputError: The check itself is mistaken.
     """
     answers: dict[str, tuple[Array, ...]] = {}
@@ -158,21 +158,13 @@ def verify(
     except KernelError as error:
         return _report_stop(subject, error, order)
     launches = watched.launches
-    barriers = sum(launch.statistics.barriers for launch in launches)
-    operations = sum(launch.statistics.simd_operations for launch in launches)
     kernels = tuple(launch.kernel.function for launch in launches)
-    count = len(set(kernels))
-    met = f"{barriers:,} barriers and {operations:,} simd operations, each met by all"
-    moved = tuple(
-        MovedBytes(launch.kernel.function, name, traffic.loaded, traffic.stored, traffic.touched)
-        for launch in launches
-        for name, traffic in launch.statistics.traffic.items()
-    )
+    moved = _moved_bytes(launches)
     error = within_bound(answers, subject.expected, subject.bound)  # first: it compares shapes
     verdicts = (
-        ProofVerdict(Question.COMPILES, PASSED, f"{count} kernel{'s' if count != 1 else ''}"),
+        ProofVerdict(Question.COMPILES, PASSED, _count_kernels(kernels)),
         address_spaces([launch.kernel for launch in launches]),
-        ProofVerdict(Question.SYNCHRONISATION, PASSED, met),
+        ProofVerdict(Question.SYNCHRONISATION, PASSED, _describe_meetings(launches)),
         ProofVerdict(Question.BOUNDS, PASSED, "every access to a buffer was watched"),
         ProofVerdict(Question.ENDS, PASSED),
         orders_agree(answers),
@@ -183,32 +175,70 @@ def verify(
     return Verification(subject.name, subject.parameters, kernels, verdicts, moved)
 
 
+def _count_kernels(kernels: Sequence[str]) -> str:
+    count = len(set(kernels))
+    if count == 1:
+        return "1 kernel"
+    return f"{count} kernels"
+
+
+def _describe_meetings(launches: Sequence[Launched]) -> str:
+    barriers = sum(launch.statistics.barriers for launch in launches)
+    operations = sum(launch.statistics.simd_operations for launch in launches)
+    return f"{barriers:,} barriers and {operations:,} simd operations, each met by all"
+
+
+def _moved_bytes(launches: Sequence[Launched]) -> tuple[MovedBytes, ...]:
+    moved: list[MovedBytes] = []
+    for launch in launches:
+        function = launch.kernel.function
+        for buffer, traffic in launch.statistics.traffic.items():
+            moved.append(
+                MovedBytes(function, buffer, traffic.loaded, traffic.stored, traffic.touched)
+            )
+    return tuple(moved)
+
+
 def _report_stop(subject: VerifiedCase, error: KernelError, order: ThreadOrder) -> Verification:
-    """Return what is known of a kernel that did not come to its end."""
+    """Return the verdicts on a kernel that did not run to its end."""
+    defect = _blame(error, order)
+    skip_reason = "it was stopped"
+    if defect.question is Question.COMPILES:
+        skip_reason = "the kernel does not compile"
+    verdicts: dict[Question, ProofVerdict] = {}
+    for question in Question:
+        verdicts[question] = ProofVerdict(question, NOT_CHECKED, skip_reason)
+    verdicts[Question.COMPILES] = ProofVerdict(Question.COMPILES, PASSED)
+    try:
+        verdicts[Question.ADDRESS_SPACES] = address_spaces(subject.sources())
+    except InputError as reason:
+        verdicts[Question.ADDRESS_SPACES] = ProofVerdict(
+            Question.ADDRESS_SPACES, NOT_CHECKED, reason.message
+        )
+    verdicts[defect.question] = defect
+    return Verification(subject.name, subject.parameters, (), tuple(verdicts.values()))
+
+
+def _blame(error: KernelError, order: ThreadOrder) -> ProofVerdict:
+    """Return the defect that an error of a kernel shows."""
     head, *lines = error.message.splitlines()
-    question = next((to for words, to in _BLAMED if words in head), Question.ENDS)
-    if question is Question.COMPILES and lines:
-        head, *lines = lines
-    words = head if question is Question.COMPILES else f"{head.rstrip(':.')} (order {order})"
+    question = _blamed_question(head)
+    if question is Question.COMPILES:
+        if lines:
+            head, *lines = lines
+        words = head
+    else:
+        words = f"{head.rstrip(':.')} (order {order})"
     if _UNENDED in head:
         lines.append("--patience SECONDS gives a launch longer.")
-    defect = ProofVerdict(question, DEFECT, words, tuple(lines))
-    skip_reason = (
-        "the kernel does not compile" if question is Question.COMPILES else "it was stopped"
-    )
-    try:
-        spaces = address_spaces(subject.sources())
-    except InputError as reason:
-        spaces = ProofVerdict(Question.ADDRESS_SPACES, NOT_CHECKED, reason.message)
-    known_verdicts = {
-        verdict.question: verdict for verdict in (ProofVerdict(Question.COMPILES, PASSED), spaces)
-    }
-    known_verdicts[question] = defect
-    verdicts = [
-        known_verdicts.get(proof_question, ProofVerdict(proof_question, NOT_CHECKED, skip_reason))
-        for proof_question in Question
-    ]
-    return Verification(subject.name, subject.parameters, (), tuple(verdicts))
+    return ProofVerdict(question, DEFECT, words, tuple(lines))
+
+
+def _blamed_question(head: str) -> Question:
+    for words, question in _BLAMED:
+        if words in head:
+            return question
+    return Question.ENDS
 
 
 def address_spaces(kernels: Sequence[KernelText]) -> ProofVerdict:
@@ -219,8 +249,7 @@ def address_spaces(kernels: Sequence[KernelText]) -> ProofVerdict:
     except ToolError as error:
         return ProofVerdict(question, NOT_CHECKED, error.message)
     doubts: list[str] = []
-    unlike = {(kernel.text, kernel.function, kernel.template): kernel for kernel in kernels}
-    for kernel in unlike.values():
+    for kernel in _distinct_kernels(kernels):
         lint_result = lint(kernel.text, kernel.function, kernel.template)
         if lint_result.defects:
             first_line, *lines = excerpt(kernel.text, lint_result.defects)
@@ -233,32 +262,42 @@ def address_spaces(kernels: Sequence[KernelText]) -> ProofVerdict:
     return ProofVerdict(question, PASSED, clang)
 
 
+def _distinct_kernels(kernels: Sequence[KernelText]) -> Iterable[KernelText]:
+    """Return one kernel for each text, function and template: the last."""
+    distinct_kernels: dict[tuple[str, str, str], KernelText] = {}
+    for kernel in kernels:
+        distinct_kernels[kernel.text, kernel.function, kernel.template] = kernel
+    return distinct_kernels.values()
+
+
 def loaded_as_modelled(moved: Sequence[MovedBytes], model: Mapping[str, int]) -> ProofVerdict:
-    """Compare the bytes loaded of buffers, over all launches, with what a model says."""
+    """Compare the bytes loaded from buffers, over all launches, with a model."""
     question = Question.TRAFFIC
     if not model:
         return ProofVerdict(question, NOT_CHECKED, "no model says how many there should be")
-    there = Counter[str]()
+    loaded_bytes = Counter[str]()
     for traffic in moved:
-        there[traffic.buffer] += traffic.loaded
-    wrong = [
-        f"{name}: {there[name]:,} instead of {expected_bytes:,}"
-        for name, expected_bytes in model.items()
-        if there[name] != expected_bytes
-    ]
-    if wrong:
-        return ProofVerdict(question, DEFECT, "; ".join(wrong))
+        loaded_bytes[traffic.buffer] += traffic.loaded
+    differences: list[str] = []
+    for name, expected_bytes in model.items():
+        if loaded_bytes[name] != expected_bytes:
+            differences.append(f"{name}: {loaded_bytes[name]:,} instead of {expected_bytes:,}")
+    if differences:
+        return ProofVerdict(question, DEFECT, "; ".join(differences))
     return ProofVerdict(question, PASSED, f"as modelled: {', '.join(model)}")
 
 
 def case(name: str, parameters: Mapping[str, Any]) -> str:
-    """Return the name and the chosen parameters, as they would be given again."""
-    options = (f"--{key.replace('_', '-')} {value}" for key, value in parameters.items())
-    return " ".join([name, *options])
+    """Return the name and the chosen parameters in the form of command line options."""
+    words = [name]
+    for key, value in parameters.items():
+        option = key.replace("_", "-")
+        words.append(f"--{option} {value}")
+    return " ".join(words)
 
 
 def in_short(verification: Verification) -> Iterator[str]:
-    """Return a line that counts the answers, then what was not found well, and where."""
+    """Yield a line that counts the answers, then the defects with their places."""
     counts = Counter(verdict.outcome for verdict in verification.verdicts)
     tally = ", ".join(f"{counts[outcome]} {outcome}" for outcome in ProofOutcome if counts[outcome])
     yield f"{case(verification.name, verification.parameters)}: {tally}"
@@ -267,60 +306,72 @@ def in_short(verification: Verification) -> Iterator[str]:
 
 
 def in_full(verification: Verification) -> Iterator[str]:
-    """Return every answer, the kernels that were launched, and the bytes that they moved."""
+    """Yield every answer, the kernels that were launched, and the bytes that they moved."""
     yield case(verification.name, verification.parameters)
+    questions_by_reason: defaultdict[str, list[str]] = defaultdict(list)
     for verdict in verification.verdicts:
-        if verdict.outcome is not NOT_CHECKED:
+        if verdict.outcome is NOT_CHECKED:
+            questions_by_reason[verdict.detail].append(verdict.question)
+        else:
             yield from _lines(verdict)
-    unasked = [gap for gap in verification.verdicts if gap.outcome is NOT_CHECKED]
-    for reason in dict.fromkeys(gap.detail for gap in unasked):
-        questions = ", ".join(gap.question for gap in unasked if gap.detail == reason)
-        yield f"  not checked, because {reason}: {questions}"
+    for reason, questions in questions_by_reason.items():
+        yield f"  not checked, because {reason}: {', '.join(questions)}"
     for moved in verification.traffic:
-        again = f", {moved.loaded / moved.touched:.1f} loads of a byte" if moved.touched else ""
-        yield (
-            f"  {moved.kernel}, {moved.buffer}: {moved.loaded:,} bytes loaded, {moved.stored:,} "
-            f"stored, {moved.touched:,} touched{again if moved.loaded else ''}"
-        )
+        yield _describe_traffic(moved)
+
+
+def _describe_traffic(moved: MovedBytes) -> str:
+    line = (
+        f"  {moved.kernel}, {moved.buffer}: {moved.loaded:,} bytes loaded, {moved.stored:,} "
+        f"stored, {moved.touched:,} touched"
+    )
+    if moved.loaded and moved.touched:
+        line += f", {moved.loaded / moved.touched:.1f} loads of a byte"
+    return line
 
 
 def _lines(verdict: ProofVerdict) -> Iterator[str]:
     mark = "ok" if verdict.outcome is PASSED else "DEFECT"
     yield f"  {verdict.question:<30}{mark:<8}{verdict.detail}".rstrip()
-    yield from (f"      {line}" for line in verdict.excerpt)
+    for line in verdict.excerpt:
+        yield f"      {line}"
 
 
 Answers = Mapping[str, Sequence[Array]]  # the arrays that came out, by the order of threads
 
 
 def arrays(result: Any) -> tuple[Array, ...]:
-    """Return what a function gave as numpy's arrays: float64 for floats, else as they are."""
-    values = result if isinstance(result, list | tuple) else (result,)
-    return tuple(_convert_to_numpy(value) for value in values)
+    """Return the result of a function as numpy arrays: float64 for floats, others as they are."""
+    if not isinstance(result, list | tuple):
+        return (_convert_to_numpy(result),)
+    return tuple(_convert_to_numpy(value) for value in result)
 
 
 def _convert_to_numpy(array: Any) -> Array:
     if isinstance(array, mx.array) and array.dtype == mx.bfloat16:  # which numpy lacks
         array = array.astype(mx.float32)
     numpy_array = np.asarray(array)
-    return numpy_array.astype(np.float64) if numpy_array.dtype.kind == "f" else numpy_array
+    if numpy_array.dtype.kind == "f":
+        return numpy_array.astype(np.float64)
+    return numpy_array
 
 
 def orders_agree(answers: Answers) -> ProofVerdict:
-    """Say whether the same bits came out, whatever the order in which threads ran."""
+    """Judge whether the same bits came out, whatever the order in which threads ran."""
     question = Question.ORDERS
     (first_order, reference), *other_answers = answers.items()
     if not other_answers:
         return ProofVerdict(question, NOT_CHECKED, f"only the order {first_order} was run")
     for order, got in other_answers:
         for number, (array, other_array) in enumerate(zip(reference, got, strict=True)):
-            equal_mask = (array == other_array) | ((array != array) & (other_array != other_array))  # noqa: PLR0124  NaN
-            if not equal_mask.all():
-                place = _place(np.argwhere(~equal_mask)[0], number, len(got))
+            both_nan = (array != array) & (other_array != other_array)  # noqa: PLR0124
+            differs = ~((array == other_array) | both_nan)
+            if differs.any():
+                place = _place(np.argwhere(differs)[0], number, len(got))
                 return ProofVerdict(
                     question,
                     DEFECT,
-                    f"{np.count_nonzero(~equal_mask)} of {equal_mask.size} elements differ "
+                    f"{np.count_nonzero(differs)} of {differs.size} elements differ "
                     f"between {first_order} "
                     f"and {order}, the first at {place}: a barrier is missing, or threads race.",
                 )
@@ -328,72 +379,88 @@ def orders_agree(answers: Answers) -> ProofVerdict:
 
 
 def all_written(answers: Answers, expected: Sequence[Array] = ()) -> ProofVerdict:
-    """Say whether NaN came out where none is expected; memory is full of NaN before a launch."""
+    """Judge whether NaN came out unexpectedly; memory is full of NaN before a launch."""
     question = Question.WRITTEN
+    has_floats = False
     for order, got in answers.items():
         for number, output in enumerate(got):
-            there = np.isnan(expected[number]) if expected else np.zeros(output.shape, bool)
-            strange = np.isnan(output) & ~there if output.dtype.kind == "f" else np.zeros((), bool)
-            if strange.any():
-                place = _place(np.argwhere(strange)[0], number, len(got))
+            if output.dtype.kind != "f":
+                continue
+            has_floats = True
+            unexpected = np.isnan(output)
+            if expected:
+                unexpected = unexpected & ~np.isnan(expected[number])
+            if unexpected.any():
+                place = _place(np.argwhere(unexpected)[0], number, len(got))
                 return ProofVerdict(
                     question,
                     DEFECT,
-                    f"{np.count_nonzero(strange)} of {output.size} elements are NaN in the order "
-                    f"{order}, the first at {place}: never written, or computed of memory that "
-                    "was never written.",
+                    f"{np.count_nonzero(unexpected)} of {output.size} elements are NaN in the "
+                    f"order {order}, the first at {place}: never written, or computed of memory "
+                    "that was never written.",
                 )
-    if not any(array.dtype.kind == "f" for got in answers.values() for array in got):
+    if not has_floats:
         reason = "the outputs are no floating-point numbers: none can be NaN"
         return ProofVerdict(question, NOT_CHECKED, reason)
     return ProofVerdict(question, PASSED)
 
 
 def within_bound(answers: Answers, expected: Sequence[Array], bound: float) -> ProofVerdict:
-    """Say whether every answer is as near to what is expected as the check demands.
+    """Judge whether every answer is as near to the expected one as the check demands.
 
     Raises InputError if arrays of other shapes came out.
     """
-    question, worst, worst_place = Question.ERROR, 0.0, ""
+    question = Question.ERROR
     if not expected:
         return ProofVerdict(question, NOT_CHECKED, "there is nothing to compare with")
+    worst = 0.0
+    worst_place = ""
     for order, got in answers.items():
-        ours, theirs = ([list(array.shape) for array in outputs] for outputs in (got, expected))
-        if ours != theirs:
-            raise InputError(
-                f"The check runs to arrays of the shapes {ours}, and expects {theirs}.",
-                hint="`run` and `expected` must have as many arrays, of the same shapes.",
-            )
+        _require_same_shapes(got, expected)
         for number, (array, expected_array) in enumerate(zip(got, expected, strict=True)):
-            error, place = error_and_place(array, expected_array)
+            error, index = error_and_place(array, expected_array)
             if error > worst:
-                worst, worst_place = error, f"at {_place(place, number, len(got))}, order {order}"
+                worst = error
+                worst_place = f"at {_place(index, number, len(got))}, order {order}"
     measured = f"{worst:.2g} of {bound:g} allowed"
     if worst <= bound:
         return ProofVerdict(question, PASSED, measured)
     return ProofVerdict(question, DEFECT, f"{measured}, {worst_place}")
 
 
-def error_and_place(got: Array, expected: Array) -> tuple[float, Array]:
-    """Return the largest error as a share of the largest finite magnitude expected, and where.
+def _require_same_shapes(got: Sequence[Array], expected: Sequence[Array]) -> None:
+    ours = [list(array.shape) for array in got]
+    theirs = [list(array.shape) for array in expected]
+    if ours != theirs:
+        raise InputError(
+            f"The check runs to arrays of the shapes {ours}, and expects {theirs}.",
+            hint="`run` and `expected` must have as many arrays, of the same shapes.",
+        )
 
-    The share is of the whole array, as nobody knows which axis is that of sequences, and of 1 where
-    nothing but zeros is expected. NaN and infinity count as right where they are expected,
-    elsewhere as infinitely wrong.
+
+def error_and_place(got: Array, expected: Array) -> tuple[float, Array]:
+    """Return the largest error and its index.
+
+    The error is a share of the largest finite magnitude expected in the whole array, as nobody
+    knows which axis is that of sequences, and a share of 1 if only zeros are expected. NaN and
+    infinity count as right if they are expected, otherwise as infinitely wrong.
     """
     if got.size == 0:
         return 0.0, np.zeros(got.ndim, int)
-    ours, theirs = got.astype(np.float64), expected.astype(np.float64)
-    finite = np.abs(theirs[np.isfinite(theirs)])
-    largest = float(finite.max()) if finite.size else 0.0
+    ours = got.astype(np.float64)
+    theirs = expected.astype(np.float64)
     equal_mask = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
     with np.errstate(invalid="ignore"):
         off = np.where(equal_mask, 0.0, np.abs(ours - theirs))
     off = np.nan_to_num(off, nan=np.inf, posinf=np.inf)
     place = np.unravel_index(int(np.argmax(off)), off.shape)
-    return float(off[place]) / (largest or 1.0), np.array(place)
+    finite = np.abs(theirs[np.isfinite(theirs)])
+    largest = float(finite.max(initial=0.0)) or 1.0
+    return float(off[place]) / largest, np.array(place)
 
 
 def _place(index: Array, number: int, output_count: int) -> str:
-    place = f"[{', '.join(str(coordinate) for coordinate in index)}]"
-    return f"{place} of output {number}" if output_count > 1 else place
+    place = f"[{', '.join(map(str, index))}]"
+    if output_count > 1:
+        place += f" of output {number}"
+    return place
