@@ -1,19 +1,19 @@
-"""GPU time of single kernels: a Metal queue of our own, beside MLX's, through PyObjC.
+"""Measure GPU time of single kernels, on a Metal queue separate from MLX's, through PyObjC.
 
-The calls are those of PyObjC's bindings of Metal. `GPUStartTime` and `GPUEndTime` are of a whole
+The calls are those of PyObjC's bindings of Metal. `GPUStartTime` and `GPUEndTime` concern a whole
 command buffer, so it holds many dispatches of one kernel, and nothing else; they run one after
 the other.
 
-MLX puts a prelude before a kernel's text and does not print it. Its headers lie in the package, so
-it can be put together: the file that defines `Limits`, float16_t and bfloat16_t, with the files
-that it includes.
+MLX puts a prelude before a kernel's text and does not print it. Its headers are in the package, so
+the prelude can be put together: the file that defines `Limits`, float16_t and bfloat16_t, with the
+files that it includes.
 """
 
 import importlib
 import math
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,8 +29,14 @@ from tracekit.lab.msl.signature import parameters_of
 
 
 def unavailable(reason: str, hint: str = "") -> ToolError:
-    """Return the error of a GPU time that cannot be had; the reason is without a full stop."""
+    """Return the error of a missing GPU time; the reason is without a full stop."""
     return ToolError(f"GPU time is not available, because {reason}.", hint=hint)
+
+
+_WARMUPS = 1  # command buffers that do not count
+
+
+_REPEATS = 5  # command buffers that count
 
 
 def load_metal() -> Any:
@@ -46,16 +52,15 @@ def load_metal() -> Any:
         ) from error
 
 
-_WARMUPS, _REPEATS = 1, 5  # command buffers that do not count, and those that do
-_DISPATCHES = 200  # of a command buffer
+_DISPATCHES = 200  # in a command buffer
 
 
 @dataclass(frozen=True)
 class Dispatch:
-    """GPU time of one kernel, alone on a queue of ours, and what limits its occupancy.
+    """GPU time of one kernel, alone on its queue, and the limits of its occupancy.
 
-    `samples` are nanoseconds of one dispatch, one for each command buffer. `execution_width` are
-    threads of a simdgroup, `most_threads` those that a threadgroup of it may have,
+    `samples` are nanoseconds of one dispatch, one for each command buffer. `execution_width` is
+    the number of threads in a simdgroup, `most_threads` the limit for its threadgroup,
     `threadgroup_memory` the bytes that a threadgroup declares.
     """
 
@@ -81,7 +86,7 @@ class Queue:
     def compile(self, source: str, function: str) -> Any:
         """Compile a text and return Metal's pipeline state of one of its kernels.
 
-        Fast math is off, as it is for kernels of MLX's with the math mode "safe".
+        Fast math is off, as it is for MLX kernels with the math mode "safe".
         """
         options = self._metal.MTLCompileOptions.new()
         options.setFastMathEnabled_(False)
@@ -93,13 +98,11 @@ class Queue:
         return _require(state, f"Metal makes no pipeline of {function}: {_words(error)}")
 
     def buffer(self, contents: bytes | int) -> Any:
-        """Make a buffer of these bytes, or of so many for a kernel to write."""
+        """Make a buffer of these bytes, or of this number of bytes for a kernel to write."""
         shared = self._metal.MTLResourceStorageModeShared
         if isinstance(contents, int):
-            size, metal_buffer = (
-                contents,
-                self._device.newBufferWithLength_options_(contents, shared),
-            )
+            size = contents
+            metal_buffer = self._device.newBufferWithLength_options_(size, shared)
         else:
             size = len(contents)
             metal_buffer = self._device.newBufferWithBytes_length_options_(contents, size, shared)
@@ -116,15 +119,17 @@ class Queue:
     ) -> Dispatch:
         """Time a kernel; dispatches take the sets of buffers, by their index, in turns."""
         most_threads = state.maxTotalThreadsPerThreadgroup()
-        if math.prod(threadgroup) > most_threads:
+        threads = math.prod(threadgroup)
+        if threads > most_threads:
             raise unavailable(
-                f"{function} may have {most_threads} threads in a threadgroup, not "
-                f"{math.prod(threadgroup)}"
+                f"{function} may have {most_threads} threads in a threadgroup, not {threads}"
             )
-        durations = [
-            self._run(state, bindings, grid, threadgroup) for _ in range(_WARMUPS + _REPEATS)
-        ]
-        samples = [seconds * 1e9 / _DISPATCHES for seconds in durations[_WARMUPS:]]
+        for _ in range(_WARMUPS):
+            self._run(state, bindings, grid, threadgroup)
+        samples: list[float] = []
+        for _ in range(_REPEATS):
+            seconds = self._run(state, bindings, grid, threadgroup)
+            samples.append(seconds * 1e9 / _DISPATCHES)
         return Dispatch(
             function,
             tuple(samples),
@@ -155,7 +160,8 @@ class Queue:
         commands.waitUntilCompleted()
         if commands.error() is not None:
             raise unavailable(f"the GPU did not complete the work: {_words(commands.error())}")
-        start, end = commands.GPUStartTime(), commands.GPUEndTime()
+        start = commands.GPUStartTime()
+        end = commands.GPUEndTime()
         if start == 0 or end == 0:
             raise unavailable("the GPU's clock gave zeros")
         if not end > start:
@@ -164,15 +170,16 @@ class Queue:
 
 
 def _require(result: Any, reason: str) -> Any:
-    """Return what Metal made; raise with the reason where it made nothing."""
+    """Return an object of Metal's; raise with the reason if there is none."""
     if result is None:
         raise unavailable(reason)
     return result
 
 
 def _words(error: Any) -> str:
-    text = str(error) if error is not None else ""
-    return text.strip().rstrip(".") or "it gives no reason"
+    if error is None:
+        return "it gives no reason"
+    return str(error).strip().rstrip(".") or "it gives no reason"
 
 
 UTILS = "mlx/backend/metal/kernels/utils.h"
@@ -180,18 +187,25 @@ UTILS = "mlx/backend/metal/kernels/utils.h"
 
 def prelude() -> str:
     """Return the text of MLX's `utils.h` with all that it includes by quotes."""
-    spec = find_spec("mlx")
-    for place in (spec.submodule_search_locations or []) if spec else []:
+    for place in _mlx_folders():
         folder = Path(place) / "include"
         if (folder / UTILS).is_file():
             return with_includes(f'#include "{UTILS}"', folder / "kernel.metal", [folder])[0]
     raise unavailable(f"the installed MLX has no header {UTILS}, which its kernels need")
 
 
+def _mlx_folders() -> Sequence[str]:
+    spec = find_spec("mlx")
+    if spec is None:
+        return []
+    return spec.submodule_search_locations or []
+
+
 def buffers_of(call: Call) -> dict[int, bytes | int]:
-    """Return each buffer's contents, or the size of those to be written, by its index."""
-    function, contents = call.source.function, dict[int, bytes | int]()
-    for parameter in parameters_of(call.source.text, function, call.source.kernel.file):
+    """Return each buffer by its index: its contents, or its size if the kernel writes it."""
+    source = call.source
+    contents: dict[int, bytes | int] = {}
+    for parameter in parameters_of(source.text, source.function, source.kernel.file):
         if parameter.kind == "builtin":
             continue
         if parameter.name in call.outputs:
@@ -200,7 +214,7 @@ def buffers_of(call: Call) -> dict[int, bytes | int]:
             contents[parameter.index] = call.inputs[parameter.name].tobytes()
         else:
             raise unavailable(
-                f"it is not known what the parameter {parameter.name!r} of {function} holds"
+                f"it is not known what the parameter {parameter.name!r} of {source.function} holds"
             )
     return contents
 
@@ -208,15 +222,17 @@ def buffers_of(call: Call) -> dict[int, bytes | int]:
 def record_calls(function: Callable[[], Any]) -> tuple[Call, ...]:
     """Run a function and return the calls of custom kernels, in their order.
 
-    The kernels give zeros here, so a kernel that reads what another one wrote gets zeros.
-    Nothing is computed, so this works where there is no Metal as well.
+    The kernels give zeros here, so a kernel that reads the output of another one gets zeros.
+    Nothing is computed, so this works without Metal as well.
     """
     calls: list[Call] = []
 
     def note(call: Call) -> list[mx.array]:
         calls.append(call)
-        shapes = [array.shape for array in call.outputs.values()]
-        return [mx.zeros(shape, dtype) for shape, dtype in zip(shapes, call.dtypes, strict=True)]
+        zeros: list[mx.array] = []
+        for output, dtype in zip(call.outputs.values(), call.dtypes, strict=True):
+            zeros.append(mx.zeros(output.shape, dtype))
+        return zeros
 
     with handled_by(note):
         function()
@@ -224,7 +240,7 @@ def record_calls(function: Callable[[], Any]) -> tuple[Call, ...]:
 
 
 def time_kernels(calls: Sequence[Callable[[], Any]], metal: Any) -> tuple[Dispatch, ...]:
-    """Time each custom kernel that a call launches, on a queue of our own.
+    """Time each custom kernel that a call launches, on a separate queue.
 
     `calls` are the same call on several inputs, which dispatches take in turns, so that caches do
     not serve everything.
@@ -239,16 +255,19 @@ def time_kernels(calls: Sequence[Callable[[], Any]], metal: Any) -> tuple[Dispat
 def _time_kernel(queue: Queue, calls: Sequence[Call]) -> Dispatch:
     source = calls[0].source
     contents = [buffers_of(call) for call in calls]
-    # As MLX has it, a threadgroup is no larger than the grid along any axis.
-    x, y, z = (min(pair) for pair in zip(source.threadgroup, source.grid, strict=True))
+    # As in MLX, a threadgroup is no larger than the grid along any axis.
+    x, y, z = map(min, source.threadgroup, source.grid)
     try:
         state = queue.compile(f"{prelude()}\n{source.text}", source.function)
-        bindings = [
-            {index: queue.buffer(data) for index, data in content.items()} for content in contents
-        ]
+        bindings = [_bind(queue, content) for content in contents]
         return queue.time(source.function, state, bindings, grid=source.grid, threadgroup=(x, y, z))
     except (AttributeError, TypeError, ValueError) as error:
-        # What PyObjC raises for a method that is not there, or takes something else.
+        # PyObjC raises these for a method that is missing, or takes other arguments.
         raise unavailable(
             f"this PyObjC or macOS takes a call of Metal otherwise: {error}"
         ) from error
+
+
+def _bind(queue: Queue, contents: Mapping[int, bytes | int]) -> dict[int, Any]:
+    """Return a buffer for each index."""
+    return {index: queue.buffer(data) for index, data in contents.items()}

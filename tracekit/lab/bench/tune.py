@@ -1,4 +1,4 @@
-"""Which launch of the paged kernel is fastest for a shape: all of them, measured in turns."""
+"""Find the fastest launch of the paged kernel for a shape: measure all of them in turns."""
 
 import itertools
 import time
@@ -27,7 +27,7 @@ MEANINGLESS = "threadgroup, HD_TILE and partitions: MLX's own operations have no
 
 @dataclass(frozen=True)
 class Candidate:
-    """One launch: the size of a page, and what the kernel is given."""
+    """One launch: the size of a page, and the parameters of the kernel."""
 
     block_size: int
     choice: Launch = Launch("grouped")  # noqa: RUF009  frozen
@@ -35,7 +35,8 @@ class Candidate:
     @property
     def name(self) -> str:
         """The candidate in a few words."""
-        how, block = self.choice, f"block {self.block_size}"
+        how = self.choice
+        block = f"block {self.block_size}"
         if how.threadgroup is None:
             return block
         return f"{block}, TG {how.threadgroup}, HD_TILE {how.hd_tile}, partitions {how.partitions}"
@@ -43,9 +44,9 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A candidate with its times, and how it stands to the fastest one.
+    """A candidate with its times, and its comparison with the fastest one.
 
-    `tied` says that the interval of the ratio holds 1: the samples do not tell them apart.
+    `tied` is true if the interval of the ratio holds 1: the samples do not distinguish them.
     """
 
     candidate: Candidate
@@ -56,10 +57,10 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What a sweep found: candidates by their median, fastest first, and those that failed.
+    """The result of a sweep: candidates by their median, fastest first, and those that failed.
 
-    `plan_default_launch` is how paged attention launches the shape without options, None without
-    Metal; `without_meaning` says which parameters were not swept, and why.
+    `planned` is the launch of the shape without options, None without Metal; `without_meaning`
+    names the parameters that were not swept, and the reason.
     """
 
     shape: Shape
@@ -71,11 +72,13 @@ class Tuning:
 
 
 def candidates(shape: Shape, device: str) -> list[Candidate]:
-    """Return what to sweep: on Metal every combination, elsewhere the size of a page.
+    """Return the launches to sweep: on Metal every combination, elsewhere the size of a page.
 
     All of them keep the context; a page that does not divide it is left out.
     """
-    blocks = [size for size in BLOCK_SIZES if shape.context % size == 0] or [shape.block_size]
+    blocks = [size for size in BLOCK_SIZES if shape.context % size == 0]
+    if not blocks:
+        blocks.append(shape.block_size)
     if device != "metal":
         return [Candidate(block) for block in blocks]
     shortest_partition = shape.block_size
@@ -100,50 +103,59 @@ def tune(
 ) -> Tuning:
     """Measure every launch of the paged kernel on one shape, and rank them."""
     device = backend()
-    sweep = candidates(shape, device) if chosen_candidates is None else chosen_candidates
-    by_name, pools = {candidate.name: candidate for candidate in sweep}, dict[int, Inputs]()
-    for size in {candidate.block_size for candidate in sweep}:
-        pages = shape.context // size
-        sized = replace(shape, block_size=size, active_blocks=pages, max_blocks=None)
-        pools[size] = Inputs(sized, cache_here())
-    subjects = [
-        Subject(
-            name,
-            "attention",
-            "decode",
-            "",
-            partial(prepare_paged, choice=launch.choice),
-            paged=True,
-        )
-        for name, launch in by_name.items()
-    ]
-    pairs = [(subject, pools[by_name[subject.name].block_size]) for subject in subjects]
-    rows, stopped = measure_in_turns(pairs, effort, clock=clock, progress=progress, count=count)
+    if chosen_candidates is None:
+        chosen_candidates = candidates(shape, device)
+    by_name = {candidate.name: candidate for candidate in chosen_candidates}
+    pools = _make_pools(shape, chosen_candidates)
+    subjects: list[tuple[Subject, Inputs]] = []
+    for name, candidate in by_name.items():
+        prepare = partial(prepare_paged, choice=candidate.choice)
+        subject = Subject(name, "attention", "decode", "", prepare, paged=True)
+        subjects.append((subject, pools[candidate.block_size]))
+    rows, stopped = measure_in_turns(subjects, effort, clock=clock, progress=progress, count=count)
+    planned = None
+    without_meaning = MEANINGLESS
+    if device == "metal":
+        planned = plan_default_launch(shape)
+        without_meaning = ""
     return Tuning(
         shape=shape,
         ranked=rank_rows([rows[name] for name in by_name if name in rows], by_name),
         failed=tuple(row for row in rows.values() if row.micro is None),
-        planned=plan_default_launch(shape) if device == "metal" else None,
-        without_meaning="" if device == "metal" else MEANINGLESS,
+        planned=planned,
+        without_meaning=without_meaning,
         interrupted=stopped,
     )
 
 
+def _make_pools(shape: Shape, sweep: Sequence[Candidate]) -> dict[int, Inputs]:
+    """Return inputs by the size of a page."""
+    pools: dict[int, Inputs] = {}
+    for size in {candidate.block_size for candidate in sweep}:
+        pages = shape.context // size
+        sized = replace(shape, block_size=size, active_blocks=pages, max_blocks=None)
+        pools[size] = Inputs(sized, cache_here())
+    return pools
+
+
 def rank_rows(rows: Iterable[BenchRow], by_name: Mapping[str, Candidate]) -> tuple[Ranked, ...]:
     """Order rows by their median, fastest first, and compare each with the fastest in pairs."""
-    timed = sorted(
-        ((row.micro, row) for row in rows if row.micro), key=lambda pair: pair[0].summary.median
-    )
+    timed_rows = [(row.micro, row) for row in rows if row.micro]
+    timed_rows.sort(key=lambda timed_row: timed_row[0].summary.median)
     ranking: list[Ranked] = []
-    for micro, row in timed:
-        behind = quicker(timed[0][0].samples, micro.samples, row.name) if ranking else None
-        tied = behind is not None and not (behind.low is not None and behind.low > 1)
+    for micro, row in timed_rows:
+        behind = None
+        tied = False
+        if ranking:
+            fastest, _ = timed_rows[0]
+            behind = quicker(fastest.samples, micro.samples, row.name)
+            tied = behind.low is None or not behind.low > 1
         ranking.append(Ranked(by_name[row.name], row, behind, tied))
     return tuple(ranking)
 
 
 def plan_default_launch(shape: Shape) -> DecodePlan:
-    """Return how paged attention launches a shape, unless a caller says otherwise."""
+    """Return the launch that paged attention chooses for a shape by default."""
     check_head_dim(shape.head_dim)
     dtype = getattr(mx, shape.dtype)
     # Arrays that are never evaluated take no memory.

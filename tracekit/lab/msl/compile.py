@@ -1,4 +1,4 @@
-"""From a kernel to a program: written as C++, compiled by this machine's compiler, and cached."""
+"""Turn a kernel into a program: rewrite it as C++, compile it on this machine, and cache it."""
 
 import hashlib
 import os
@@ -74,32 +74,30 @@ _MARK = "tracekit_line_"
 
 
 def with_live_lines(kernel: KernelText, compiler: Compiler) -> KernelText:
-    """Make blank what `#if` and its kin leave out, so that nobody judges what nobody compiles."""
+    """Make the lines blank that `#if` and its kin leave out, as the compiler does not see them."""
     if not _CONDITION.search(kernel.text):
         return kernel
     lines = without_comments(kernel.text).split("\n")
     plain_lines = set(_find_plain_lines(lines))
-    marked = (
-        f"{_MARK}{line_number}" if line_number in plain_lines else line
-        for line_number, line in enumerate(lines)
-    )
-    preprocessed_text = _preprocess("\n".join(marked), compiler)
+    marked_lines = list(lines)
+    for number in plain_lines:
+        marked_lines[number] = f"{_MARK}{number}"
+    preprocessed_text = _preprocess("\n".join(marked_lines), compiler)
     if not preprocessed_text:
-        return kernel  # compiling it will fail too, and say why at its place
-    dead_lines = plain_lines - {
-        int(number) for number in re.findall(rf"{_MARK}(\d+)", preprocessed_text)
-    }
-    text = [
-        blank(line) if line_number in dead_lines else line for line_number, line in enumerate(lines)
-    ]
-    return replace(kernel, text="\n".join(text))
+        return kernel  # compiling it will fail too, and report why at its place
+    live_lines = {int(number) for number in re.findall(rf"{_MARK}(\d+)", preprocessed_text)}
+    for number in plain_lines - live_lines:
+        lines[number] = blank(lines[number])
+    return replace(kernel, text="\n".join(lines))
 
 
 def expand_macros(kernel: KernelText, compiler: Compiler) -> str:
-    """Return the text with its macros replaced; "" where the preprocessor refuses it."""
+    """Return the text with its macros replaced; "" if the preprocessor refuses it."""
     lines = without_comments(kernel.text).split("\n")
-    source = "\n".join("" if _LEFT_OUT.match(line) else line for line in lines)
-    return _preprocess(source, compiler)
+    for number, line in enumerate(lines):
+        if _LEFT_OUT.match(line):
+            lines[number] = ""
+    return _preprocess("\n".join(lines), compiler)
 
 
 def _find_plain_lines(lines: list[str]) -> Iterator[int]:
@@ -128,14 +126,14 @@ _CACHED_FOR = 30 * 24 * 3600  # s without use
 
 
 def cache_folder() -> Path:
-    """Return where compiled kernels are: below TRACEKIT_CACHE, or in the user's cache."""
+    """Return the folder of compiled kernels: below TRACEKIT_CACHE, or in the user's cache."""
     return notes_folder() / "kernels"
 
 
 def make_once(kind: str, text: str, compiler: Compiler, make: Callable[[Path], object]) -> Path:
-    """Return the file that `make` writes of a text, at a path that it is given; made once.
+    """Return a file that `make` writes for a text at the path that it gets; it is made once.
 
-    The name holds all that it depends on: the text, the header files, the compiler, its flags.
+    The name depends on the text, the header files, the compiler and its flags.
     """
     parts = [text, _shim_text(), compiler.path, compiler.version, " ".join(compiler.flags)]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -150,41 +148,50 @@ def make_once(kind: str, text: str, compiler: Compiler, make: Callable[[Path], o
         with replacing(path) as file:
             file.write(new_file.read_bytes())
             file.flush()
-            os.fsync(file.fileno())  # what was cut off could end the process that loads it
+            os.fsync(file.fileno())  # a file that was cut off could end the process that loads it
+    _remove_unused(path.parent)
+    return path
+
+
+def _remove_unused(folder: Path) -> None:
     oldest = time.time() - _CACHED_FOR
-    for entry in path.parent.iterdir():
+    for entry in folder.iterdir():
         with suppress(OSError):
             if entry.stat().st_mtime < oldest:
                 entry.unlink()
-    return path
 
 
 @cache
 def _shim_text() -> str:
-    return "\0".join(
-        f"{path.name}\0{path.read_text()}" for path in sorted(SHIM.iterdir()) if path.is_file()
-    )
+    files = [path for path in sorted(SHIM.iterdir()) if path.is_file()]
+    return "\0".join(f"{path.name}\0{path.read_text()}" for path in files)
 
 
 def unit(
     original: KernelText, *, checked: bool, expand: Callable[[KernelText], str]
 ) -> tuple[str, tuple[Parameter, ...], Edited]:
-    """Return the C++ file of a kernel, its parameters, and its text as rewritten.
+    """Return the C++ file of a kernel, its parameters, and its rewritten text.
 
-    `expand` replaces macros where the kernel is not found without.
+    `expand` replaces macros if the kernel is not found without.
     """
     kernel, declarations = _resolve_kernel(original, expand)
     code = rewritten(kernel, checked=checked)
     require_constants(kernel)
     parameters = parameters_of(declarations, kernel.function, kernel.file)
-    numbers = [parameter.index for parameter in parameters if parameter.kind == "buffer"]
-    if len(set(numbers)) < len(numbers) or any(number >= MOST_BUFFERS for number in numbers):
-        raise UsageError(
-            f"{kernel.file}: buffers are numbered {', '.join(map(str, sorted(numbers)))}; "
-            f"each needs a number of its own, below {MOST_BUFFERS}."
-        )
+    _require_buffer_numbers(parameters, kernel)
     lines = ['#include "prelude.hpp"', *_body(code.text, _call(kernel, parameters)), ""]
     return "\n".join(lines), parameters, code
+
+
+def _require_buffer_numbers(parameters: Sequence[Parameter], kernel: KernelText) -> None:
+    numbers = sorted(parameter.index for parameter in parameters if parameter.kind == "buffer")
+    is_repeated = len(set(numbers)) < len(numbers)
+    is_too_large = any(number >= MOST_BUFFERS for number in numbers)
+    if is_repeated or is_too_large:
+        raise UsageError(
+            f"{kernel.file}: buffers are numbered {', '.join(map(str, numbers))}; "
+            f"each needs a number of its own, below {MOST_BUFFERS}."
+        )
 
 
 def _resolve_kernel(
@@ -193,37 +200,49 @@ def _resolve_kernel(
     """Find the function behind a host name, and the code that declares it."""
     code = without_comments(kernel.text)
     instance = _instance(code, kernel.function)
-    is_there = instance is not None or kernel.function in kernels_of(code)
-    if not is_there or (instance and set(re.findall(r"\w+", instance.template)) & _macros(code)):
+    if _needs_expansion(code, kernel, instance):
         code = expand(kernel) or code
         instance = _instance(code, kernel.function)
     if instance is None or kernel.template:
         return kernel, code
-    return replace(
+    instantiated_kernel = replace(
         kernel, function=instance.function, template=instance.template, name=kernel.file
-    ), code
+    )
+    return instantiated_kernel, code
+
+
+def _needs_expansion(code: str, kernel: KernelText, instance: Instance | None) -> bool:
+    """Return whether macros hide the kernel, or are template arguments of its instance."""
+    if instance is None:
+        return kernel.function not in kernels_of(code)
+    words = set(re.findall(r"\w+", instance.template))
+    return not words.isdisjoint(_macros(code))
 
 
 def _instance(code: str, name: str) -> Instance | None:
-    candidates = (instance for instance in instances_of(code) if instance.host_name == name)
-    return next(
-        (instance for instance in candidates if instance.template or instance.function != name),
-        None,
-    )
+    for instance in instances_of(code):
+        if instance.host_name != name:
+            continue
+        if instance.template or instance.function != name:
+            return instance
+    return None
 
 
 def _body(text: str, calls: Sequence[str]) -> list[str]:
     macros = sorted(_macros(text))
-    # a text that adds to Metal's own namespace stands in no other
-    extends_metal = re.search(r"^\s*namespace\s+metal\b", text, re.MULTILINE) is not None
-    namespace_head = "namespace kernel_0 { using namespace metal; using namespace mlx_prelude;"
+    head = "namespace kernel_0 { using namespace metal; using namespace mlx_prelude;"
+    tail = ["}"]
+    # a text that adds to Metal's own namespace must be outside all others
+    if re.search(r"^\s*namespace\s+metal\b", text, re.MULTILINE):
+        head = "using namespace metal;"
+        tail = []
     return [
         *(f'#pragma push_macro("{name}")' for name in macros),
-        "using namespace metal;" if extends_metal else namespace_head,
+        head,
         '#line 1 "0.metal"',
         text,
         '#line 1 "0.end"',
-        *(() if extends_metal else ("}",)),
+        *tail,
         *calls,  # template arguments may be macros of the text
         *(f'#undef {name}\n#pragma pop_macro("{name}")' for name in macros),
     ]
@@ -234,12 +253,15 @@ def _macros(text: str) -> set[str]:
 
 
 def _call(kernel: KernelText, parameters: Sequence[Parameter]) -> list[str]:
-    function = f"{kernel.function}<{kernel.template}>" if kernel.template else kernel.function
-    kind = "tracekit::type_at_t<{}, tracekit_types>"
-    values = [
-        _argument(parameter, kind.format(index)) for index, parameter in enumerate(parameters)
-    ]
-    described = [f"tracekit::description<{kind.format(index)}>" for index in range(len(parameters))]
+    function = kernel.function
+    if kernel.template:
+        function = f"{kernel.function}<{kernel.template}>"
+    values: list[str] = []
+    descriptions: list[str] = []
+    for index, parameter in enumerate(parameters):
+        kind = f"tracekit::type_at_t<{index}, tracekit_types>"
+        values.append(_argument(parameter, kind))
+        descriptions.append(f"tracekit::description<{kind}>")
     return [
         "namespace kernel_0 {",
         '#line 1 "0.call"',
@@ -248,7 +270,7 @@ def _call(kernel: KernelText, parameters: Sequence[Parameter]) -> list[str]:
         '#line 1 "0.call"',
         f"static void tracekit_body() {{ {function}({', '.join(values)}); }}",
         "static constexpr tracekit::Parameter tracekit_parameters[] =",
-        f"{{{', '.join(described) or '{}'}}};",
+        f"{{{', '.join(descriptions) or '{}'}}};",
         "}; }",
         '#line 1 "unit"',
         f'extern "C" __attribute__((visibility("default"))) const tracekit::Entry {ENTRY} =',

@@ -1,4 +1,4 @@
-"""The machine's own C++ compiler: finding it, its flags, its messages in the kernel's own lines."""
+"""Find and run the machine's own C++ compiler, and show its messages in the kernel's own lines."""
 
 import os
 import platform
@@ -20,30 +20,35 @@ _MOST_LINES = 12
 
 
 def compiler_words(words: str, kernel: KernelText, text: Edited) -> str:
-    """Tell what a compiler said: its errors, each with the kernel's line, and the first notes."""
-    lines = [
-        line.replace("error: ", "").replace("fatal ", "")
-        for line in words.splitlines()
-        if re.search(r"\berror: |: note: |undefined reference", line)
-    ]
-    return translate_places("\n".join((lines or words.splitlines())[:_MOST_LINES]), kernel, text)
+    """Return the errors of a compiler, each with the kernel's line, and the first notes."""
+    lines = words.splitlines()
+    messages: list[str] = []
+    for line in lines:
+        if re.search(r"\berror: |: note: |undefined reference", line):
+            message = line.replace("error: ", "").replace("fatal ", "")
+            messages.append(message)
+    shown_lines = messages or lines
+    return translate_places("\n".join(shown_lines[:_MOST_LINES]), kernel, text)
 
 
 def translate_places(words: str, kernel: KernelText, text: Edited) -> str:
-    """Put the names of files and the kernel's own columns in, and show the first such line."""
+    """Put in the names of files and the kernel's own columns; append an excerpt of the first."""
     shown = ""
 
     def place(match: re.Match[str]) -> str:
         nonlocal shown
-        if match[1] == "call":
+        part, line_text, column_text = match.groups()
+        if part == "call":
             return f"{kernel.file}, where the kernel is called"
-        if match[1] == "end":
+        if part == "end":
             return f"{kernel.file}, its end"
-        line = int(match[2])
-        column = text.column(line, int(match[3] or 1))
+        line = int(line_text)
+        column = text.column(line, int(column_text or 1))
         file, file_line = kernel.locate_line(line)
         shown = shown or _excerpt(kernel.text, line, column, file_line)
-        return f"{file}:{file_line}:{column}" if match[3] else f"{file}:{file_line}"
+        if column_text:
+            return f"{file}:{file_line}:{column}"
+        return f"{file}:{file_line}"
 
     return _PLACE.sub(place, words) + shown
 
@@ -52,12 +57,15 @@ def _excerpt(text: str, line: int, column: int, shown_as: int) -> str:
     lines = text.split("\n")
     if line > len(lines):
         return ""
-    number, content = f"{shown_as:5}", lines[line - 1].replace("\t", " ").rstrip()
-    return f"\n{number} | {content}\n{' ' * len(number)} | {' ' * (column - 1)}^"
+    number = f"{shown_as:5}"
+    content = lines[line - 1].replace("\t", " ").rstrip()
+    margin = " " * len(number)
+    indent = " " * (column - 1)
+    return f"\n{number} | {content}\n{margin} | {indent}^"
 
 
 SHIM = Path(__file__).parent / "shim"
-_NEWEST = 40  # of the versioned names that are looked for
+_NEWEST = 40  # of the versioned names to look for
 _GCC = ("g++", *(f"g++-{version}" for version in range(_NEWEST, 8, -1)))
 _CLANG = ("clang++", *(f"clang++-{version}" for version in range(_NEWEST, 8, -1)))
 # On a Mac g++ is Apple's clang, and a GNU one is there for something else.
@@ -68,9 +76,18 @@ _IS_X86 = platform.machine() in {"x86_64", "AMD64"}
 _OLDEST = {"g++": 12 if _IS_X86 else 13, "clang": 16, "Apple clang": 15}
 _PATIENCE = 300  # s, for one file
 _FLAGS = (
-    *("-std=c++20", "-fPIC", "-pthread", "-w", "-fvisibility=hidden", "-U_FORTIFY_SOURCE"),
-    *("-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", "-fno-math-errno"),
-    *("-fno-stack-protector", "-ftabstop=1"),
+    "-std=c++20",
+    "-fPIC",
+    "-pthread",
+    "-w",
+    "-fvisibility=hidden",
+    "-U_FORTIFY_SOURCE",
+    "-fno-strict-aliasing",
+    "-fwrapv",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-stack-protector",
+    "-ftabstop=1",
 )
 _HINT = (
     "Install the command line tools of Xcode 15 or newer: `xcode-select --install`."
@@ -81,7 +98,7 @@ _HINT = (
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C++ compiler: the program, and the first line that it says of itself.
+    """A C++ compiler: the program, and the first line of its `--version`.
 
     `arguments` come before all others, as in `ccache g++`, where they name the compiler.
     """
@@ -94,36 +111,44 @@ class Compiler:
     def kind(self) -> str:
         """A key of the oldest versions that will do; other compilers take the flags of g++."""
         match = re.search(r"(Apple )?clang", self.version)
-        return match[0] if match else "g++"
+        if match is None:
+            return "g++"
+        return match[0]
 
     @property
     def major(self) -> int | None:
-        """The number of the version; None if the compiler says it in words of its own."""
+        """The number of the version; None if the compiler reports it in another form."""
         match = re.search(r"(?:clang version |\) )(\d+)\b", self.version)
-        return int(match[1]) if match else None
+        if match is None:
+            return None
+        return int(match[1])
 
     @property
     def is_too_old(self) -> bool:
-        """Whether it is known that it cannot compile what kernels are rewritten to."""
+        """Whether it is known that it cannot compile rewritten kernels."""
         return self.major is not None and self.major < _OLDEST[self.kind]
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What every file is compiled with."""
-        probes = ("-fstack-clash-protection",) if sys.platform == "linux" else ()
+        """The flags for every file."""
         is_clang = self.kind != "g++"
-        caret_flag = "-fno-caret-diagnostics" if is_clang else "-fno-diagnostics-show-caret"
-        # every half operation rounded, where the compiler would keep floats in between
-        rounding: tuple[str, ...] = ()
-        if _IS_X86:
-            if is_clang:
-                rounding = ("-Xclang", "-ffloat16-excess-precision=none")
-            elif self.major and self.major >= 13:  # noqa: PLR2004
-                rounding = ("-fexcess-precision=16",)
-        return (*self.arguments, *_FLAGS, caret_flag, *probes, *_machine_flags(), *rounding)
+        flags = [*self.arguments, *_FLAGS]
+        if is_clang:
+            flags.append("-fno-caret-diagnostics")
+        else:
+            flags.append("-fno-diagnostics-show-caret")
+        if sys.platform == "linux":
+            flags.append("-fstack-clash-protection")
+        flags += _machine_flags()
+        # every half operation rounded, although the compiler would keep floats in between
+        if _IS_X86 and is_clang:
+            flags += ["-Xclang", "-ffloat16-excess-precision=none"]
+        elif _IS_X86 and self.major and self.major >= 13:  # noqa: PLR2004
+            flags.append("-fexcess-precision=16")
+        return tuple(flags)
 
     def run(self, *arguments: str, folder: Path | None = None, stdin: str = "") -> str:
-        """Compile, with files named as in `folder`; return what it wrote."""
+        """Compile, with files named as in `folder`; return the output."""
         argv = [self.path, *self.flags, f"-I{SHIM}", *arguments]
         done = run_compiler(argv, stdin, folder=folder)
         if done.returncode != 0:
@@ -151,7 +176,7 @@ def run_compiler(
 def find_compiler() -> Compiler:
     """Return the compiler of the variable CXX, or the newest on PATH.
 
-    Raises ToolError where there is none, or none that is new enough.
+    Raises ToolError if there is none, or none that is new enough.
     """
     command = os.environ.get("CXX", "").strip()
     if command:
@@ -159,8 +184,12 @@ def find_compiler() -> Compiler:
     compiler = next(usable_compilers(), None)
     if compiler is not None:
         return compiler
-    paths = [path for family in _FAMILIES for path in _on_path(family)]
-    refusals = [reason for reason in map(_refusal, paths) if reason]
+    refusals: list[str] = []
+    for family in _FAMILIES:
+        for path in _on_path(family):
+            reason = _refusal(path)
+            if reason:
+                refusals.append(reason)
     if refusals:
         reasons = "; ".join(refusals)
         raise ToolError(f"No C++ compiler on PATH can run Metal kernels: {reasons}.", hint=_HINT)
@@ -193,9 +222,13 @@ def _missing(compiler: str) -> str:
 
 
 def _on_path(names: Iterable[str]) -> list[str]:
-    """Return where programs are, each once under the first of its names."""
-    paths = [path for path in map(shutil.which, names) if path]
-    return list({os.path.realpath(path): path for path in reversed(paths)}.values())[::-1]
+    """Return the paths of programs, each program once under the first of its names."""
+    paths: dict[str, str] = {}
+    for name in reversed(list(names)):
+        path = shutil.which(name)
+        if path:
+            paths[os.path.realpath(path)] = path
+    return list(reversed(paths.values()))
 
 
 def _refusal(path: str) -> str:
@@ -204,7 +237,9 @@ def _refusal(path: str) -> str:
         compiler = _examine(path)
     except ToolError as error:
         return error.message.removesuffix(".")
-    return f"{_age(compiler)}, which is too old" if compiler.is_too_old else ""
+    if compiler.is_too_old:
+        return f"{_age(compiler)}, which is too old"
+    return ""
 
 
 def _age(compiler: Compiler) -> str:
@@ -212,7 +247,7 @@ def _age(compiler: Compiler) -> str:
 
 
 def _command_of(text: str) -> list[str]:
-    """Part CXX into a program and its first arguments; a program's path may have spaces."""
+    """Split CXX into a program and its first arguments; a program's path may have spaces."""
     if shutil.which(text):
         return [text]
     try:
@@ -237,7 +272,7 @@ def _version_of(path: str, arguments: tuple[str, ...], _changed: int) -> Compile
 
 @cache
 def _machine_flags() -> tuple[str, ...]:
-    """Use what this processor has for halves and fused operations: without, they are slow."""
+    """Use the processor's instructions for halves and fused operations: without, they are slow."""
     try:
         words = Path("/proc/cpuinfo").read_text(errors="replace").split()
     except OSError:

@@ -1,8 +1,8 @@
-"""Address spaces of a Metal kernel, judged by clang where there is no Metal.
+"""Judge the address spaces of a Metal kernel by clang, on a machine without Metal.
 
-clang's C++ for OpenCL has the address spaces of Metal under other names, and refuses what mixes
-them. What it has not is Metal's library: a header declares it, and a name that the header lacks
-is distinguished from a mistake.
+clang's C++ for OpenCL has the address spaces of Metal under other names, and refuses to mix
+them. It lacks Metal's library: a header declares it, and a name that the header lacks is
+distinguished from a mistake.
 """
 
 import re
@@ -34,68 +34,93 @@ _DECLARATOR = re.compile(r"(\w+)\s*((?:\[[^\[\]]*\]\s*)*)(?:,\s*)?")
 def as_opencl(text: str, function: str, template: str, file: str) -> str:
     """Rewrite a Metal text so that clang's C++ for OpenCL can judge its address spaces.
 
-    What clang cannot know becomes blanks, so that a message's line and column are the text's.
-    Threadgroup variables, which OpenCL would allow in the kernel itself only, become references
-    into threadgroup memory.
+    Words unknown to clang become blanks, so that the line and column of a message are those of
+    the text. Threadgroup variables, which OpenCL would allow in the kernel itself only, become
+    references into threadgroup memory.
     """
     code = without_comments(text)
-    # OpenCL wants a value of a constant, and no matter which
+    # OpenCL wants a value for a constant; any value will do
     code = _CONSTANT.sub(lambda match: "= {}" + blank(match[0])[4:], code)
     for pattern in (_ATTRIBUTE, _DIRECTIVE):
         code = pattern.sub(lambda match: blank(match[0]), code)
     code = _DECLARED.sub(lambda match: _make_references(code, match, file), code)
-    there = re.search(rf"decltype\(\s*{re.escape(function)}\s*<", code)
-    instantiation = f"template decltype({function}<{template}>) {function}<{template}>;"
-    return f'#line 1 "{file}"\n{code}\n{instantiation if template and not there else ""}'
+    instantiation = ""
+    if template and not re.search(rf"decltype\(\s*{re.escape(function)}\s*<", code):
+        instantiation = f"template decltype({function}<{template}>) {function}<{template}>;"
+    return f'#line 1 "{file}"\n{code}\n{instantiation}'
 
 
 def prelude(text: str) -> str:
-    """Return what must stand before the text: Metal's library and MLX's, without its own names."""
+    """Return the text to put before a kernel: Metal's library and MLX's.
+
+    Names that the kernel defines itself are left out.
+    """
     code = without_comments(text)
-    own_names = [
-        name
-        for name in _OWN_NAMES
-        if re.search(rf"\b(?:struct\s+{name}\b|{name}\s*\([^()]*\)\s*\{{)", code)
+    own_names = [name for name in _OWN_NAMES if _defines(code, name)]
+    lines = [f"#define TRACEKIT_OWN_{name}" for name in own_names]
+    lines.append((_DECLARATIONS / "metal.hpp").read_text())
+    lines.append((_DECLARATIONS / "mlx.hpp").read_text())
+    # `float4(a, b)`, which C++ for OpenCL lacks
+    lines += [
+        f"#define {name}(...) tracekit_vector<{name}>(__VA_ARGS__)" for name in _vector_names()
     ]
-    vectors = [
-        f"{prefix}{scalar}{lanes}"
-        for scalar in _SCALARS.split()
-        for lanes in (2, 3, 4)
-        for prefix in ("", "packed_")
-    ]
-    parts = [
-        *(f"#define TRACEKIT_OWN_{name}" for name in own_names),
-        (_DECLARATIONS / "metal.hpp").read_text(),
-        (_DECLARATIONS / "mlx.hpp").read_text(),
-        # `float4(a, b)`, which C++ for OpenCL lacks
-        *(f"#define {name}(...) tracekit_vector<{name}>(__VA_ARGS__)" for name in vectors),
-    ]
-    return "\n".join(parts)
+    return "\n".join(lines)
+
+
+def _defines(code: str, name: str) -> bool:
+    """Return whether a text defines a struct or a function of a name."""
+    definition = rf"\b(?:struct\s+{name}\b|{name}\s*\([^()]*\)\s*\{{)"
+    return re.search(definition, code) is not None
+
+
+def _vector_names() -> Iterator[str]:
+    for scalar in _SCALARS.split():
+        for lanes in (2, 3, 4):
+            yield f"{scalar}{lanes}"
+            yield f"packed_{scalar}{lanes}"
 
 
 def _make_references(text: str, match: re.Match[str], file: str) -> str:
     """Turn `threadgroup float a[4], b;` into references, and go on in the same column."""
-    kind, names = match["type"], match["names"].replace("\n", " ")
-    references = "".join(
-        f"threadgroup {kind} TRACEKIT_NAMED (&{name}){sizes} = "
-        f"tracekit_threadgroup<{kind}{sizes}>(); "
-        for name, sizes in _DECLARATOR.findall(names)
-    )
-    begin, end = text.rfind("\n", 0, match.end()) + 1, text.find("\n", match.end())
+    kind = match["type"]
+    names = match["names"].replace("\n", " ")
+    references = ""
+    for name, sizes in _DECLARATOR.findall(names):
+        references += (
+            f"threadgroup {kind} TRACEKIT_NAMED (&{name}){sizes} = "
+            f"tracekit_threadgroup<{kind}{sizes}>(); "
+        )
+    begin = text.rfind("\n", 0, match.end()) + 1
+    end = text.find("\n", match.end())
     if text[begin:].lstrip().startswith("#") or text[begin:end].endswith("\\"):
         return references  # a macro must stay on its line
     line = text.count("\n", 0, match.end()) + 1
-    return f'{references}\n#line {line} "{file}"\n{" " * (match.end() - begin)}'
+    indent = " " * (match.end() - begin)
+    return f'{references}\n#line {line} "{file}"\n{indent}'
 
 
-OLDEST, NEWEST = 14, 40
+OLDEST = 14
+NEWEST = 40
+
+
 _ARGUMENTS = (
-    *("-x", "cl", "-cl-std=clc++2021", "-target", "spir64", "-cl-no-stdinc", "-fsyntax-only"),
+    "-x",
+    "cl",
+    "-cl-std=clc++2021",
+    "-target",
+    "spir64",
+    "-cl-no-stdinc",
+    "-fsyntax-only",
     # neither pointers without an address space nor double: Metal has none of them
-    *("-Xclang", "-cl-ext=-all,+cl_khr_fp16"),
-    *("-w", "-fno-caret-diagnostics", "-ferror-limit=20", "-"),
+    "-Xclang",
+    "-cl-ext=-all,+cl_khr_fp16",
+    "-w",
+    "-fno-caret-diagnostics",
+    "-ferror-limit=20",
+    "-",
 )
-_KERNEL, _OWN = "<kernel>", "<tracekit>"
+_KERNEL = "<kernel>"
+_OWN = "<tracekit>"
 _SAID = re.compile(r"^(<\w+>):(\d+):(\d+): (?:fatal )?(error|note): (.*)$", re.MULTILINE)
 _SPACES = {
     "__global": "device",
@@ -120,7 +145,7 @@ _BAD = "void f(device float* a, threadgroup float* b) { a = b; }"
 
 @dataclass(frozen=True)
 class Complaint:
-    """What clang says of one place; lines and columns count from 1."""
+    """A message of clang about one place; lines and columns count from 1."""
 
     line: int
     column: int
@@ -129,10 +154,10 @@ class Complaint:
 
 @dataclass(frozen=True)
 class Lint:
-    """What clang says of a kernel.
+    """The judgement of clang on a kernel.
 
-    `defects` are what Metal would refuse as well. `unknown` may be due to names and conversions
-    that the declarations of Metal's library lack: clang could not judge these lines.
+    `defects` are complaints that Metal would make as well. `unknown` ones may be due to names and
+    conversions that the declarations of Metal's library lack: clang could not judge these lines.
     """
 
     defects: tuple[Complaint, ...]
@@ -142,46 +167,61 @@ class Lint:
 def lint(text: str, function: str = "", template: str = "") -> Lint:
     """Check the address spaces and the syntax of a Metal text; its includes are left out.
 
-    A `function` template is instantiated with the arguments of `template`; one that nobody
-    instantiates is checked in part only.
+    A `function` template is instantiated with the arguments of `template`; without an
+    instantiation, a template is checked in part only.
     """
     clang = find_clang()
     program = as_opencl(text, function, template, _KERNEL)
     complaints = _complaints(clang, text, program)
     missing = any(_UNKNOWN.search(complaint.message) for complaint in complaints)
-    defects = tuple(
-        candidate for candidate in complaints if _certain(candidate, text, missing=missing)
-    )
-    return Lint(defects, tuple(candidate for candidate in complaints if candidate not in defects))
+    defects: list[Complaint] = []
+    unknown: list[Complaint] = []
+    for complaint in complaints:
+        if _certain(complaint, text, missing=missing):
+            defects.append(complaint)
+        else:
+            unknown.append(complaint)
+    return Lint(tuple(defects), tuple(unknown))
 
 
 def find_clang() -> str:
-    """Return the first clang on the PATH that tells address spaces apart.
+    """Return the first clang on the PATH that distinguishes address spaces.
 
-    Raise ToolError where there is none. What is known of a program holds until its file changes.
+    Raise ToolError if there is none. The result of a test holds until the program file changes.
     """
-    tried: list[str] = []
-    for name in ("clang", *(f"clang-{number}" for number in range(NEWEST, OLDEST - 1, -1))):
+    failures: list[str] = []
+    versions = range(NEWEST, OLDEST - 1, -1)
+    for name in ("clang", *(f"clang-{number}" for number in versions)):
         path = which(name)
         if path is not None:
             reason = _why_unfit(path)
             if not reason:
                 return path
-            tried.append(f"{path}: {reason}")
+            failures.append(f"{path}: {reason}")
+    message = "There is no clang here to check address spaces with."
+    if failures:
+        message = f"No clang here can check address spaces ({'; '.join(failures)})."
     raise ToolError(
-        f"No clang here can check address spaces ({'; '.join(tried)})."
-        if tried
-        else "There is no clang here to check address spaces with.",
+        message,
         hint=f"Install LLVM's clang {OLDEST} or later, such as the package clang-19 of Debian.",
     )
 
 
 def _certain(complaint: Complaint, text: str, *, missing: bool) -> bool:
-    """Say whether Metal would complain as well, and not just what its library has be missed."""
-    is_inside = 1 <= complaint.line <= text.count("\n") + 1
-    sure = _MIXED.search(complaint.message) or (not missing and _BROKEN.match(complaint.message))
-    # clang gives a temporary object no address space, and then no method; Metal does
-    return is_inside and bool(sure) and "default address space" not in complaint.message
+    """Return whether Metal would complain as well.
+
+    A complaint may also come from `missing` names of Metal's library.
+    """
+    message = complaint.message
+    line_count = text.count("\n") + 1
+    if not 1 <= complaint.line <= line_count:
+        return False
+    if "default address space" in message:
+        # clang gives a temporary object no address space, and then no method; Metal does
+        return False
+    if _MIXED.search(message):
+        return True
+    return not missing and _BROKEN.match(message) is not None
 
 
 def _why_unfit(clang: str) -> str:
@@ -194,16 +234,19 @@ def _why_unfit(clang: str) -> str:
 
 @cache
 def _test_clang(clang: str, _changed: int) -> str:
-    good, bad = (_complaints(clang, "", f'#line 1 "{_KERNEL}"\n{text}') for text in (_GOOD, _BAD))
-    if good:
-        return good[0].message
-    return "" if bad else "it accepts a device pointer to threadgroup memory"
+    good_complaints = _complaints(clang, "", f'#line 1 "{_KERNEL}"\n{_GOOD}')
+    bad_complaints = _complaints(clang, "", f'#line 1 "{_KERNEL}"\n{_BAD}')
+    if good_complaints:
+        return good_complaints[0].message
+    if not bad_complaints:
+        return "it accepts a device pointer to threadgroup memory"
+    return ""
 
 
 def _complaints(clang: str, text: str, program: str) -> tuple[Complaint, ...]:
-    """Return the errors of a text as OpenCL, each once, in Metal's words; a reason goes with it.
+    """Return the errors of a text as OpenCL, each once, in Metal's words, with its reason.
 
-    Where clang does not judge at all, that is a ToolError.
+    Raises ToolError if clang does not judge at all.
     """
     done = run_compiler([clang, *_ARGUMENTS], f'#line 1 "{_OWN}"\n{prelude(text)}\n{program}')
     if done.returncode != 0 and not _SAID.search(done.stderr):
@@ -214,14 +257,14 @@ def _complaints(clang: str, text: str, program: str) -> tuple[Complaint, ...]:
     for file, line, column, kind, raw_message in _SAID.findall(done.stderr):
         message = re.sub("|".join(_SPACES), lambda word: _SPACES[word[0]], raw_message)
         if kind == "error":
-            place = (int(line), int(column)) if file == _KERNEL else (0, 0)
-            last_error = Complaint(*place, message)
+            last_error = Complaint(0, 0, message)
+            if file == _KERNEL:
+                last_error = Complaint(int(line), int(column), message)
             complaints.setdefault(last_error)
         elif last_error is not None and last_error in complaints and "candidate" in message:
             del complaints[last_error]
-            complaints.setdefault(
-                Complaint(last_error.line, last_error.column, f"{last_error.message} ({message})")
-            )
+            words = f"{last_error.message} ({message})"
+            complaints.setdefault(Complaint(last_error.line, last_error.column, words))
             last_error = None
     return tuple(complaints)
 

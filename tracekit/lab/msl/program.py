@@ -1,8 +1,8 @@
-"""A compiled kernel, and running it on arrays: their types, their bounds, what a launch counted."""
+"""Run a compiled kernel on arrays: check their types and bounds, and count its accesses."""
 
 import ctypes
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -21,7 +21,7 @@ from tracekit.machine import usable_cores
 
 
 class ThreadOrder(StrEnum):
-    """In which order the threads of a group run between two places where they meet.
+    """The order in which the threads of a group run between two places where they meet.
 
     A result that depends on it shows a missing barrier or a data race.
     """
@@ -45,10 +45,10 @@ class BufferTraffic:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What one launch did.
+    """The counts of one launch.
 
-    Barriers are summed over threadgroups, operations over simdgroups; `threadgroup_bytes` are the
-    most that a threadgroup used. `traffic` is of each buffer by its parameter's name, of checked
+    Barriers are summed over threadgroups, operations over simdgroups; `threadgroup_bytes` is the
+    most that a threadgroup used. `traffic` has each buffer by its parameter's name, for checked
     programs only.
     """
 
@@ -60,7 +60,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Launched:
-    """One launch of a kernel, and what was counted."""
+    """One launch of a kernel, and its counts."""
 
     kernel: KernelText
     statistics: Statistics
@@ -121,10 +121,10 @@ class _Counts(ctypes.Structure):
 
 
 class Library:
-    """A compiled kernel that is loaded; raises OSError where the system refuses it."""
+    """A compiled kernel that is loaded; raises OSError if the system refuses it."""
 
     _stacks: ClassVar[int | None] = None
-    _turns: ClassVar[Lock] = Lock()  # each library has handlers of its own for faults
+    _turns: ClassVar[Lock] = Lock()  # each library has its own handlers for faults
 
     def __init__(self, path: Path) -> None:
         library = ctypes.CDLL(str(path))
@@ -134,13 +134,18 @@ class Library:
         ]  # fmt: skip
         self._run.restype = c_int
         share = library.tracekit_share_stacks
-        share.argtypes, share.restype = [c_void_p], c_void_p
+        share.argtypes = [c_void_p]
+        share.restype = c_void_p
         Library._stacks = share(Library._stacks)
         self.entry = _EntryStruct.in_dll(library, ENTRY)
 
     def run(self, request: _RequestStruct, patience: float) -> tuple[_Counts, str]:
-        """Launch; return what was counted, and why it failed or ""; "stopped" after `patience`."""
-        counts, message = _Counts(), ctypes.create_string_buffer(_ROOM)
+        """Launch; return the counts, and the failure or "".
+
+        The failure is "stopped" after `patience` seconds.
+        """
+        counts = _Counts()
+        message = ctypes.create_string_buffer(_ROOM)
         stop = c_int(0)
         request.stop = ctypes.pointer(stop)
 
@@ -148,8 +153,9 @@ class Library:
             with Library._turns:
                 self._run(self.entry, request, counts, message, _ROOM)
 
-        # In a thread of its own, so that this one can be interrupted. A thread whose start or end
-        # was interrupted runs on for a moment; it keeps what it was given, and the next one waits.
+        # The kernel has its own thread, so that this one can be interrupted. A thread whose start
+        # or end was interrupted runs on for a moment; it keeps its arguments, and the next one
+        # waits.
         launch = Thread(target=run_kernel, name="launch")
         try:
             launch.start()
@@ -162,14 +168,14 @@ class Library:
 
 
 _ALIGNMENT = 16  # of float4, which kernels read through casts of any pointer
-_MARGIN = 4096  # bytes on both sides of what is written
+_MARGIN = 4096  # bytes on both sides of a buffer
 _UNTOUCHED = 0xA5
 
 
 class _BoundArrays:
     """Arrays as bound to one launch.
 
-    `table` holds address, size and map of touched bytes of each buffer, by its number; `touched`
+    `table` has address, size and map of touched bytes of each buffer, by its number; `touched`
     the maps by name.
     """
 
@@ -182,9 +188,8 @@ class _BoundArrays:
     def add(self, parameter: Parameter, array: Array, *, checked: bool, alone: bool) -> None:
         """Bind one array.
 
-        What an unchecked kernel writes goes to a copy between margins, which show what it writes
-        beside the buffer, if no other buffer shares its memory; and one at an odd address is
-        copied.
+        An unchecked kernel writes to a copy between margins, which show whether it writes outside
+        the buffer, if no other buffer shares its memory; an array at an odd address is copied too.
         """
         guarded = parameter.writable and alone and not checked
         if guarded or array.ctypes.data % _ALIGNMENT:
@@ -192,17 +197,18 @@ class _BoundArrays:
             if parameter.writable:
                 self._copies.append((parameter.name, array, copy, room))
             array = copy
-        missing = parameter.index + 1 - len(self.table)
-        self.table += [_BufferStruct(None, 0, None) for _ in range(missing)]
+        while len(self.table) <= parameter.index:
+            self.table.append(_BufferStruct(None, 0, None))
         touched = None
         if checked:
-            bits = self.touched[parameter.name] = np.zeros(array.nbytes // 64 + 1, np.uint64)
+            bits = np.zeros(array.nbytes // 64 + 1, np.uint64)
+            self.touched[parameter.name] = bits
             touched = bits.ctypes.data
         self.table[parameter.index] = _BufferStruct(array.ctypes.data, array.nbytes, touched)
         self._held.append(array)
 
     def write_back(self) -> str:
-        """Bring what the kernel wrote to where it belongs; name a buffer it wrote beside."""
+        """Copy the results to the arrays; return the name of a buffer that was overrun, or ""."""
         overrun_name = ""
         for name, array, copy, room in self._copies:
             array[...] = copy
@@ -214,17 +220,19 @@ class _BoundArrays:
 
 
 def _copy_with_margins(array: Array) -> tuple[Array, Array]:
-    """Return memory with margins, and a copy of the array in its midst, at an even address."""
+    """Return memory with margins, and a copy of the array in its middle, at an even address."""
     room = np.empty(array.nbytes + 2 * _MARGIN + _ALIGNMENT, np.uint8)
     start = _MARGIN + -room.ctypes.data % _ALIGNMENT
-    room[:start] = room[start + array.nbytes :] = _UNTOUCHED
-    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    end = start + array.nbytes
+    room[:start] = _UNTOUCHED
+    room[end:] = _UNTOUCHED
+    copy = room[start:end].view(array.dtype).reshape(array.shape)
     copy[...] = array
     return room, copy
 
 
 def _is_there(parameter: Parameter, kernel: KernelText) -> bool:
-    """Say whether a parameter that depends on a function constant is there."""
+    """Return whether a parameter exists that may depend on a function constant."""
     if not parameter.condition:
         return True
     indices = constant_indices(without_comments(kernel.text), kernel)
@@ -233,13 +241,15 @@ def _is_there(parameter: Parameter, kernel: KernelText) -> bool:
 
 
 def _fitting(array: Array, parameter: Parameter, compiled: _Type) -> Array:
-    kind = chr(compiled.kind)  # a struct may be given as anything
-    dtype_name = {"b": "uint16", "?": "bool", "s": array.dtype}.get(kind, f"{kind}{compiled.size}")
-    if array.dtype != np.dtype(dtype_name):
+    kind = chr(compiled.kind)
+    is_bfloat = kind == "b"
+    dtype = _numpy_dtype(kind, compiled.size, array)
+    if array.dtype != dtype:
+        dtype_name = "bfloat16" if is_bfloat else dtype.name
         raise UsageError(
             f"{parameter.name} is {array.dtype}; the kernel takes "
-            f"{'bfloat16' if kind == 'b' else np.dtype(dtype_name).name} ({parameter.element}).",
-            hint="numpy has no bfloat16: give its bits as uint16." if kind == "b" else "",
+            f"{dtype_name} ({parameter.element}).",
+            hint="numpy has no bfloat16: give its bits as uint16." if is_bfloat else "",
         )
     if not array.flags.c_contiguous or (parameter.writable and not array.flags.writeable):
         raise UsageError(
@@ -251,6 +261,17 @@ def _fitting(array: Array, parameter: Parameter, compiled: _Type) -> Array:
             f"{parameter.name} has {array.nbytes} bytes; the kernel reads {compiled.bytes}."
         )
     return array
+
+
+def _numpy_dtype(kind: str, size: int, array: Array) -> np.dtype[Any]:
+    """Return the dtype for a compiled type of a size in bytes."""
+    if kind == "b":
+        return np.dtype(np.uint16)
+    if kind == "?":
+        return np.dtype(np.bool_)
+    if kind == "s":  # a struct may be given as anything
+        return array.dtype
+    return np.dtype(f"{kind}{size}")
 
 
 MOST_THREADS = 1024
@@ -273,7 +294,8 @@ class KernelProgram:
         self.kernel = kernel
         self.parameters = parameters
         self.checked = checked
-        self._library, self._text = library, text
+        self._library = library
+        self._text = text
 
     def run(
         self,
@@ -287,18 +309,19 @@ class KernelProgram:
         lenient: bool = False,
         patience: float = 600.0,
     ) -> Statistics:
-        """Run the kernel over a grid; what it writes is written into the arrays.
+        """Run the kernel over a grid; it writes into the arrays.
 
         `buffers` has an array for each buffer, by the parameter's name: contiguous, of the dtype
         that the kernel declares (the bits of bfloat16, which numpy lacks, as uint16). `grid` is in
-        threads, as of `dispatchThreads`: the last threadgroups may be smaller. `threadgroup_bytes`
+        threads, as for `dispatchThreads`: the last threadgroups may be smaller. `threadgroup_bytes`
         are sizes of threadgroup memory passed as an argument, by its number. For the rest see
         `emulation`.
         """
         _check_sizes(grid, threadgroup)
         bound = self._bound(buffers)
         memory_sizes = threadgroup_bytes or {}
-        sizes = [memory_sizes.get(index, 0) for index in range(max(memory_sizes, default=-1) + 1)]
+        memory_count = max(memory_sizes, default=-1) + 1
+        sizes = [memory_sizes.get(index, 0) for index in range(memory_count)]
         request = _RequestStruct(
             grid, threadgroup, list(ThreadOrder).index(order), usable_cores(),
             seed % 2**64, lenient, len(bound.table), len(sizes),
@@ -317,33 +340,40 @@ class KernelProgram:
         return self._statistics(counts, bound)
 
     def _bound(self, buffers: Mapping[str, Array]) -> _BoundArrays:
-        """Bind arrays; raise UsageError where one is missing, unknown, or does not fit."""
-        expected_buffers = {
-            parameter.name: (index, parameter)
-            for index, parameter in enumerate(self.parameters)
-            if parameter.kind == "buffer"
-            and (parameter.name in buffers or _is_there(parameter, self.kernel))
-        }
-        problems = [
-            f"there is none called {name!r}"
-            for name in sorted(set(buffers) - set(expected_buffers))
-        ]
-        problems += [
-            f"{name!r} is not given" for name in sorted(set(expected_buffers) - set(buffers))
-        ]
+        """Bind arrays; raise UsageError if one is missing, unknown, or does not fit."""
+        expected_buffers = self._expected_buffers(buffers)
+        self._require_names(buffers, expected_buffers)
+        bound = _BoundArrays()
+        for name, index in expected_buffers.items():
+            parameter = self.parameters[index]
+            array = _fitting(buffers[name], parameter, self._library.entry.parameters[index])
+            other_arrays = [other_array for key, other_array in buffers.items() if key != name]
+            alone = not any(np.may_share_memory(array, other_array) for other_array in other_arrays)
+            bound.add(parameter, array, checked=self.checked, alone=alone)
+        return bound
+
+    def _expected_buffers(self, names: Collection[str]) -> dict[str, int]:
+        """Return the index of each parameter that takes a buffer, with those of these names."""
+        indices: dict[str, int] = {}
+        for index, parameter in enumerate(self.parameters):
+            if parameter.kind != "buffer":
+                continue
+            if parameter.name in names or _is_there(parameter, self.kernel):
+                indices[parameter.name] = index
+        return indices
+
+    def _require_names(self, names: Collection[str], expected_names: Collection[str]) -> None:
+        unknown_names = sorted(set(names) - set(expected_names))
+        missing_names = sorted(set(expected_names) - set(names))
+        problems = [f"there is none called {name!r}" for name in unknown_names]
+        problems += [f"{name!r} is not given" for name in missing_names]
         if problems:
-            names = [parameter.name for parameter in self.parameters if parameter.kind == "buffer"]
+            buffers = [parameter for parameter in self.parameters if parameter.kind == "buffer"]
+            all_names = ", ".join(parameter.name for parameter in buffers)
             raise UsageError(
                 f"The buffers do not fit the kernel: {', '.join(problems)}.",
-                hint=f"It has: {', '.join(names) or 'none'}.",
+                hint=f"It has: {all_names or 'none'}.",
             )
-        bound = _BoundArrays()
-        for name, (index, declared) in expected_buffers.items():
-            array = _fitting(buffers[name], declared, self._library.entry.parameters[index])
-            other_arrays = (other_array for key, other_array in buffers.items() if key != name)
-            alone = not any(np.may_share_memory(array, other_array) for other_array in other_arrays)
-            bound.add(declared, array, checked=self.checked, alone=alone)
-        return bound
 
     def _error(self, message: str, patience: float) -> KernelError:
         if message == "stopped":
@@ -380,8 +410,9 @@ def _check_sizes(grid: Triple, threadgroup: Triple) -> None:
                 f"The {name} is {sizes}; it must be three numbers of threads, none of them 0."
             )
     x, y, z = map(min, grid, threadgroup)
-    if x * y * z > MOST_THREADS:
+    threads = x * y * z
+    if threads > MOST_THREADS:
         raise UsageError(
-            f"A threadgroup of {x} x {y} x {z} has {x * y * z} threads; "
+            f"A threadgroup of {x} x {y} x {z} has {threads} threads; "
             f"Metal allows {MOST_THREADS} at most."
         )

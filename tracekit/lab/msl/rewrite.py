@@ -1,10 +1,10 @@
-"""A Metal text as C++: the same lines, traceable columns, buffers that know their bounds.
+"""Rewrite a Metal text as C++: the same lines, traceable columns, buffers that know their bounds.
 
-Metal needs `void f(device T*)` beside `void f(threadgroup T*)`, and constructors for each address
+Metal needs both `void f(device T*)` and `void f(threadgroup T*)`, and constructors for each address
 space that an object may lie in. To C++ they are one function, written twice.
 
-Most of what C++ does not know becomes blanks of the same length; what needs other words is an
-edit. Everything else is left to the C++ compiler and the header files in `shim`.
+Most of the words unknown to C++ become blanks of the same length; an edit replaces those that need
+other words. Everything else is left to the C++ compiler and the header files in `shim`.
 """
 
 import re
@@ -38,9 +38,22 @@ _UNKNOWN = {
     r"\bmetal::os_log\b|(?<!::)\bos_log\s+\w+\s*\(": "logging",
 }  # fmt: skip
 _ATTRIBUTES = BUILTINS | {
-    *("buffer", "threadgroup", "function_constant", "host_name", "kernel", "user", "id"),
-    *("max_total_threads_per_threadgroup", "maybe_unused", "nodiscard", "fallthrough"),
-    *("likely", "unlikely", "deprecated", "clang", "unroll"),
+    "buffer",
+    "threadgroup",
+    "function_constant",
+    "host_name",
+    "kernel",
+    "user",
+    "id",
+    "max_total_threads_per_threadgroup",
+    "maybe_unused",
+    "nodiscard",
+    "fallthrough",
+    "likely",
+    "unlikely",
+    "deprecated",
+    "clang",
+    "unroll",
 }
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*(?:include|import)[ \t]*([^\n]*)", re.MULTILINE)
 _SYSTEM = re.compile(
@@ -49,23 +62,27 @@ _SYSTEM = re.compile(
 
 
 def refuse_unknown(code: str, original: str, kernel: KernelText) -> None:
-    """Raise UsageError for the first thing that cannot be run here; `original` has its strings."""
+    """Raise UsageError for the first construct that cannot run here.
+
+    `code` is the text without strings, `original` has them.
+    """
     if "/*" in code:
         _refuse(kernel, code, code.index("/*"), "a comment begins that never ends")
     for pattern, feature in _UNKNOWN.items():
-        if match := re.search(pattern, code):
-            words = f"{feature} cannot be run on a CPU ({match[0].strip()})"
-            _refuse(kernel, code, match.start(), words)
+        feature_match = re.search(pattern, code)
+        if feature_match:
+            words = f"{feature} cannot be run on a CPU ({feature_match[0].strip()})"
+            _refuse(kernel, code, feature_match.start(), words)
     for match in re.finditer(r"\[\[([^\[\]]*)\]\]", code):
         for word in re.findall(r"(\w+)\s*(?:\([^()]*\))?", match[1]):
             if word not in _ATTRIBUTES:
                 _refuse(kernel, code, match.start(), f"the attribute {word!r} is not known")
     for match in _INCLUDE.finditer(original):
-        if not _SYSTEM.match(match[1].strip()):
-            _refuse(
-                kernel, code, match.start(), f"{match[1].strip()} is included, and not found",
-                hint="Name its folder with --include, or give one text with all that is needed.",
-            )  # fmt: skip
+        header = match[1].strip()
+        if not _SYSTEM.match(header):
+            message = f"{header} is included, and not found"
+            hint = "Name its folder with --include, or give one text with all that is needed."
+            _refuse(kernel, code, match.start(), message, hint=hint)
 
 
 def _refuse(kernel: KernelText, code: str, offset: int, message: str, *, hint: str = "") -> None:
@@ -88,16 +105,16 @@ _AFTER_PARAMETERS = re.compile(r"\)\s*(?:const\s+)?$")
 
 
 def says_where_this_lies(code: str, start: int) -> bool:
-    """Say whether the address space that starts there belongs to a member function."""
+    """Return whether the address space that starts there belongs to a member function."""
     return _AFTER_PARAMETERS.search(code[max(0, start - 40) : start]) is not None
 
 
 def repeated_overloads(code: str, *, checked: bool) -> Iterator[tuple[int, int]]:
-    """Yield from where to where a function is the same as one before but for address spaces.
+    """Yield start and end of each function that equals an earlier one but for address spaces.
 
-    Where two bodies differ both stay, and the compiler will refuse the second. `template <>` of a
+    If two bodies differ, both stay, and the compiler will refuse the second. `template <>` of a
     member is left out too: an overload does the same, and g++ before 14 knows no other way. In a
-    `checked` text pointers to device memory are a type of their own.
+    `checked` text, pointers to device memory have a type of their own.
     """
     known_bodies: dict[tuple[int, str], str] = {}
     code = _DIRECTIVE.sub(lambda directive: blank(directive[0]), code)
@@ -106,19 +123,24 @@ def repeated_overloads(code: str, *, checked: bool) -> Iterator[tuple[int, int]]
         member = _FOR_ALL.match(head)
         if member and _IN_CLASS.search(code[:scope]):
             yield start, start + member.end()
-        types = ", ".join(_erased_type(part, checked) for part in re.split(r"[(),]", head))
-        key, body = (scope, types), _erase_spaces(code[opening:end])
-        if set("(<") & set(head) and known_bodies.get(key) == body:
+        parts = re.split(r"[(),]", head)
+        types = ", ".join(_erased_type(part, checked) for part in parts)
+        key = (scope, types)
+        body = _erase_spaces(code[opening:end])
+        has_parameters = "(" in head or "<" in head
+        if has_parameters and known_bodies.get(key) == body:
             yield start, end
         known_bodies.setdefault(key, body)
 
 
 def _definitions(code: str) -> Iterator[tuple[int, int, int, int]]:
-    """Yield scope, start, opening brace and end of what a namespace or a class defines.
+    """Yield scope, start, opening brace and end of each definition in a namespace or a class.
 
-    That is functions, and templates specialized for a type with an address space.
+    Definitions are functions, and templates specialized for a type with an address space.
     """
-    scopes, start, position = [0], 0, 0
+    scopes = [0]
+    start = 0
+    position = 0
     while match := _ENDS.search(code, position):
         position = match.end()
         head = code[start : match.start()]
@@ -144,12 +166,13 @@ def _erase_spaces(code: str) -> str:
 
 
 def _erased_type(words: str, checked: bool) -> str:
-    """Return a parameter, or what stands before them, so that two of one type are equal."""
-    if not set("*&") & set(words):
-        return _erase_spaces(words)
+    """Return a parameter, or the words before all parameters, with equal types made equal."""
+    erased = _erase_spaces(words)
+    if "*" not in words and "&" not in words:
+        return erased
     is_const = re.search(r"\b(?:const|constant)\b", words) is not None
-    is_checked = "*" in words and re.search(r"\b(?:device|constant)\b", words) is not None
-    return f"{is_const} {checked and is_checked} {_erase_spaces(words)}"
+    is_checked = checked and "*" in words and re.search(r"\b(?:device|constant)\b", words)
+    return f"{is_const} {bool(is_checked)} {erased}"
 
 
 _TYPE = (
@@ -160,7 +183,7 @@ _POINTER = re.compile(
     rf"(?P<second>(?:(?:const|volatile)\s+)*)(?P<type>(?!const\b|constexpr\b){_TYPE})"
     r"(?P<third>(?:\s+const)?)\s*\*(?P<tail>(?:\s*\b(?:__restrict__|__restrict|restrict)\b)*)"
 )
-# `constant int sizes[3]` as a parameter is a pointer, too
+# `constant int sizes[3]` as a parameter is a pointer as well
 _ARRAY = re.compile(
     r"(?<=[(,])(?P<lead>\s*)(?P<first>(?:\b(?:const|volatile|static)\s+)*)"
     r"\b(?P<space>device|constant)\s+(?P<second>(?:(?:const|volatile)\s+)*)"
@@ -174,7 +197,7 @@ _NAME = re.compile(r"\s*(?:const\s+)?(\w+)")
 def checked_pointers(code: str, kernel: KernelText) -> Iterator[Edit]:
     """Yield the edits that make every pointer into a buffer a checked one.
 
-    A use of `device` that is neither a pointer nor a reference is refused.
+    Raises UsageError for a use of `device` that is neither a pointer nor a reference.
     """
     names: set[str] = set()
     covered: list[tuple[int, int]] = []
@@ -203,10 +226,13 @@ def checked_pointers(code: str, kernel: KernelText) -> Iterator[Edit]:
 
 def _pointer(match: re.Match[str]) -> str:
     qualifiers = match["first"] + match["second"] + match["third"]
-    is_const = match["space"] == "constant" or "const" in qualifiers
-    static = "static " if "static" in qualifiers else ""
     kind = " ".join(match["type"].split())
-    return f"{static}tracekit::pointer<{'const ' if is_const else ''}{kind}>"
+    if match["space"] == "constant" or "const" in qualifiers:
+        kind = f"const {kind}"
+    pointer = f"tracekit::pointer<{kind}>"
+    if "static" in qualifiers:
+        return f"static {pointer}"
+    return pointer
 
 
 def _cast(code: str, match: re.Match[str]) -> Iterator[Edit]:
@@ -219,37 +245,55 @@ def _cast(code: str, match: re.Match[str]) -> Iterator[Edit]:
         yield Edit(match.end(), match.end() + cast_tail.end(), ")")
 
 
+_ADDRESS = re.compile(r"(?<=[=(,{\[?:|!<>+*/;-])\s*&\s*(\w+)\s*(\[)")
+
+
 def _addresses(code: str, names: set[str]) -> Iterator[Edit]:
     """Turn `&p[i]` into `(p+(i))`: an element of a const buffer is a value without an address."""
-    for match in re.finditer(r"(?<=[=(,{\[?:|!<>+*/;-])\s*&\s*(\w+)\s*(\[)", code):
-        end = closing(code, match.start(2))
-        if match[1] in names and end > 0 and not re.match(r"\s*(?:\[|\.|->)", code[end + 1 :]):
-            sign = code.index("&", match.start())
-            yield Edit(sign, sign + 1, "(")
-            yield Edit(match.start(2), match.start(2) + 1, "+(")
-            yield Edit(end, end + 1, "))")
+    for match in _ADDRESS.finditer(code):
+        opening = match.start(2)
+        end = closing(code, opening)
+        if match[1] not in names or end <= 0:
+            continue
+        if re.match(r"\s*(?:\[|\.|->)", code[end + 1 :]):
+            continue
+        sign = code.index("&", match.start())
+        yield Edit(sign, sign + 1, "(")
+        yield Edit(opening, opening + 1, "+(")
+        yield Edit(end, end + 1, "))")
 
 
 def checked_indices(code: str, names: Iterable[str]) -> Iterator[Edit]:
     """Check every index into an array of these names: `a[i]` becomes `a[within(a, i)]`."""
     words = "|".join(sorted(set(names)))
-    for match in re.finditer(rf"(?<![\w.>])(?:{words})\s*(?=\[(?!\[))", code) if words else ():
-        array, opening = match[0].strip(), match.end()
+    if not words:
+        return
+    for match in re.finditer(rf"(?<![\w.>])(?:{words})\s*(?=\[(?!\[))", code):
         preceding = code[max(0, match.start() - 20) : match.start()]
-        end_too = ", true" if re.search(r"(?:[=(,{\[?:;]|\breturn)\s*&\s*$", preceding) else ""
-        while opening > 0:
-            end = closing(code, opening)
-            if end < 0:
-                break
-            yield Edit(opening + 1, opening + 1, f"tracekit::within({array}, ")
-            yield Edit(end, end, f"{end_too})")
-            array += "[0]"
-            following = re.compile(r"\s*\[").match(code, end + 1)
-            opening = following.end() - 1 if following else 0
+        takes_address = re.search(r"(?:[=(,{\[?:;]|\breturn)\s*&\s*$", preceding) is not None
+        yield from _checked_dimensions(code, match, takes_address=takes_address)
+
+
+def _checked_dimensions(code: str, match: re.Match[str], *, takes_address: bool) -> Iterator[Edit]:
+    """Check each index after the name of an array; an address may be that of its end."""
+    array = match[0].strip()
+    tail = ", true)" if takes_address else ")"
+    opening = match.end()
+    while True:
+        end = closing(code, opening)
+        if end < 0:
+            return
+        yield Edit(opening + 1, opening + 1, f"tracekit::within({array}, ")
+        yield Edit(end, end, tail)
+        array += "[0]"
+        following = re.compile(r"\s*\[").match(code, end + 1)
+        if following is None:
+            return
+        opening = following.end() - 1
 
 
 def _values(code: str) -> Iterator[Edit]:
-    """Turn `auto x = p[i];` into one that takes the value, not the way to it."""
+    """Let `auto x = p[i];` take the value, not a reference to the element."""
     for match in re.finditer(r"(?<!constexpr )(?<!constexpr const )\bauto\s+\w+\s*=(?!=)", code):
         end = code.find(";", match.end())
         initializer = code[match.end() : end]
@@ -300,21 +344,23 @@ def rewritten(kernel: KernelText, *, checked: bool) -> Edited:
         *_swizzles(code, checked=checked),
         *_filled_arrays(code),
         *_bfloats(code),
-        *(Edit(match.end(), match.end(), "f") for match in _FLOAT.finditer(code)),
+        *_floats(code),
     ]
     if checked:
         edits += checked_pointers(code, kernel)
-        edits += checked_indices(
-            code,
-            (
-                name
-                for match in _SHARED.finditer(code)
-                for name, sizes in _DECLARATOR.findall(match["names"])
-                if sizes
-            ),
-        )
-    replaced = {position for edit in edits for position in range(edit.start, edit.end)}
+        edits += checked_indices(code, _shared_arrays(code))
+    replaced: set[int] = set()
+    for edit in edits:
+        replaced.update(range(edit.start, edit.end))
     return apply_edits(_blank_words(text, code, replaced, kernel), edits)
+
+
+def _shared_arrays(code: str) -> Iterator[str]:
+    """Yield the names of the arrays in threadgroup memory."""
+    for match in _SHARED.finditer(code):
+        for name, sizes in _DECLARATOR.findall(match["names"]):
+            if sizes:
+                yield name
 
 
 def _rewrite_shared(code: str) -> Iterator[Edit]:
@@ -342,30 +388,38 @@ def _swizzles(code: str, *, checked: bool) -> Iterator[Edit]:
 
 def _bfloats(code: str) -> Iterator[Edit]:
     for match in _BFLOAT.finditer(code):
-        number = match[1] if set(".eE") & set(match[1]) else f"{match[1]}.0"
+        number = match[1]
+        if number.isdecimal():
+            number += ".0"
         yield Edit(*match.span(), f"metal::bfloat({number}f)")
+
+
+def _floats(code: str) -> Iterator[Edit]:
+    """Yield the edits that make a literal without suffix a float: Metal has no double."""
+    for match in _FLOAT.finditer(code):
+        yield Edit(match.end(), match.end(), "f")
 
 
 def _filled_arrays(code: str) -> Iterator[Edit]:
     """Fill `T a[N] = {[0 ... N - 1] = x};` element by element: clang knows this, g++ does not."""
     for match in _FILLED.finditer(code):
-        size, last_index = ("".join(match[word].split()) for word in ("size", "last"))
+        size = "".join(match["size"].split())
+        last_index = "".join(match["last"].split())
         if last_index == f"{size}-1":
             loop = f"; for (auto& tracekit_one : {match['name']}) tracekit_one = {match['value']};"
             yield Edit(*match.span("is"), loop)
 
 
 def _fields(code: str) -> set[str]:
-    """Return every word in a struct of the text: its fields are no swizzles."""
-    return {
-        word
-        for match in re.finditer(r"\b(?:struct|union|class)\s+\w*[^;{}()]*\{([^{}]*)\}", code)
-        for word in re.findall(r"\w+", match[1])
-    }
+    """Return every word in a struct of the text: its fields are not swizzles."""
+    words: set[str] = set()
+    for match in re.finditer(r"\b(?:struct|union|class)\s+\w*[^;{}()]*\{([^{}]*)\}", code):
+        words.update(re.findall(r"\w+", match[1]))
+    return words
 
 
 def _blank_words(text: str, code: str, replaced: Collection[int], kernel: KernelText) -> str:
-    """Blank attributes and address spaces; `constant` becomes `const` where there is none."""
+    """Blank attributes and address spaces; `constant` becomes `const` if there is none."""
     characters = list(text)
     for match in re.finditer(_IGNORED, code):
         characters[match.start() : match.end()] = blank(match[0])
@@ -381,11 +435,15 @@ def _blank_words(text: str, code: str, replaced: Collection[int], kernel: Kernel
             )
             message = "this use of `threadgroup` is not understood"
             _refuse(kernel, code, match.start(), message, hint=hint)
-        surroundings = (
-            f"{code[max(0, match.start() - 80) : match.start()]}|{code[match.end() :][:80]}"
-        )
-        is_const = re.search(r"\bconst(?:expr)?\s+\||\|\s+const(?:expr)?\b", surroundings)
         is_constant = match[0] == "constant" and not is_qualifier
-        new = "const" if is_constant and not is_const else ""
+        new = "const" if is_constant and not _is_const(code, match) else ""
         characters[match.start() : match.end()] = new.ljust(len(match[0]))
     return "".join(characters)
+
+
+def _is_const(code: str, match: re.Match[str]) -> bool:
+    """Return whether `const` or `constexpr` precedes or follows a word."""
+    preceding = code[max(0, match.start() - 80) : match.start()]
+    following = code[match.end() :][:80]
+    surroundings = f"{preceding}|{following}"
+    return re.search(r"\bconst(?:expr)?\s+\||\|\s+const(?:expr)?\b", surroundings) is not None

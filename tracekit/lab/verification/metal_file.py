@@ -1,7 +1,7 @@
-"""A kernel of a `.metal` file as a subject: what is launched stands on the command line."""
+"""Make a subject of a kernel in a `.metal` file; the command line describes the launch."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -15,31 +15,34 @@ import psutil
 
 from tracekit.base import BOUNDS, InputError, UsageError, open_input
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.edits import KernelText, with_includes, without_comments
-from tracekit.lab.msl.program import Array, Launched, ThreadOrder
-from tracekit.lab.msl.signature import kernels_of
+from tracekit.lab.msl.edits import Constant, KernelText, with_includes, without_comments
+from tracekit.lab.msl.program import Array, KernelProgram, Launched, ThreadOrder
+from tracekit.lab.msl.signature import Parameter, kernels_of
 from tracekit.lab.verification.verify import PATIENCE, KernelOutput, VerifiedCase, arrays
 
 
 def pairs(words: Sequence[str], option: str) -> dict[str, str]:
-    """Split `NAME=VALUE` of an option that may be repeated; refuse a name that is given twice."""
+    """Split `NAME=VALUE` of an option that may be repeated; refuse a repeated name."""
     values_by_name: dict[str, str] = {}
     for word in words:
         name, separator, value = word.partition("=")
-        if not separator or not name.strip() or not value.strip():
+        name = name.strip()
+        value = value.strip()
+        if not separator or not name or not value:
             raise UsageError(f"{option} {word!r} is no pair.", hint=f"Write {option} NAME=VALUE.")
-        if name.strip() in values_by_name:
-            raise UsageError(f"{option} gives {name.strip()!r} twice.")
-        values_by_name[name.strip()] = value.strip()
+        if name in values_by_name:
+            raise UsageError(f"{option} gives {name!r} twice.")
+        values_by_name[name] = value
     return values_by_name
 
 
 def triple(words: str, option: str) -> tuple[int, int, int]:
-    """Read the sizes of a grid or a threadgroup, 1 to 3 of at least 1; those left out are 1."""
+    """Read 1 to 3 sizes of a grid or a threadgroup, each at least 1; missing ones are 1."""
     if not re.fullmatch(r"\s*0*[1-9]\d{0,8}\s*(,\s*0*[1-9]\d{0,8}\s*){0,2}", words):
         message = f"{option} {words!r} is no size." if words else f"{option} is not given."
         raise UsageError(message, hint=f"Write for example {option} 256,1,1.")
-    x, y, z = [*map(int, words.split(",")), 1, 1][:3]
+    sizes = [int(word) for word in words.split(",")]
+    x, y, z = [*sizes, 1, 1][:3]
     return x, y, z
 
 
@@ -61,8 +64,18 @@ def number(word: str, option: str, hint: str) -> int | float:
 
 BFLOAT16 = "bfloat16"
 DTYPES = (
-    *("float16", BFLOAT16, "float32", "bool"),
-    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    "float16",
+    BFLOAT16,
+    "float32",
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
 )
 _FORM = re.compile(
     r"(?P<dtype>[a-z]+\d*)(?:\[(?P<shape>\s*\d+\s*(?:,\s*\d+\s*)*)\])?"
@@ -76,10 +89,10 @@ _HINT = (
 
 @dataclass(frozen=True, eq=False)
 class BoundBuffer:
-    """What is bound to a parameter of a kernel.
+    """The buffer for a parameter of a kernel.
 
-    numpy has no bfloat16, so that `array` holds its bits as uint16. `is_given` says that the
-    contents were asked for, and not drawn by the seed.
+    numpy has no bfloat16, so `array` holds its bits as uint16. `is_given` is true if the command
+    line gives the contents, false if the seed draws them.
     """
 
     name: str
@@ -88,7 +101,7 @@ class BoundBuffer:
     is_given: bool
 
     def make_poison(self) -> Array:
-        """Return as many elements, all NaN, or all ones in every bit where there is no NaN."""
+        """Return as many elements, all NaN, or with all bits set if the dtype has no NaN."""
         array = np.empty_like(self.array)
         array.reshape(-1).view(np.uint8)[...] = 0xFF
         return array
@@ -101,7 +114,7 @@ class BoundBuffer:
 
 
 def buffer(words: str, *, seed: int) -> BoundBuffer:
-    """Make the buffer that `NAME=DTYPE[SHAPE]…` or `NAME=FILE.npy` asks for.
+    """Make the buffer for `NAME=DTYPE[SHAPE]…` or `NAME=FILE.npy`.
 
     Floats are drawn from the normal distribution and integers are 0, unless a value or a range
     follows: `=3` fills, `=0:20` draws evenly from 0 to below 20.
@@ -115,22 +128,22 @@ def buffer(words: str, *, seed: int) -> BoundBuffer:
     match = _FORM.fullmatch(form)
     if match is None or match["dtype"] not in DTYPES:
         raise UsageError(f"--buffer {words!r} cannot be read.", hint=_HINT)
+    dtype = match["dtype"]
     shape = tuple(int(size) for size in (match["shape"] or "1").split(","))
     needed = 8 * prod(shape)
     if needed > psutil.virtual_memory().total:
         raise UsageError(f"--buffer {words} takes more memory than this machine has.")
     if needed == 0:
         raise UsageError(f"--buffer {words} has no elements.")
-    # a stream of its own for each name: another buffer more changes no contents
+    # each name has its own stream: one more buffer changes no contents of others
     random = np.random.default_rng([seed, *name.encode()])
-    values = _drawn(match["dtype"], shape, match["low"], match["high"], random)
-    return BoundBuffer(
-        name, match["dtype"], _encode_values(values, match["dtype"]), match["low"] is not None
-    )
+    values = _drawn(dtype, shape, match["low"], match["high"], random)
+    array = _encode_values(values, dtype)
+    return BoundBuffer(name, dtype, array, is_given=match["low"] is not None)
 
 
 def load_array(file: Path) -> Array:
-    """Read an array of numbers, or the bytes of structs; raise InputError where there are none."""
+    """Read an array of numbers, or the bytes of structs; raise InputError for other contents."""
     try:
         with open_input(file) as opened:
             array: Any = np.load(opened, allow_pickle=False)
@@ -147,8 +160,11 @@ def load_array(file: Path) -> Array:
 def _drawn(
     dtype: str, shape: tuple[int, ...], low_text: str | None, high_text: str | None, random: Any
 ) -> Array:
+    is_float = "float" in dtype
     if low_text is None:
-        return random.normal(size=shape) if "float" in dtype else np.zeros(shape)
+        if is_float:
+            return random.normal(size=shape)
+        return np.zeros(shape)
     lower_bound = number(low_text, "--buffer", _HINT)
     if high_text is None:
         return np.full(shape, lower_bound)
@@ -157,7 +173,7 @@ def _drawn(
         raise UsageError(
             f"The range {low_text}:{high_text} is empty.", hint="The upper end is left out."
         )
-    if "float" in dtype:
+    if is_float:
         return random.uniform(lower_bound, upper_bound, shape)
     try:
         return random.integers(int(lower_bound), int(upper_bound), shape)
@@ -179,15 +195,15 @@ def _encode_values(values: Array, dtype: str) -> Array:
     return values.astype(kind)
 
 
-_LARGEST = 64_000_000  # bytes of a file to look at; a kernel that long is refused
+_LARGEST = 64_000_000  # bytes of a file to read; a kernel that long is refused
 
 
 @dataclass(frozen=True)
 class LaunchWords:
-    """What a command line says of a launch, in its own words; each is checked when it is used.
+    """A launch in the words of a command line; each is checked when it is used.
 
-    No `bound` is one chosen by the buffer's dtype. `lenient` lets some lanes leave an operation of
-    their simdgroup out, as Metal does; a launch is stopped after `patience` seconds.
+    Without a `bound`, the buffer's dtype chooses one. `lenient` lets some lanes leave an operation
+    of their simdgroup out, as Metal does; a launch is stopped after `patience` seconds.
     """
 
     function: str = ""
@@ -207,37 +223,23 @@ class LaunchWords:
 def metal_subject(file: Path, launch: LaunchWords, seed: int) -> VerifiedCase:
     """Return the subject that a file and a command line describe.
 
-    Raises UsageError where words do not fit the kernel, InputError where a file cannot be read.
+    Raises UsageError if words do not fit the kernel, InputError if a file cannot be read.
     """
     kernel = _kernel(file, launch)
-    buffers = {
-        bound_buffer.name: bound_buffer
-        for bound_buffer in (buffer(words, seed=seed) for words in launch.buffers)
-    }
+    buffers: dict[str, BoundBuffer] = {}
+    for words in launch.buffers:
+        bound_buffer = buffer(words, seed=seed)
+        buffers[bound_buffer.name] = bound_buffer
     expected = pairs(launch.expected, "--expect")
     for name in expected:
         if name not in buffers:
             raise UsageError(f"--expect {name}: there is no --buffer {name}.")
-    float32_bound = BOUNDS["float32"]
-    bounds = [BOUNDS.get(buffers[name].dtype, float32_bound) for name in expected]
 
     def run(order: ThreadOrder, watched: bool) -> KernelOutput:
         program = compile_kernel(kernel, checked=watched)
-        bound = [parameter for parameter in program.parameters if parameter.kind == "buffer"]
-        needed = [parameter for parameter in bound if not parameter.condition]
-        missing = [parameter.name for parameter in needed if parameter.name not in buffers]
-        if missing:
-            raise UsageError(
-                f"{kernel.function} has buffers that are not given: {', '.join(missing)}.",
-                hint=f"Add, for example, --buffer '{missing[0]}=float32[1024]'.",
-            )
-        written_names = [parameter.name for parameter in needed if parameter.writable]
-        contents = {
-            name: bound_buffer.make_poison()
-            if name in written_names and not bound_buffer.is_given
-            else bound_buffer.array.copy()
-            for name, bound_buffer in buffers.items()
-        }
+        needed_parameters = _needed_buffers(program, buffers)
+        written_names = [parameter.name for parameter in needed_parameters if parameter.writable]
+        contents = _initial_contents(buffers, written_names)
         memory = pairs(launch.threadgroup_memory, "--threadgroup-memory")
         statistics = program.run(
             contents,
@@ -247,21 +249,63 @@ def metal_subject(file: Path, launch: LaunchWords, seed: int) -> VerifiedCase:
             seed=seed,
             lenient=launch.lenient,
             patience=launch.patience,
-            threadgroup_bytes={
-                read_whole_number(index): read_whole_number(size) for index, size in memory.items()
-            },
+            threadgroup_bytes=_threadgroup_bytes(memory),
         )
-        results = [buffers[name].readable(contents[name]) for name in expected or written_names]
+        result_names = list(expected) or written_names
+        results = [buffers[name].readable(contents[name]) for name in result_names]
         return KernelOutput(arrays(results), (Launched(kernel, statistics),))
 
+    bound = launch.bound
+    if bound is None:
+        bound = _bound_of([buffers[name].dtype for name in expected])
     return VerifiedCase(
         name=f"{file.name} {kernel.function}",
         parameters={},
         launch=run,
         sources=lambda: (kernel,),
         expected=arrays([load_array(Path(path)) for path in expected.values()]),
-        bound=max(bounds, default=float32_bound) if launch.bound is None else launch.bound,
+        bound=bound,
     )
+
+
+def _needed_buffers(program: KernelProgram, buffers: Mapping[str, BoundBuffer]) -> list[Parameter]:
+    """Return the parameters that must have a buffer; raise UsageError if one has none."""
+    bound_parameters = [parameter for parameter in program.parameters if parameter.kind == "buffer"]
+    needed_parameters = [parameter for parameter in bound_parameters if not parameter.condition]
+    missing = [parameter.name for parameter in needed_parameters if parameter.name not in buffers]
+    if missing:
+        raise UsageError(
+            f"{program.kernel.function} has buffers that are not given: {', '.join(missing)}.",
+            hint=f"Add, for example, --buffer '{missing[0]}=float32[1024]'.",
+        )
+    return needed_parameters
+
+
+def _initial_contents(
+    buffers: Mapping[str, BoundBuffer], written_names: Sequence[str]
+) -> dict[str, Array]:
+    """Return the contents before a launch: poison in outputs without given contents."""
+    contents: dict[str, Array] = {}
+    for name, bound_buffer in buffers.items():
+        if name in written_names and not bound_buffer.is_given:
+            contents[name] = bound_buffer.make_poison()
+        else:
+            contents[name] = bound_buffer.array.copy()
+    return contents
+
+
+def _threadgroup_bytes(memory: Mapping[str, str]) -> dict[int, int]:
+    """Return the bytes of threadgroup memory by the index of its parameter."""
+    sizes: dict[int, int] = {}
+    for index, size in memory.items():
+        sizes[read_whole_number(index)] = read_whole_number(size)
+    return sizes
+
+
+def _bound_of(dtypes: Sequence[str]) -> float:
+    """Return the largest bound of some dtypes."""
+    float32_bound = BOUNDS["float32"]
+    return max((BOUNDS.get(dtype, float32_bound) for dtype in dtypes), default=float32_bound)
 
 
 def _kernel(file: Path, launch: LaunchWords) -> KernelText:
@@ -283,19 +327,24 @@ def _kernel(file: Path, launch: LaunchWords) -> KernelText:
             f"{file} has {len(names)} kernels: {', '.join(names)}.",
             hint="Choose one with --function.",
         )
-    words = {"true": True, "false": False}
-    hint = "Write true, false or a number, such as --constant 0=true."
-    constants = {
-        read_whole_number(index): words[value]
-        if value in words
-        else number(value, "--constant", hint)
-        for index, value in pairs(launch.constants, "--constant").items()
-    }
     return KernelText(
         text=text,
         function=launch.function or names[0],
         template=launch.template,
         name=file.name,
-        constants=constants,
+        constants=_constants(launch),
         origins=origins,
     )
+
+
+def _constants(launch: LaunchWords) -> dict[int, Constant]:
+    """Return the values of function constants by their index."""
+    constants: dict[int, Constant] = {}
+    for index_text, value in pairs(launch.constants, "--constant").items():
+        index = read_whole_number(index_text)
+        if value in {"true", "false"}:
+            constants[index] = value == "true"
+        else:
+            hint = "Write true, false or a number, such as --constant 0=true."
+            constants[index] = number(value, "--constant", hint)
+    return constants

@@ -1,4 +1,4 @@
-"""Dense attention as MLX does it and as it is written on paper, and what it must move."""
+"""Dense attention as MLX computes it and in its plain form, and models of their traffic."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -36,8 +36,11 @@ class DenseShape:
     @property
     def pairs(self) -> int:
         """Pairs of a query and a key that it sees, of one head, over all sequences."""
-        unseen = self.queries * (self.queries - 1) // 2 if self.causal else 0
-        return sum(self.queries * length - unseen for length in self.lens)
+        pairs = self.queries * sum(self.lens)
+        if self.causal:
+            unseen = self.queries * (self.queries - 1) // 2
+            pairs -= unseen * len(self.lens)
+        return pairs
 
     @property
     def output_bytes(self) -> int:
@@ -46,21 +49,23 @@ class DenseShape:
 
     @property
     def scores(self) -> int:
-        """Bytes of the matrix of scores that a fused kernel spares, padding included."""
+        """Bytes of the matrix of scores that a fused kernel avoids, padding included."""
         return _SCORE * len(self.lens) * self.q_heads * self.queries * self.longest
 
 
 def dense_traffic(shape: DenseShape, *, rereads: int = 1, mask: int = 0) -> CallTraffic:
-    """Model attention that keeps no scores, and has a mask of so many bytes.
+    """Model attention that keeps no scores; `mask` is the size of its mask in bytes.
 
-    `read` counts the padding, as an upper bound, since a kernel may skip what a mask hides;
-    `unique` counts it not, since nobody needs it. Each row of K and V is read `rereads` times. A
-    query that sees n keys takes 4 n head_dim operations in each of its heads.
+    `read` counts the padding, as an upper bound, since a kernel may skip masked keys; `unique` does
+    not, since nobody needs it. Each row of K and V is read `rereads` times. A query that sees n
+    keys takes 4 n head_dim operations in each of its heads.
     """
-    read = len(shape.lens) * shape.longest * shape.row
+    padded_bytes = len(shape.lens) * shape.longest * shape.row
+    unique_bytes = sum(shape.lens) * shape.row
+    other_bytes = shape.output_bytes + mask
     return CallTraffic(
-        read=rereads * read + shape.output_bytes + mask,
-        unique=sum(shape.lens) * shape.row + shape.output_bytes + mask,
+        read=rereads * padded_bytes + other_bytes,
+        unique=unique_bytes + other_bytes,
         written=shape.output_bytes,
         flops=4 * shape.q_heads * shape.head_dim * shape.pairs,
     )
@@ -73,7 +78,8 @@ def gathered_traffic(shape: DenseShape, block_size: int, *, rereads: int = 1) ->
     attention, read again.
     """
     pages = len(shape.lens) * -(-shape.longest // block_size)
-    copied, tables = pages * block_size * shape.row, 4 * pages
+    copied = pages * block_size * shape.row
+    tables = 4 * pages
     return dense_traffic(shape, rereads=rereads).plus(copied + tables, copied)
 
 
@@ -90,7 +96,7 @@ Mask = mx.array | Literal["causal"] | None
 
 
 def padding_mask(lens: mx.array, longest: int) -> mx.array:
-    """Return which of `longest` keys count for each sequence: bool `[batch, 1, 1, longest]`."""
+    """Return the keys of `longest` that count for each sequence: bool `[batch, 1, 1, longest]`."""
     return (mx.arange(longest)[None] < lens[:, None])[:, None, None]
 
 
@@ -105,26 +111,27 @@ def sdpa(
 ) -> mx.array:
     """Attend with `mx.fast.scaled_dot_product_attention`, in either order of axes.
 
-    `q` is `[batch, q_heads, queries, head_dim]`, `keys` and `values` have kv heads and keys; with
-    the layout BSHD heads and tokens are swapped, and so they are in the result. MLX attends in
-    BHSD; BSHD costs two views and, where the op needs contiguous rows, a copy. The mask is
-    "causal", or which keys count: bool, of a shape that fits `[batch, q_heads, queries, keys]`
-    whatever the layout.
+    `q` is `[batch, q_heads, queries, head_dim]`; `keys` and `values` have kv heads and keys. With
+    the layout BSHD heads and tokens are swapped, in the result as well. MLX attends in BHSD; BSHD
+    costs two views and, if the op needs contiguous rows, a copy. The mask is "causal", or a bool
+    for each key of a shape that fits `[batch, q_heads, queries, keys]`, whatever the layout.
     """
-    if layout == "BSHD":
-        q, keys, values = (array.swapaxes(1, 2) for array in (q, keys, values))
-    output = mx.fast.scaled_dot_product_attention(q, keys, values, scale=scale, mask=mask)
-    return output.swapaxes(1, 2) if layout == "BSHD" else output
+    if layout == "BHSD":
+        return mx.fast.scaled_dot_product_attention(q, keys, values, scale=scale, mask=mask)
+    output = mx.fast.scaled_dot_product_attention(
+        q.swapaxes(1, 2), keys.swapaxes(1, 2), values.swapaxes(1, 2), scale=scale, mask=mask
+    )
+    return output.swapaxes(1, 2)
 
 
 def gather_pages(problem: DecodeProblem, longest: int) -> tuple[mx.array, mx.array]:
     """Copy the first `longest` tokens of each sequence out of its pages: keys and values.
 
     They are `[batch, kv_heads, tokens, head_dim]`, where tokens is `longest` rounded up to whole
-    pages. What lies behind a sequence's end is whatever the pages hold.
+    pages. Rows past a sequence's end have the contents of the pages, whatever they are.
     """
     blocks = min(problem.max_blocks, max(1, -(-longest // problem.block_size)))
-    # Entries behind a sequence's end may name pages that do not exist.
+    # Entries past a sequence's end may name pages that do not exist.
     tables = mx.clip(problem.block_tables[:, :blocks], 0, problem.k_pages.shape[0] - 1)
     rows = (problem.batch, -1, problem.kv_heads, problem.head_dim)
     keys = problem.k_pages[tables].reshape(rows).swapaxes(1, 2)
@@ -137,11 +144,11 @@ _CHECKED_QUERIES = 64
 
 @dataclass(frozen=True, eq=False)
 class DenseProblem:
-    """Queries at the end of contexts whose keys and values lie in one piece.
+    """Queries at the end of contexts whose keys and values are in one piece.
 
     `q` is `[batch, q_heads, queries, head_dim]`; `keys` and `values` are `[batch, kv_heads,
-    longest, head_dim]`, and what lies behind a sequence's end is padding. `lens` are tokens of each
-    context, its queries included. If `causal`, a query sees only keys up to its own place.
+    longest, head_dim]`, with padding past a sequence's end. `lens` are tokens of each context, its
+    queries included. If `causal`, a query sees only keys up to its own place.
     """
 
     q: mx.array
@@ -158,10 +165,9 @@ class DenseProblem:
 
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit together, and queries that lie before their context."""
+        query_axes = ("batch", "q_heads", "queries", "head_dim")
         key_axes = ("batch", "kv_heads", "longest", "head_dim")
-        take_axes(
-            self, q=("batch", "q_heads", "queries", "head_dim"), keys=key_axes, values=key_axes
-        )
+        take_axes(self, q=query_axes, keys=key_axes, values=key_axes)
         if self.causal and self.queries > min(self.lens):
             raise UsageError(
                 f"{self.queries} queries do not fit into a context of {min(self.lens)} tokens.",
@@ -179,9 +185,10 @@ class DenseProblem:
         return 1 - sum(self.lens) / (len(self.lens) * self.longest)
 
     def mask(self) -> Mask:
-        """Return the mask that MLX needs: none at all where all keys count."""
-        ragged, is_causal = min(self.lens) < self.longest, self.causal and self.queries > 1
-        if not ragged:
+        """Return the mask that MLX needs: none at all if all keys count."""
+        is_causal = self.causal and self.queries > 1
+        is_ragged = min(self.lens) < self.longest
+        if not is_ragged:
             return "causal" if is_causal else None
         lens = mx.array(self.lens, mx.int32)
         if not is_causal:
@@ -191,20 +198,21 @@ class DenseProblem:
 
     def laid_out(self, layout: Layout) -> tuple[mx.array, mx.array, mx.array]:
         """Return queries, keys and values in a layout, contiguous; see `sdpa`."""
-        arrays = (self.q, self.keys, self.values)
         if layout == "BHSD":
-            return arrays
-        q, keys, values = (mx.contiguous(array.swapaxes(1, 2)) for array in arrays)
+            return self.q, self.keys, self.values
+        q = mx.contiguous(self.q.swapaxes(1, 2))
+        keys = mx.contiguous(self.keys.swapaxes(1, 2))
+        values = mx.contiguous(self.values.swapaxes(1, 2))
         mx.eval(q, keys, values)
         return q, keys, values
 
     def find_visible_keys(self, sequence: int) -> NDArray[np.bool_]:
-        """Return which keys each query of a sequence sees: bool `[queries, longest]`."""
-        length, places = self.lens[sequence], np.arange(self.longest)
+        """Return the keys that each query of a sequence sees: bool `[queries, longest]`."""
+        length = self.lens[sequence]
         last_positions = np.full(self.queries, length - 1)
         if self.causal:
             last_positions = np.arange(length - self.queries, length)
-        return places <= last_positions[:, None]
+        return np.arange(self.longest) <= last_positions[:, None]
 
 
 def dense_problem(
@@ -212,32 +220,33 @@ def dense_problem(
 ) -> DenseProblem:
     """Copy the contexts of a decode call into one piece each, padded to the longest.
 
-    With one query it is the decode call's own; several are drawn with the seed.
+    A single query is the decode call's own; several are drawn with the seed.
     """
-    keys, values = gather_pages(problem, max(lens))
+    longest = max(lens)
+    keys, values = gather_pages(problem, longest)
     q = problem.q[:, :, None]
     if queries > 1:
         shape = (problem.batch, problem.q_heads, queries, problem.head_dim)
         q = mx.random.normal(shape, dtype=problem.dtype, key=mx.random.key(seed + 1))
-    q, keys, values = (
-        mx.contiguous(array) for array in (q, keys[:, :, : max(lens)], values[:, :, : max(lens)])
-    )
+    q = mx.contiguous(q)
+    keys = mx.contiguous(keys[:, :, :longest])
+    values = mx.contiguous(values[:, :, :longest])
     mx.eval(q, keys, values)
     return DenseProblem(q, keys, values, tuple(lens))
 
 
 def draw_dense(shape: DenseShape, *, dtype: mx.Dtype, seed: int = 0) -> DenseProblem:
     """Draw queries, keys and values of a shape, and fill the device with them."""
-    batch, width = len(shape.lens), shape.head_dim
+    batch = len(shape.lens)
     require_memory(2 * shape.output_bytes + batch * shape.longest * shape.row, "The call")
-    keys = mx.random.split(mx.random.key(seed), 3)
-    sizes = [(shape.q_heads, shape.queries), *[(shape.kv_heads, shape.longest)] * 2]
-    drawn = [
-        mx.random.normal((batch, heads, tokens, width), dtype=dtype, key=key)
-        for (heads, tokens), key in zip(sizes, keys, strict=True)
-    ]
-    mx.eval(*drawn)
-    return DenseProblem(*drawn, lens=tuple(shape.lens), causal=shape.causal)
+    q_shape = (batch, shape.q_heads, shape.queries, shape.head_dim)
+    kv_shape = (batch, shape.kv_heads, shape.longest, shape.head_dim)
+    q_seed, k_seed, v_seed = mx.random.split(mx.random.key(seed), 3)
+    q = mx.random.normal(q_shape, dtype=dtype, key=q_seed)
+    keys = mx.random.normal(kv_shape, dtype=dtype, key=k_seed)
+    values = mx.random.normal(kv_shape, dtype=dtype, key=v_seed)
+    mx.eval(q, keys, values)
+    return DenseProblem(q, keys, values, lens=tuple(shape.lens), causal=shape.causal)
 
 
 def largest_dense_error(
@@ -246,11 +255,13 @@ def largest_dense_error(
     """Return the largest relative error of `output`; see `relative_error`.
 
     It is that of some sequences, by default of the first and the last. Of more than 64 queries,
-    64 from the first to the last are looked at.
+    64 from the first to the last are compared.
     """
+    if sequences is None:
+        sequences = {0, len(problem.lens) - 1}
     rows = np.unique(np.linspace(0, problem.queries - 1, _CHECKED_QUERIES).astype(int))
     worst = 0.0
-    for sequence in {0, len(problem.lens) - 1} if sequences is None else sequences:
+    for sequence in sequences:
         expected = dense_reference(
             as_float64(problem.q[sequence])[:, rows],
             as_float64(problem.keys[sequence]),
@@ -258,9 +269,8 @@ def largest_dense_error(
             problem.find_visible_keys(sequence)[rows],
             scale=problem.scale,
         )
-        worst = max(
-            worst, relative_error(as_float64(output[sequence])[None, :, rows], expected[None])
-        )
+        got = as_float64(output[sequence])[None, :, rows]
+        worst = max(worst, relative_error(got, expected[None]))
     return worst
 
 
@@ -270,12 +280,13 @@ def naive_attention(
     """Compute softmax(scale q K^T) V with a matrix of scores for every head.
 
     `q` is `[batch, q_heads, queries, head_dim]`; q head h reads kv head h // (q_heads / kv_heads).
-    The mask says which keys count: bool, of a shape that fits `[batch, q_heads, queries, keys]`.
-    The scores are float32, and take 4 batch q_heads queries keys bytes.
+    The mask is true for keys that count: bool, of a shape that fits `[batch, q_heads, queries,
+    keys]`. The scores are float32, and take 4 batch q_heads queries keys bytes.
     """
     group = q.shape[1] // keys.shape[1]
     if group > 1:
-        keys, values = mx.repeat(keys, group, axis=1), mx.repeat(values, group, axis=1)
+        keys = mx.repeat(keys, group, axis=1)
+        values = mx.repeat(values, group, axis=1)
     scores = (q @ keys.swapaxes(2, 3)).astype(mx.float32) * scale
     if mask is not None:
         scores = mx.where(mask, scores, mx.array(-mx.inf, mx.float32))
@@ -283,6 +294,6 @@ def naive_attention(
 
 
 def causal_mask(queries: int, keys: int) -> mx.array:
-    """Return which keys each query may see, where the last query is the last key: bool."""
+    """Return the keys that each query may see, where the last query is the last key: bool."""
     ages = mx.arange(queries)[:, None] + (keys - queries)
     return mx.arange(keys)[None] <= ages

@@ -1,4 +1,4 @@
-"""One decode call: its arrays, the sentences for those that do not fit, what it must give."""
+"""One decode call: its arrays, the errors for those that do not fit, the expected result."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -16,9 +16,9 @@ HEAD_DIMS = (64, 80, 96, 128, 256)
 
 @dataclass(frozen=True, eq=False)
 class DecodeProblem:
-    """The arrays of one decode call; `tracekit.ops.attention.paged_attention` says what they hold.
+    """The arrays of one decode call; see `tracekit.ops.attention.paged_attention`.
 
-    Shapes or dtypes that contradict each other are a UsageError.
+    Shapes or dtypes that contradict each other raise a UsageError.
     """
 
     q: mx.array
@@ -44,8 +44,9 @@ class DecodeProblem:
             block_tables=("batch", "max_blocks"),
         )
         check_dtypes(self, "q", "k_pages", "v_pages")
-        kinds, lens = {self.block_tables.dtype, self.context_lens.dtype}, self.context_lens
-        if kinds != {mx.int32} or lens.ndim != 1 or lens.size < self.batch:
+        lens = self.context_lens
+        is_int32 = self.block_tables.dtype == mx.int32 and lens.dtype == mx.int32
+        if not is_int32 or lens.ndim != 1 or lens.size < self.batch:
             raise UsageError(
                 f"block_tables and context_lens must be int32, and there must be {self.batch} "
                 f"lengths or more; they are {self.block_tables.dtype} and {lens.dtype}, and there "
@@ -79,7 +80,7 @@ def check_heads(q_heads: int, kv_heads: int) -> None:
 
 
 def check_head_dim(head_dim: int) -> None:
-    """Raise UsageError for a head size that the Metal kernel is not made for."""
+    """Raise UsageError for a head size that the Metal kernel does not support."""
     if head_dim not in HEAD_DIMS:
         sizes = ", ".join(str(size) for size in HEAD_DIMS)
         raise UsageError(f"The Metal kernel has no head size {head_dim}; it has {sizes}.")
@@ -93,10 +94,10 @@ def nan_past_ends(problem: DecodeProblem) -> DecodeProblem:
     for table, length in zip(np.array(problem.block_tables), lens, strict=True):
         rows = np.arange(length)
         used_rows[table[rows // size], rows % size] = True
-    holds_tokens, nan = mx.array(used_rows)[:, :, None, None], mx.array(mx.nan, problem.dtype)
-    keys, values = (
-        mx.where(holds_tokens, pool, nan) for pool in (problem.k_pages, problem.v_pages)
-    )
+    holds_tokens = mx.array(used_rows)[:, :, None, None]
+    nan = mx.array(mx.nan, problem.dtype)
+    keys = mx.where(holds_tokens, problem.k_pages, nan)
+    values = mx.where(holds_tokens, problem.v_pages, nan)
     mx.eval(keys, values)
     return replace(problem, k_pages=keys, v_pages=values)
 
@@ -119,21 +120,23 @@ def draw_problem(
 ) -> DecodeProblem:
     """Draw queries and a pool of `len(lens) * max_blocks` pages, and fill the device with them.
 
-    Every sequence has `max_blocks` pages of its own, in shuffled order. Contents are normal;
+    Every sequence has its own `max_blocks` pages, in shuffled order. Contents are normal;
     the lengths are padded to 8 entries, so that every batch runs one and the same kernel.
     """
     batch = len(lens)
-    pool = (batch * max_blocks, block_size, kv_heads, head_dim)
+    blocks = batch * max_blocks
+    pool = (blocks, block_size, kv_heads, head_dim)
     require_memory(2 * math.prod(pool) * dtype.size, "The pool")
-    tables = np.random.default_rng([seed, 0]).permutation(pool[0]).reshape(batch, max_blocks)
+    tables = np.random.default_rng([seed, 0]).permutation(blocks).reshape(batch, max_blocks)
     padding = (0, max(0, LEAST_BUFFER - batch))
-    keys = mx.random.split(mx.random.key(seed), 3)
+    padded_lens = np.pad(np.asarray(lens, np.int32), padding)
+    q_seed, k_seed, v_seed = mx.random.split(mx.random.key(seed), 3)
     problem = DecodeProblem(
-        mx.random.normal((batch, q_heads, head_dim), dtype=dtype, key=keys[0]),
-        mx.random.normal(pool, dtype=dtype, key=keys[1]),
-        mx.random.normal(pool, dtype=dtype, key=keys[2]),
+        mx.random.normal((batch, q_heads, head_dim), dtype=dtype, key=q_seed),
+        mx.random.normal(pool, dtype=dtype, key=k_seed),
+        mx.random.normal(pool, dtype=dtype, key=v_seed),
         mx.array(tables.astype(np.int32)),
-        mx.array(np.pad(np.asarray(lens, np.int32), padding)),
+        mx.array(padded_lens),
     )
     mx.eval(problem.q, problem.k_pages, problem.v_pages)
     mx.eval(problem.block_tables, problem.context_lens)
@@ -150,51 +153,63 @@ def context_lengths(
             hint="--active-blocks must not exceed --max-blocks.",
         )
     full = active_blocks * block_size
-    return [full] * batch if seed is None else draw_lengths(batch, full, seed=seed)
+    if seed is None:
+        return [full] * batch
+    return draw_lengths(batch, full, seed=seed)
 
 
 def dense_reference(
     q: Floats, keys: Floats, values: Floats, visible_keys: NDArray[np.bool_], *, scale: float
 ) -> Floats:
-    """Attend as the definition says, for one sequence, in float64.
+    """Attend by the definition, for one sequence, in float64.
 
     `q` is `[q_heads, queries, head_dim]`, keys and values are `[kv_heads, tokens, head_dim]`; q
-    head h reads kv head h // (q_heads / kv_heads). `visible_keys` says which keys each query sees,
-    at least one: `[queries, tokens]`.
+    head h reads kv head h // (q_heads / kv_heads). `visible_keys` is true for the keys that each
+    query sees, at least one: `[queries, tokens]`.
     """
     output = np.empty_like(q)
     group = q.shape[0] // keys.shape[0]
     for head in range(q.shape[0]):
-        scores = np.where(visible_keys, scale * (q[head] @ keys[head // group].T), -np.inf)
+        products = q[head] @ keys[head // group].T
+        scores = np.where(visible_keys, scale * products, -np.inf)
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-        output[head] = weights @ values[head // group] / weights.sum(axis=1, keepdims=True)
+        sums = weights.sum(axis=1, keepdims=True)
+        output[head] = weights @ values[head // group] / sums
     return output
 
 
 def reference_of(
     problem: DecodeProblem, *, scale: float, sequences: Iterable[int] | None = None
 ) -> Floats:
-    """Return what a problem must give, `[sequences, q_heads, head_dim]`, of all sequences or some.
+    """Return the right result of all sequences or some, `[sequences, q_heads, head_dim]`.
 
     softmax(scale * q K^T) V over the tokens of each sequence, where q head h reads kv head h //
     (q_heads / kv_heads). A sequence of length 0 gives zeros.
     """
-    tables, lens = np.array(problem.block_tables), np.array(problem.context_lens)
-    chosen = list(range(problem.batch) if sequences is None else sequences)
+    if sequences is None:
+        sequences = range(problem.batch)
+    chosen = list(sequences)
+    tables = np.array(problem.block_tables)
+    lens = np.array(problem.context_lens)
     output = np.zeros((len(chosen), problem.q_heads, problem.head_dim))
     for row, sequence in enumerate(chosen):
         length = int(lens[sequence])
         if length == 0:
             continue
         pages = mx.array(tables[sequence, : -(-length // problem.block_size)])
-        rows = (-1, problem.kv_heads, problem.head_dim)
-        keys, values = (
-            as_float64(pool[pages]).reshape(rows)[:length].swapaxes(0, 1)
-            for pool in (problem.k_pages, problem.v_pages)
-        )
-        q, visible_keys = as_float64(problem.q[sequence])[:, None], np.ones((1, length), np.bool_)
+        q = as_float64(problem.q[sequence])[:, None]
+        keys = _rows_of(problem.k_pages[pages], length)
+        values = _rows_of(problem.v_pages[pages], length)
+        visible_keys = np.ones((1, length), np.bool_)
         output[row] = dense_reference(q, keys, values, visible_keys, scale=scale)[:, 0]
     return output
+
+
+def _rows_of(pages: mx.array, length: int) -> Floats:
+    """Return the first rows of the pages of a sequence: `[kv_heads, length, head_dim]`."""
+    _, _, kv_heads, head_dim = pages.shape
+    rows = as_float64(pages).reshape(-1, kv_heads, head_dim)
+    return rows[:length].swapaxes(0, 1)
 
 
 def largest_error(
@@ -204,6 +219,8 @@ def largest_error(
 
     It is that of some sequences, by default of the first and the last; see `relative_error`.
     """
-    chosen = sorted({0, problem.batch - 1} if sequences is None else sequences)
+    if sequences is None:
+        sequences = {0, problem.batch - 1}
+    chosen = sorted(sequences)
     expected = reference_of(problem, scale=problem.scale, sequences=chosen)
     return relative_error(as_float64(output[mx.array(chosen)]), expected)

@@ -1,4 +1,4 @@
-"""The open loop: a tick admits, prefills, decodes and retires; arrivals never wait for it."""
+"""Serve an open loop: a tick admits, prefills, decodes and retires; arrivals never wait for it."""
 
 import time
 from collections import deque
@@ -17,7 +17,7 @@ from tracekit.workload import IDLE, Gauge, Measured, Request, Span, StepReport
 
 @dataclass(frozen=True)
 class WorkloadClock:
-    """The system-wide monotonic clock, on which all times of a workload are; nanoseconds."""
+    """The system-wide monotonic clock for all times of a workload, in nanoseconds."""
 
     now: Callable[[], int] = time.monotonic_ns
     wait: Callable[[int], None] = lambda nanoseconds: time.sleep(nanoseconds / 1e9)
@@ -25,11 +25,11 @@ class WorkloadClock:
 
 @dataclass(eq=False)
 class RunningSequence:
-    """A request on its way.
+    """A request in the queue or the batch.
 
-    Times are in ns of the engine's clock: when it was to arrive, when it was `admitted` and got its
-    blocks, and when each of its `tokens` was there. `slot` is its row of the batch, -1 before;
-    `prefilled` are the tokens of its prompt that are in the cache.
+    Times are in ns of the engine's clock: its scheduled arrival, when it was `admitted` and got its
+    blocks, and when each of its `tokens` was complete. `slot` is its row of the batch, -1 before
+    admission; `prefilled` is the number of tokens of its prompt in the cache.
     """
 
     job: ScheduledRequest
@@ -47,7 +47,7 @@ class RunningSequence:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it has all tokens that it asked for."""
+        """Whether it has all tokens of its output."""
         return len(self.tokens) == self.job.output_tokens
 
     @property
@@ -72,7 +72,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class TickPlan:
-    """What one tick does: a piece of at most one prompt, and a token for each that decodes."""
+    """The work of one tick: a piece of at most one prompt, and a token for each that decodes."""
 
     chunk: Chunk | None = None
     decoding: Several[RunningSequence] = ()
@@ -80,16 +80,19 @@ class TickPlan:
     @property
     def tokens(self) -> int:
         """Tokens that it produces: the end of a prompt gives the first one."""
-        return len(self.decoding) + (self.chunk is not None and self.chunk.is_last)
+        tokens = len(self.decoding)
+        if self.chunk is not None and self.chunk.is_last:
+            tokens += 1
+        return tokens
 
 
 class Scheduler:
     """The queue, the batch and the blocks.
 
     A request waits until there is a slot, and blocks for its prompt and its whole output, so
-    that none ever has to be put off again. First come, first served: one that waits for blocks
-    holds up those behind it, small as they may be. `slots` are the sequences that are served at a
-    time, `prefill_chunk` the tokens of a prompt that one tick takes at most.
+    that no request is ever put off again. First come, first served: a request that waits for
+    blocks holds up those behind it, however small. `slots` is the number of sequences served at a
+    time, `prefill_chunk` the limit of prompt tokens that one tick takes.
     """
 
     def __init__(
@@ -108,11 +111,11 @@ class Scheduler:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nobody to serve."""
+        """Whether there is no request to serve."""
         return not self.waiting and not self.active
 
     def refusal(self, job: ScheduledRequest) -> str:
-        """Return why a request can never be served; nothing if it can."""
+        """Return why a request can never be served, or ""."""
         needed = job.blocks(self._block_size)
         if needed <= self.blocks.count:
             return ""
@@ -122,7 +125,7 @@ class Scheduler:
         )
 
     def admit(self, moment: int) -> list[RunningSequence]:
-        """Give slots and blocks to as many as can have them, from the head of the queue on."""
+        """Give slots and blocks to as many requests as possible, from the head of the queue on."""
         admitted: list[RunningSequence] = []
         while self.waiting and self._free_slots:
             needed = self.waiting[0].job.blocks(self._block_size)
@@ -137,18 +140,23 @@ class Scheduler:
         return admitted
 
     def plan(self) -> TickPlan:
-        """Return what the next tick is to do; prompts are taken in the order of admission."""
-        decoding = [sequence for sequence in self.active if sequence.is_prefilled]
-        unprompted = next((sequence for sequence in self.active if not sequence.is_prefilled), None)
-        if unprompted is None:
+        """Return the work of the next tick; prompts are taken in the order of admission."""
+        decoding: list[RunningSequence] = []
+        prefilling: list[RunningSequence] = []
+        for sequence in self.active:
+            if sequence.is_prefilled:
+                decoding.append(sequence)
+            else:
+                prefilling.append(sequence)
+        if not prefilling:
             return TickPlan(None, decoding)
-        remaining_tokens = unprompted.job.prompt_tokens - unprompted.prefilled
-        return TickPlan(
-            Chunk(unprompted, unprompted.prefilled, min(remaining_tokens, self._chunk)), decoding
-        )
+        sequence = prefilling[0]
+        remaining_tokens = sequence.job.prompt_tokens - sequence.prefilled
+        count = min(remaining_tokens, self._chunk)
+        return TickPlan(Chunk(sequence, sequence.prefilled, count), decoding)
 
     def complete(self, plan: TickPlan, moment: int) -> list[RunningSequence]:
-        """Note that a plan is done; retire whoever has all tokens, and return them."""
+        """Note that a plan is done; retire the sequences that have all tokens, and return them."""
         producing = list(plan.decoding)
         if plan.chunk is not None:
             plan.chunk.sequence.prefilled += plan.chunk.count
@@ -169,7 +177,7 @@ LONGEST_IDLE = 50_000_000
 
 
 class Attention(Protocol):
-    """What a tick asks of a device; `tracekit.ops.serving.server.Model` says what it means."""
+    """The calls of a tick to a device; `tracekit.ops.serving.server.PagedModel` documents them."""
 
     def write_prompt(self, chunk: Chunk) -> None: ...  # noqa: D102
 
@@ -188,7 +196,7 @@ HandedOver = tuple[TickPlan, list[tuple[str, Any]]]
 
 @dataclass
 class TickReport:
-    """What is reported of one tick."""
+    """The report of one tick."""
 
     variant: str = ""
     tokens: int = 0
@@ -197,19 +205,19 @@ class TickReport:
     requests: list[Request] = field(default_factory=list[Request])
 
     def span(self, name: str, start: int, end: int) -> None:
-        """Note what was done; what goes on where it left off is one span."""
+        """Add a span; one that continues the last one extends it."""
         if self.spans and self.spans[-1].name == name and self.spans[-1].end == start:
             start = self.spans.pop().start
         self.spans.append(Span(name, start, end))
 
 
 class Engine:
-    """Serves a schedule, given by arrival, on an open loop.
+    """Serves a schedule, ordered by arrival, on an open loop.
 
     Latencies count from the scheduled arrival: a request that the loop sees late has waited
-    since it was to come, so that a slow server cannot hide behind a late question. `limits` are
-    levels that others are compared with, by the name of their gauge and its unit; `rehearsal` is
-    done over and over before the schedule begins.
+    since then, so that a slow server cannot hide behind a late question. `limits` are levels to
+    compare others with, by the name of their gauge and its unit; `rehearsal` is repeated until the
+    schedule begins.
     """
 
     def __init__(
@@ -246,11 +254,12 @@ class Engine:
         return self._closed or (not self._coming and self._scheduler.empty)
 
     def submit(self) -> HandedOver:
-        """See who has come, admit, and hand over what this tick does; wait if there is nothing.
+        """Take arrivals, admit, and hand over the work of this tick; wait if there is none.
 
-        Before the schedule begins a rehearsal is handed over, which serves nobody.
+        Before the schedule begins, a rehearsal is handed over, which serves no request.
         """
-        clock, tick, scheduler = self._clock, TickReport(), self._scheduler
+        clock = self._clock
+        tick = TickReport()
         self._tick = tick
         start = clock.now()
         if not self._has_begun:
@@ -258,19 +267,20 @@ class Engine:
         if self._idle(start):
             return TickPlan(), []
         came = self._arrivals(start)
-        admitted = scheduler.admit(start)
+        admitted = self._scheduler.admit(start)
         self._read_levels(start)
         moment = start
         if came or admitted:
             moment = clock.now()
             tick.span("admit", start, moment)
-        plan = scheduler.plan()
+        plan = self._scheduler.plan()
         tick.tokens = plan.tokens
         return plan, self._handed_over(plan, moment)
 
     def wait(self, work: HandedOver) -> None:
-        """Wait for what was handed over, note the tokens, and retire who has all of them."""
-        (plan, parts), spans = work, self._tick.spans
+        """Wait for the work on the device, note the tokens, and retire complete sequences."""
+        plan, parts = work
+        spans = self._tick.spans
         moment = spans[-1].end if spans else self._clock.now()
         for name, part in parts:
             self._model.wait(part)
@@ -281,13 +291,15 @@ class Engine:
             self._add_span("retire", moment)
 
     def tell(self) -> StepReport:
-        """Return what the last tick was; a rehearsal is nothing to report."""
-        return StepReport(**vars(self._tick)) if self._has_begun else StepReport(tokens=0)
+        """Return the report of the last tick; that of a rehearsal is empty."""
+        if not self._has_begun:
+            return StepReport(tokens=0)
+        return StepReport(**vars(self._tick))
 
     def finish(self) -> dict[str, float | Measured]:
-        """End the run; say how late arrivals were seen, and how many were still to come.
+        """End the run; return how late arrivals were seen, and how many were still to come.
 
-        Requests that were due and not seen yet are seen now, and reported as unfinished.
+        Requests that were due but not seen are taken now, and reported as unfinished.
         """
         moment = self._clock.now()
         self._closed = True
@@ -298,13 +310,17 @@ class Engine:
             "arrivals_after_the_end": Measured(remaining_requests, "count", "neither")
         }
         for name, percent in (("p50", 50), ("p99", 99), ("max", 100)):
-            value = float(np.percentile(self._lateness, percent)) if self._lateness else None
-            reason = "" if self._lateness else "no request arrived"
-            results[f"arrival_lateness_{name}"] = Measured(value, "ns", "lower", reason)
+            results[f"arrival_lateness_{name}"] = self._measure_lateness(percent)
         return results
 
+    def _measure_lateness(self, percent: int) -> Measured:
+        """Return a percentile of how late arrivals were seen."""
+        if not self._lateness:
+            return Measured(None, "ns", "lower", "no request arrived")
+        return Measured(float(np.percentile(self._lateness, percent)), "ns", "lower", "")
+
     def leave(self) -> StepReport:
-        """Tell of the requests that were to arrive and are not complete."""
+        """Report the requests that have arrived, or were due, and are not complete."""
         self._tick = TickReport()
         open_ones = (*self._scheduler.active, *self._scheduler.waiting, *self._unseen)
         self._tick.requests += [_describe_request(sequence, "unfinished") for sequence in open_ones]
@@ -312,7 +328,7 @@ class Engine:
         return self.tell()
 
     def _idle(self, moment: int) -> bool:
-        """Wait for the next arrival if there is nobody to serve; return whether it was so."""
+        """Wait for the next arrival if there is no request to serve; return whether it waited."""
         if not self._scheduler.empty or not self._coming:
             return False
         delay = self._origin + self._coming[0].arrival - moment
@@ -325,7 +341,7 @@ class Engine:
         return True
 
     def _arrivals(self, moment: int) -> bool:
-        """Queue who is due, or refuse who can never be served; return whether anybody came."""
+        """Queue due requests, or refuse those that can never be served; return whether any came."""
         due_sequences = self._take_due(moment)
         for sequence in due_sequences:
             reason = self._scheduler.refusal(sequence.job)
@@ -347,8 +363,9 @@ class Engine:
         return due_sequences
 
     def _handed_over(self, plan: TickPlan, moment: int) -> list[tuple[str, Any]]:
-        """Write, then attend: what is read is written before, so that nothing is copied."""
-        model, parts = self._model, list[tuple[str, Any]]()
+        """Write, then attend: all is written before it is read, so that MLX copies nothing."""
+        model = self._model
+        parts: list[tuple[str, Any]] = []
         if plan.chunk is not None:
             model.write_prompt(plan.chunk)
             moment = self._add_span("prefill", moment)
@@ -370,14 +387,15 @@ class Engine:
 
     def _read_levels(self, moment: int) -> None:
         """Report the levels that have changed since the last report."""
-        scheduler, blocks = self._scheduler, self._scheduler.blocks
-        levels = {
+        scheduler = self._scheduler
+        blocks = scheduler.blocks
+        levels: dict[tuple[str, str], float] = {
             ("active_sequences", "count"): len(scheduler.active),
             ("queued_requests", "count"): len(scheduler.waiting),
             ("used_blocks", "count"): blocks.used_count,
             ("free_blocks", "count"): blocks.free_count,
-            **self._limits,
         }
+        levels.update(self._limits)
         for (name, unit), value in levels.items():
             if self._levels.get(name) != value:
                 self._levels[name] = value

@@ -1,4 +1,4 @@
-"""The harness as a step: a virtual model, rehearsed in the warm-up, then the schedule."""
+"""Run the server harness as a step: a virtual model, rehearsed, then the schedule."""
 
 import itertools
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from statistics import median
 
 import mlx.core as mx
 import numpy as np
+from numpy.typing import NDArray
 
 from tracekit.base import UsageError, as_float64, relative_error, require_accuracy
 from tracekit.ops.attention.dense import sdpa
@@ -37,8 +38,8 @@ _HINT = "Take fewer or smaller blocks, fewer layers or fewer heads."
 class ModelShape:
     """The sizes of a model and its cache.
 
-    Each of `layers` has pages of its own. `slots` are sequences that decode at a time, `chunk` the
-    tokens of a prompt that are taken at a time, `longest` those that no sequence exceeds.
+    Each of `layers` has its own pages. `slots` are the sequences that decode at a time, `chunk` the
+    tokens of a prompt that are taken at a time, `longest` the limit of tokens for a sequence.
     """
 
     q_heads: int
@@ -54,7 +55,7 @@ class ModelShape:
 
     @property
     def max_blocks(self) -> int:
-        """Entries that a sequence has in the table."""
+        """Entries of a sequence in the table."""
         return -(-self.longest // self.block_size)
 
     @property
@@ -64,9 +65,9 @@ class ModelShape:
 
 
 class PagedModel:
-    """Attention over pages, layer after layer: what a layer gives is the next one's query.
+    """Attention over pages, layer after layer: the output of a layer is the query of the next.
 
-    The pool has one block more than is given out: idle rows of the batch write there, so that
+    The pool has one block more than requests can get: idle rows of the batch write there, so that
     every decode step has one and the same shape. Chunks are padded to one shape as well.
     Keys and values are written before anything reads them, so that MLX writes in place.
     """
@@ -76,13 +77,13 @@ class PagedModel:
         self.shape = shape
         self.backend = backend()
         row = (shape.kv_heads, shape.head_dim)
+        q_row = (shape.q_heads, shape.head_dim)
         pages = (shape.blocks + 1, shape.block_size, *row)
         require_memory(2 * shape.layers * prod(pages) * shape.dtype.size, "The pool", _HINT)
-        keys = mx.random.split(mx.random.key(seed), 3)
-        q_row = (shape.q_heads, shape.head_dim)
-        self.queries = mx.random.normal((ROWS, *q_row), dtype=shape.dtype, key=keys[0])
-        self.keys = mx.random.normal((ROWS, *row), dtype=shape.dtype, key=keys[1])
-        self.values = mx.random.normal((ROWS, *row), dtype=shape.dtype, key=keys[2])
+        q_seed, k_seed, v_seed = mx.random.split(mx.random.key(seed), 3)
+        self.queries = mx.random.normal((ROWS, *q_row), dtype=shape.dtype, key=q_seed)
+        self.keys = mx.random.normal((ROWS, *row), dtype=shape.dtype, key=k_seed)
+        self.values = mx.random.normal((ROWS, *row), dtype=shape.dtype, key=v_seed)
         self._k_pages = [mx.zeros(pages, shape.dtype) for _ in range(shape.layers)]
         self._v_pages = [mx.zeros(pages, shape.dtype) for _ in range(shape.layers)]
         mx.eval(self.queries, self.keys, self.values, self._k_pages, self._v_pages)
@@ -98,7 +99,8 @@ class PagedModel:
 
     def write_tokens(self, decoding: Several[RunningSequence]) -> None:
         """Append the key and value of the newest token of each sequence to its pages."""
-        tables, lens = self._tables(decoding), self._lens(decoding)
+        tables = self._tables(decoding)
+        lens = self._lens(decoding)
         positions = mx.maximum(lens[: self.shape.slots] - 1, 0)
         rows = self._newest(decoding)
         for pages, drawn in ((self._k_pages, self.keys), (self._v_pages, self.values)):
@@ -107,53 +109,57 @@ class PagedModel:
                 pages[layer] = append(pool, newest, tables, positions)
 
     def attend_prompt(self, chunk: Chunk) -> mx.array:
-        """Attend from a piece of a prompt to all of the prompt up to it, and hand that over.
+        """Attend from a piece of a prompt to all of the prompt up to it, and hand the output over.
 
-        It is `[1, q_heads, chunk, head_dim]`, whose first `count` rows mean something.
+        It is `[1, q_heads, chunk, head_dim]`, of which the first `count` rows are meaningful.
         """
         shape = self.shape
         output = self.queries[self._rows(chunk.sequence, chunk.first_token, shape.chunk)]
         output = output.swapaxes(0, 1)[None]
-        width = min(-(-(chunk.first_token + shape.chunk) // shape.block_size), shape.max_blocks)
+        end = chunk.first_token + shape.chunk
+        width = min(-(-end // shape.block_size), shape.max_blocks)
         table = np.full(width, shape.blocks, np.int32)
         sequence_blocks = chunk.sequence.blocks[:width]
         table[: len(sequence_blocks)] = sequence_blocks
-        ages = mx.arange(chunk.first_token, chunk.first_token + shape.chunk)[:, None]
+        ages = mx.arange(chunk.first_token, end)[:, None]
         mask = mx.arange(width * shape.block_size)[None] <= ages
-        for layer in range(shape.layers):
-            keys, values = (
-                pages[layer][mx.array(table)].reshape(-1, shape.kv_heads, shape.head_dim)
-                for pages in (self._k_pages, self._v_pages)
-            )
-            keys, values = keys.swapaxes(0, 1)[None], values.swapaxes(0, 1)[None]
+        for k_pages, v_pages in zip(self._k_pages, self._v_pages, strict=True):
+            keys = self._gather(k_pages, table)
+            values = self._gather(v_pages, table)
             output = sdpa(output, keys, values, scale=shape.scale, mask=mask)
         return self._handed_over(output)
 
+    def _gather(self, pages: mx.array, table: NDArray[np.int32]) -> mx.array:
+        """Return the rows of the blocks in a table as `[1, kv_heads, tokens, head_dim]`."""
+        rows = pages[mx.array(table)].reshape(-1, self.shape.kv_heads, self.shape.head_dim)
+        return rows.swapaxes(0, 1)[None]
+
     def attend_tokens(self, decoding: Several[RunningSequence]) -> mx.array:
-        """Attend from the newest token of each sequence to its context, and hand that over.
+        """Attend from the newest token of each sequence to its context, and hand the output over.
 
         It is `[slots, q_heads, head_dim]`; rows of slots that do not decode are zeros.
         """
-        tables, lens = self._tables(decoding), self._lens(decoding)
-        longest = max((sequence.context for sequence in decoding), default=0)
+        tables = self._tables(decoding)
+        lens = self._lens(decoding)
+        context_limit = None
+        # On Metal the shape of a launch must not follow the contexts.
+        if self.backend != "metal":
+            context_limit = max((sequence.context for sequence in decoding), default=0)
         output = self.queries[self._newest(decoding)]
         for k_pages, v_pages in zip(self._k_pages, self._v_pages, strict=True):
             problem = DecodeProblem(output, k_pages, v_pages, tables, lens)
-            # On Metal the shape of a launch must not follow the contexts.
-            context_limit = None if self.backend == "metal" else longest
             output = attend(problem, scale=self.shape.scale, longest=context_limit)
         return self._handed_over(output)
 
     def wait(self, handed_over: mx.array) -> None:
-        """Block until what was handed over is complete."""
+        """Block until an output that was handed over is complete."""
         mx.eval(handed_over)
 
     def error(self, sequence: RunningSequence, context: int, output: mx.array) -> float:
-        """Return the relative error of what the newest of `context` tokens attended to."""
+        """Return the relative error of the output for the newest of `context` tokens."""
         rows = self._rows(sequence, 0, context)
-        keys, values = (
-            as_float64(array[rows]).swapaxes(0, 1) for array in (self.keys, self.values)
-        )
+        keys = as_float64(self.keys[rows]).swapaxes(0, 1)
+        values = as_float64(self.values[rows]).swapaxes(0, 1)
         expected = as_float64(self.queries[rows[-1:]]).swapaxes(0, 1)
         visible_keys = np.ones((1, context), np.bool_)
         for _ in range(self.shape.layers):
@@ -161,14 +167,14 @@ class PagedModel:
         return relative_error(as_float64(output[None]), expected.swapaxes(0, 1))
 
     def _handed_over(self, output: mx.array) -> mx.array:
-        # MLX's CPU backend holds up whoever hands over more than a few operations until most are
-        # done: the work would begin, and be seen, before the step says that it was handed over.
+        # MLX's CPU backend blocks a caller that hands over more than a few operations until most
+        # are done: the work would begin, and be seen, before the step reports the handover.
         if self.backend != "cpu":
             mx.async_eval(output)
         return output
 
     def _rows(self, sequence: RunningSequence, first_token: int, count: int) -> mx.array:
-        """Return which rows of the drawn contents some tokens of a request are."""
+        """Return the rows of the drawn contents for some tokens of a request."""
         start = sequence.job.content % ROWS + first_token
         return mx.arange(start, start + count) % ROWS
 
@@ -195,27 +201,26 @@ _DECODED = 3
 
 
 def rehearse(model: PagedModel) -> Iterator[TickPlan]:
-    """Yield work of every shape there is, again and again; it touches no block of a request.
+    """Yield work of every shape in an endless cycle; it touches no block of a request.
 
-    The decode step has as many sequences as there are slots, half as long as they may get.
+    The decode step has as many sequences as there are slots, each half as long as the limit.
     """
     shape = model.shape
     half = max(1, shape.longest // 2)
     nowhere = [shape.blocks] * shape.max_blocks
     prompt = RunningSequence(ScheduledRequest(0, 0, shape.longest, 1), 0, blocks=nowhere)
-    batch = [
-        RunningSequence(ScheduledRequest(0, 0, half, 1), 0, slot, nowhere)
-        for slot in range(shape.slots)
-    ]
+    batch: list[RunningSequence] = []
+    for slot in range(shape.slots):
+        job = ScheduledRequest(0, 0, half, 1)
+        batch.append(RunningSequence(job, 0, slot, nowhere))
     starts = range(0, shape.longest, shape.chunk)
     for first_token in itertools.cycle(starts):
-        yield TickPlan(
-            Chunk(prompt, first_token, min(shape.chunk, shape.longest - first_token)), batch
-        )
+        count = min(shape.chunk, shape.longest - first_token)
+        yield TickPlan(Chunk(prompt, first_token, count), batch)
 
 
 def measure(model: PagedModel, clock: WorkloadClock, *, rounds: int = 3) -> tuple[float, float]:
-    """Run every shape once to compile it, and then a few of them to see what they cost.
+    """Run every shape once to compile it, and then a few of them to measure their cost.
 
     Return the ns of a decode step of a full batch, and of a piece of a prompt.
     """
@@ -230,8 +235,9 @@ def measure(model: PagedModel, clock: WorkloadClock, *, rounds: int = 3) -> tupl
         middle = clock.now()
         model.write_tokens(plan.decoding)
         model.wait(model.attend_tokens(plan.decoding))
+        end = clock.now()
         chunks.append(middle - begin)
-        decodes.append(clock.now() - middle)
+        decodes.append(end - middle)
     return median(decodes[shapes:]), median(chunks[shapes:])
 
 
@@ -243,13 +249,7 @@ def verify(model: PagedModel) -> float:
     """
     worst = 0.0
     for sample in _samples(model):
-        prompt, size = sample.job.prompt_tokens, model.shape.chunk
-        output, count = model.queries, 0
-        for first_token in range(0, prompt, size):
-            count = min(size, prompt - first_token)
-            model.write_prompt(Chunk(sample, first_token, count))
-            output = model.attend_prompt(Chunk(sample, first_token, count))
-        worst = max(worst, model.error(sample, prompt, output[0, :, count - 1]))
+        worst = max(worst, _verify_prompt(model, sample))
         for number in range(sample.job.output_tokens - 1):
             sample.tokens.append(number)
             model.write_tokens([sample])
@@ -258,8 +258,21 @@ def verify(model: PagedModel) -> float:
     return require_accuracy(worst, model.shape.dtype, "Attention")
 
 
+def _verify_prompt(model: PagedModel, sample: RunningSequence) -> float:
+    """Take the prompt of a sequence piece by piece; return the error of its last token."""
+    prompt = sample.job.prompt_tokens
+    output = model.queries
+    count = 0
+    for first_token in range(0, prompt, model.shape.chunk):
+        count = min(model.shape.chunk, prompt - first_token)
+        chunk = Chunk(sample, first_token, count)
+        model.write_prompt(chunk)
+        output = model.attend_prompt(chunk)
+    return model.error(sample, prompt, output[0, :, count - 1])
+
+
 def _samples(model: PagedModel) -> Iterator[RunningSequence]:
-    """Yield sequences in shuffled blocks: one as long as may be, one of odd length, the least."""
+    """Yield sequences in shuffled blocks: a longest one, one of odd length, a shortest one."""
     shape = model.shape
     most_tokens = min(shape.longest, shape.blocks * shape.block_size)
     blocks = np.random.default_rng(0).permutation(shape.blocks).tolist()
@@ -270,7 +283,7 @@ def _samples(model: PagedModel) -> Iterator[RunningSequence]:
         yield RunningSequence(job, 0, slot % shape.slots, held_blocks)
 
 
-ROWS_APART = 331  # contents of the samples that differ
+ROWS_APART = 331  # between the contents of two samples
 
 
 MILLISECOND = 1_000_000
@@ -278,7 +291,7 @@ MILLISECOND = 1_000_000
 
 @dataclass(frozen=True)
 class LatencyLimits:
-    """What a run is judged by, in milliseconds; None where nothing is demanded.
+    """Limits for a run, in milliseconds; None where there is no limit.
 
     `ttft` is the longest time to the first token, `tpot` that for each token after it; a tick above
     `tick` is a spike.
@@ -290,8 +303,9 @@ class LatencyLimits:
 
 
 def serving_step(load: ServerLoad, shape: ModelShape, limits: LatencyLimits) -> Step:
-    """Make the step of a server that serves a load; see what it costs and that it is right."""
-    jobs, clock = draw_schedule(load), WorkloadClock()
+    """Make the step of a server that serves a load; measure its cost and check its results."""
+    jobs = draw_schedule(load)
+    clock = WorkloadClock()
     fewest = min(job.blocks(shape.block_size) for job in jobs)
     if fewest > shape.blocks:
         raise UsageError(
@@ -309,12 +323,14 @@ def serving_step(load: ServerLoad, shape: ModelShape, limits: LatencyLimits) -> 
     )
     levels = _levels(shape, limits)
     engine = Engine(jobs, scheduler, model, clock, levels, rehearsal=rehearse(model))
+    results: dict[str, float | Measured] = {"max_error": error}
+    results.update(_describe_load(jobs, cost, shape))
     return Step(
         submit=engine.submit,
         wait=engine.wait,
         backend=model.backend,
         specializations=specializations,
-        results={"max_error": error, **_describe_load(jobs, cost, shape)},
+        results=results,
         tell=engine.tell,
         begin=engine.begin,
         exhausted=engine.is_exhausted,
@@ -340,11 +356,13 @@ def offered_load(
 ) -> float:
     """Return the share of the time that the jobs need if decode steps are always full.
 
-    More than 1 means that the queue grows without end. What `cost` is, `measure` says.
+    More than 1 means that the queue grows without end. `cost` is the result of `measure`.
     """
-    pieces = sum(-(-job.prompt_tokens // shape.chunk) for job in jobs)
+    decode_cost, chunk_cost = cost
+    chunks = sum(-(-job.prompt_tokens // shape.chunk) for job in jobs)
     tokens = sum(job.output_tokens - 1 for job in jobs)
-    return (pieces * cost[1] + tokens / shape.slots * cost[0]) / jobs[-1].arrival
+    decodes = tokens / shape.slots
+    return (chunks * chunk_cost + decodes * decode_cost) / jobs[-1].arrival
 
 
 def _describe_load(
