@@ -1,4 +1,4 @@
-"""A machine as it can be asked: this one, or another that a test describes."""
+"""Read facts and the state of a machine: this one, or another that a test describes."""
 
 import os
 import platform
@@ -43,30 +43,34 @@ _NOT_LINUX = "Linux does not say whose work a GPU does; a traced capture does, a
 
 
 def answer(command: tuple[str, ...], seconds: float) -> bytes:
-    """Return what a command prints; nothing where it cannot be started, fails or hangs."""
+    """Return the output of a command; nothing if it cannot be started, fails or hangs."""
     try:
         done = subprocess.run(
             command, capture_output=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.SubprocessError):
         return b""
-    return done.stdout if done.returncode == 0 else b""
+    if done.returncode != 0:
+        return b""
+    return done.stdout
 
 
 def _battery() -> Any:
-    return psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
+    if not hasattr(psutil, "sensors_battery"):
+        return None
+    return psutil.sensors_battery()
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine that can be asked for what it is and how it does."""
+    """A machine, with the functions that read its facts and its state."""
 
     system: str = field(default_factory=platform.system)  # "Darwin", "Linux" …
     find: Callable[[str], str | None] = shutil.which
     root: bool = field(default_factory=lambda: getattr(os, "geteuid", os.getpid)() == 0)
     sensors: Callable[[], Taken] = read_host_sensors
     answer: Callable[[tuple[str, ...], float], bytes] = answer
-    battery: Callable[[], Any] = _battery  # as psutil has it; None where there is none
+    battery: Callable[[], Any] = _battery  # as psutil has it; None without one
     # bytes that can be had without swapping
     memory: Callable[[], int] = lambda: psutil.virtual_memory().available
     spent: Callable[[Iterable[int]], CpuTime] = spent  # CPU time
@@ -82,25 +86,29 @@ class Machine:
 
     @property
     def os(self) -> str:
-        """The version of macOS, or the distribution of Linux; empty where it is not known."""
+        """The version of macOS, or the distribution of Linux; empty if it is not known."""
         if self.on_mac:
             version = self.text("/usr/bin/sw_vers", "-productVersion")
-            return f"macOS {version}" if _VERSION.fullmatch(version) else ""
+            if not _VERSION.fullmatch(version):
+                return ""
+            return f"macOS {version}"
         with suppress(OSError):
             return platform.freedesktop_os_release().get("PRETTY_NAME", "")
         return ""
 
     @property
     def os_build(self) -> str:
-        """The build of macOS, elsewhere the kernel's release; empty where it is not known."""
+        """The build of macOS, elsewhere the kernel's release; empty if it is not known."""
         if not self.on_mac:
             return self.release
         text = self.text("/usr/bin/sw_vers", "-buildVersion")
-        return text if _BUILD.fullmatch(text) else ""
+        if not _BUILD.fullmatch(text):
+            return ""
+        return text
 
     @property
     def chip(self) -> str:
-        """What the system calls the chip; empty where it does not."""
+        """The system's name of the chip; empty if it has none."""
         if self.on_mac:
             return self._sysctl("machdep.cpu.brand_string")
         with suppress(OSError):
@@ -112,32 +120,38 @@ class Machine:
 
     @property
     def gpu_cores(self) -> int | None:
-        """The number of GPU cores; None where `ioreg` does not say."""
-        match = _CORES.search(self.text(*_IOREG)) if self.on_mac else None
-        return int(match[1]) if match else None
+        """The number of GPU cores; None if `ioreg` does not print it."""
+        if not self.on_mac:
+            return None
+        match = _CORES.search(self.text(*_IOREG))
+        if match is None:
+            return None
+        return int(match[1])
 
     @property
     def is_translated(self) -> bool | None:
-        """Whether Rosetta translates this process; None where the system does not say."""
+        """Whether Rosetta translates this process; None if the system does not know."""
         return {"1": True, "0": False}.get(self._sysctl("sysctl.proc_translated"))
 
     def text(self, *command: str, seconds: float = SECONDS) -> str:
-        """Return what a command prints, as text; empty where it fails."""
+        """Return the output of a command as text; empty if it fails."""
         return self.answer(command, seconds).decode(errors="replace").strip()
 
     def _sysctl(self, name: str) -> str:
-        """Ask macOS; empty elsewhere, and where this Mac does not know the name."""
-        return self.text("/usr/sbin/sysctl", "-n", name) if self.on_mac else ""
+        """Ask macOS; empty elsewhere, and if this Mac does not know the name."""
+        if not self.on_mac:
+            return ""
+        return self.text("/usr/sbin/sysctl", "-n", name)
 
     def clients(self) -> Clients:
-        """Ask who has used the GPU so far."""
+        """Return the users of the GPU so far."""
         moment = time.monotonic()
         if not self.on_mac:
             return Clients(moment, reason=_NOT_LINUX)
         return read(self.answer(IOREG_COMMAND, _STATE_SECONDS), moment)
 
     def read_state(self) -> State:
-        """Ask for all that needs no second look: memory, power, thermal pressure."""
+        """Read everything that needs no second reading: memory, power, thermal pressure."""
         parts = [State(readings={"memory_free": float(self.memory())}), source(self.battery)]
         if self.on_mac:
             parts.append(pressure(self.pressure()))
@@ -149,7 +163,7 @@ class Machine:
 
 
 def describe(machine: Machine | None = None) -> dict[str, Any]:
-    """Return facts of a machine, without its name or its user's; what is not known is absent.
+    """Return facts of a machine, without its name or its user's; unknown facts are absent.
 
     Keys: `system`, `release` (of the kernel), `os` (of macOS or of the distribution),
     `architecture` (of this Python), `chip`, `cores` (logical), `physical_cores`, `memory`
@@ -187,30 +201,35 @@ _KEPT = ("low_power", "mains", "thermal_pressure")
 
 
 def circumstances(machine: Machine | None = None) -> dict[str, int]:
-    """Return what the system tells of now; what is not known is absent.
+    """Return the present circumstances by the system's account; unknown ones are absent.
 
     Keys: `swap` and `compressed` (bytes), `paged_out` (bytes since the system was started),
-    `wired_limit` (bytes, where somebody set one), `low_power`, `mains` (1 or 0) and
-    `thermal_pressure` (its place among the levels).
+    `wired_limit` (bytes, if one was set), `low_power`, `mains` (1 or 0) and `thermal_pressure`
+    (its place among the levels).
     """
     host = machine or Machine()
     swap = psutil.swap_memory()
-    facts: dict[str, Any] = {"swap": swap.used, "paged_out": swap.sout}
-    facts |= {name: value for name, value in host.read_state().readings.items() if name in _KEPT}
+    facts: dict[str, float] = {"swap": swap.used, "paged_out": swap.sout}
+    readings = host.read_state().readings
+    facts |= {name: value for name, value in readings.items() if name in _KEPT}
     if host.on_mac:
         limit = host.text("/usr/sbin/sysctl", "-n", "iogpu.wired_limit_mb")  # 0: the system's own
-        facts["wired_limit"] = (int(limit) << 20) or None if limit.isdecimal() else None
+        if limit.isdecimal() and int(limit) > 0:
+            facts["wired_limit"] = int(limit) << 20
         vm_statistics = host.text("/usr/bin/vm_stat")
-        page, pages = _PAGE.search(vm_statistics), _COMPRESSOR.search(vm_statistics)
-        facts["compressed"] = int(page[1]) * int(pages[1]) if page and pages else None
-    return {name: int(value) for name, value in facts.items() if value is not None}
+        page_size = _PAGE.search(vm_statistics)
+        pages = _COMPRESSOR.search(vm_statistics)
+        if page_size and pages:
+            facts["compressed"] = int(page_size[1]) * int(pages[1])
+    return {name: int(value) for name, value in facts.items()}
 
 
 def merge_circumstances(
     earlier_facts: dict[str, Any], later_facts: dict[str, int]
 ) -> dict[str, int]:
-    """Return what a machine was like between two looks: the later one, and what was paged out."""
-    facts = {name: value for name, value in later_facts.items() if name != "paged_out"}
-    if "paged_out" in earlier_facts and "paged_out" in later_facts:
-        facts["paged_out"] = max(0, later_facts["paged_out"] - int(earlier_facts["paged_out"]))
+    """Return the circumstances between two moments: the later ones, and the bytes paged out."""
+    facts = dict(later_facts)
+    later_bytes = facts.pop("paged_out", None)
+    if later_bytes is not None and "paged_out" in earlier_facts:
+        facts["paged_out"] = max(0, later_bytes - int(earlier_facts["paged_out"]))
     return facts

@@ -1,13 +1,12 @@
-"""Monitors of clock, power, heat and memory: which there are, which one to read, what each prints.
+"""Choose and read a monitor of clock, power, heat and memory.
 
-ioreg: which statistics there are differs from chip to chip, so what is not there is no surprise,
-except where nothing is left.
+ioreg: its statistics differ from chip to chip, so a missing one is normal, unless all are missing.
 
 macmon: the fields that tracekit knows are those of version 0.8; before 0.8 the GPU was a pair,
 `gpu_usage`, of its clock and the share of time in which it was active.
 
-powermetrics: `gpu/freq_hz` holds MHz, whatever its name says, as far as its readers know; a number
-that could only be Hz is taken as Hz. Powers are milliwatts. Where only an energy is given, in
+powermetrics: `gpu/freq_hz` holds MHz, despite its name, as far as its readers know; a number
+that could only be Hz is taken as Hz. Powers are milliwatts. If only an energy is given, in
 millijoules, the power is that energy over the time of the sample.
 """
 
@@ -25,20 +24,33 @@ from tracekit.machine.machine import Machine
 from tracekit.machine.sources import SensorReading, Taken
 from tracekit.machine.state import THERMAL_PRESSURES
 
-IOREG, MACMON, POWERMETRICS, HOST_SENSORS = "ioreg", "macmon", "powermetrics", "psutil"
 PERIOD = 0.5  # seconds between two samples
 _SLACK = 3600.0  # seconds that a recording may last beyond its time limit: start-up, saving
 
 
+IOREG = "ioreg"
+
+
+MACMON = "macmon"
+
+
+POWERMETRICS = "powermetrics"
+
+
+HOST_SENSORS = "psutil"
+
+
 def is_number(value: Any) -> bool:
-    """Tell whether it is a finite number, and no truth value."""
+    """Return whether a value is a finite number, and not a bool."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _find_value(content: Any, path: str) -> Any:
-    """Return what stands at a path such as "gpu/freq_hz"; None where there is nothing."""
+    """Return the value at a path such as "gpu/freq_hz"; None if there is none."""
     for name in path.split("/"):
-        content = content.get(name) if isinstance(content, Mapping) else None
+        if not isinstance(content, Mapping):
+            return None
+        content = content.get(name)
     return content
 
 
@@ -54,8 +66,10 @@ def _fields(
             readings.append(SensorReading(name, value * factor, unit))
         else:
             missing.append(path)
-    remarks = (f"{source}: there is no number at {', '.join(missing)}.",) if missing else ()
-    return Taken(tuple(readings), remarks)
+    if not missing:
+        return Taken(tuple(readings))
+    remark = f"{source}: there is no number at {', '.join(missing)}."
+    return Taken(tuple(readings), (remark,))
 
 
 def _report_nothing(source: str, reason: str) -> Taken:
@@ -74,18 +88,17 @@ _KNOWN = {
 
 
 def read_ioreg(text: str) -> Taken:
-    """Read the statistics of the accelerators; of several, the busiest one's."""
+    """Read the statistics of the busiest accelerator."""
     accelerators = [dict(_ENTRY.findall(statistics)) for statistics in _STATISTICS.findall(text)]
     if not accelerators:
         return _report_nothing(IOREG, "no accelerator has PerformanceStatistics.")
     statistics = max(accelerators, key=lambda entry: int(entry.get("Device Utilization %", -1)))
-    readings = tuple(
-        SensorReading(name, int(statistics[key]) * factor, unit)
-        for key, (name, unit, factor) in _KNOWN.items()
-        if key in statistics
-    )
+    readings: list[SensorReading] = []
+    for key, (name, unit, factor) in _KNOWN.items():
+        if key in statistics:
+            readings.append(SensorReading(name, int(statistics[key]) * factor, unit))
     if readings:
-        return Taken(readings)
+        return Taken(tuple(readings))
     there = ", ".join(sorted(statistics)) or "none"
     return _report_nothing(IOREG, f"none of the statistics is known; there are: {there}.")
 
@@ -131,27 +144,45 @@ _POWERMETRICS = (
 
 
 def read_powermetrics(document: bytes) -> Taken:
-    """Read one property list, whole, with NULs around it or not."""
+    """Read one property list, whole, with or without NULs around it."""
     try:
         content: Any = plistlib.loads(document.strip(b"\0\n\r\t "), fmt=plistlib.FMT_XML)
     except (plistlib.InvalidFileException, ExpatError, ValueError, LookupError) as error:
         return _report_nothing(POWERMETRICS, f"a document is no property list: {error}.")
     if not isinstance(content, dict):
         return _report_nothing(POWERMETRICS, "a document holds no dictionary.")
-    clock, idle = _find_value(content, "gpu/freq_hz"), _find_value(content, "gpu/idle_ratio")
-    word = _find_value(content, "thermal_pressure")
-    ours = {
-        "clock": clock * (1 if clock >= _SURELY_HERTZ else 1e6) if is_number(clock) else None,
-        "active": 1 - idle if is_number(idle) else None,
-        "gpu_power": _power(content, _GPU),
-        "cpu_power": _power(content, _CPU),
-        "pressure": THERMAL_PRESSURES.index(word) if word in THERMAL_PRESSURES else None,
-    }
-    return _fields(POWERMETRICS, {**content, **ours}, _POWERMETRICS)
+    fields: dict[str, Any] = dict(content)
+    fields["clock"] = _clock(_find_value(content, "gpu/freq_hz"))
+    fields["active"] = _active_share(_find_value(content, "gpu/idle_ratio"))
+    fields["gpu_power"] = _power(content, _GPU)
+    fields["cpu_power"] = _power(content, _CPU)
+    fields["pressure"] = _thermal_level(_find_value(content, "thermal_pressure"))
+    return _fields(POWERMETRICS, fields, _POWERMETRICS)
+
+
+def _clock(value: Any) -> float | None:
+    """Return a clock in Hz."""
+    if not is_number(value):
+        return None
+    if value >= _SURELY_HERTZ:
+        return value
+    return value * 1e6
+
+
+def _active_share(idle: Any) -> float | None:
+    if not is_number(idle):
+        return None
+    return 1 - idle
+
+
+def _thermal_level(word: Any) -> int | None:
+    if word not in THERMAL_PRESSURES:
+        return None
+    return THERMAL_PRESSURES.index(word)
 
 
 def _power(content: Mapping[str, Any], paths: tuple[str, ...]) -> float | None:
-    """Return the first power of those at the paths, in mW, or that of the first energy."""
+    """Return the first power at the paths, in mW, or that of the first energy."""
     elapsed = _find_value(content, "elapsed_ns")
     for path in paths:
         value = _find_value(content, path)
@@ -164,7 +195,7 @@ def _power(content: Mapping[str, Any], paths: tuple[str, ...]) -> float | None:
 
 @dataclass(frozen=True)
 class SampleStream:
-    """A program that prints samples, each one ended by `end`."""
+    """A program that prints samples, each terminated by `end`."""
 
     name: str
     command: tuple[str, ...]
@@ -174,7 +205,7 @@ class SampleStream:
 
 @dataclass(frozen=True)
 class Poll:
-    """Something to look at again and again."""
+    """A source to read again and again."""
 
     name: str
     look: Callable[[], Taken]
@@ -184,11 +215,11 @@ Monitor = SampleStream | Poll
 
 
 def choose(monitor_name: str, machine: Machine, time_limit: float) -> tuple[Monitor | None, str]:
-    """Return the monitor to read during a recording of so many seconds.
+    """Return the monitor to read during a recording of `time_limit` seconds, and a remark.
 
-    `auto` is macmon where it is installed, else ioreg on a Mac, else the sensors of Linux where
-    there are any, else none; powermetrics only where it is asked for by name. In place of one that
-    cannot be read comes what `auto` would be, and a remark, else empty, that says so.
+    `auto` is macmon if it is installed, else ioreg on a Mac, else the sensors of Linux if there
+    are any, else none; powermetrics is read only if it is named. A monitor that cannot be read is
+    replaced by that of `auto`, and the remark, otherwise empty, reports it.
     """
     if monitor_name == "off":
         return None, ""
@@ -200,27 +231,30 @@ def choose(monitor_name: str, machine: Machine, time_limit: float) -> tuple[Moni
     )
     if monitor_name == "auto":
         return default_monitor, ""
-    substitute = (
-        f"{default_monitor.name} is read instead" if default_monitor else "nothing is read instead"
-    )
-    return default_monitor, f"{_obstacle(monitor_name, machine)}; {substitute}."
+    substitute = "nothing"
+    if default_monitor:
+        substitute = default_monitor.name
+    return default_monitor, f"{_obstacle(monitor_name, machine)}; {substitute} is read instead."
 
 
 def _able(machine: Machine, samples: int) -> dict[str, Monitor]:
     """Return the monitors that can be read here, in the order of `auto`."""
     able: dict[str, Monitor] = {}
     interval = str(round(PERIOD * 1000))
-    if program := machine.find(MACMON):
-        line = (program, "pipe", "-s", str(samples), "-i", interval)
+    macmon = machine.find(MACMON)
+    if macmon:
+        line = (macmon, "pipe", "-s", str(samples), "-i", interval)
         able[MACMON] = SampleStream(MACMON, line, b"\n", read_macmon)
     if machine.on_mac:
         able[IOREG] = Poll(IOREG, lambda: read_ioreg(machine.text(*_REGISTRY, seconds=5.0)))
     elif machine.sensors().readings:
         able[HOST_SENSORS] = Poll(HOST_SENSORS, machine.sensors)
-    if machine.root and (program := machine.find(POWERMETRICS)):
-        sampler_options = ("--samplers", "cpu_power,gpu_power,thermal", "-f", "plist")
-        line = (program, *sampler_options, "-i", interval, "-n", str(samples))
-        able[POWERMETRICS] = SampleStream(POWERMETRICS, line, b"</plist>", read_powermetrics)
+    if machine.root:
+        powermetrics = machine.find(POWERMETRICS)
+        if powermetrics:
+            sampler_options = ("--samplers", "cpu_power,gpu_power,thermal", "-f", "plist")
+            line = (powermetrics, *sampler_options, "-i", interval, "-n", str(samples))
+            able[POWERMETRICS] = SampleStream(POWERMETRICS, line, b"</plist>", read_powermetrics)
     return able
 
 

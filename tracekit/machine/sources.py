@@ -1,14 +1,14 @@
-"""The state of a machine, as its parts say it: power, heat, load, other processes on the GPU.
+"""Read the state of a machine from its parts: power, heat, load, other processes on the GPU.
 
 Each user of the GPU has entries of the class AGXDeviceUserClient in the I/O registry, with its
-pid in IOUserClientCreator and its time so far in AppUsage. Apple does not document them; what
-does not look so is no reading. No root is needed.
+pid in IOUserClientCreator and its time so far in AppUsage. Apple does not document them; an entry
+of another form is not a reading. No root is needed.
 
 The levels of thermal pressure are those of <libkern/OSThermalNotification.h> on macOS;
 powermetrics calls them by the same names.
 
 Without the kernel's cpufreq there is only the nominal clock of /proc/cpuinfo, which never changes;
-that is no reading.
+it is not a reading.
 """
 
 import ctypes
@@ -32,7 +32,7 @@ from tracekit.machine.state import THERMAL_PRESSURES, State, join_states, make_a
 
 @dataclass(frozen=True)
 class SensorReading:
-    """One number: what it is of, and its unit.
+    """One number: its name, and its unit.
 
     Names: `gpu_clock` (Hz), `gpu_active` (ratio), `gpu_power`, `cpu_power`, `memory_power`,
     `system_power`, `combined_power` (W), `gpu_temperature`, `cpu_temperature` (°C), `gpu_memory`
@@ -46,7 +46,7 @@ class SensorReading:
 
 @dataclass(frozen=True)
 class Taken:
-    """All that one sample of a monitor says; `remarks` tell what could not be understood."""
+    """The content of one sample of a monitor; `remarks` describe the parts not understood."""
 
     readings: tuple[SensorReading, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -57,11 +57,12 @@ _CPU_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "acpitz")
 
 
 def read_host_sensors(cpufreq: Path = _CPUFREQ) -> Taken:
-    """Read what there is: the mean clock of the cores, and the hottest sensor of the CPU."""
+    """Read the mean clock of the cores, and the hottest sensor of the CPU, if there are any."""
     readings: list[SensorReading] = []
-    clock = psutil.cpu_freq() if cpufreq.is_dir() else None
-    if clock is not None and clock.current:
-        readings.append(SensorReading("cpu_clock", clock.current * 1e6, "Hz"))
+    if cpufreq.is_dir():
+        clock: Any = psutil.cpu_freq()  # None if the system has no clock
+        if clock is not None and clock.current:
+            readings.append(SensorReading("cpu_clock", clock.current * 1e6, "Hz"))
     hottest = _hottest()
     if hottest is not None:
         readings.append(SensorReading("cpu_temperature", hottest, "°C"))
@@ -99,10 +100,10 @@ class _ClientEntry(
 
 @dataclass(frozen=True)
 class Clients:
-    """All users of the GPU at a moment; `reason` says why there are none.
+    """All users of the GPU at a moment; `reason` explains why there are none.
 
     `moment` is seconds of the monotonic clock. `by_entry` has, by the entry's id, the pid of a user
-    and the time that it has had so far, in ns.
+    and its time so far, in ns.
     """
 
     moment: float
@@ -112,25 +113,33 @@ class Clients:
 
 def read(printed: bytes, moment: float) -> Clients:
     """Read the property list that `IOREG_COMMAND` prints."""
-    try:
-        clients: Any = plistlib.loads(printed.strip()) if printed.strip() else []
-    except (plistlib.InvalidFileException, ExpatError, ValueError, LookupError) as error:
-        return Clients(moment, reason=f"ioreg prints no property list: {error}.")
+    content = printed.strip()
+    clients: Any = []
+    if content:
+        try:
+            clients = plistlib.loads(content)
+        except (plistlib.InvalidFileException, ExpatError, ValueError, LookupError) as error:
+            return Clients(moment, reason=f"ioreg prints no property list: {error}.")
+    if not isinstance(clients, list):
+        clients = []
     by_entry: dict[int, tuple[int, int]] = {}
-    for client in clients if isinstance(clients, list) else ():
+    for client in clients:
         with suppress(msgspec.ValidationError):
             entry = msgspec.convert(client, _ClientEntry)
-            if who := _CREATOR.match(entry.creator):
-                had = sum(use.time for use in entry.uses)
-                by_entry[entry.number] = int(who[1]), had
-    reason = "" if by_entry else "ioreg: no entry names a process and its time on the GPU."
-    return Clients(moment, by_entry, reason)
+            creator = _CREATOR.match(entry.creator)
+            if creator:
+                time_so_far = sum(use.time for use in entry.uses)
+                by_entry[entry.number] = (int(creator[1]), time_so_far)
+    if not by_entry:
+        reason = "ioreg: no entry names a process and its time on the GPU."
+        return Clients(moment, reason=reason)
+    return Clients(moment, by_entry)
 
 
 def compute_gpu_others(earlier_clients: Clients, later: Clients, ours: Collection[int]) -> State:
     """Return `gpu_others`: the GPU's time that went to processes that are not ours, as a ratio.
 
-    A client that has ended since takes its count with it, so what it had is not known.
+    A client that has ended takes its count with it, so its time is not known.
     """
     reason = earlier_clients.reason or later.reason
     elapsed = (later.moment - earlier_clients.moment) * 1e9
@@ -138,30 +147,35 @@ def compute_gpu_others(earlier_clients: Clients, later: Clients, ours: Collectio
         return make_absences(reason or "no time passed between two looks.", "gpu_others")
     other_time = 0
     for entry, (pid, time_so_far) in later.by_entry.items():
-        whose, then = earlier_clients.by_entry.get(entry, (pid, 0))
-        other_time += max(0, time_so_far - then * (whose == pid)) if pid not in ours else 0
+        if pid in ours:
+            continue
+        earlier_pid, earlier_time = earlier_clients.by_entry.get(entry, (pid, 0))
+        if earlier_pid != pid:
+            earlier_time = 0
+        other_time += max(0, time_so_far - earlier_time)
     return State(readings={"gpu_others": other_time / elapsed})
 
 
 PMSET_COMMAND = ("/usr/bin/pmset", "-g")
 PROFILE = Path("/sys/firmware/acpi/platform_profile")
 
-# `pmset -g` says lowpowermode, or powermode on Macs that have a high power mode as well.
+# `pmset -g` prints lowpowermode, or powermode on Macs that have a high power mode as well.
 _MODE = re.compile(r"^\s*(lowpowermode|powermode)\s+(\S+)\s*$", re.MULTILINE)
 _LOW_PROFILE = "low-power"
 
 
 def source(battery: Callable[[], Any]) -> State:
-    """Return `mains` and `battery`, from what psutil says of the battery."""
+    """Return `mains` and `battery`, from psutil's description of the battery."""
     battery_info = battery()
     if battery_info is None:
         return make_absences("the system tells of no battery.", "mains", "battery")
-    charge = State(readings={"battery": min(1.0, max(0.0, battery_info.percent / 100))})
+    ratio = battery_info.percent / 100
+    charge = State(readings={"battery": min(1.0, max(0.0, ratio))})
     if battery_info.power_plugged is None:
-        return join_states(
-            charge, make_absences("the system does not say whether it is plugged in.", "mains")
-        )
-    return join_states(charge, State(readings={"mains": float(bool(battery_info.power_plugged))}))
+        mains = make_absences("the system does not say whether it is plugged in.", "mains")
+    else:
+        mains = State(readings={"mains": float(bool(battery_info.power_plugged))})
+    return join_states(charge, mains)
 
 
 def low_power_of_mac(printed: str) -> State:
@@ -187,15 +201,17 @@ _OK = 0  # NOTIFY_STATUS_OK
 
 
 def ask() -> int | None:
-    """Ask macOS for the level; None where it does not answer."""
+    """Ask macOS for the level; None if it does not answer."""
     with suppress(OSError, AttributeError, TypeError):
         system = ctypes.CDLL(ctypes.util.find_library("System"))
-        token, level = ctypes.c_int(), ctypes.c_uint64()
+        token = ctypes.c_int()
+        level = ctypes.c_uint64()
         if system.notify_register_check(_NAME, ctypes.byref(token)) != _OK:
             return None
         answer = system.notify_get_state(token, ctypes.byref(level))
         system.notify_cancel(token)
-        return int(level.value) if answer == _OK else None
+        if answer == _OK:
+            return int(level.value)
     return None
 
 
@@ -222,29 +238,31 @@ class CpuTime:
     """CPU time up to a moment, in seconds."""
 
     moment: float  # the moment, of the monotonic clock
-    busy: float  # what all CPUs worked, and what a hypervisor took away from them
-    idle: float  # what they waited
-    # what each of our processes worked, by pid; gone ones are not in it
+    busy: float  # of all CPUs, with the time that a hypervisor took from them
+    idle: float  # in which they waited
+    # that of each of our processes, by pid, without those that ended
     ours: dict[int, float] = field(default_factory=dict[int, float])
-    children_time: float = 0.0  # what those of our children worked that have ended
+    children_time: float = 0.0  # that of our children that have ended
 
 
 def spent(pids: Iterable[int]) -> CpuTime:
-    """Read what was worked so far; `pids` and this process are ours."""
+    """Read the CPU time so far; `pids` and this process are ours."""
     times = psutil.cpu_times()._asdict()
     idle = sum(times.get(name, 0.0) for name in _IDLE)
     twice = sum(times.get(name, 0.0) for name in _COUNTED_TWICE)
     children = os.times()
+    moment = time.monotonic()
+    ours: dict[int, float] = {}
+    for pid in {*pids, os.getpid()}:
+        process_time = _read_process_time(pid)
+        if process_time is not None:
+            ours[pid] = process_time
     return CpuTime(
-        time.monotonic(),
-        sum(times.values()) - idle - twice,
-        idle,
-        {
-            pid: worked
-            for pid in {*pids, os.getpid()}
-            if (worked := _read_process_time(pid)) is not None
-        },
-        children.children_user + children.children_system,
+        moment,
+        busy=sum(times.values()) - idle - twice,
+        idle=idle,
+        ours=ours,
+        children_time=children.children_user + children.children_system,
     )
 
 
@@ -252,26 +270,23 @@ def load(earlier_count: CpuTime, later: CpuTime) -> State:
     """Return `load`: the share of all cores' time that went to processes that are not ours.
 
     Both counts tick in hundredths of a second, so over 0.15 s on two cores it is exact to about
-    0.03. A process of ours that has ended since counts by what it had worked when it ended, if
-    it was a child of this one.
+    0.03. A process of ours that has ended since then counts by its time when it ended, if it was
+    a child of this one.
     """
-    busy, idle = later.busy - earlier_count.busy, later.idle - earlier_count.idle
+    busy = later.busy - earlier_count.busy
+    idle = later.idle - earlier_count.idle
     if busy + idle <= 0:
         return make_absences("the system's count of CPU time stands still.", "load")
-    return State(
-        readings={
-            "load": min(1.0, max(0.0, busy - worked_by(earlier_count, later)) / (busy + idle))
-        }
-    )
+    other_time = max(0.0, busy - worked_by(earlier_count, later))
+    return State(readings={"load": min(1.0, other_time / (busy + idle))})
 
 
 def worked_by(earlier_count: CpuTime, later: CpuTime) -> float:
-    """Return what our processes worked between two counts, in seconds."""
-    living = sum(worked - earlier_count.ours.get(pid, 0.0) for pid, worked in later.ours.items())
-    gone_time = sum(worked for pid, worked in earlier_count.ours.items() if pid not in later.ours)
-    return max(0.0, living) + max(
-        0.0, later.children_time - earlier_count.children_time - gone_time
-    )
+    """Return the CPU time of our processes between two counts, in seconds."""
+    gains = [seconds - earlier_count.ours.get(pid, 0.0) for pid, seconds in later.ours.items()]
+    ended = [seconds for pid, seconds in earlier_count.ours.items() if pid not in later.ours]
+    children_gain = later.children_time - earlier_count.children_time
+    return max(0.0, sum(gains)) + max(0.0, children_gain - sum(ended))
 
 
 def _read_process_time(pid: int) -> float | None:

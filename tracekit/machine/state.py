@@ -1,4 +1,4 @@
-"""What the machine was like, and whether a measurement between two such states counts."""
+"""Judge from the state of the machine whether a measurement between two moments counts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from tracekit.base import percent, quantity, size
 THERMAL_PRESSURES = ("Nominal", "Light", "Moderate", "Heavy", "Trapping", "Sleeping")
 
 
-# What decides whether a measurement counts; of each a state has a reading or a reason.
+# The readings that are judged; a state has a reading or a reason for each.
 JUDGED = (
     "calibration",
     "gpu_clock",
@@ -26,16 +26,16 @@ JUDGED = (
 
 @dataclass(frozen=True)
 class State:
-    """What the machine was like at one moment, or since the moment before; or a part of that."""
+    """The state of the machine at one moment, or since the moment before; or a part of it."""
 
     at: str = ""  # when, ISO 8601 in UTC
-    # what could be read, by name. Names: those of `tracekit.machine.monitors`; `calibration` (ns
+    # readings by name. Names: those of `tracekit.machine.monitors`; `calibration` (ns
     # that fixed work took), `load` (the share of all cores' time that other processes had, as a
     # ratio), `memory_free` (bytes), `battery` (ratio), `mains` (1 on mains, 0 on battery),
-    # `low_power` (1 where the system saves power), `gpu_others` (ratio of the time in which other
+    # `low_power` (1 if the system saves power), `gpu_others` (ratio of the time in which other
     # processes used the GPU)
     readings: dict[str, float] = field(default_factory=dict[str, float])
-    # why others could not be read, by name; all names of `JUDGED` are in either
+    # reasons for missing readings by name; each name of `JUDGED` is in one of both
     absences: dict[str, str] = field(default_factory=dict[str, str])
 
 
@@ -45,23 +45,24 @@ def make_absences(reason: str, *names: str) -> State:
 
 
 def join_states(*parts: State, time: str = "") -> State:
-    """Join parts; where two have the same reading the first counts, and a reading any reason."""
+    """Join parts; the first of two equal readings counts, and a reading before any reason."""
     readings: dict[str, float] = {}
     absences: dict[str, str] = {}
     for part in reversed(parts):
         readings |= part.readings
         absences |= part.absences
-    missing = {name: reason for name, reason in absences.items() if name not in readings}
-    return State(time, readings, missing)
+    for name in readings:
+        absences.pop(name, None)
+    return State(time, readings, absences)
 
 
 @dataclass(frozen=True)
 class StateLimits:
-    """What a machine must be like; None leaves something out of account.
+    """Limits for the state of a machine; None means no limit.
 
     Attributes:
-        calibration: By which ratio fixed work may take longer than the fastest of the session.
-        clock: By which ratio the GPU's clock may be lower than the highest of the session.
+        calibration: The ratio by which fixed work may take longer than the fastest of the session.
+        clock: The ratio by which the GPU's clock may be lower than the highest of the session.
         load: The most of all cores' time that other processes may have, as a ratio.
         memory_free: The least free memory, in bytes.
         battery: The least charge while on battery, as a ratio; None to allow mains only.
@@ -80,7 +81,7 @@ class StateLimits:
     low_power: bool = False
 
 
-_FEW = 3  # of the best, whose median is the best: one lucky reading is none
+_FEW = 3  # readings whose median is the best: a single one may be luck
 
 
 def find_rejections(
@@ -89,57 +90,70 @@ def find_rejections(
     session_states: Sequence[State],
     limits: StateLimits,
 ) -> tuple[str, ...]:
-    """Say why what was measured between two states does not count; empty where it counts.
+    """Return why a measurement between two states does not count; empty if it counts.
 
-    What could not be read contaminates nothing; `unknown` tells of it. As more of a session is
-    seen, its best is known better, so that pairs may be judged again at its end.
+    A missing reading rejects nothing; `unknown` reports it. Later states of a session may have
+    better readings, so judge all pairs again at its end.
 
-    A state is None where nobody looked. `session_states` are all states of the session so far,
-    these two included or not; the best of them is what the calibration and the clock are held
-    against.
+    A state is None if it was not read. `session_states` are all states of the session so far,
+    these two included or not; calibration and clock are compared with the best of them.
     """
     states = [state for state in (state_before, state_after) if state is not None]
-    session = [*session_states, *(state for state in states if state not in session_states)]
-    return tuple(
-        reason for judge in (_pace, _work, _power) for reason in judge(states, session, limits)
+    new_states = [state for state in states if state not in session_states]
+    session = [*session_states, *new_states]
+    return (
+        *_pace(states, session, limits),
+        *_work(states, limits),
+        *_power(states, limits),
     )
 
 
 def unknown(states: Sequence[State]) -> tuple[str, ...]:
-    """Say what none of the states could tell, and why: of each reading one sentence."""
-    return tuple(
-        f"{_NAMES[name]} is not known: {_join_reasons(name, states).rstrip('.')}."
-        for name in JUDGED
-        if states and not _readings(name, states) and _join_reasons(name, states)
-    )
+    """Return a sentence with the reasons for each reading that none of the states has."""
+    sentences: list[str] = []
+    for name in _missing_names(states):
+        reasons = _join_reasons(name, states)
+        if reasons:
+            sentences.append(f"{_NAMES[name]} is not known: {reasons.rstrip('.')}.")
+    return tuple(sentences)
 
 
 def describe_unjudged(states: Sequence[State]) -> str:
-    """Say in one sentence what none of the states has; empty where each has everything."""
-    names = [_NAMES[name] for name in JUDGED if states and not _readings(name, states)]
-    listed = "; ".join(f"{name[0].lower()}{name[1:]}" for name in names)
-    if not listed:
+    """Return one sentence about the readings that none of the states has; empty for none."""
+    names: list[str] = []
+    for key in _missing_names(states):
+        name = _NAMES[key]
+        names.append(f"{name[0].lower()}{name[1:]}")
+    if not names:
         return ""
+    listed = "; ".join(names)
     return f"Not known here, and so not judged: {listed}. `tracekit doctor` says why."
 
 
+def _missing_names(states: Sequence[State]) -> list[str]:
+    """Return the names of judged readings that none of the states has; none without states."""
+    if not states:
+        return []
+    return [name for name in JUDGED if not _readings(name, states)]
+
+
 def window_words(states: Sequence[State]) -> str:
-    """Say what the machine was like over a window, in a sentence; empty where nobody looked."""
+    """Return a sentence about the machine over a window; empty without states."""
     if not states:
         return ""
     parts: list[str] = []
     for name, words in _WINDOW.items():
         values = _readings(name, states)
         if values:
-            lowest, highest = percent(min(values)), percent(max(values))
-            range_text = highest if lowest == highest else f"{lowest} to {highest}"
-            parts.append(words.format(range_text))
+            parts.append(words.format(_describe_range(values)))
     paces = _readings("calibration", states)
     if paces and min(paces) > 0:
         parts.append(f"fixed work varied by {percent(max(paces) / min(paces) - 1)}")
-    if free_memory := _readings("memory_free", states):
+    free_memory = _readings("memory_free", states)
+    if free_memory:
         parts.append(f"free memory was {size(min(free_memory))} or more")
-    if pressures := _readings("thermal_pressure", states):
+    pressures = _readings("thermal_pressure", states)
+    if pressures:
         parts.append(f"thermal pressure was {_pressure(max(pressures))} at most")
     if any(value == 0 for value in _readings("mains", states)):
         parts.append("it ran on battery")
@@ -151,6 +165,14 @@ def window_words(states: Sequence[State]) -> str:
     return f"{listed[0].upper()}{listed[1:]}."
 
 
+def _describe_range(values: Sequence[float]) -> str:
+    lowest = percent(min(values))
+    highest = percent(max(values))
+    if lowest == highest:
+        return highest
+    return f"{lowest} to {highest}"
+
+
 _WINDOW = {
     "load": "other processes had {} of the cores' time",
     "gpu_others": "other processes had {} of the GPU's time",
@@ -158,7 +180,7 @@ _WINDOW = {
 
 
 def _pace(states: Sequence[State], session: Sequence[State], limits: StateLimits) -> Iterator[str]:
-    """Judge what tells the pace of the machine against the session's best."""
+    """Compare the pace of the machine with the session's best."""
     slowest = max(_readings("calibration", states), default=None)
     fastest = _best(sorted(_readings("calibration", session)))
     if limits.calibration is not None and slowest and fastest:
@@ -180,42 +202,29 @@ def _pace(states: Sequence[State], session: Sequence[State], limits: StateLimits
             )
 
 
-def _work(states: Sequence[State], _: Sequence[State], limits: StateLimits) -> Iterator[str]:
-    """Judge what other processes took: cores, the GPU, memory."""
-    if load := _beyond("load", states, limits.load):
+def _work(states: Sequence[State], limits: StateLimits) -> Iterator[str]:
+    """Judge the use of cores, the GPU and memory by other processes."""
+    load = _beyond("load", states, limits.load)
+    if load:
         yield (
             f"Other processes had {percent(load)} of the cores' time; "
             f"{_describe_limit(limits.load)}"
         )
-    if other_share := _beyond("gpu_others", states, limits.gpu_others):
+    other_share = _beyond("gpu_others", states, limits.gpu_others)
+    if other_share:
         yield (
             f"Other processes had {percent(other_share)} of the GPU's time; "
             f"{_describe_limit(limits.gpu_others)}"
         )
+    least = limits.memory_free
     free_memory = min(_readings("memory_free", states), default=None)
-    if (
-        free_memory is not None
-        and limits.memory_free is not None
-        and free_memory < limits.memory_free
-    ):
-        yield (
-            f"{size(free_memory)} of memory were free; at least {size(limits.memory_free)} must be."
-        )
+    if least is not None and free_memory is not None and free_memory < least:
+        yield f"{size(free_memory)} of memory were free; at least {size(least)} must be."
 
 
-def _power(states: Sequence[State], _: Sequence[State], limits: StateLimits) -> Iterator[str]:
-    """Judge where the power comes from, and whether heat or thrift holds the machine back."""
-    unplugged = [state for state in states if state.readings.get("mains") == 0]
-    charge = min(_readings("battery", unplugged), default=None)
-    charge_words = "" if charge is None else f" at {percent(charge)}"
-    if unplugged and limits.battery is None:
-        yield f"The machine ran on battery{charge_words}; only mains is allowed."
-    elif charge is not None and limits.battery is not None and charge < limits.battery:
-        yield (
-            f"The machine ran on battery{charge_words}; at least {percent(limits.battery)} is "
-            "asked "
-            "for."
-        )
+def _power(states: Sequence[State], limits: StateLimits) -> Iterator[str]:
+    """Judge the source of power, and whether heat or power saving slows the machine."""
+    yield from _battery(states, limits)
     pressure = _beyond("thermal_pressure", states, limits.thermal_pressure)
     if pressure is not None:
         allowed_level = _pressure(limits.thermal_pressure or 0)
@@ -224,10 +233,26 @@ def _power(states: Sequence[State], _: Sequence[State], limits: StateLimits) -> 
         yield "The system saved power: it was in a low power mode."
 
 
+def _battery(states: Sequence[State], limits: StateLimits) -> Iterator[str]:
+    unplugged = [state for state in states if state.readings.get("mains") == 0]
+    if not unplugged:
+        return
+    words = "The machine ran on battery"
+    charge = min(_readings("battery", unplugged), default=None)
+    if charge is not None:
+        words += f" at {percent(charge)}"
+    if limits.battery is None:
+        yield f"{words}; only mains is allowed."
+    elif charge is not None and charge < limits.battery:
+        yield f"{words}; at least {percent(limits.battery)} is asked for."
+
+
 def _beyond(name: str, states: Sequence[State], limit: float | None) -> float | None:
     """Return the highest reading if it is above the limit; a limit of None allows all."""
     highest = max(_readings(name, states), default=None)
-    return highest if limit is not None and highest is not None and highest > limit else None
+    if limit is not None and highest is not None and highest > limit:
+        return highest
+    return None
 
 
 def _describe_limit(limit: float | None) -> str:
@@ -239,19 +264,22 @@ def _readings(name: str, states: Sequence[State]) -> list[float]:
 
 
 def _best(best_first: Sequence[float]) -> float | None:
-    return median(best_first[:_FEW]) if best_first else None
+    if not best_first:
+        return None
+    return median(best_first[:_FEW])
 
 
 def _join_reasons(name: str, states: Sequence[State]) -> str:
-    """Return the reasons that were given, each once."""
+    """Return the reasons for a missing reading, each once."""
     reasons = dict.fromkeys(state.absences[name] for state in states if name in state.absences)
     return " ".join(reasons)
 
 
 def _pressure(level: float) -> str:
     place = round(level)
-    is_known = 0 <= place < len(THERMAL_PRESSURES)
-    return THERMAL_PRESSURES[place] if is_known else f"{level:g}"
+    if 0 <= place < len(THERMAL_PRESSURES):
+        return THERMAL_PRESSURES[place]
+    return f"{level:g}"
 
 
 _NAMES = {

@@ -36,7 +36,7 @@ class Sizes:
         return self.batch * self.q_heads * self.head_dim * self.dtype.size
 
     def check(self, tokens: int) -> None:
-        """Raise UsageError where so many tokens would not fit into this machine."""
+        """Raise UsageError if this number of tokens would not fit into this machine."""
         hint = "Take fewer sequences, tokens or heads."
         require_memory(tokens * self.token_bytes, "The cache", hint)
 
@@ -50,25 +50,27 @@ class DrawnTokens:
     values: mx.array
 
     def query(self, token: int) -> mx.array:
-        """Return the queries that go with a token: `[batch, q_heads, head_dim]`."""
+        """Return the queries of a token: `[batch, q_heads, head_dim]`."""
         return self.queries[token % DRAWN]
 
     def run(self, first_token: int, tokens: int) -> tuple[mx.array, mx.array]:
         """Return the keys and values of a run of tokens: `[batch, kv_heads, tokens, head_dim]`."""
         drawn = mx.arange(first_token, first_token + tokens) % DRAWN
-        return self.keys[drawn].transpose(1, 2, 0, 3), self.values[drawn].transpose(1, 2, 0, 3)
+        keys = self.keys[drawn].transpose(1, 2, 0, 3)
+        values = self.values[drawn].transpose(1, 2, 0, 3)
+        return keys, values
 
 
 def draw_rows(sizes: Sizes, *, seed: int = 0) -> DrawnTokens:
     """Draw normal rows, and fill the device with them."""
-    heads = (sizes.q_heads, sizes.kv_heads, sizes.kv_heads)
-    keys = mx.random.split(mx.random.key(seed), 3)
-    drawn = [
-        mx.random.normal((DRAWN, sizes.batch, count, sizes.head_dim), dtype=sizes.dtype, key=key)
-        for count, key in zip(heads, keys, strict=True)
-    ]
-    mx.eval(*drawn)
-    return DrawnTokens(*drawn)
+    q_shape = (DRAWN, sizes.batch, sizes.q_heads, sizes.head_dim)
+    kv_shape = (DRAWN, sizes.batch, sizes.kv_heads, sizes.head_dim)
+    q_seed, k_seed, v_seed = mx.random.split(mx.random.key(seed), 3)
+    queries = mx.random.normal(q_shape, dtype=sizes.dtype, key=q_seed)
+    keys = mx.random.normal(kv_shape, dtype=sizes.dtype, key=k_seed)
+    values = mx.random.normal(kv_shape, dtype=sizes.dtype, key=v_seed)
+    mx.eval(queries, keys, values)
+    return DrawnTokens(queries, keys, values)
 
 
 def compute_expected(
@@ -80,22 +82,23 @@ def compute_expected(
     """
     tokens = np.arange(length - kept_tokens, length) % DRAWN
     q = as_float64(rows.query(length - 1)[sequence])[:, None]
-    keys, values = (
-        as_float64(array[:, sequence])[tokens].swapaxes(0, 1) for array in (rows.keys, rows.values)
-    )
-    return dense_reference(q, keys, values, np.ones((1, kept_tokens), np.bool_), scale=scale)[:, 0]
+    keys = as_float64(rows.keys[:, sequence])[tokens].swapaxes(0, 1)
+    values = as_float64(rows.values[:, sequence])[tokens].swapaxes(0, 1)
+    visible_keys = np.ones((1, kept_tokens), np.bool_)
+    return dense_reference(q, keys, values, visible_keys, scale=scale)[:, 0]
 
 
 class GrowingCache:
     """Keys and values of a batch of contexts of one length, contiguous.
 
-    Room is made for `step` tokens at a time, as mlx-lm does, by copying all that is held into
-    arrays that are longer. Between two such copies an append writes in place, unless somebody
-    else holds a view of the arrays: then MLX copies the whole cache for every token.
+    Room is made for `step` tokens at a time, as mlx-lm does, by copying everything into longer
+    arrays. Between two such copies an append writes in place, unless a caller still holds a view
+    of the arrays: then MLX copies the whole cache for every token.
     """
 
     def __init__(self, sizes: Sizes, *, step: int = 256) -> None:
-        self._sizes, self._step = sizes, step
+        self._sizes = sizes
+        self._step = step
         self.length = 0  # tokens of each context
         self.copied = 0  # bytes that all growth so far has copied
         self.keys = self._room(0)
@@ -103,7 +106,7 @@ class GrowingCache:
 
     @property
     def capacity(self) -> int:
-        """Tokens that there is room for."""
+        """Tokens that fit without growth."""
         return self.keys.shape[2]
 
     @property
@@ -117,24 +120,26 @@ class GrowingCache:
         return self.keys.nbytes + self.values.nbytes
 
     def grow(self, tokens: int) -> bool:
-        """Make room for so many more tokens, and return whether there was none."""
+        """Make room for this number of tokens, and return whether the arrays had to grow."""
         if self.length + tokens <= self.capacity:
             return False
         steps = -(-(self.length + tokens) // self._step)
         room = self._room(steps * self._step - self.length)
-        old_arrays = [array[:, :, : self.length] for array in (self.keys, self.values)]
-        self.copied += sum(array.nbytes for array in old_arrays)
-        self.keys, self.values = (mx.concatenate([array, room], axis=2) for array in old_arrays)
+        keys, values = self.view_kept()
+        self.copied += keys.nbytes + values.nbytes
+        self.keys = mx.concatenate([keys, room], axis=2)
+        self.values = mx.concatenate([values, room], axis=2)
         return True
 
     def append(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
-        """Append new tokens, `[batch, kv_heads, tokens, head_dim]`; return all that is kept.
+        """Append new tokens, `[batch, kv_heads, tokens, head_dim]`; return all tokens.
 
-        What is returned are views: who still holds one at the next append makes MLX copy.
+        The results are views: MLX copies at the next append if a caller still holds one.
         """
         tokens = keys.shape[2]
         self.grow(tokens)
-        start, self.length = self.length, self.length + tokens
+        start = self.length
+        self.length += tokens
         self.keys[:, :, start : self.length] = keys
         self.values[:, :, start : self.length] = values
         return self.view_kept()
@@ -151,8 +156,8 @@ class GrowingCache:
 class SlidingCache:
     """Keys and values of the last `window` tokens of a batch of contexts of one length.
 
-    Token t lies in row t % window, so a new token takes the place of the oldest one, and the
-    cache never grows. Attention does not ask in what order keys stand, provided that their
+    Token t is in row t % window, so a new token takes the place of the oldest one, and the
+    cache never grows. The order of keys does not matter to attention, provided that their
     positions were put into them before.
     """
 
@@ -162,7 +167,8 @@ class SlidingCache:
         self.window = window
         self.length = 0  # tokens of each context, kept or not
         shape = (sizes.batch, sizes.kv_heads, window, sizes.head_dim)
-        self.keys, self.values = mx.zeros(shape, sizes.dtype), mx.zeros(shape, sizes.dtype)
+        self.keys = mx.zeros(shape, sizes.dtype)
+        self.values = mx.zeros(shape, sizes.dtype)
 
     @property
     def kept_tokens(self) -> int:
@@ -174,15 +180,15 @@ class SlidingCache:
         """Bytes of the arrays."""
         return self.keys.nbytes + self.values.nbytes
 
-    def grow(self, tokens: int) -> bool:  # noqa: ARG002  as of caches that grow
+    def grow(self, tokens: int) -> bool:  # noqa: ARG002  as in caches that grow
         """Make room for more tokens: there is always some."""
         return False
 
     def append(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
-        """Append new tokens, `[batch, kv_heads, tokens, head_dim]`; return all that is kept.
+        """Append new tokens, `[batch, kv_heads, tokens, head_dim]`; return all kept tokens.
 
-        Of more tokens than a window the last count. What is returned are views, in any order of
-        tokens: who still holds one at the next append makes MLX copy.
+        Of more tokens than a window the last count. The results are views, in any order of tokens:
+        MLX copies at the next append if a caller still holds one.
         """
         tokens = keys.shape[2]
         taken_count = min(tokens, self.window)
@@ -204,8 +210,8 @@ class SlidingCache:
 class BlockPool:
     """The numbers from 0 to `count - 1`, each free or in use.
 
-    What was freed last is given out first: its contents are the likeliest to be in a cache. Who
-    asks for more than are free is in the wrong.
+    The block that was freed last is given out first: its contents are the likeliest to be in a
+    cache. A caller must not ask for more blocks than are free.
     """
 
     def __init__(self, count: int) -> None:
@@ -219,7 +225,7 @@ class BlockPool:
 
     @property
     def free_count(self) -> int:
-        """Blocks that can still be had."""
+        """Blocks that are free."""
         return len(self._free)
 
     def allocate(self, n: int) -> list[int]:
@@ -232,9 +238,9 @@ class BlockPool:
 
 
 class PagedCache:
-    """Keys and values of a batch of contexts of one length, in pages of their own.
+    """Keys and values of a batch of contexts of one length, each in its own pages.
 
-    Token t of a context lies in page `block_tables[context, t // block_size]`, row
+    Token t of a context is in page `block_tables[context, t // block_size]`, row
     `t % block_size`. The pool has pages for contexts of `max_tokens`.
     """
 
@@ -242,10 +248,12 @@ class PagedCache:
 
     def __init__(self, sizes: Sizes, *, block_size: int, max_tokens: int) -> None:
         entries = -(-max_tokens // block_size)
-        pool = (sizes.batch * entries, block_size, sizes.kv_heads, sizes.head_dim)
-        self.pool = BlockPool(pool[0])
+        blocks = sizes.batch * entries
+        shape = (blocks, block_size, sizes.kv_heads, sizes.head_dim)
+        self.pool = BlockPool(blocks)
         self.length = 0  # tokens of each context
-        self.keys, self.values = mx.zeros(pool, sizes.dtype), mx.zeros(pool, sizes.dtype)
+        self.keys = mx.zeros(shape, sizes.dtype)
+        self.values = mx.zeros(shape, sizes.dtype)
         self._tables: NDArray[np.int32] = np.zeros((sizes.batch, entries), np.int32)
         self._blocks = 0  # of each context
         self.block_tables = mx.array(self._tables)
@@ -261,11 +269,12 @@ class PagedCache:
         return 2 * self.keys.nbytes // self.pool.count * self.pool.used_count
 
     def grow(self, tokens: int) -> bool:
-        """Take pages for so many more tokens of each context; return whether there were too few.
+        """Take pages for new tokens of each context; return whether there were too few.
 
-        Where a context would be longer than the longest, raise UsageError and change nothing.
+        Raise UsageError and change nothing if a context would exceed the longest.
         """
-        size, (_, entries) = self.keys.shape[1], self._tables.shape
+        size = self.keys.shape[1]
+        entries = self._tables.shape[1]
         needed = -(-(self.length + tokens) // size)
         if needed <= self._blocks:
             return False

@@ -22,6 +22,7 @@ from tracekit.ops import (
     CallTraffic,
     DecodePlan,
     DecodeProblem,
+    DenseProblem,
     DenseShape,
     Kernel,
     attend,
@@ -53,18 +54,21 @@ def prepare_paged(
 ) -> Prepared:
     """Attend through the table of pages, as `tracekit.ops.attention.attend` does it here.
 
-    Where there is no Metal that is MLX's own operations, and only for the default choice;
-    `device` is where MLX runs if it is not to be asked.
+    Without Metal, MLX's own operations do it, and only for the default choice; `device` is the
+    backend of MLX, by default the present one.
     """
-    shape, problems = inputs.shape, inputs.problems
-    on_metal = (device or backend()) == "metal"
-    if not on_metal and choice != _GROUPED:
+    shape = inputs.shape
+    problems = inputs.problems
+    how = None
+    if (device or backend()) == "metal":
+        how = plan_launch(problems[0], choice, inputs.longest)
+    elif choice != _GROUPED:
         raise SubjectUnavailable(NO_METAL)
-    how = plan_launch(problems[0], choice, inputs.longest) if on_metal else None
 
     def call(q: mx.array, number: int) -> mx.array:
         problem = problems[number]
-        problem = problem if q is problem.q else replace(problem, q=q)
+        if q is not problem.q:
+            problem = replace(problem, q=q)
         return attend(problem, scale=shape.scale, longest=inputs.longest, how=how)
 
     preparation = _prepare_decode(inputs, call, how=how, copies=how is None)
@@ -74,11 +78,12 @@ def prepare_paged(
 
 
 def plan_launch(problem: DecodeProblem, choice: Launch, longest: int) -> DecodePlan:
-    """Return how a kernel is launched; raise Unavailable where it is not made for the shape."""
-    sizes = {name: size for name, size in vars(choice).items() if name != "kernel"}
+    """Return the launch of a kernel; raise SubjectUnavailable if it does not support the shape."""
+    sizes = dict(vars(choice))
+    kernel = cast("Kernel", sizes.pop("kernel"))
     try:
         check_head_dim(problem.head_dim)
-        return plan(problem, longest=longest, kernel=cast("Kernel", choice.kernel), **sizes)
+        return plan(problem, longest=longest, kernel=kernel, **sizes)
     except UsageError as error:
         raise SubjectUnavailable(error.message.rstrip(".")) from error
 
@@ -111,10 +116,13 @@ def _prepare_decode(
     padded: bool = False,
     copies: bool = False,
 ) -> Prepared:
-    """Make a call measurable; `padded` says that it reads the padding, `copies` that it gathers."""
-    problems, shape, lens = inputs.problems, inputs.shape, inputs.lens
+    """Make a call measurable; it reads the padding if `padded`, and gathers if it `copies`."""
+    problems = inputs.problems
+    shape = inputs.shape
+    lens = inputs.lens
     if padded:
-        lens = [-(-inputs.longest // shape.block_size) * shape.block_size] * shape.batch
+        padded_length = -(-inputs.longest // shape.block_size) * shape.block_size
+        lens = [padded_length] * shape.batch
     cost = traffic_of(problems[0], lens, how)
     if copies:
         moved = 2 * sum(lens) * shape.kv_heads * shape.head_dim * shape.itemsize
@@ -122,18 +130,24 @@ def _prepare_decode(
 
     def turn(number: int, previous_result: mx.array | None) -> mx.array:
         number %= len(problems)
-        return call(problems[number].q if previous_result is None else previous_result, number)
+        q = previous_result
+        if q is None:
+            q = problems[number].q
+        return call(q, number)
 
+    launched = BY_MLX
+    dispatches = None
+    if how is not None:
+        launched = Launch(how.kernel, how.hd_tile or None, how.threadgroup, how.partitions)
+        dispatches = how.dispatches
     return prepare_call(
         turn,
-        cost.work(shape.batch, how.dispatches if how else None),
+        cost.work(shape.batch, dispatches),
         working_set=len(problems) * cost.unique,
         sets=len(problems),
         sequence=inputs.longest,
         error=largest_error(problems[0], call(problems[0].q, 0)),
-        launched=BY_MLX
-        if how is None
-        else Launch(how.kernel, how.hd_tile or None, how.threadgroup, how.partitions),
+        launched=launched,
     )
 
 
@@ -195,7 +209,7 @@ PrefillCall = Callable[[mx.array, mx.array, mx.array], mx.array]
 
 def _flash(inputs: Inputs) -> Prepared:
     shape = _prompt(inputs)
-    if backend() == "cpu":  # where MLX keeps the scores as well
+    if backend() == "cpu":  # on which MLX keeps the scores as well
         _require_room(shape)
     attention = partial(sdpa, scale=inputs.shape.scale, mask="causal")
     return _prepared_prompt(inputs, attention, dense_traffic(shape))
@@ -224,25 +238,27 @@ def _prompt(inputs: Inputs) -> DenseShape:
 
 
 def _require_room(shape: DenseShape) -> None:
-    """Raise Unavailable unless scores and weights fit in memory: MLX would end the process."""
-    needed, free_bytes = _COPIES * shape.scores, psutil.virtual_memory().available
+    """Raise SubjectUnavailable unless the scores fit in memory: MLX would end the process."""
+    needed = _COPIES * shape.scores
+    free_bytes = psutil.virtual_memory().available
     if needed > free_bytes:
         raise SubjectUnavailable(f"its scores take {size(needed)}, and {size(free_bytes)} are free")
 
 
 def _prepared_prompt(inputs: Inputs, call: PrefillCall, cost: CallTraffic) -> Prepared:
-    shape, seed = _prompt(inputs), inputs.shape.seed
+    shape = _prompt(inputs)
     arrays = dense_traffic(shape).unique
-    problems = [
-        draw_dense(shape, dtype=inputs.dtype, seed=seed + number)
-        for number in range(inputs.sets_of(arrays, 2))
-    ]
+    problems: list[DenseProblem] = []
+    for number in range(inputs.sets_of(arrays, 2)):
+        seed = inputs.shape.seed + number
+        problems.append(draw_dense(shape, dtype=inputs.dtype, seed=seed))
 
     def turn(number: int, previous_result: mx.array | None) -> mx.array:
         problem = problems[number % len(problems)]
-        return call(
-            problem.q if previous_result is None else previous_result, problem.keys, problem.values
-        )
+        q = previous_result
+        if q is None:
+            q = problem.q
+        return call(q, problem.keys, problem.values)
 
     return prepare_call(
         turn,
@@ -257,7 +273,10 @@ def _prepared_prompt(inputs: Inputs, call: PrefillCall, cost: CallTraffic) -> Pr
 PREFILL = (
     Subject("flash", "attention", "prefill", "a prompt by MLX's fused attention", _flash),
     Subject(
-        *("flash-naive", "attention", "prefill", "a prompt, every score kept"),
+        "flash-naive",
+        "attention",
+        "prefill",
+        "a prompt, every score kept",
         _naive_prompt,
         naive=True,
     ),
