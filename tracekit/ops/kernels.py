@@ -1,4 +1,4 @@
-"""Kernels of `kernels/` as MLX runs them, what a call must move, and whether memory holds it."""
+"""Run the kernels of `kernels/` through MLX, model their traffic, and check memory for arrays."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -26,15 +26,14 @@ def require_memory(needed: int, name: str, hint: str = _SMALLER) -> None:
 
 
 def take_axes(problem: object, **axes: Sequence[str]) -> None:
-    """Give a problem the sizes of its arrays' axes as attributes; refuse what does not fit.
+    """Set the sizes of a problem's arrays as attributes; refuse arrays that do not fit together.
 
     Axes of one name must be equally long, and none 0.
     """
     sizes: dict[str, int] = {}
     for name, names in axes.items():
         shape: tuple[int, ...] = getattr(problem, name).shape
-        fits = len(shape) == len(names) and 0 not in shape
-        if not fits or any(sizes.setdefault(*pair) != pair[1] for pair in zip(names, shape)):  # noqa: B905
+        if not _take_sizes(sizes, names, shape):
             raise UsageError(
                 f"{name} must be [{', '.join(names)}], none of them 0, and fit the arrays before; "
                 f"its shape is {list(shape)}.",
@@ -43,8 +42,18 @@ def take_axes(problem: object, **axes: Sequence[str]) -> None:
     vars(problem).update(sizes)
 
 
+def _take_sizes(sizes: dict[str, int], names: Sequence[str], shape: Sequence[int]) -> bool:
+    """Add the sizes of a shape's axes until one does not fit; return whether all fit."""
+    if len(shape) != len(names) or 0 in shape:
+        return False
+    for name, size in zip(names, shape, strict=True):
+        if sizes.setdefault(name, size) != size:
+            return False
+    return True
+
+
 def check_dtypes(problem: object, *names: str) -> None:
-    """Raise UsageError unless these arrays have one type, which the kernels are made for."""
+    """Raise UsageError unless these arrays have one type that the kernels support."""
     kinds = [getattr(problem, name).dtype for name in names]
     if len(set(kinds)) > 1 or kinds[0] not in DTYPES:
         raise UsageError(
@@ -57,8 +66,8 @@ def check_dtypes(problem: object, *names: str) -> None:
 class CallTraffic:
     """Bytes and floating-point operations of one call.
 
-    `read` counts every access, `unique` each byte once: the first is what caches see, the
-    second what memory must deliver.
+    `read` counts every access, `unique` each byte once: caches see the first, memory must deliver
+    the second.
     """
 
     read: int
@@ -72,7 +81,7 @@ class CallTraffic:
         return self.flops / (self.unique + self.written)
 
     def plus(self, read: int, bytes_written: int) -> "CallTraffic":
-        """Return the traffic of a call that reads and writes so many bytes more, each once."""
+        """Return the traffic of a call that also reads and writes these bytes, each once."""
         return replace(
             self,
             read=self.read + read,
@@ -81,7 +90,7 @@ class CallTraffic:
         )
 
     def work(self, tokens: int, dispatches: int | None = None) -> Work:
-        """Return the work of a step that is one such call, and produces so many tokens."""
+        """Return the work of a step that is one such call, and produces `tokens` tokens."""
         return Work(tokens, self.read, self.unique, self.written, self.flops, dispatches)
 
 
@@ -94,14 +103,14 @@ LANES = 32
 """Threads of a simdgroup."""
 METAL_TYPES = {mx.float16: "float16_t", mx.bfloat16: "bfloat16_t", mx.float32: "float"}
 DTYPES = tuple(METAL_TYPES)
-"""The types of elements that the kernels are made for."""
+"""The types of elements that the kernels support."""
 
 _BODY = "// ---- body ----\n"
 
 
 @dataclass(frozen=True)
 class KernelSource:
-    """A file of `kernels/`, and the names of what its body takes and gives."""
+    """A file of `kernels/`, and the names of the inputs and outputs of its body."""
 
     stem: str
     inputs: tuple[str, ...]
@@ -109,7 +118,7 @@ class KernelSource:
 
     def kernel(self) -> Any:
         """Return the kernel that MLX's factory makes of the file; it is made once."""
-        # Looked up when it is called: whoever replaces MLX's factory gets kernels of their own.
+        # Looked up at each call: a caller that replaces MLX's factory gets its own kernels.
         return _built(mx.fast.metal_kernel, self)
 
     def launch(
@@ -120,31 +129,46 @@ class KernelSource:
         threads: int,
         outputs: Sequence[tuple[Sequence[int], mx.Dtype]],
     ) -> tuple[list[mx.array], str]:
-        """Launch the kernel; return its outputs, of shapes and types, and what MLX calls it.
+        """Launch the kernel; return its outputs, of shapes and types, and MLX's name of it.
 
         Two calls share a pipeline exactly when these names are equal: template values, then types.
         The scheme is MLX's since 0.32.1: `s` follows the type of a scalar.
         """
-        dtypes = [dtype for _, dtype in outputs]
+        shapes: list[Sequence[int]] = []
+        dtypes: list[mx.Dtype] = []
+        for shape, dtype in outputs:
+            shapes.append(shape)
+            dtypes.append(dtype)
         arrays = self.kernel()(
             inputs=list(inputs),
             template=list(template),
             grid=grid,
             threadgroup=(threads, 1, 1),
-            output_shapes=[shape for shape, _ in outputs],
+            output_shapes=shapes,
             output_dtypes=dtypes,
         )
-        values = [METAL_TYPES.get(value) or str(value) for _, value in template]
-        types = [_type_of(value) for value in inputs] + [METAL_TYPES[dtype] for dtype in dtypes]
-        name = "_".join([f"custom_kernel_{self.stem}_", *values, *types])
+        name = self._name(inputs, template, dtypes)
         _launched.add(name)
         return arrays, name
+
+    def _name(
+        self,
+        inputs: Sequence[Any],
+        template: Sequence[tuple[str, Any]],
+        dtypes: Sequence[mx.Dtype],
+    ) -> str:
+        values = [METAL_TYPES.get(value) or str(value) for _, value in template]
+        input_types = [_type_of(value) for value in inputs]
+        output_types = [METAL_TYPES[dtype] for dtype in dtypes]
+        return "_".join([f"custom_kernel_{self.stem}_", *values, *input_types, *output_types])
 
 
 def _type_of(value: Any) -> str:
     if isinstance(value, mx.array):
         return METAL_TYPES.get(value.dtype, "int32_t")
-    return "floats" if isinstance(value, float) else "int32_ts"
+    if isinstance(value, float):
+        return "floats"
+    return "int32_ts"
 
 
 _launched: set[str] = set()
@@ -155,7 +179,7 @@ def specializations() -> frozenset[str]:
     return frozenset(_launched)
 
 
-@lru_cache(maxsize=64)  # each emulation has a factory of its own
+@lru_cache(maxsize=64)  # each emulation has its own factory
 def _built(factory: Callable[..., Any], source: KernelSource) -> Any:
     text = (find_shipped_folder("kernels") / f"{source.stem}.metal").read_text()
     header, _, body = text.partition(_BODY)
@@ -177,7 +201,7 @@ def pad_buffer(array: mx.array) -> mx.array:
 
 @contextmanager
 def needing_metal(hint: str) -> Generator[None]:
-    """Tell what MLX raises where it has no Metal as a ToolError with this hint."""
+    """Turn the error of an MLX without Metal into a ToolError with this hint."""
     try:
         yield
     except RuntimeError as error:

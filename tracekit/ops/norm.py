@@ -21,14 +21,15 @@ from tracekit.ops.kernels import (
 def separate_traffic(rows: int, dims: int, outputs: int, *, itemsize: int) -> CallTraffic:
     """Model two ops: the normalised rows are written, and read again.
 
-    How often MLX's multiplication reads an element is its own business: each counts once.
+    How often MLX's multiplication reads an element is not modelled: each counts once.
     """
-    x, gain, weight = rows * dims, dims, outputs * dims
-    read = (x + gain + x + weight) * itemsize
+    row_elements = rows * dims
+    weight_elements = outputs * dims
+    read = (row_elements + dims + row_elements + weight_elements) * itemsize
     return CallTraffic(
         read=read,
         unique=read,
-        written=(x + rows * outputs) * itemsize,
+        written=(row_elements + rows * outputs) * itemsize,
         flops=_flops(rows, dims, outputs),
     )
 
@@ -46,8 +47,8 @@ class NormProblem:
     """Rows to normalise, and the layer after it; float16, bfloat16 or float32.
 
     `x` is `[rows, dims]`, `gain`, the weight of the norm, `[dims]`, and `weight` `[outputs, dims]`,
-    as `mlx.nn.Linear` holds it. `eps` is added to the mean of the squares. What does not fit
-    together is a UsageError.
+    as in `mlx.nn.Linear`. `eps` is added to the mean of the squares. Arrays that do not fit
+    together raise UsageError.
     """
 
     x: mx.array
@@ -77,28 +78,30 @@ def draw_norm_problem(
     """Draw a problem: x normal, gains about 1, weights scaled so that results are about 1."""
     needed = (rows * dims + dims + outputs * dims + rows * outputs) * dtype.size
     require_memory(needed, "The problem", "Take fewer rows, elements or outputs.")
-    keys = mx.random.split(mx.random.key(seed), 3)
-    x = mx.random.normal((rows, dims), dtype=dtype, key=keys[0])
-    gain = 1 + 0.1 * mx.random.normal((dims,), dtype=dtype, key=keys[1])
-    weight = mx.random.normal((outputs, dims), dtype=dtype, scale=dims**-0.5, key=keys[2])
+    x_seed, gain_seed, weight_seed = mx.random.split(mx.random.key(seed), 3)
+    x = mx.random.normal((rows, dims), dtype=dtype, key=x_seed)
+    gain = 1 + 0.1 * mx.random.normal((dims,), dtype=dtype, key=gain_seed)
+    weight = mx.random.normal((outputs, dims), dtype=dtype, scale=dims**-0.5, key=weight_seed)
     mx.eval(x, gain, weight)
     return NormProblem(x, gain, weight, eps)
 
 
 def reference(x: Floats, gain: Floats, weight: Floats, eps: float) -> Floats:
-    """Compute (x / sqrt(mean(x^2) + eps) * gain) weight^T; shapes as in `Problem`."""
+    """Compute (x / sqrt(mean(x^2) + eps) * gain) weight^T; shapes as in `NormProblem`."""
     rms = np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps)
     return (x / rms * gain) @ weight.T
 
 
 def error_of(problem: NormProblem, output: mx.array) -> float:
-    """Return the relative error of `output`, of the row where it is largest; NaN counts as inf."""
-    x, gain, weight = (as_float64(array) for array in (problem.x, problem.gain, problem.weight))
+    """Return the largest relative error of a row of `output`; NaN counts as inf."""
+    x = as_float64(problem.x)
+    gain = as_float64(problem.gain)
+    weight = as_float64(problem.weight)
     return relative_error(as_float64(output), reference(x, gain, weight, problem.eps))
 
 
 def separate(problem: NormProblem) -> mx.array:
-    """Normalise with `mx.fast.rms_norm`, then multiply: what a model of `mlx.nn` layers does.
+    """Normalise with `mx.fast.rms_norm`, then multiply, as a model of `mlx.nn` layers does.
 
     The normalised rows are written in their own dtype and read again.
     """
@@ -106,9 +109,9 @@ def separate(problem: NormProblem) -> mx.array:
 
 
 def apply_compiled(problem: NormProblem) -> mx.array:
-    """Do both in one function of `mx.compile`, which merges what is element-wise.
+    """Do both in one function of `mx.compile`, which merges element-wise ops.
 
-    It is no fused kernel: the multiplication stays an op of its own.
+    It is not a fused kernel: the multiplication stays a separate op.
     """
     return _normalised_product(problem.x, problem.gain, problem.weight, problem.eps)
 
@@ -145,21 +148,27 @@ class Tile:
 def tile_of(problem: NormProblem) -> Tile:
     """Choose the smallest power of two that holds all rows, up to 8, and the widest loads."""
     rows = min(MOST_ROWS, 1 << (problem.rows - 1).bit_length())
-    return Tile(rows, 1 if problem.dims % 4 else 4)
+    if problem.dims % 4:
+        return Tile(rows, 1)
+    return Tile(rows, 4)
 
 
 def kernel_traffic(problem: NormProblem) -> CallTraffic:
-    """Model what the kernel moves and computes for this problem.
+    """Model the bytes and operations of the kernel for this problem.
 
     Every tile reads its rows of x, its rows of the weight and the whole gain, each once.
     """
-    tile, size = tile_of(problem), problem.dtype.size
-    down, across = -(-problem.rows // tile.rows), -(-problem.outputs // tile.columns)
-    x, gain, weight = problem.x.size, problem.gain.size, problem.weight.size
+    tile = tile_of(problem)
+    down = -(-problem.rows // tile.rows)
+    across = -(-problem.outputs // tile.columns)
+    x = problem.x.size
+    gain = problem.gain.size
+    weight = problem.weight.size
+    itemsize = problem.dtype.size
     return CallTraffic(
-        read=(across * x + down * across * gain + down * weight) * size,
-        unique=(x + gain + weight) * size,
-        written=problem.rows * problem.outputs * size,
+        read=(across * x + down * across * gain + down * weight) * itemsize,
+        unique=(x + gain + weight) * itemsize,
+        written=problem.rows * problem.outputs * itemsize,
         flops=_flops(problem.rows, problem.dims, problem.outputs),
     )
 
@@ -167,18 +176,35 @@ def kernel_traffic(problem: NormProblem) -> CallTraffic:
 def fused_kernel(problem: NormProblem) -> mx.array:
     """Launch `kernels/rmsnorm_linear.metal`, one dispatch, for `[rows, outputs]`.
 
-    Without Metal this can be traced, by `tracekit.lab.msl.emulation`, not run: it is a ToolError.
+    Without Metal the call can be traced, by `tracekit.lab.msl.emulation`, but running it raises
+    ToolError.
     """
     tile = tile_of(problem)
+    down = -(-problem.rows // tile.rows)
     across = -(-problem.outputs // tile.columns)
+    threads = SIMDGROUPS * LANES
+    template = [
+        ("T", problem.dtype),
+        ("ROWS", tile.rows),
+        ("COLUMNS", COLUMNS),
+        ("VEC", tile.vec),
+        ("SIMDGROUPS", SIMDGROUPS),
+    ]
     with needing_metal("`tracekit.ops.norm.apply_compiled` does the same with MLX's own ops."):
-        arrays = [pad_buffer(array) for array in (problem.x, problem.gain, problem.weight)]
-        sizes = {"ROWS": tile.rows, "COLUMNS": COLUMNS, "VEC": tile.vec, "SIMDGROUPS": SIMDGROUPS}
+        inputs = [
+            pad_buffer(problem.x),
+            pad_buffer(problem.gain),
+            pad_buffer(problem.weight),
+            problem.rows,
+            problem.dims,
+            problem.outputs,
+            float(problem.eps),
+        ]
         (output,), _ = _SOURCE.launch(
-            [*arrays, problem.rows, problem.dims, problem.outputs, float(problem.eps)],
-            [("T", problem.dtype), *sizes.items()],
-            (across * SIMDGROUPS * LANES, -(-problem.rows // tile.rows), 1),
-            SIMDGROUPS * LANES,
+            inputs,
+            template,
+            (across * threads, down, 1),
+            threads,
             [((problem.rows, problem.outputs), problem.dtype)],
         )
     return output

@@ -1,6 +1,6 @@
-"""The Metal kernels: how a call is shared out on a GPU, how they are launched, named, compiled."""
+"""The Metal kernels: divide a call among threadgroups, launch, name and compile the kernels."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Literal
@@ -17,14 +17,14 @@ HD_TILES = (8, 16)
 HELD_ELEMENTS = 64
 """Elements of queries that a lane of the grouped kernel holds at most, over all its q heads.
 
-As many sums stand beside them; more would not stay in registers.
+It holds as many sums; more would not stay in registers.
 """
 LOADED_BYTES = 128
-"""Bytes of K and V that a lane of the grouped kernel has under way at a time."""
+"""Bytes of K and V that a lane of the grouped kernel loads at a time."""
 ENOUGH_THREADGROUPS = 256
-"""From so many threadgroups on the tokens of a sequence are not shared out further."""
+"""Number of threadgroups from which the tokens of a sequence are not divided further."""
 SHORTEST_PARTITION = 256
-"""Tokens below which a partition costs more than it brings."""
+"""Tokens below which a partition costs more than it saves."""
 MOST_PARTITIONS = 64
 THREADS = 256
 THREADS_OF_A_CORE = {16: 512, 32: 384}
@@ -45,12 +45,12 @@ class DecodePlan:
         kernel: "grouped" loads each row of K and V once for the q heads that share it,
             "per-head" once for each of them, "barriers" as well, with three barriers a token.
         threadgroup: Threads of a threadgroup.
-        partitions: Threadgroups that share out the tokens of a sequence. More than one need a
+        partitions: Threadgroups that share the tokens of a sequence. More than one need a
             second dispatch, which merges them.
-        hd_tile: Elements of a head that one lane owns; 0 where lanes own no such tile.
+        hd_tile: Elements of a head that one lane owns; 0 if lanes own no such tile.
         heads: Query heads of a threadgroup.
-        tokens: Rows of K and of V that a lane has under way at a time.
-        ahead: Whether the next rows are loaded into registers of their own, before the current
+        tokens: Rows of K and of V that a lane loads at a time.
+        ahead: Whether the next rows are loaded into their own registers, before the current
             ones are used, instead of in their place.
     """
 
@@ -65,7 +65,9 @@ class DecodePlan:
     @property
     def dispatches(self) -> int:
         """Kernels that the call launches."""
-        return 1 if self.partitions == 1 else 2
+        if self.partitions > 1:
+            return 2
+        return 1
 
     def rereads(self, group: int) -> int:
         """Return how often each row of K and V is loaded, if `group` q heads share it."""
@@ -83,30 +85,26 @@ def plan(
     cores: int | None = None,
     ahead: bool = False,
 ) -> DecodePlan:
-    """Choose what is not given.
+    """Choose every parameter of a launch that is not given.
 
     The sizes decide, never the contents: one model runs one kernel, whatever its batch. Tokens are
-    shared out only where kv heads and sequences alone make fewer than `ENOUGH_THREADGROUPS`
-    threadgroups, and never into parts of fewer than `SHORTEST_PARTITION` tokens. If it is known how
-    many cores the GPU has, tokens are shared out to at most one threadgroup for each, and
-    threadgroups are as large as registers allow.
+    divided only if kv heads and sequences alone make fewer than `ENOUGH_THREADGROUPS`
+    threadgroups, and never into parts of fewer than `SHORTEST_PARTITION` tokens. If the number of
+    GPU cores is known, tokens are divided among at most one threadgroup for each, and threadgroups
+    are as large as registers allow.
 
     `longest` is the longest context, if it is known, else the table's whole length. `ahead` takes
-    registers, and is never chosen by itself. What is given and cannot be had, or not together, is a
-    UsageError.
+    registers, and is never chosen by default. Raises UsageError for values that are impossible,
+    alone or together.
     """
-    kernel = kernel or "grouped"
-    if kernel != "grouped":
+    if kernel is not None and kernel != "grouped":
         if hd_tile is not None or partitions not in {None, 1} or ahead:
             raise UsageError(
                 f'The kernel "{kernel}" has neither tiles of a head nor partitions, '
                 "nor loads ahead.",
                 hint='The kernel "grouped" has all of these.',
             )
-        threads = threadgroup or (256 if kernel == "per-head" else 128)
-        room = THREADGROUP_BYTES - 256 if kernel == "per-head" else 0
-        _check_threadgroup(threads, room, problem.head_dim)
-        return DecodePlan(kernel, threads)
+        return _plan_ungrouped(problem, kernel, threadgroup)
     tile = HD_TILES[0] if hd_tile is None else hd_tile
     if tile not in HD_TILES:
         raise UsageError(f"There is no HD_TILE of {tile}; there are 8 and 16.")
@@ -114,22 +112,37 @@ def plan(
     tokens = max(1, LOADED_BYTES // (2 * tile * problem.dtype.size))
     base_plan = DecodePlan("grouped", THREADS, 1, tile, heads, tokens, ahead)
     if partitions is None:
-        tallest = problem.max_blocks * problem.block_size if longest is None else longest
+        if longest is None:
+            longest = problem.max_blocks * problem.block_size
         threadgroups = problem.batch * problem.kv_heads * base_plan.rereads(problem.group)
-        partitions = partitions_for(threadgroups, tallest, cores)
+        partitions = partitions_for(threadgroups, longest, cores)
     if not 1 <= partitions <= MOST_PARTITIONS:
         raise UsageError(
             f"{partitions} partitions cannot be had; there are 1 to {MOST_PARTITIONS}."
         )
     if threadgroup is None:
-        fitting = (
-            threads
-            for most_elements, threads in THREADS_OF_A_CORE.items()
-            if heads * tile <= most_elements
-        )
-        threadgroup = THREADS if cores is None else next(fitting, THREADS)
+        threadgroup = THREADS if cores is None else _threads_of_core(heads * tile)
     _check_threadgroup(threadgroup, THREADGROUP_BYTES - 8 * heads * LANES, problem.head_dim)
     return replace(base_plan, threadgroup=threadgroup, partitions=partitions)
+
+
+def _plan_ungrouped(problem: DecodeProblem, kernel: Kernel, threadgroup: int | None) -> DecodePlan:
+    if kernel == "per-head":
+        threads = threadgroup or 256
+        room = THREADGROUP_BYTES - 256
+    else:
+        threads = threadgroup or 128
+        room = 0
+    _check_threadgroup(threads, room, problem.head_dim)
+    return DecodePlan(kernel, threads)
+
+
+def _threads_of_core(elements: int) -> int:
+    """Return the threads that fill a core, if each lane holds this number of elements."""
+    for most_elements, threads in THREADS_OF_A_CORE.items():
+        if elements <= most_elements:
+            return threads
+    return THREADS
 
 
 def heads_at_once(group: int, hd_tile: int) -> int:
@@ -144,14 +157,15 @@ def partitions_for(threadgroups: int, longest: int, cores: int | None = None) ->
     Enough for `ENOUGH_THREADGROUPS` threadgroups in all, or, if the number of cores is known, as
     many as give no core a second one; as long as parts keep `SHORTEST_PARTITION` tokens.
     """
-    wanted_partitions = (
-        -(-ENOUGH_THREADGROUPS // threadgroups) if cores is None else cores // threadgroups
-    )
+    if cores is None:
+        wanted_partitions = -(-ENOUGH_THREADGROUPS // threadgroups)
+    else:
+        wanted_partitions = cores // threadgroups
     return max(1, min(wanted_partitions, longest // SHORTEST_PARTITION, MOST_PARTITIONS))
 
 
 def _check_threadgroup(threads: int, room: int, head_dim: int) -> None:
-    """Refuse what no Apple GPU can launch; `room` is what sums of simdgroups may take."""
+    """Refuse sizes that no Apple GPU can launch; `room` is the limit of bytes for sums."""
     if threads % LANES or not LANES <= threads <= MOST_THREADS:
         raise UsageError(
             f"A threadgroup of {threads} threads cannot be launched.",
@@ -182,11 +196,12 @@ def paged_decode(
 ) -> mx.array:
     """Launch a kernel of `kernels/`, and the one that merges if there are several partitions.
 
-    Without Metal this can be traced, by `tracekit.lab.msl.emulation`; running it is a ToolError. A
-    head size that the kernels do not have is a UsageError.
+    Without Metal the call can be traced, by `tracekit.lab.msl.emulation`, but running it raises
+    ToolError. An unsupported head size raises UsageError.
     """
     check_head_dim(problem.head_dim)
-    how = plan(problem) if how is None else how
+    if how is None:
+        how = plan(problem)
     with needing_metal(
         "Choose no kernel: then MLX's own ops attend. "
         "`tracekit verify-kernel all` runs the kernels on a CPU."
@@ -195,37 +210,56 @@ def paged_decode(
 
 
 def _template(problem: DecodeProblem, how: DecodePlan) -> list[tuple[str, Any]]:
-    shape = [("T", problem.dtype), ("D", problem.head_dim), ("BLOCK", problem.block_size)]
+    template: list[tuple[str, Any]] = [
+        ("T", problem.dtype),
+        ("D", problem.head_dim),
+        ("BLOCK", problem.block_size),
+    ]
     if how.kernel == "barriers":
-        return [*shape, ("GROUP", problem.group), ("THREADS", how.threadgroup)]
-    simdgroups = ("SIMDGROUPS", how.threadgroup // LANES)
+        return [*template, ("GROUP", problem.group), ("THREADS", how.threadgroup)]
+    simdgroups = how.threadgroup // LANES
     if how.kernel == "per-head":
-        return [*shape, ("KV_HEADS", problem.kv_heads), ("GROUP", problem.group), simdgroups]
-    sizes = [("HD_TILE", how.hd_tile), ("HEADS", how.heads), ("TOKENS", how.tokens)]
-    return [*shape, ("GROUP", problem.group), *sizes, simdgroups, ("AHEAD", int(how.ahead))]
+        return [
+            *template,
+            ("KV_HEADS", problem.kv_heads),
+            ("GROUP", problem.group),
+            ("SIMDGROUPS", simdgroups),
+        ]
+    return [
+        *template,
+        ("GROUP", problem.group),
+        ("HD_TILE", how.hd_tile),
+        ("HEADS", how.heads),
+        ("TOKENS", how.tokens),
+        ("SIMDGROUPS", simdgroups),
+        ("AHEAD", int(how.ahead)),
+    ]
 
 
 def _launch(problem: DecodeProblem, scale: float, how: DecodePlan) -> tuple[mx.array, set[str]]:
     """Return the result, and the names of the kernels that make it."""
-    split = how.partitions > 1
-    rows = (problem.batch, problem.q_heads, how.partitions)
     width = problem.q_heads
-    shapes: list[tuple[int, ...]] = [problem.q.shape]
     if how.kernel == "grouped":
-        # What the number of partitions leaves unused is one element, so that there is one kernel.
         width = problem.kv_heads * how.rereads(problem.group)
-        stats = (max(LEAST_BUFFER, 2 * prod(rows)),)
-        shapes = [(1,), (*rows, problem.head_dim), stats] if split else [*shapes, (1,), (1,)]
     tables = pad_buffer(problem.block_tables.reshape(-1))
-    arrays = (problem.q, problem.k_pages, problem.v_pages, tables, pad_buffer(problem.context_lens))
+    lens = pad_buffer(problem.context_lens)
+    inputs = (
+        problem.q,
+        problem.k_pages,
+        problem.v_pages,
+        tables,
+        lens,
+        problem.max_blocks,
+        float(scale),
+    )
     (output, *partial), name = _SOURCES[how.kernel].launch(
-        (*arrays, problem.max_blocks, float(scale)),
+        inputs,
         _template(problem, how),
         (how.threadgroup * width, problem.batch, how.partitions),
         how.threadgroup,
-        [*zip(shapes, [problem.dtype, mx.float32, mx.float32], strict=False)],
+        _outputs(problem, how),
     )
-    if not split:
+    if how.partitions == 1:
         return output, {name}
     (output,), merge = _MERGE.launch(
         (*partial, how.partitions),
@@ -235,6 +269,21 @@ def _launch(problem: DecodeProblem, scale: float, how: DecodePlan) -> tuple[mx.a
         [(problem.q.shape, problem.dtype)],
     )
     return output, {name, merge}
+
+
+def _outputs(problem: DecodeProblem, how: DecodePlan) -> list[tuple[Sequence[int], mx.Dtype]]:
+    """Return shape and dtype of each output of a kernel.
+
+    The grouped kernel has one text for any number of partitions: an unused output is one element.
+    """
+    if how.kernel != "grouped":
+        return [(problem.q.shape, problem.dtype)]
+    if how.partitions == 1:
+        return [(problem.q.shape, problem.dtype), ((1,), mx.float32), ((1,), mx.float32)]
+    rows = (problem.batch, problem.q_heads, how.partitions)
+    sums_shape = (*rows, problem.head_dim)
+    stats_shape = (max(LEAST_BUFFER, 2 * prod(rows)),)
+    return [((1,), problem.dtype), (sums_shape, mx.float32), (stats_shape, mx.float32)]
 
 
 BLOCK_SIZES = (16, 32, 64)
@@ -255,11 +304,13 @@ def prewarm(
 
     A specialization is a pair of block size and HD_TILE, for the model's dtype, head size and
     heads; batch, lengths and number of partitions make none. After this, decoding with such block
-    sizes and tiles compiles nothing. Names are those of the merge too; there are none where MLX has
-    no Metal.
+    sizes and tiles compiles nothing. The names include that of the merge; there are none if MLX
+    has no Metal.
     """
     names: set[str] = set()
-    tiles = list(hd_tiles) if kernel in {None, "grouped"} else [None]
+    tiles: list[int | None] = [None]
+    if kernel in {None, "grouped"}:
+        tiles = list(hd_tiles)
     for block_size in block_sizes:
         problem = draw_problem(
             [1],

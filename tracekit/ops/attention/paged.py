@@ -1,4 +1,4 @@
-"""The op: one decode step of attention over keys and values that are kept in pages."""
+"""The op: one decode step of attention over keys and values in pages."""
 
 from collections.abc import Sequence
 
@@ -29,15 +29,20 @@ def traffic(
     head_dim operations: a multiplication and an addition for each element of the scores and of the
     weighted sum.
 
-    Each row of K and V is read `rereads` times: `DecodePlan.rereads` says it of a kernel. Several
-    `partitions` of a sequence's tokens write float32 sums, head_dim and two more for each q head,
-    which a merge reads.
+    Each row of K and V is read `rereads` times; see `DecodePlan.rereads` for that of a kernel.
+    Several `partitions` of a sequence's tokens write float32 sums, head_dim and two more for each q
+    head, which a merge reads.
     """
     row = 2 * kv_heads * head_dim * itemsize
     tokens = sum(context_lens)
     query = len(context_lens) * q_heads * head_dim * itemsize
-    tables = sum(4 * -(-length // block_size) + 4 for length in context_lens)
-    parts = len(context_lens) * q_heads * partitions * 4 * (head_dim + 2) * (partitions > 1)
+    tables = 0
+    for length in context_lens:
+        pages = -(-length // block_size)
+        tables += 4 * pages + 4
+    parts = 0
+    if partitions > 1:
+        parts = len(context_lens) * q_heads * partitions * 4 * (head_dim + 2)
     return CallTraffic(
         read=rereads * tokens * row + query + tables + parts,
         unique=tokens * row + query + tables + parts,
@@ -50,6 +55,11 @@ def traffic_of(
     problem: DecodeProblem, lens: Sequence[int], how: DecodePlan | None = None
 ) -> CallTraffic:
     """Model a decode call over contexts of these lengths; see `traffic`."""
+    rereads = 1
+    partitions = 1
+    if how is not None:
+        rereads = how.rereads(problem.group)
+        partitions = how.partitions
     return traffic(
         lens,
         q_heads=problem.q_heads,
@@ -57,8 +67,8 @@ def traffic_of(
         head_dim=problem.head_dim,
         block_size=problem.block_size,
         itemsize=problem.dtype.size,
-        rereads=how.rereads(problem.group) if how else 1,
-        partitions=how.partitions if how else 1,
+        rereads=rereads,
+        partitions=partitions,
     )
 
 
@@ -67,13 +77,14 @@ def append(
 ) -> mx.array:
     """Write one row for each sequence into its page, and return the pages.
 
-    MLX writes in place if nobody else holds a view of `pages`, and copies the whole pool otherwise;
-    so hold no slice of it, and go on with what is returned. `rows` are `[batch, kv_heads,
-    head_dim]`, and the int32 `positions` the token of each sequence that is written. They are not
-    checked: they are on the device.
+    MLX writes in place if no caller holds a view of `pages`, and copies the whole pool otherwise;
+    so hold no slice of it, and continue with the result. `rows` are `[batch, kv_heads, head_dim]`,
+    and the int32 `positions` the token of each sequence that is written. They are not checked: they
+    are on the device.
     """
     block_size = pages.shape[1]
-    blocks = mx.take_along_axis(block_tables, (positions // block_size)[:, None], axis=1)[:, 0]
+    entries = (positions // block_size)[:, None]
+    blocks = mx.take_along_axis(block_tables, entries, axis=1)[:, 0]
     pages[blocks, positions % block_size] = rows
     return pages
 
@@ -102,7 +113,7 @@ def paged_attention(
 ) -> mx.array:
     """Attend from one new token of each sequence to all tokens of its context.
 
-    Scores and sums are made in float32. Token t of sequence b lies in page
+    Scores and sums are computed in float32. Token t of sequence b is in page
     `block_tables[b, t // block_size]` at row `t % block_size`; nothing past a sequence's
     length counts, whatever the pages hold there. A sequence of length 0 gives zeros.
 
@@ -117,9 +128,9 @@ def paged_attention(
         context_lens: int32 `[batch]` or longer. Pad it to at least 8 entries: MLX binds
             shorter arrays as constants, and so would compile a second kernel for them.
         scale: Factor of the scores, usually `head_dim ** -0.5`.
-        longest: The longest context, if it is known: on Metal it limits how many partitions
-            are made, elsewhere it spares gathering the rest of the table.
-        how: What a Metal kernel is to do, as `plan` says it; without it what suits the machine.
+        longest: The longest context, if it is known: on Metal it limits the number of
+            partitions, elsewhere the rest of the table is not gathered.
+        how: The launch of a Metal kernel, from `plan`; by default it suits the machine.
 
     Returns:
         `[batch, q_heads, head_dim]` in the dtype of `q`.
@@ -139,7 +150,7 @@ def attend(
     longest: int | None = None,
     how: DecodePlan | None = None,
 ) -> mx.array:
-    """Do what `paged_attention` does with arrays that were checked before.
+    """Do what `paged_attention` does, with arrays that were checked before.
 
     On Metal `kernels/paged_decode.metal` does it, in one dispatch or, with partitions, two;
     elsewhere MLX's own ops gather the pages and attend, unless a kernel's plan is given.
@@ -148,11 +159,12 @@ def attend(
         how = plan(problem, longest=longest)
     if how is not None:
         return paged_decode(problem, scale=scale, how=how)
-    tokens = problem.max_blocks * problem.block_size if longest is None else longest
-    keys, values = gather_pages(problem, tokens)
+    if longest is None:
+        longest = problem.max_blocks * problem.block_size
+    keys, values = gather_pages(problem, longest)
     lens = problem.context_lens[: problem.batch]
     valid = padding_mask(lens, keys.shape[2])
-    # A weight of 0 would not silence what is not a number behind a sequence's end.
+    # A weight of 0 would not silence a NaN past a sequence's end.
     zero = mx.array(0, problem.dtype)
     values = mx.where(valid.swapaxes(2, 3), values, zero)
     attended = sdpa(problem.q[:, :, None], keys, values, scale=scale, mask=valid)
