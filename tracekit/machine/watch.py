@@ -1,4 +1,4 @@
-"""Looks at the machine before and after something is measured, and at the time in between."""
+"""Read the state of the machine before and after a measurement, and in between."""
 
 import threading
 import time
@@ -14,8 +14,8 @@ from tracekit.machine.sampler import Beside, following
 from tracekit.machine.sources import Clients, CpuTime, Taken, compute_gpu_others, load
 from tracekit.machine.state import State, join_states, make_absences
 
-# A clock counts only in samples in which the GPU worked at least so much of the time: an idle
-# GPU clocks down, and that says nothing of the machine.
+# A clock counts only in samples in which the GPU worked at least this share of the time: an idle
+# GPU clocks down, which shows nothing about the machine.
 BUSY = 0.5
 
 _KEPT = 4096
@@ -25,7 +25,7 @@ Sample = dict[str, float]
 
 
 class Samples:
-    """What a monitor said since somebody last asked; filled by its thread."""
+    """The samples of a monitor since the last request; filled by its thread."""
 
     def __init__(self) -> None:
         self.ever = threading.Event()
@@ -41,7 +41,7 @@ class Samples:
             self.ever.set()
 
     def since_asked(self, stale: float) -> list[Sample]:
-        """Return the new samples; where there is none the last, if it is younger than `stale`."""
+        """Return the new samples; if there are none, the last one if it is younger than `stale`."""
         timed_samples: list[tuple[float, Sample]] = []
         while self._new:
             timed_samples.append(self._new.popleft())
@@ -53,47 +53,50 @@ class Samples:
 
 
 def summary(samples: Sequence[Sample], monitor: str) -> State:
-    """Make one reading of each name, and say why there is no clock; "" is no monitor."""
+    """Make one reading of each name, and a reason for a missing clock; "" means no monitor."""
     if not monitor:
         return make_absences("no monitor that tells it can be read here.", "gpu_clock")
     if not samples:
         return make_absences(f"{monitor} has said nothing in the meantime.", "gpu_clock")
-    names = dict.fromkeys(name for sample in samples for name in sample)
-    values = {name: [sample[name] for sample in samples if name in sample] for name in names}
-    readings = {
-        name: max(series) if name in _WORST else median(series) for name, series in values.items()
-    }
-    if "gpu_clock" not in readings:
+    values: dict[str, list[float]] = {}
+    for sample in samples:
+        for name, value in sample.items():
+            values.setdefault(name, []).append(value)
+    readings: dict[str, float] = {}
+    for name, series in values.items():
+        readings[name] = max(series) if name in _WORST else median(series)
+    if readings.pop("gpu_clock", None) is None:
         return State("", readings, {"gpu_clock": f"{monitor} does not tell it."})
-    busy = [sample for sample in samples if sample.get("gpu_active", 1.0) >= BUSY]
-    clocks = [sample["gpu_clock"] for sample in busy if "gpu_clock" in sample]
-    del readings["gpu_clock"]
+    busy_samples = [sample for sample in samples if sample.get("gpu_active", 1.0) >= BUSY]
+    clocks = [sample["gpu_clock"] for sample in busy_samples if "gpu_clock" in sample]
     if not clocks:
         reason = f"the GPU had too little to do as {monitor} looked."
         return join_states(State(readings=readings), make_absences(reason, "gpu_clock"))
-    return State(readings={**readings, "gpu_clock": median(clocks)})
+    readings["gpu_clock"] = median(clocks)
+    return State(readings=readings)
 
 
-LOOK = 0.15  # seconds: other processes' share is measured over such a time, not at a moment
+LOOK = 0.15  # seconds over which the share of other processes is measured
 
-_FIRST = 2.0  # seconds for a monitor to say its first word
-_STALE = 2.0  # seconds in which what a monitor said still holds
+_FIRST = 2.0  # seconds for a monitor to print its first sample
+_STALE = 2.0  # seconds in which a sample of a monitor still holds
 _LONGEST = 86_400.0
 
 
 class Watch:
     """Watches the machine through a session; a context manager.
 
-    One monitor is read all the while, so that its clock is known within a pair and not only at
-    its ends. What other processes take is the difference of counts that the system keeps, so
-    nothing else runs while something is measured.
+    One monitor is read throughout, so that its clock is known within a pair and not only at its
+    ends. The use by other processes is the difference of counts that the system keeps, so nothing
+    else runs during a measurement.
     """
 
     def __init__(
         self, monitor: str = "auto", *, time_limit: float = _LONGEST, machine: Machine | None = None
     ) -> None:
-        """Make a watch of so many seconds at most, with a monitor by its name for `--telemetry`."""
-        self._monitor, self._time_limit = monitor, time_limit
+        """Make a watch with a limit in seconds, and a monitor by its name for `--telemetry`."""
+        self._monitor = monitor
+        self._time_limit = time_limit
         self._machine = machine or Machine()
         self._stack = ExitStack()
         self._samples = Samples()
@@ -113,19 +116,21 @@ class Watch:
 
     @property
     def monitor(self) -> str:
-        """The name of the monitor that is read; empty where there is none."""
-        return self._beside.monitor.name if self._beside.monitor else ""
+        """The name of the monitor; empty if there is none."""
+        if self._beside.monitor is None:
+            return ""
+        return self._beside.monitor.name
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a user must know of the monitor."""
+        """Remarks about the monitor for the user."""
         return self._beside.remarks
 
     def before(self, ours: Iterable[int] = (), calibration: float | None = None) -> State:
-        """Look for `LOOK` seconds, in which our processes should wait.
+        """Read the state over `LOOK` seconds, in which our processes should wait.
 
-        `ours` are the pids of the processes that are measured; all others are others. `calibration`
-        is the nanoseconds that fixed work took just now; None where none was done.
+        `ours` are the pids of the measured processes; all others count as others. `calibration` is
+        the nanoseconds that fixed work took just before; None without it.
         """
         self._ours = frozenset(ours)
         if self.monitor and self._last is None:
@@ -135,10 +140,10 @@ class Watch:
         return self._state(calibration)
 
     def after(self, calibration: float | None = None) -> State:
-        """Tell what the machine was like since the last look; at least `LOOK` seconds.
+        """Return the state since the last call, over at least `LOOK` seconds.
 
-        Where no processes were named as ours, as those of a traced capture cannot be, what others
-        took in between is not known; then it is measured over `LOOK` seconds from now.
+        If no processes were named as ours, as those of a traced capture cannot be, the use by
+        others in between is not known; then it is measured over `LOOK` seconds from now.
         """
         if self._last is None or not self._ours:
             self._last = self._moment()
@@ -148,15 +153,17 @@ class Watch:
     def _state(self, calibration: float | None) -> State:
         assert self._last is not None
         cpu_time, clients = self._last
-        self._last = self._moment()
+        later_cpu_time, later_clients = self._last = self._moment()
+        if calibration is None:
+            pace = make_absences("no fixed work was done.", "calibration")
+        else:
+            pace = State(readings={"calibration": calibration})
         return join_states(
             self._machine.read_state(),
             summary(self._samples.since_asked(_STALE), self.monitor),
-            load(cpu_time, self._last[0]),
-            compute_gpu_others(clients, self._last[1], self._ours),
-            make_absences("no fixed work was done.", "calibration")
-            if calibration is None
-            else State(readings={"calibration": calibration}),
+            load(cpu_time, later_cpu_time),
+            compute_gpu_others(clients, later_clients, self._ours),
+            pace,
             time=make_timestamp(),
         )
 
@@ -171,6 +178,6 @@ def look(
     monitor: str = "auto",
     machine: Machine | None = None,
 ) -> State:
-    """Look at the machine once, as `Watch.before` does, which starts its monitor but once."""
+    """Read the state once, as `Watch.before` does, with a monitor that runs only for this call."""
     with Watch(monitor, time_limit=LOOK + _FIRST, machine=machine) as watch:
         return watch.before(ours, calibration)

@@ -1,4 +1,4 @@
-"""What a bench leaves, as JSON and CSV: every sample, what it says, where it was measured."""
+"""Write and read a bench as JSON and CSV: every sample, its summary, the circumstances."""
 
 import csv
 import io
@@ -28,19 +28,20 @@ from tracekit.lab.metal_queue import Dispatch
 
 LEAST_ROUNDS = least_pairs()
 MOST_CALLS = 64
-_SAMPLE = 20_000_000  # ns that a sample should last, for clocks and schedulers to be small beside
+_SAMPLE = 20_000_000  # ns that a sample should last, so that clocks and schedulers matter little
 
 
 def calls_of(duration: float) -> int:
-    """Return how many calls of so many nanoseconds make up a sample: 1 to 64."""
-    return max(1, min(MOST_CALLS, math.ceil(_SAMPLE / max(duration, 1.0))))
+    """Return how many calls of `duration` nanoseconds make up a sample: 1 to 64."""
+    calls = math.ceil(_SAMPLE / max(duration, 1.0))
+    return max(1, min(MOST_CALLS, calls))
 
 
 def rounds_of(budget: float, costs: Sequence[float], max_rounds: int) -> int:
-    """Return how many rounds of these costs fit into a budget for each thing, all in nanoseconds.
+    """Return how many rounds of these costs fit into a budget for each subject, in nanoseconds.
 
-    Slower things take of what quicker ones leave. It is at least 6, as many as an interval takes,
-    however little time there is, unless `max_rounds` is less.
+    Slower subjects use the time that quicker ones leave. The result is at least 6, as many as an
+    interval takes, however little time there is, unless `max_rounds` is less.
     """
     fitting = math.floor(budget * len(costs) / max(sum(costs), 1.0))
     return max(1, min(max_rounds, max(LEAST_ROUNDS, fitting)))
@@ -53,10 +54,10 @@ _SIGMAS = 2
 class Summary:
     """Samples in numbers, in the unit of the samples.
 
-    `std` has `count - 1` in the denominator, and is None of one sample. `mad` is the median of the
+    `std` has `count - 1` in the denominator, and is None for one sample. `mad` is the median of the
     distances from the median, not scaled to a standard deviation. Percentiles are linear between
-    ranks. `filtered_mean` is of those at most 2 standard deviations from the mean, `filtered_out`
-    how many that leaves out.
+    ranks. `filtered_mean` is that of the samples at most 2 standard deviations from the mean,
+    `filtered_out` the number of the others.
     """
 
     count: int
@@ -74,13 +75,17 @@ class Summary:
 
 
 def summarize(samples: Sequence[float]) -> Summary:
-    """Summarize samples; raise InputError if there is none, or one is no finite number."""
+    """Summarize samples; raise InputError if there is none, or one is not a finite number."""
     values = np.asarray(samples, np.float64)
     if values.size == 0 or not np.isfinite(values).all():
         raise InputError("Statistics need samples, and each of them a finite number.")
-    mean, median = float(values.mean()), float(np.median(values))
-    std = float(values.std(ddof=1)) if values.size > 1 else None
-    near = values if std is None else values[np.abs(values - mean) <= _SIGMAS * std]
+    mean = float(values.mean())
+    median = float(np.median(values))
+    std = None
+    near = values
+    if values.size > 1:
+        std = float(values.std(ddof=1))
+        near = values[np.abs(values - mean) <= _SIGMAS * std]
     p50, p95, p99 = np.percentile(values, (50, 95, 99), method="linear")
     return Summary(
         count=values.size,
@@ -122,9 +127,9 @@ DEFINITIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Timing:
-    """Samples of one clock: nanoseconds of each, and what they say.
+    """Samples of one clock in nanoseconds, and their summary.
 
-    `calls` is how many calls each sample was divided by.
+    Each sample was divided by the number of `calls`.
     """
 
     samples: Sequence[float]
@@ -137,7 +142,7 @@ class SubjectRatio:
     """How many times quicker a subject is than another; None with the reason if not known.
 
     `verdict` is that on the time of a call against the `threshold`, by the rule of all comparisons;
-    None where none was asked for. `doubt` says why it is unclear.
+    None without a reference to judge by. `doubt` says why it is unclear.
     """
 
     other: str
@@ -155,11 +160,15 @@ class SubjectRatio:
         """The verdict with its interval: "faster by 52.4 % ± 1.2, beyond your limit of 3 %"."""
         if self.verdict is None or self.median is None or self.threshold is None:
             return ""
-        lower_bound, upper_bound = (
-            None if end is None else 1 / end - 1 for end in (self.high, self.low)
-        )
-        change = (1 / self.median - 1, lower_bound, upper_bound)
+        change = (1 / self.median - 1, _change_of(self.high), _change_of(self.low))
         return sentence_of(self.verdict, Shown("ratio", "ns"), change, self.threshold, self.doubt)
+
+
+def _change_of(speed_up: float | None) -> float | None:
+    """Return the change of a time that a speed-up makes."""
+    if speed_up is None:
+        return None
+    return 1 / speed_up - 1
 
 
 @dataclass(frozen=True)
@@ -167,12 +176,12 @@ class BenchRow:
     """One subject.
 
     `state` is "partial" if the bench was stopped or the subject failed on its way, and `reason`
-    says why it is not measured. `kernel` is "mlx" for MLX's own operations, `block_size` None where
+    says why it is not measured. `kernel` is "mlx" for MLX's own operations, `block_size` None if
     keys and values are in one piece. `micro` has times of a call, `macro` of a step, `dispatches`
     GPU times for each kernel of a call, and `no_gpu` says why there are none. `residence` is
-    "cache" if the inputs fit the last cache. `speed_up` is against the family's naive subject,
-    `against` against the one that was asked for. Where it was `disturbed`, its times do not count:
-    it says what other processes took.
+    "cache" if the inputs fit the last cache. `speed_up` compares with the family's naive subject,
+    `against` with the reference of the settings. If it was `disturbed`, its times do not count: the
+    text is the share of other processes.
     """
 
     name: str
@@ -205,31 +214,40 @@ class BenchRow:
 
     @property
     def gpu_ns(self) -> float | None:
-        """GPU nanoseconds of a call: the medians of its kernels together."""
-        return sum(dispatch.median for dispatch in self.dispatches) if self.dispatches else None
+        """GPU nanoseconds of a call: the sum of the medians of its kernels."""
+        if not self.dispatches:
+            return None
+        return sum(dispatch.median for dispatch in self.dispatches)
 
     @property
     def tokens_per_s(self) -> float | None:
         """Tokens per second of whole steps."""
-        took = self.macro.summary.median if self.macro else 0
-        return self.tokens * 1e9 / took if took else None
+        if self.macro is None or not self.macro.summary.median:
+            return None
+        return self.tokens * 1e9 / self.macro.summary.median
 
     @property
     def intensity(self) -> float | None:
         """Floating-point operations for each byte that memory must move."""
         moved = self.bytes_unique + self.bytes_written
-        return self.flops / moved if moved else None
+        if not moved:
+            return None
+        return self.flops / moved
 
     @property
     def gb_per_s(self) -> float | None:
         """Bytes that memory must move, over the time of a call, in 10^9 bytes per second."""
-        took = self.gpu_ns or (self.micro.summary.median if self.micro else None)
-        return (self.bytes_unique + self.bytes_written) / took if took else None
+        took = self.gpu_ns
+        if not took and self.micro is not None:
+            took = self.micro.summary.median
+        if not took:
+            return None
+        return (self.bytes_unique + self.bytes_written) / took
 
 
 @dataclass(frozen=True)
 class Bench:
-    """A whole bench, as the JSON file has it.
+    """A whole bench, as in the JSON file.
 
     If it was `interrupted`, rows may be few and partial.
     """
@@ -252,15 +270,27 @@ class Bench:
 
 
 def _ms(nanoseconds: float | None) -> float | None:
-    return None if nanoseconds is None else nanoseconds / 1e6
+    if nanoseconds is None:
+        return None
+    return nanoseconds / 1e6
 
 
 def columns(row: BenchRow, shape: Shape) -> dict[str, Any]:
-    """Return what a line of the CSV holds, by column; what is not known is None."""
-    micro = row.micro and row.micro.summary
+    """Return a line of the CSV by column; unknown values are None."""
+    values = _launch_columns(row, shape)
+    values.update(_time_columns(row))
+    values.update(_traffic_columns(row))
+    values.update(_comparison_columns(row))
+    values.update(_limit_columns(row))
+    verdict = row.against and row.against.verdict
+    values["verdict"] = verdict and str(verdict)
+    values["disturbed"] = row.disturbed
+    values["reason"] = row.reason or row.no_gpu
+    return values
+
+
+def _launch_columns(row: BenchRow, shape: Shape) -> dict[str, Any]:
     heads = None if row.family == "norm" else shape
-    limits = row.dispatches[0] if row.dispatches else None
-    speed_up, against = row.speed_up, row.against
     return {
         "tokens": row.tokens or None,
         "seq_len": row.sequence or None,
@@ -277,6 +307,12 @@ def columns(row: BenchRow, shape: Shape) -> dict[str, Any]:
         "dtype": shape.dtype,
         "HD_TILE": row.hd_tile,
         "partitions": row.partitions,
+    }
+
+
+def _time_columns(row: BenchRow) -> dict[str, Any]:
+    micro = row.micro and row.micro.summary
+    return {
         "host_ms": micro and _ms(micro.median),
         "host_ms_mad": micro and _ms(micro.mad),
         "host_ms_p95": micro and _ms(micro.p95),
@@ -284,6 +320,11 @@ def columns(row: BenchRow, shape: Shape) -> dict[str, Any]:
         "clock": HOST if micro else None,
         "step_ms": row.macro and _ms(row.macro.summary.median),
         "tokens_per_s": row.tokens_per_s,
+    }
+
+
+def _traffic_columns(row: BenchRow) -> dict[str, Any]:
+    return {
         "bytes": (row.bytes_unique + row.bytes_written) or None,
         "bytes_read": row.bytes_read or None,
         "flops": row.flops or None,
@@ -291,6 +332,13 @@ def columns(row: BenchRow, shape: Shape) -> dict[str, Any]:
         "gb_per_s": row.gb_per_s,
         "residence": row.residence,
         "error": row.error,
+    }
+
+
+def _comparison_columns(row: BenchRow) -> dict[str, Any]:
+    speed_up = row.speed_up
+    against = row.against
+    return {
         "speed_up": speed_up and speed_up.median,
         "speed_up_low": speed_up and speed_up.low,
         "speed_up_high": speed_up and speed_up.high,
@@ -298,12 +346,15 @@ def columns(row: BenchRow, shape: Shape) -> dict[str, Any]:
         "ratio": against and against.median,
         "ratio_low": against and against.low,
         "ratio_high": against and against.high,
+    }
+
+
+def _limit_columns(row: BenchRow) -> dict[str, Any]:
+    limits = row.dispatches[0] if row.dispatches else None
+    return {
         "execution_width": limits and limits.execution_width,
         "most_threads": limits and limits.most_threads,
         "threadgroup_memory": limits and limits.threadgroup_memory,
-        "verdict": against and against.verdict and str(against.verdict),
-        "disturbed": row.disturbed,
-        "reason": row.reason or row.no_gpu,
     }
 
 
@@ -316,7 +367,7 @@ def save(bench: Bench, path: Path) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse, before anything is measured, a file that could not be written at its end."""
+    """Refuse, before any measurement, a file that could not be written at its end."""
     if path.suffix not in {".json", ".csv"}:
         raise UsageError(
             f"{path} ends neither in .json nor in .csv.", hint="The ending says what is written."
@@ -325,12 +376,15 @@ def check_writable(path: Path) -> None:
 
 
 def bench_document(bench: Bench) -> dict[str, Any]:
-    """Return a bench as plain values, with what follows from its numbers."""
+    """Return a bench as plain values, with the results of its numbers."""
     document: dict[str, Any] = msgspec.to_builtins(bench)
     for row, measured in zip(document["rows"], bench.rows, strict=True):
-        row["gpu_ns"], row["tokens_per_s"] = measured.gpu_ns, measured.tokens_per_s
-        row["intensity"], row["gb_per_s"] = measured.intensity, measured.gb_per_s
-    return document | {"failures": bench.failures}
+        row["gpu_ns"] = measured.gpu_ns
+        row["tokens_per_s"] = measured.tokens_per_s
+        row["intensity"] = measured.intensity
+        row["gb_per_s"] = measured.gb_per_s
+    document["failures"] = bench.failures
+    return document
 
 
 @dataclass(frozen=True)
@@ -340,7 +394,7 @@ class _Kinded:
 
 
 def document_kind(path: Path) -> str:
-    """Return the kind that a JSON file states, such as "bench"; empty where it states none."""
+    """Return the kind that a JSON file states, such as "bench"; empty if it states none."""
     try:
         return msgspec.json.decode(read_input(path), type=_Kinded).kind
     except (FileNotFoundError, msgspec.MsgspecError):
@@ -365,7 +419,7 @@ def read_bench(path: Path) -> Bench:
 
 
 def as_csv(bench: Bench) -> str:
-    """Return a line for each subject; what is not known is empty."""
+    """Return a line for each subject; unknown values are empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns(BenchRow("", "", "failed"), bench.shape))

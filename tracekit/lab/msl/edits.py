@@ -1,4 +1,4 @@
-"""One kernel to compile: its text, which remembers where everything stood before it was changed."""
+"""One kernel to compile: its text, which keeps the places of everything before it was changed."""
 
 import re
 from bisect import bisect_right
@@ -28,8 +28,8 @@ class KernelText:
 
     `text` is Metal source: as MLX generates it, or a `.metal` file with `[[kernel]]` functions.
     `function` is the kernel, or a `host_name` that the text gives it; `template` its arguments,
-    such as "float16_t, 128". `name` is what messages call the file. `constants` are by their index,
-    `origins` are the files that the text was put together from.
+    such as "float16_t, 128". `name` is the name of the file in messages. `constants` are by their
+    index, `origins` are the files that the text was put together from.
     """
 
     text: str
@@ -58,7 +58,7 @@ class KernelText:
 
     @property
     def file(self) -> str:
-        """What messages call the file."""
+        """The name of the file in messages."""
         return self.name or f"{self.function}.metal"
 
 
@@ -82,14 +82,18 @@ class Edited:
         """Return the column of the text before, for one of the text after; both count from 1."""
         shifts = self._shifts.get(line, [])
         index = bisect_right(shifts, (column, 1 << 30)) - 1
-        return column if index < 0 else max(1, column + shifts[index][1])
+        if index < 0:
+            return column
+        _, shift = shifts[index]
+        return max(1, column + shift)
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> Edited:
     """Apply edits that do not overlap; of two that do, the one that starts first holds."""
     pieces: list[str] = []
     shifts: dict[int, list[tuple[int, int]]] = {}
-    end = line = 0
+    end = 0
+    line = 0
     line_start = 0  # in the new text
     length = 0
 
@@ -105,14 +109,13 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> Edited:
         if edit.start < end:
             continue
         append_piece(text[end : edit.start])
-        new = edit.new + "\n" * text.count("\n", edit.start, edit.end)
-        # Inside a new piece every column is that of the piece's start; behind it all is moved.
-        append_piece(new)
+        line_breaks = "\n" * text.count("\n", edit.start, edit.end)
+        # Inside a new piece every column is that of the piece's start; after it all is moved.
+        append_piece(edit.new + line_breaks)
         end = edit.end
         old_column = end - (text.rfind("\n", 0, end) + 1)
-        shifts.setdefault(line + 1, []).append(
-            (length - line_start + 1, old_column - (length - line_start))
-        )
+        new_column = length - line_start
+        shifts.setdefault(line + 1, []).append((new_column + 1, old_column - new_column))
     append_piece(text[end:])
     return Edited("".join(pieces), shifts)
 
@@ -126,18 +129,25 @@ _WORDS = re.compile(r'"(?:\\.|[^"\\\n])*"|//(?:\\\n|[^\n])*|/\*.*?\*/|/\*', re.D
 
 
 def without_comments(text: str) -> str:
-    """Turn comments into blanks of the same shape. One that never ends is left to be found."""
+    """Turn comments into blanks of the same shape, except one that never ends."""
 
     def blank_comment(match: re.Match[str]) -> str:
-        is_comment = match[0] != "/*" and match[0][0] != '"'
-        return blank(match[0]) if is_comment else match[0]
+        word = match[0]
+        if word == "/*" or word.startswith('"'):
+            return word
+        return blank(word)
 
     return _WORDS.sub(blank_comment, text)
 
 
 def without_strings(text: str) -> str:
-    """Turn what stands in quotes into blanks, so that only code is left to search."""
-    return re.sub(r'"(?:\\.|[^"\\\n])*"', lambda match: '"' + " " * (len(match[0]) - 2) + '"', text)
+    """Turn the contents of quotes into blanks, so that only code is left to search."""
+
+    def blank_string(match: re.Match[str]) -> str:
+        blanks = " " * (len(match[0]) - 2)
+        return f'"{blanks}"'
+
+    return re.sub(r'"(?:\\.|[^"\\\n])*"', blank_string, text)
 
 
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*(?:include|import)[ \t]*"([^"\n]+)"')
@@ -148,12 +158,12 @@ _DEEPEST = 64  # files that include each other
 def with_includes(
     text: str, file: Path, folders: Sequence[Path] = ()
 ) -> tuple[str, tuple[Origin, ...]]:
-    """Return the text of a file with its `#include "..."` replaced by what they name.
+    """Return the text of a file with each `#include "..."` replaced by the file that it names.
 
-    Files are looked for beside the one that includes them, then in `folders`. Those of Metal
-    itself (`<metal_stdlib>`) stay as they are, and so does a name that is found nowhere: whether
+    Files are searched next to the one that includes them, then in `folders`. Those of Metal
+    itself (`<metal_stdlib>`) stay as they are, and so does a name that is not found: whether
     it matters depends on the conditions around it, which the preprocessor knows. Return also
-    where the pieces stood before; none where nothing was included.
+    the origins of the pieces; none if nothing was included.
     """
     joined: list[str] = []
     origins: list[Origin] = []
@@ -161,13 +171,10 @@ def with_includes(
 
     def add(text: str, file: Path, depth: int) -> None:
         origins.append(Origin(len(joined) + 1, file.name, 1))
+        lines = text.split("\n")
         code_lines = without_comments(text).split("\n")
-        for number, (line, code) in enumerate(
-            zip(text.split("\n"), code_lines, strict=True), start=1
-        ):
-            match = _INCLUDED.match(code)
-            places = [place / match[1] for place in (file.parent, *folders)] if match else []
-            target = next((place.resolve() for place in places if place.is_file()), None)
+        for number, (line, code) in enumerate(zip(lines, code_lines, strict=True), start=1):
+            target = _find_included(code, (file.parent, *folders))
             if target is None:
                 joined.append(line)
                 continue
@@ -183,9 +190,26 @@ def with_includes(
             raise InputError(f"{file} cannot be read as text: {error}.") from error
         guard = f"TRACEKIT_INCLUDED_{numbers.setdefault(file, len(numbers))}"
         is_guarded = _ONCE.search(text) is not None
-        joined.extend([f"#ifndef {guard}", f"#define {guard}"] if is_guarded else [])
+        if is_guarded:
+            joined.append(f"#ifndef {guard}")
+            joined.append(f"#define {guard}")
         add(_ONCE.sub("", text), file, depth)
-        joined.extend(["#endif"] if is_guarded else [])
+        if is_guarded:
+            joined.append("#endif")
 
     add(text, file.resolve(), 0)
-    return ("\n".join(joined), tuple(origins)) if len(origins) > 1 else (text, ())
+    if len(origins) == 1:
+        return text, ()
+    return "\n".join(joined), tuple(origins)
+
+
+def _find_included(code: str, folders: Sequence[Path]) -> Path | None:
+    """Return the file that a line of code includes, if it is in one of the folders."""
+    match = _INCLUDED.match(code)
+    if match is None:
+        return None
+    for folder in folders:
+        path = folder / match[1]
+        if path.is_file():
+            return path.resolve()
+    return None

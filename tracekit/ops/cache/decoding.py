@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base import as_float64, relative_error, require_accuracy
+from tracekit.base import Floats, as_float64, relative_error, require_accuracy
 from tracekit.ops.cache.caches import (
     DrawnTokens,
     GrowingCache,
@@ -19,13 +19,13 @@ from tracekit.ops.cache.caches import (
 from tracekit.workload import Gauge, Span, StepReport
 
 Cache = GrowingCache | SlidingCache | PagedCache
-# A query of each sequence, [batch, q_heads, head_dim], to what it attends to, of the same shape.
+# From a query of each sequence, [batch, q_heads, head_dim], to the output of the same shape.
 Attend = Callable[[mx.array], mx.array]
 
 
 @dataclass
 class StepCosts:
-    """What the steps since `Decoding.begin` took."""
+    """The costs of the steps since `Decoding.begin`."""
 
     steps: int = 0
     read: int = 0  # bytes of K and V that they attended to
@@ -34,7 +34,7 @@ class StepCosts:
 
 @dataclass
 class Decoding:
-    """Sequences of one length, their cache, and how to attend to all that it keeps.
+    """Sequences of one length, their cache, and how to attend to all its tokens.
 
     With `hold_a_view` a slice of the cache is held from step to step, so that MLX must copy it all
     for each token: the commonest mistake with such a cache.
@@ -59,12 +59,14 @@ class Decoding:
         return time.monotonic_ns() - start
 
     def submit(self) -> mx.array:
-        """Make room, append a token to each sequence, and attend; hand that over."""
+        """Make room, append a token to each sequence, and attend; hand the output over."""
         self._started = time.monotonic_ns()
         self._spans = self._room_made()
-        cache, token = self.cache, self.cache.length
+        cache = self.cache
+        token = cache.length
         cache.append(*self.rows.run(token, 1))
-        output = self._output = self.attend(self.rows.query(token))
+        output = self.attend(self.rows.query(token))
+        self._output = output
         mx.async_eval(output, cache.keys, cache.values)
         return output
 
@@ -79,12 +81,13 @@ class Decoding:
         self.costs.read += self.cache.kept_tokens * self.sizes.token_bytes
 
     def tell(self) -> StepReport:
-        """Say what is held after the step, and whether it had to make room."""
+        """Report the contents of the cache after the step, and whether it had to make room."""
         moment = time.monotonic_ns()
+        tokens = self.sizes.batch * self.cache.kept_tokens
         return StepReport(
             spans=self._spans,
             gauges=(
-                Gauge("tokens_held", self.sizes.batch * self.cache.kept_tokens, moment, "tokens"),
+                Gauge("tokens_held", tokens, moment, "tokens"),
                 Gauge("bytes_held", self.cache.nbytes, moment, "bytes"),
                 Gauge("bytes_copied", self.cache.copied, moment, "bytes"),
             ),
@@ -95,9 +98,9 @@ class Decoding:
         self.costs = StepCosts()
 
     def extra_memory(self) -> int:
-        """Make one more step, without growth; return the bytes it took beside what was held.
+        """Make one more step, without growth; return the bytes it took in addition to the cache.
 
-        Next to nothing if MLX writes in place, the whole cache if it copies.
+        It takes next to nothing if MLX writes in place, the whole cache if it copies.
         """
         self._room_made()
         mx.synchronize()
@@ -109,19 +112,20 @@ class Decoding:
     def error(self) -> float:
         """Return the relative error of the last result, of the first and the last sequence.
 
-        One that is larger than the type allows is a ToolError.
+        Raises ToolError if it is larger than the type allows.
         """
         assert self._output is not None
-        checked = sorted({0, self.sizes.batch - 1})
-        length, kept_tokens = self.cache.length, self.cache.kept_tokens
+        sequences = sorted({0, self.sizes.batch - 1})
+        length = self.cache.length
+        kept_tokens = self.cache.kept_tokens
         scale = self.sizes.head_dim**-0.5
-        right = [
-            compute_expected(
+        expected: list[Floats] = []
+        for sequence in sequences:
+            result = compute_expected(
                 self.rows, sequence, length=length, kept_tokens=kept_tokens, scale=scale
             )
-            for sequence in checked
-        ]
-        error = relative_error(as_float64(self._output)[checked], np.stack(right))
+            expected.append(result)
+        error = relative_error(as_float64(self._output)[sequences], np.stack(expected))
         return require_accuracy(error, self.sizes.dtype, f"Attention after {length} tokens")
 
     def _room_made(self) -> tuple[Span, ...]:

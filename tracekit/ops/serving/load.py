@@ -1,4 +1,4 @@
-"""The load: every request of a run, its arrival and its lengths, drawn before the run begins."""
+"""The load: every request of a run, its arrival and its lengths, drawn before the run starts."""
 
 import math
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ class Lengths:
     """A distribution of lengths, in tokens.
 
     "fixed": all are `typical`. "uniform": all from `shortest` to `longest` are equally likely.
-    "lognormal": the median is `typical` before what is out of bounds is cut off. `name` is what
-    they are lengths of, as options call it: "prompt" or "output".
+    "lognormal": the median is `typical` before the distribution is cut at the bounds. `name` is the
+    word for the lengths in options: "prompt" or "output".
     """
 
     name: str
@@ -52,7 +52,9 @@ class Lengths:
     @property
     def most_tokens(self) -> int:
         """Tokens that no length exceeds."""
-        return self.typical if self.distribution == "fixed" else self.longest
+        if self.distribution == "fixed":
+            return self.typical
+        return self.longest
 
     def draw(self, count: int, rng: np.random.Generator) -> list[int]:
         """Draw `count` lengths."""
@@ -77,7 +79,7 @@ _SECOND = 1_000_000_000
 
 @dataclass(frozen=True)
 class Spike:
-    """A stretch of seconds in which requests come at a rate of its own, per second."""
+    """A stretch of seconds in which requests come at another rate, per second."""
 
     start: float
     length: float
@@ -101,11 +103,9 @@ class Rate:
     spikes: tuple[Spike, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what has no schedule."""
+        """Refuse rates without a schedule."""
         climbs = 0 < self.level < float("inf") and 0 <= self.ramp < float("inf")
-        if not climbs or not all(
-            peak.start >= 0 < min(peak.length, peak.rate) for peak in self.spikes
-        ):
+        if not climbs or not all(_has_schedule(spike) for spike in self.spikes):
             raise UsageError(
                 "--rate, --spike-rate and --spike-length must be above 0, --ramp and --spike-at "
                 "at least 0."
@@ -125,25 +125,25 @@ class Rate:
         return float(requests_before[piece] + since * (rates[piece] + slopes[piece] * since / 2))
 
     def moments(self, counts: Floats) -> Floats:
-        """Return the seconds after which so many requests have come, each count above 0."""
+        """Return the seconds after which these counts of requests have come, each above 0."""
         starts, rates, slopes, requests_before = self._pieces
         piece = np.searchsorted(requests_before, counts, side="left") - 1
-        remaining_counts, rate = counts - requests_before[piece], rates[piece]
-        return starts[piece] + 2 * remaining_counts / (
-            rate + np.sqrt(rate**2 + 2 * slopes[piece] * remaining_counts)
-        )
+        remaining_counts = counts - requests_before[piece]
+        rate = rates[piece]
+        root = np.sqrt(rate**2 + 2 * slopes[piece] * remaining_counts)
+        return starts[piece] + 2 * remaining_counts / (rate + root)
 
     @cached_property
     def _pieces(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Where linear pieces start, their rate there, its slope, and the requests before."""
-        bounds = {
-            0.0,
-            self._climb,
-            *(start for spike in self.spikes for start in (spike.start, spike.end)),
-        }
+        """The starts of linear pieces, their rates there, slopes, and the requests before."""
+        bounds = {0.0, self._climb}
+        for spike in self.spikes:
+            bounds.add(spike.start)
+            bounds.add(spike.end)
         starts = np.array(sorted(bounds))
-        pieces = [self._piece(float(start)) for start in starts]
-        rates, slopes = (np.array(column) for column in zip(*pieces, strict=True))
+        pieces = np.array([self._piece(float(start)) for start in starts])
+        rates = pieces[:, 0]
+        slopes = pieces[:, 1]
         lengths = np.diff(starts)
         requests_within = lengths * (rates[:-1] + slopes[:-1] * lengths / 2)
         return starts, rates, slopes, np.concatenate(([0.0], np.cumsum(requests_within)))
@@ -158,8 +158,14 @@ class Rate:
 
     @property
     def _climb(self) -> float:
-        """The ramp; none where it is shorter than the resolution of times."""
-        return self.ramp if self.ramp * _SECOND >= 1 else 0.0
+        """The ramp; 0 if it is shorter than the resolution of times."""
+        if self.ramp * _SECOND < 1:
+            return 0.0
+        return self.ramp
+
+
+def _has_schedule(spike: Spike) -> bool:
+    return spike.start >= 0 and min(spike.length, spike.rate) > 0
 
 
 _CONTENTS = 2**31
@@ -167,7 +173,7 @@ _CONTENTS = 2**31
 
 @dataclass(frozen=True)
 class ServerLoad:
-    """What is asked of the server, as a user chooses it.
+    """The requests to a server, as a user chooses them.
 
     The schedule has as many requests as the rate brings in `duration` seconds, or `count` of them,
     whatever time they take. A `burstiness` of 1 draws a Poisson process; less is burstier, more is
@@ -190,7 +196,7 @@ class ServerLoad:
 
 @dataclass(frozen=True)
 class ScheduledRequest:
-    """One request as the schedule has it; it arrives `arrival` ns from the start of the run.
+    """One request of the schedule; it arrives `arrival` ns from the start of the run.
 
     Its keys, values and queries are drawn from `content`, any whole number.
     """
@@ -202,7 +208,7 @@ class ScheduledRequest:
     content: int = 0
 
     def blocks(self, block_size: int) -> int:
-        """Return how many blocks of so many tokens it needs."""
+        """Return how many blocks of `block_size` tokens it needs."""
         return -(-(self.prompt_tokens + self.output_tokens) // block_size)
 
 
@@ -211,11 +217,13 @@ def draw_arrivals(load: ServerLoad) -> Times:
 
     Intervals are drawn from a gamma distribution of shape `burstiness` and mean 1, and are then
     rescaled so that the last request arrives exactly when the schedule ends, as vLLM's serving
-    benchmark does; last of all the rate says which moment each sum of intervals is. A schedule of N
+    benchmark does; finally the rate turns each sum of intervals into a moment. A schedule of N
     requests at a constant rate thus lasts exactly N / rate seconds.
     """
-    drawn = load.rate.count_requests(load.duration) if load.count is None else load.count
-    total = float(drawn)
+    if load.count is None:
+        total = float(load.rate.count_requests(load.duration))
+    else:
+        total = float(load.count)
     number = round(total)
     if number < 1:
         raise UsageError(
@@ -232,8 +240,8 @@ def draw_arrivals(load: ServerLoad) -> Times:
 def draw_schedule(load: ServerLoad) -> tuple[ScheduledRequest, ...]:
     """Draw all requests of a load, by arrival.
 
-    Arrivals, prompts, outputs and contents have a stream of random numbers each: another rate
-    leaves the lengths as they are.
+    Arrivals, prompts, outputs and contents each have their own stream of random numbers: another
+    rate leaves the lengths as they are.
     """
     arrivals = draw_arrivals(load).tolist()
     prompts = load.prompts.draw(len(arrivals), np.random.default_rng([load.seed, 1]))
