@@ -1,4 +1,4 @@
-"""Who uses the cores: processes that are not ours, by their names, over a short time."""
+"""Find the processes of others that use the cores, by their names, over a short time."""
 
 import os
 import time
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import psutil
 
 _LOOK = 0.3  # seconds: CPU times tick in hundredths of a second
-_LEAST = 0.1  # cores: what uses less makes no machine busy
+_LEAST = 0.1  # cores: a smaller use makes no machine busy
 _FEW = 3
 
 
@@ -23,9 +23,10 @@ class Busy:
 
 
 def find_busiest(ours: Iterable[int] = (), *, seconds: float = _LOOK) -> tuple[Busy, ...]:
-    """Return who uses cores over so many seconds, the most first; ours and their children are not.
+    """Return the users of cores over a few seconds, the largest first.
 
-    Processes whose times this user may not read are left out, as those of others are on macOS.
+    The processes `ours` and their children are excluded. Processes whose times this user may not
+    read are left out, as those of others are on macOS.
     """
     excluded_pids = _with_children({os.getpid(), *ours})
     earlier_times = _read_times(excluded_pids)
@@ -38,13 +39,13 @@ def find_busiest(ours: Iterable[int] = (), *, seconds: float = _LOOK) -> tuple[B
         if pid in earlier_times:
             usage = (worked - earlier_times[pid][1]) / passed
             cores.setdefault(name, []).append(usage)
-    groups = [
-        Busy(name, sum(process_cores >= _LEAST for process_cores in used), sum(used))
-        for name, used in cores.items()
-    ]
-    return tuple(
-        sorted((group for group in groups if group.cores >= _LEAST), key=lambda busy: -busy.cores)
-    )
+    busiest: list[Busy] = []
+    for name, usages in cores.items():
+        if sum(usages) >= _LEAST:
+            busy_count = sum(usage >= _LEAST for usage in usages)
+            busiest.append(Busy(name, busy_count, sum(usages)))
+    busiest.sort(key=lambda busy: -busy.cores)
+    return tuple(busiest)
 
 
 def _with_children(pids: Iterable[int]) -> set[int]:
@@ -67,12 +68,12 @@ def _read_times(excluded_pids: set[int]) -> dict[int, tuple[str, float]]:
 
 
 def busy_words(busiest: Sequence[Busy]) -> str:
-    """Say who uses the cores: "python3.11 (2) 1.4 cores, ld 0.5"; empty where nobody is seen."""
-    words = [
-        f"{group.name}{f' ({group.processes})' if group.processes > 1 else ''} {group.cores:.1f}"
-        for group in busiest[:_FEW]
-    ]
-    if not words:
-        return ""
-    words[0] = f"{words[0]} cores"
+    """Return the users of cores: "python3.11 (2) 1.4 cores, ld 0.5"; empty if there are none."""
+    words: list[str] = []
+    for number, group in enumerate(busiest[:_FEW]):
+        name = group.name
+        if group.processes > 1:
+            name += f" ({group.processes})"
+        unit = " cores" if number == 0 else ""
+        words.append(f"{name} {group.cores:.1f}{unit}")
     return ", ".join(words)

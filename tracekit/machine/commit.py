@@ -1,4 +1,4 @@
-"""Which commit of a work tree was run, and whether more may have been run than it holds."""
+"""The commit of a work tree that was run, and whether the run may have included other changes."""
 
 import re
 from collections.abc import Set as AbstractSet
@@ -10,18 +10,18 @@ from tracekit.base import ToolError, git
 _SECONDS = 10
 _DOCUMENTS = {"recording.json", "night.json"}  # each names its folder as one that tracekit made
 _BUNDLES = (".trace", ".gputrace")
-# A plan is no source: a night knows it by its digest.
+# A plan is not a source: a night knows it by its digest.
 _REPORT = re.compile(
     r"tracekit\.toml|.*\.((db|sqlite3?)(-journal|-shm|-wal)?|html|log(\.\d+)?|md|prom|sarif|xml)"
 )
 
 
 def git_commit(folder: Path) -> str:
-    """Return the commit of the folder's work tree, and what more may have been run than it holds.
+    """Return the commit of the folder's work tree, with a suffix for other changes.
 
     It ends with -dirty if tracked files changed, or if there are untracked ones that are not
-    ignored and that tracekit did not write; with -unknown if git could not tell in time. Empty
-    where there is no repository, no commit or no git.
+    ignored and that tracekit did not write; with -unknown if git did not answer in time. It is
+    empty without a repository, a commit or git.
     """
     commit = (_ask_git(folder, "rev-parse", "--verify", "HEAD") or "").strip()
     if not commit:
@@ -29,34 +29,37 @@ def git_commit(folder: Path) -> str:
     status = _ask_git(folder, "status", "--porcelain", "-z", "--untracked-files=all")
     if status is None:
         return f"{commit}-unknown"
-    return f"{commit}-dirty" if is_dirty(status) else commit
+    if is_dirty(status):
+        return f"{commit}-dirty"
+    return commit
 
 
 def is_dirty(status: str) -> bool:
-    """Tell whether what `git status --porcelain -z` lists may change what is run.
+    """Return whether the files that `git status --porcelain -z` lists may change a run.
 
-    Plans, recordings, nights and reports are left out: to write them changes nothing that is run.
+    Plans, recordings, nights and reports are left out: writing them changes nothing that is run.
     """
     entries = [entry for entry in status.split("\0") if entry]
     untracked = [PurePosixPath(entry[3:]) for entry in entries if entry.startswith("?? ")]
     if len(untracked) < len(entries):
         return True
-    runs = {file.parent for file in untracked if file.name in _DOCUMENTS} - {PurePosixPath()}
+    runs = {file.parent for file in untracked if file.name in _DOCUMENTS}
+    runs.discard(PurePosixPath())
     return not all(_is_output(file, runs) for file in untracked)
 
 
 def _is_output(file: PurePosixPath, runs: AbstractSet[PurePosixPath]) -> bool:
-    """Tell whether an untracked file is hidden, or one that tracekit wrote or reads."""
-    return (
-        any(part.startswith(".") or part.endswith(_BUNDLES) for part in file.parts)
-        or not runs.isdisjoint(file.parents)
-        or _REPORT.fullmatch(file.name) is not None
-    )
+    """Return whether an untracked file is hidden, or one that tracekit wrote or reads."""
+    for part in file.parts:
+        if part.startswith(".") or part.endswith(_BUNDLES):
+            return True
+    return not runs.isdisjoint(file.parents) or _REPORT.fullmatch(file.name) is not None
 
 
 def _ask_git(folder: Path, *arguments: str) -> str | None:
-    """Return what git says; None where it fails, is not there or takes too long."""
+    """Return the output of git; None if it fails, is missing or takes too long."""
     with suppress(ToolError):
         result = git(folder, *arguments, seconds=_SECONDS)
-        return result.stdout if result.returncode == 0 else None
+        if result.returncode == 0:
+            return result.stdout
     return None

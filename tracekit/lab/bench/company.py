@@ -1,4 +1,4 @@
-"""Who else used the cores while subjects were measured."""
+"""The use of the cores by other processes during a measurement."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from tracekit.machine import CpuTime, Crowd, crowd_between, spent
 
 Count = Callable[[], CpuTime]
 _LEAST = 0.25  # seconds: counts of CPU time tick in hundredths
-_SHARE = 0.25  # of the time that was measured: beside others for longer, medians may be of it
+_SHARE = 0.25  # of the measured time: next to others for longer, medians may be of it
 
 
 def count_now() -> CpuTime:
@@ -15,7 +15,7 @@ def count_now() -> CpuTime:
 
 
 class Company:
-    """Looks at the cores between rounds, and says whether others left enough of them."""
+    """Reads CPU times between rounds, and reports whether others left enough of the cores."""
 
     def __init__(self, count: Count) -> None:
         self._count = count
@@ -23,22 +23,23 @@ class Company:
         self._crowds: list[tuple[float, Crowd]] = []
 
     def look(self) -> None:
-        """Look, if enough time has passed since the last look for counts to say something."""
+        """Read the CPU times, if enough time has passed since the last reading."""
         later = self._count()
         length = later.moment - self._last.moment
         if length < _LEAST:
             return
-        if (crowd := crowd_between(self._last, later)) is not None:
+        crowd = crowd_between(self._last, later)
+        if crowd is not None:
             self._crowds.append((length, crowd))
         self._last = later
 
     def forget(self) -> None:
-        """Leave out what was seen so far."""
+        """Discard everything up to now."""
         self._last = self._count()
         self._crowds = []
 
     def describe(self) -> str:
-        """Say what others used where it spoiled a quarter of the time or more; else nothing."""
+        """Return what others used if it spoiled a quarter of the time or more, otherwise ""."""
         measured_time = sum(length for length, _ in self._crowds)
         spoiled = [(length, crowd) for length, crowd in self._crowds if crowd.spoils]
         spoiled_time = sum(length for length, _ in spoiled)
@@ -46,4 +47,5 @@ class Company:
             return ""
         other_cores = sum(length * crowd.other_cores for length, crowd in spoiled) / spoiled_time
         used_cores = sum(length * crowd.used_cores for length, crowd in spoiled) / spoiled_time
-        return Crowd(other_cores, used_cores, spoiled[-1][1].cores).words
+        _, last_crowd = spoiled[-1]
+        return Crowd(other_cores, used_cores, last_crowd.cores).words

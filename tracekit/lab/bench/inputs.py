@@ -1,4 +1,4 @@
-"""What is measured: shapes, the inputs that subjects of one shape share, and what a subject is."""
+"""Shapes, the inputs that subjects of one shape share, and the definition of a subject."""
 
 import itertools
 import math
@@ -25,7 +25,7 @@ from tracekit.workload import DtypeName, Step, Work, backend, step_of
 
 @dataclass(frozen=True)
 class Shape:
-    """The sizes of one bench; those of attention are named as the workload `paged` names them.
+    """The sizes of one bench; those of attention have the names of the workload `paged`.
 
     Without `max_blocks` a sequence has as many pages as it uses; `ragged` lengths are drawn at
     random instead of filling them. `queries` are tokens of the prompt in the subjects of prefill,
@@ -66,7 +66,7 @@ class Shape:
 
     @property
     def table(self) -> int:
-        """Pages that a sequence has."""
+        """Pages of a sequence."""
         return self.max_blocks or self.active_blocks
 
     @property
@@ -90,20 +90,22 @@ _SHARE = 0.4  # of the memory that is free
 
 @dataclass(frozen=True)
 class Cache:
-    """The last cache before memory: its bytes, None where nobody says, and how they are known."""
+    """The last cache before memory: its bytes, None if unknown, and their source."""
 
     bytes: int | None
     source: str
 
     def residence(self, working_set: int) -> Literal["memory", "cache", "unknown"]:
-        """Say where a working set stays between two calls."""
+        """Return where a working set stays between two calls."""
         if working_set > (self.bytes or LARGEST_SYSTEM_CACHE):
             return "memory"
-        return "cache" if self.bytes else "unknown"
+        if not self.bytes:
+            return "unknown"
+        return "cache"
 
 
 def cache_here() -> Cache:
-    """Return what is known of the cache of the device that MLX uses."""
+    """Return the cache of the device that MLX uses."""
     if backend() == "cpu":
         there = last_cache()
         if there is not None:
@@ -113,7 +115,7 @@ def cache_here() -> Cache:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Inputs of one shape, drawn when they are first asked for.
+    """Inputs of one shape, drawn at their first use.
 
     The sets together should exceed the cache.
     """
@@ -129,22 +131,24 @@ class Inputs:
     def sets_of(self, size: int, copies: int = 1) -> int:
         """Return how many inputs of `size` bytes should rotate: 2 to 8, as far as memory goes.
 
-        `copies` is how often each of them is kept, in different layouts.
+        Each of them is kept in `copies` different layouts.
         """
         free_bytes = psutil.virtual_memory().available
-        if size * copies > free_bytes:
+        total = size * copies
+        if total > free_bytes:
             raise UsageError(
-                f"The inputs take {size * copies / 1e9:.1f} GB in {copies} layouts; "
+                f"The inputs take {total / 1e9:.1f} GB in {copies} layouts; "
                 f"{free_bytes / 1e9:.1f} GB are free.",
                 hint="Take smaller sizes, or fewer of them.",
             )
-        wanted_sets = math.ceil(_TIMES_CACHE * (self.cache.bytes or LARGEST_SYSTEM_CACHE) / size)
-        fitting = int(free_bytes * _SHARE / (size * copies))
+        cache_bytes = self.cache.bytes or LARGEST_SYSTEM_CACHE
+        wanted_sets = math.ceil(_TIMES_CACHE * cache_bytes / size)
+        fitting = int(free_bytes * _SHARE / total)
         return max(1, min(_MOST_SETS, max(2, wanted_sets), fitting))
 
     @cached_property
     def sets(self) -> int:
-        """How many problems of decode rotate."""
+        """The number of decode problems that rotate."""
         shape = self.shape
         tokens = shape.batch * shape.table * shape.block_size
         pool = 2 * tokens * shape.kv_heads * shape.head_dim * shape.itemsize
@@ -167,8 +171,9 @@ class Inputs:
     def problems(self) -> tuple[DecodeProblem, ...]:
         """Decode calls over pages, one for each set."""
         shape = self.shape
-        return tuple(
-            draw_problem(
+        problems: list[DecodeProblem] = []
+        for number in range(self.sets):
+            problem = draw_problem(
                 self.lens,
                 q_heads=shape.q_heads,
                 kv_heads=shape.kv_heads,
@@ -178,8 +183,8 @@ class Inputs:
                 dtype=self.dtype,
                 seed=shape.seed + number,
             )
-            for number in range(self.sets)
-        )
+            problems.append(problem)
+        return tuple(problems)
 
     @cached_property
     def dense(self) -> list[tuple[mx.array, mx.array]]:
@@ -196,7 +201,7 @@ class Inputs:
 
     @cached_property
     def mask(self) -> mx.array | None:
-        """Which keys of the padded contexts count; None if all do."""
+        """The keys of the padded contexts that count; None if all do."""
         tokens = -(-self.longest // self.shape.block_size) * self.shape.block_size
         if all(length == tokens for length in self.lens):
             return None
@@ -220,7 +225,7 @@ class Launch:
     """How a Metal kernel is launched; None leaves a size to the kernel's plan, or to MLX.
 
     `kernel` is "mlx" for MLX's own operations; `hd_tile` are elements of a head that a lane owns,
-    `partitions` threadgroups that share out a sequence's tokens.
+    `partitions` threadgroups that share a sequence's tokens.
     """
 
     kernel: str
@@ -236,12 +241,12 @@ BY_MLX = Launch("mlx")
 class Prepared:
     """An implementation on one shape.
 
-    `step` is one call as the workload makes it. `chain` builds so many calls, each one fed with the
-    result of the one before where they are `chained`, over rotating inputs; the step's `wait`
-    evaluates what it returns. `working_set` are the bytes of all `sets` of inputs, `sequence` the
+    `step` is one call as the workload makes it. `chain` builds a number of calls over rotating
+    inputs, each one fed with the result of the one before if they are `chained`; the step's `wait`
+    evaluates the result. `working_set` are the bytes of all `sets` of inputs, `sequence` the
     tokens of the longest context or the rows. `error` is relative and against float64. `launch`
-    makes one call, on the input of that number, of kernels of `mx.fast.metal_kernel`, for a queue
-    of our own; None where MLX brings the kernels.
+    makes one call, on the input of that number, of kernels of `mx.fast.metal_kernel`, for a
+    separate queue; None if MLX brings the kernels.
     """
 
     step: Step
@@ -258,16 +263,18 @@ class Prepared:
 def prepare_call(
     call: Callable[[int, Any], Any], work: Work, *, chained: bool = True, **details: Any
 ) -> Prepared:
-    """Make a call measurable; it takes a number, which chooses its input, and the result before.
+    """Make a call measurable; it takes a number, which chooses its input, and the last result.
 
-    That is None for the first of a chain, for a step, and for all calls that are not chained.
+    The last result is None for the first of a chain, for a step, and if calls are not chained.
     """
     numbers = itertools.count()
 
     def chain(calls: int) -> list[Any]:
         results: list[Any] = []
         for _ in range(calls):
-            previous_result = results.pop() if results and chained else None
+            previous_result = None
+            if results and chained:
+                previous_result = results.pop()
             results.append(call(next(numbers), previous_result))
         return results
 
@@ -280,8 +287,8 @@ class Subject:
     """A named implementation.
 
     Those of one `family` do the same work on the same inputs; speed-ups are against its `naive`
-    one. `prepare` raises `SubjectUnavailable` where it cannot run. `paged` says that its keys and
-    values lie in pages, so that the size of a block matters.
+    one. `prepare` raises `SubjectUnavailable` if it cannot run. If it is `paged`, its keys and
+    values are in pages, so that the size of a block matters.
     """
 
     name: str

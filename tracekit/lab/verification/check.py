@@ -66,7 +66,7 @@ Make = Callable[..., Check]
 class Declared:
     """A function marked `@check`, by its name with dashes.
 
-    Of the parameters in `choices` all values are tried, unless one is chosen. `neighbours` are
+    All values of the parameters in `choices` are tried, unless one is chosen. `neighbours` are
     modules that the file imports.
     """
 
@@ -78,11 +78,14 @@ class Declared:
 
     def cases(self, chosen_values: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the parameters of every case: each choice that `chosen_values` leaves open."""
-        tried = {name: values for name, values in self.choices.items() if name not in chosen_values}
-        return [
-            {**dict(zip(tried, choice, strict=True)), **chosen_values}
-            for choice in product(*tried.values())
-        ]
+        open_names = [name for name in self.choices if name not in chosen_values]
+        open_values = [self.choices[name] for name in open_names]
+        cases: list[dict[str, Any]] = []
+        for values in product(*open_values):
+            case: dict[str, Any] = dict(zip(open_names, values, strict=True))
+            case.update(chosen_values)
+            cases.append(case)
+        return cases
 
     def check(self, parameters: Mapping[str, Any]) -> Check:
         """Make inputs and expectation; raise InputError if the function returns no Check."""
@@ -103,7 +106,7 @@ def check(*, each: Mapping[str, Sequence[Any]]) -> Callable[[Make], Make]: ...
 def check(
     make: Make | None = None, /, *, each: Mapping[str, Sequence[Any]] | None = None
 ) -> Make | Callable[[Make], Make]:
-    """Mark the function of a file that says what its kernel must do.
+    """Mark the function of a file that defines what its kernel must do.
 
     `each` gives values of parameters that are all tried, unless the command line chooses one:
     `@check(each={"dtype": ("float16", "float32")})`.
@@ -113,7 +116,9 @@ def check(
         setattr(function, _MARK, dict(each or {}))
         return function
 
-    return mark if make is None else mark(make)
+    if make is None:
+        return mark
+    return mark(make)
 
 
 def declared_by(
@@ -151,10 +156,11 @@ def check_subjects(
 ) -> Iterator[VerifiedCase]:
     """Yield a subject for every case of a check, made when its turn comes.
 
-    MLX's and numpy's generators start at `seed`, so that every run has the same inputs, and go on
-    where they were when all is over; for the rest see `emulation`. Raises InputError where the
+    MLX's and numpy's generators start at `seed`, so that every run has the same inputs, and return
+    to their former state at the end; for the rest see `emulation`. Raises InputError if the
     check's function fails, or returns no check.
     """
+    how = {"seed": seed, "lenient": lenient, "patience": patience}
     with _numbers_kept():
         for case in declared.cases(chosen_values):
             mx.random.seed(seed)
@@ -162,9 +168,7 @@ def check_subjects(
             with emulation(), _blaming(declared):
                 check = declared.check(case)
                 expected = arrays(check.expected)
-            runs = _KernelRuns(
-                declared, check, {"seed": seed, "lenient": lenient, "patience": patience}
-            )
+            runs = _KernelRuns(declared, check, how)
             yield VerifiedCase(
                 declared.name, case, runs.launch, runs.sources, expected, check.bound, check.loaded
             )
@@ -172,7 +176,7 @@ def check_subjects(
 
 @contextmanager
 def _numbers_kept() -> Generator[None]:
-    """Let the generators of MLX and numpy go on where they were; a program around us uses them."""
+    """Restore the generators of MLX and numpy at the end, for the program around us."""
     high_half, low_half = cast("Any", mx.random.state)[0].tolist()
     numpy_state = np.random.get_state()  # noqa: NPY002  as above
     try:
@@ -206,7 +210,7 @@ class _KernelRuns:
 
 @contextmanager
 def _blaming(declared: Declared) -> Generator[None]:
-    """Tell what a user's own code raises as a mistake of the check, not as a bug of ours."""
+    """Report an error of a user's own code as a mistake of the check, not as a bug of tracekit."""
     try:
         with declared.neighbours.importing():
             yield

@@ -83,9 +83,13 @@ def rmsnorm_linear(
 ) -> Check:
     """Normalise rows and multiply them with a matrix in one dispatch."""
     problem = draw_norm_problem(rows, dims, out_dims, dtype=getattr(mx, dtype))
-    tile, size = tile_of(problem), problem.dtype.size
-    down, across = -(-rows // tile.rows), -(-out_dims // tile.columns)
-    x, gain, weight = (as_float64(array) for array in (problem.x, problem.gain, problem.weight))
+    tile = tile_of(problem)
+    size = problem.dtype.size
+    down = -(-rows // tile.rows)
+    across = -(-out_dims // tile.columns)
+    x = as_float64(problem.x)
+    gain = as_float64(problem.gain)
+    weight = as_float64(problem.weight)
     return Check(
         run=lambda: fused_kernel(problem),
         expected=reference(x, gain, weight, problem.eps),
@@ -103,8 +107,8 @@ def draw_trapped_problem(
 ) -> DecodeProblem:
     """Draw a problem with NaN in unused rows, and unused entries that name no page.
 
-    Whoever reads beyond a sequence's length gets NaN, or is out of bounds. Lengths have an edge
-    each: none, one token, around a page, a full table.
+    A kernel that reads beyond a sequence's length gets NaN, or is out of bounds. Each length is an
+    edge: none, one token, around a page, a full table.
     """
     edges = [0, 1, block_size - 1, block_size, block_size + 1, 3 * block_size, 4 * block_size]
     problem = draw_problem(
@@ -154,7 +158,7 @@ _SHIPPED = {
 
 
 def shipped_names() -> tuple[str, ...]:
-    """Return the names of the kernels that tracekit brings along, in alphabetical order."""
+    """Return the names of the kernels that come with tracekit, in alphabetical order."""
     return tuple(_SHIPPED)
 
 

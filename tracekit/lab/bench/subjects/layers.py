@@ -32,7 +32,8 @@ from tracekit.workload import Work, backend
 
 def _append(inputs: Inputs) -> Prepared:
     """Write one row of keys and one of values for each sequence."""
-    shape, tables = inputs.shape, inputs.problems[0].block_tables
+    shape = inputs.shape
+    tables = inputs.problems[0].block_tables
     places = [(tables, mx.full((shape.batch,), token, mx.int32)) for token in range(shape.context)]
     return _into_pages(inputs, shape.batch, append, places)
 
@@ -52,7 +53,7 @@ def _into_pages(
     """Write `count` rows of keys and of values; `places` are tables and positions, in turns."""
     problem = inputs.problems[0]
     rows, size = _rows(inputs, count)
-    # pages that only this subject writes to: whoever held a view would make MLX copy them
+    # pages that only this subject writes to: a view elsewhere would make MLX copy them
     pools = [problem.k_pages * 1, problem.v_pages * 1]
     mx.eval(pools, places)
 
@@ -66,7 +67,7 @@ def _into_pages(
 
 
 def _append_concat(inputs: Inputs) -> Prepared:
-    """Put one row for each sequence behind its context, as a cache without room does."""
+    """Put one row for each sequence after its context, as a cache without room does."""
     batch = inputs.shape.batch
     rows, size = _rows(inputs, batch)
     ends = [rows[:, :, None], rows[:, :, None]]
@@ -75,17 +76,16 @@ def _append_concat(inputs: Inputs) -> Prepared:
         # From the same contexts each time, which would grow with the calls otherwise; the row
         # is the last one of the call before, so that calls wait for each other.
         contexts = inputs.dense[number % len(inputs.dense)]
-        ends[:] = [
-            mx.concatenate([context, end[:, :, -1:]], 2)
-            for context, end in zip(contexts, ends, strict=True)
-        ]
+        for index, context in enumerate(contexts):
+            last_row = ends[index][:, :, -1:]
+            ends[index] = mx.concatenate([context, last_row], 2)
         return list(ends)
 
     context_bytes = 2 * size * inputs.longest
-    work = Work(batch, *[context_bytes + 2 * size] * 3)
-    return prepare_call(
-        turn, work, working_set=len(inputs.dense) * context_bytes, sets=1, sequence=batch
-    )
+    moved = context_bytes + 2 * size
+    work = Work(batch, moved, moved, moved)
+    working_set = len(inputs.dense) * context_bytes
+    return prepare_call(turn, work, working_set=working_set, sets=1, sequence=batch)
 
 
 def _rows(inputs: Inputs, count: int) -> tuple[mx.array, int]:
@@ -102,12 +102,18 @@ CACHE = (
         "append", "cache", "append", "a row for each sequence, into its page", _append, paged=True
     ),
     Subject(
-        *("append-concat", "cache", "append", "contexts copied to put a row behind"),
+        "append-concat",
+        "cache",
+        "append",
+        "contexts copied to put a row behind",
         _append_concat,
         naive=True,
     ),
     Subject(
-        *("append-run", "cache", "append-run", "a prompt's rows, into its pages"),
+        "append-run",
+        "cache",
+        "append-run",
+        "a prompt's rows, into its pages",
         _append_run,
         paged=True,
     ),
@@ -115,7 +121,7 @@ CACHE = (
 
 
 def prepare_fused(inputs: Inputs, *, device: str | None = None) -> Prepared:
-    """Do both in one kernel; `device` is where MLX runs if it is not to be asked."""
+    """Do both in one kernel; `device` is the backend of MLX, by default the present one."""
     if (device or backend()) != "metal":
         raise SubjectUnavailable(NO_METAL)
     problems = _problems(inputs)
@@ -136,16 +142,17 @@ def _by_ops(inputs: Inputs, op: Callable[[NormProblem], mx.array]) -> Prepared:
 def _problems(inputs: Inputs) -> tuple[NormProblem, ...]:
     shape = inputs.shape
     size = (shape.rows + shape.out_dims) * shape.dims * shape.itemsize
-    return tuple(
-        draw_norm_problem(
+    problems: list[NormProblem] = []
+    for number in range(inputs.sets_of(size, copies=3)):
+        problem = draw_norm_problem(
             shape.rows,
             shape.dims,
             shape.out_dims,
             dtype=inputs.dtype,
             seed=shape.seed + number,
         )
-        for number in range(inputs.sets_of(size, copies=3))
-    )
+        problems.append(problem)
+    return tuple(problems)
 
 
 def _prepared_layers(
