@@ -1,10 +1,9 @@
-"""What each Apple chip can do: its memory's bandwidth and its rate of arithmetic, with sources.
+"""The memory bandwidth and the rate of arithmetic of each Apple chip, with sources.
 
-One name is sold with several GPUs, and with some names the bandwidth depends on which: so a chip
-is looked up by its name and its number of GPU cores. What is not known is a figure without a
-value, and its reason.
+One name is sold with several GPUs, and with some names the bandwidth depends on the GPU: so a chip
+is looked up by its name and its number of GPU cores. An unknown figure has no value, but a reason.
 
-Sources: bandwidth is what Apple's announcements state. FP32 rates are cores x 128 lanes x
+Sources: bandwidth is that of Apple's announcements. FP32 rates are cores x 128 lanes x
 2 operations x clock; the clocks of M1 and M2 are those of philipturner/metal-benchmarks, later
 ones are third-party readings (hmc-tech.com) that nobody confirmed.
 """
@@ -38,8 +37,8 @@ class Figure:
 class Chip:
     """A chip as it is in one machine."""
 
-    name: str  # as the system has it, such as "Apple M3 Max"
-    cores: int | None  # GPU cores; None where they were not counted
+    name: str  # that of the system, such as "Apple M3 Max"
+    cores: int | None  # GPU cores; None if they were not counted
     bandwidth: Figure  # bytes per second between chip and memory
     fp32: Figure  # operations per second in float32, a fused multiply-add counted as two
     fp16: Figure  # the same in float16
@@ -47,7 +46,7 @@ class Chip:
 
 @dataclass(frozen=True)
 class BufferLimits:
-    """What fills a command buffer of MLX: more than so many operations, or elements (in Mi).
+    """The limits of a command buffer of MLX: this number of operations, or of elements (in Mi).
 
     MLX calls the second limit MB, but counts elements of arrays.
     """
@@ -58,13 +57,13 @@ class BufferLimits:
 
 @dataclass(frozen=True)
 class _ChipModel:
-    """One row of what is known: `bandwidth` in GB/s, of some by the number of cores."""
+    """The figures of one name: `bandwidth` in GB/s, of some names by the number of cores."""
 
     most_cores: int
     bandwidth: float | Mapping[int, float]
     teraflops: float | None = None
     confidence: Confidence = Confidence.LOW
-    cores: int | None = None  # of the GPU that `teraflops` is of, where it is not the largest
+    cores: int | None = None  # of the GPU that `teraflops` is of, if it is not the largest
 
 
 _METERED = Confidence.INDEPENDENT
@@ -110,16 +109,16 @@ def known_chips() -> tuple[str, ...]:
 
 
 def normalize_chip_name(name: str) -> str:
-    """Return a chip's name as the system has it, where case, spaces or "Apple" alone differ."""
+    """Return the system's spelling of a chip's name that differs in case, spaces or "Apple"."""
     short_name = " ".join(name.casefold().removeprefix("apple").split())
-    return next(
-        (chip_name for chip_name in known_chips() if chip_name.casefold() == f"apple {short_name}"),
-        name,
-    )
+    for chip_name in known_chips():
+        if chip_name.casefold() == f"apple {short_name}":
+            return chip_name
+    return name
 
 
 def chip(name: str, cores: int | None = None) -> Chip:
-    """Return what is known of a chip, by the name that the system gives it and its GPU cores."""
+    """Return the figures of a chip, by the system's name of it and its GPU cores."""
     short = name.removeprefix("Apple ").strip()
     model = _MODELS.get(short)
     if model is None:
@@ -130,21 +129,25 @@ def chip(name: str, cores: int | None = None) -> Chip:
 
 
 def this_chip(facts: Mapping[str, Any]) -> Chip:
-    """Return the chip of this machine, by what `describe` says of it.
+    """Return the chip of this machine, by the facts of `describe`.
 
-    Away from macOS its figures say that they are missing.
+    Outside macOS its figures are missing.
     """
     name = str(facts.get("chip", ""))
     if sys.platform == "darwin" and name:
         return chip(name, facts.get("gpu_cores"))
-    reason = "the system does not name its chip." if not name else f"{name} is no chip of Apple's."
+    reason = "the system does not name its chip."
+    if name:
+        reason = f"{name} is no chip of Apple's."
     missing = Figure(reason=reason)
     return Chip(name, None, missing, missing, missing)
 
 
 def gpu_class(architecture: str) -> tuple[str, BufferLimits] | None:
-    """Return the class of a GPU, and when MLX commits its buffers; None if it is not known."""
-    return _CLASSES.get(architecture[-1:]) if architecture.startswith("applegpu") else None
+    """Return the class of a GPU, and the limits of MLX's buffers; None if it is not known."""
+    if not architecture.startswith("applegpu"):
+        return None
+    return _CLASSES.get(architecture[-1:])
 
 
 def _no_figures(name: str, short: str) -> str:
@@ -158,7 +161,8 @@ def _no_figures(name: str, short: str) -> str:
 def _bandwidth(name: str, model: _ChipModel, cores: int | None) -> Figure:
     bandwidth = model.bandwidth
     if not isinstance(bandwidth, float | int):
-        choices = " and ".join(f"{v:g} GB/s with {k} GPU cores" for k, v in bandwidth.items())
+        pairs = [f"{rate:g} GB/s with {count} GPU cores" for count, rate in bandwidth.items()]
+        choices = " and ".join(pairs)
         if cores is None:
             return Figure(reason=f"the {name} has {choices}; how many this one has is not known.")
         if cores not in bandwidth:

@@ -1,4 +1,4 @@
-"""Whether other processes left the measured one no room on the cores."""
+"""Whether other processes left the measured one enough of the cores."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ _NOTABLE = 0.2
 
 @dataclass(frozen=True)
 class Crowd:
-    """How many cores were used by `other_cores` and in all, of so many that there are."""
+    """The cores that others used, those used in all, and the number of cores."""
 
     other_cores: float
     used_cores: float
@@ -18,21 +18,22 @@ class Crowd:
 
     @property
     def spoils(self) -> bool:
-        """Whether times say little: the cores were full, and others had a notable part of them."""
+        """Whether times are unreliable: the cores were full, and others had a notable part."""
         return self.used_cores >= _FULL * self.cores and self.other_cores >= _NOTABLE
 
     @property
     def words(self) -> str:
-        """What others used: "other processes used 1.5 of 2 cores"."""
+        """The use by others: "other processes used 1.5 of 2 cores"."""
         return f"other processes used {self.other_cores:.1f} of {self.cores} cores"
 
 
 def crowd_between(earlier_count: CpuTime, later: CpuTime) -> Crowd | None:
-    """Return who used the cores between two counts of CPU time; None where they stand still.
+    """Return the use of the cores between two counts of CPU time; None if they are equal.
 
     Counts tick in hundredths of a second: over 0.2 s it is exact to about a twentieth of a core.
     """
-    busy, idle = later.busy - earlier_count.busy, later.idle - earlier_count.idle
+    busy = later.busy - earlier_count.busy
+    idle = later.idle - earlier_count.idle
     length = later.moment - earlier_count.moment
     if busy + idle <= 0 or length <= 0:
         return None

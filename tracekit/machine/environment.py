@@ -1,4 +1,4 @@
-"""What a night ran on, and a name for it that lasts: no host's, no user's."""
+"""The environment of a night, and a lasting name for its machine, without a host or a user."""
 
 import hashlib
 import re
@@ -21,40 +21,43 @@ _DIGITS = 8
 _XCODES = 60.0  # seconds: the first call of a tool of Xcode's may take long
 
 
+_POWER = {0.0: "battery", 1.0: "mains"}
+
+
 def environment(machine: Machine | None = None, machine_id: Path = _MACHINE_ID) -> dict[str, Any]:
-    """Return facts of this machine and its software; what cannot be found out is absent.
+    """Return facts of this machine and its software; unknown facts are absent.
 
     Keys: those of `describe`, and `os_build` (on Linux the kernel's release),
-    `xcode_build`, `tracekit`, `power` (mains or battery), and `machine_id`: a digest of what the
-    system calls the machine, from which that cannot be had back.
+    `xcode_build`, `tracekit`, `power` (mains or battery), and `machine_id`: a digest of the
+    system's id of the machine, from which the id cannot be recovered.
     """
     host = machine or Machine()
-    facts = {
-        **describe(host),
-        "os_build": host.os_build,
-        "xcode_build": _xcode_build(host),
-        "tracekit": version("tracekit"),
-        "power": {0.0: "battery", 1.0: "mains"}.get(
-            source(host.battery).readings.get("mains", -1.0)
-        ),
-        "machine_id": _known_as(host, machine_id),
-    }
+    facts = describe(host)
+    facts["os_build"] = host.os_build
+    facts["xcode_build"] = _xcode_build(host)
+    facts["tracekit"] = version("tracekit")
+    facts["power"] = _POWER.get(source(host.battery).readings.get("mains", -1.0))
+    facts["machine_id"] = _known_as(host, machine_id)
     return {name: value for name, value in facts.items() if value not in {"", None}}
 
 
 def machine_name(environment: dict[str, Any]) -> str:
-    """Return what the history calls the machine, such as "apple-m4-max-3f9a1c07"."""
+    """Return the name of the machine in the history, such as "apple-m4-max-3f9a1c07"."""
     chip = str(environment.get("chip") or environment.get("architecture") or "machine")
     words = re.sub(r"\((r|tm)\)|@.*", " ", chip.casefold())
     short = "-".join(re.findall(r"[a-z0-9]+", words))[:40].strip("-") or "machine"
     number = environment.get("machine_id", "")
-    return f"{short}-{number}" if number else short
+    if not number:
+        return short
+    return f"{short}-{number}"
 
 
 def own_name(machine: Machine | None = None, machine_id: Path = _MACHINE_ID) -> str:
-    """Return what the history calls this machine where no plan names it."""
+    """Return the name of this machine in the history if no plan names it."""
     host = machine or Machine()
-    return machine_name(describe(host) | {"machine_id": _known_as(host, machine_id)})
+    facts = describe(host)
+    facts["machine_id"] = _known_as(host, machine_id)
+    return machine_name(facts)
 
 
 def _xcode_build(machine: Machine) -> str:
@@ -62,23 +65,30 @@ def _xcode_build(machine: Machine) -> str:
     if not machine.on_mac or machine.find("xcrun") is None:
         return ""
     match = _IN_BRACKETS.search(machine.text("xcrun", "xctrace", "version", seconds=_XCODES))
-    return match[1] if match else ""
+    if match is None:
+        return ""
+    return match[1]
 
 
 def _known_as(machine: Machine, machine_id: Path) -> str:
-    """Return a digest of what the system calls the machine, else of a random name in the notes."""
-    name = ""
+    """Return a digest of the system's id of the machine, else of a random name in the notes."""
+    name = _system_id(machine, machine_id) or _kept_name()
+    return hashlib.sha256(f"tracekit {name}".encode()).hexdigest()[:_DIGITS]
+
+
+def _system_id(machine: Machine, machine_id: Path) -> str:
     if machine.on_mac:
         match = _UUID.search(machine.answer(_PLATFORM, SECONDS))
-        name = match[1].decode().casefold() if match else ""
-    else:
-        with suppress(OSError, UnicodeDecodeError):
-            name = machine_id.read_text().strip()
-    return hashlib.sha256(f"tracekit {name or _kept_name()}".encode()).hexdigest()[:_DIGITS]
+        if match is None:
+            return ""
+        return match[1].decode().casefold()
+    with suppress(OSError, UnicodeDecodeError):
+        return machine_id.read_text().strip()
+    return ""
 
 
 def _kept_name() -> str:
-    """Return the random name in the notes; it is made where there is none."""
+    """Return the random name in the notes; it is made if there is none."""
     file = notes_folder() / _FILE
     try:
         if not file.exists():

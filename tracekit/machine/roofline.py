@@ -1,4 +1,4 @@
-"""The roofline: what bytes and operations cost at least, and what share of that was reached.
+"""The roofline: the least time for bytes and operations, and the share of it that was reached.
 
 A kernel that moves B bytes and takes F operations needs at least max(B / bandwidth, F / rate)
 seconds (Williams, Waterman and Patterson 2009). Bytes are those that memory must deliver, each
@@ -12,7 +12,7 @@ from tracekit.machine.chips import Chip, Figure
 
 
 class Limit(StrEnum):
-    """What bounds a kernel from below."""
+    """The bound of a kernel from below."""
 
     MEMORY = "memory"
     ARITHMETIC = "arithmetic"
@@ -20,9 +20,9 @@ class Limit(StrEnum):
 
 @dataclass(frozen=True)
 class Bound:
-    """The least time that a chip needs, in seconds, and what sets it.
+    """The least time that a chip needs, in seconds, and the resource that sets it.
 
-    `partial` tells that only one of the two roofs is known, so that the true bound may be higher.
+    It is `partial` if only one of the two roofs is known, so that the true bound may be higher.
     """
 
     seconds: float
@@ -34,7 +34,7 @@ class Bound:
 class Reached:
     """The bandwidth that was reached, in bytes per second, and its share of the chip's.
 
-    `share` is None where the chip's is not known, and where memory cannot have delivered the
+    `share` is None if the chip's is not known, and if memory cannot have delivered the
     bytes: then they were `cached`.
     """
 
@@ -53,9 +53,12 @@ def ridge_of(chip: Chip) -> Figure:
 
     Its confidence is that of its weaker source.
     """
-    bandwidth, rate = chip.bandwidth, chip.fp32
-    if bandwidth.value is None or rate.value is None:
-        return bandwidth if bandwidth.value is None else rate
+    bandwidth = chip.bandwidth
+    rate = chip.fp32
+    if bandwidth.value is None:
+        return bandwidth
+    if rate.value is None:
+        return rate
     return Figure(
         rate.value / bandwidth.value,
         "float32 rate / bandwidth; below it memory is the limit",
@@ -66,9 +69,9 @@ def ridge_of(chip: Chip) -> Figure:
 def bound(
     flops: float, moved: float, *, bandwidth: float | None, rate: float | None = None
 ) -> Bound:
-    """Return the least time for so many operations and bytes moved.
+    """Return the least time for these operations and bytes moved.
 
-    `bandwidth` is bytes, `rate` operations per second; None where it is not known, but not both.
+    `bandwidth` is bytes, `rate` operations per second; None if it is not known, but not both.
     """
     costs: list[tuple[float, Limit]] = []
     if bandwidth is not None:
@@ -80,12 +83,13 @@ def bound(
 
 
 def compute_reached(moved: float, seconds: float, *, bandwidth: float | None) -> Reached:
-    """Return the bandwidth reached by moving so many bytes in so many seconds.
+    """Return the bandwidth reached by moving `moved` bytes in `seconds`.
 
-    `bandwidth` is that of the chip's memory in bytes per second; None where it is not known.
+    `bandwidth` is that of the chip's memory in bytes per second; None if it is not known.
     """
     rate = moved / seconds
     if bandwidth is None:
         return Reached(rate, None)
-    cached = rate > bandwidth
-    return Reached(rate, None if cached else rate / bandwidth, cached)
+    if rate > bandwidth:
+        return Reached(rate, None, cached=True)
+    return Reached(rate, rate / bandwidth)

@@ -1,6 +1,6 @@
-"""Reads a monitor while something else goes on, and the memory of a process by kinds of regions.
+"""Read a monitor while other work goes on, and the memory of a process by kinds of regions.
 
-Memory of the GPU lies in the regions IOAccelerator and IOAccelerator (graphics). Sizes are in
+Memory of the GPU is in the regions IOAccelerator and IOAccelerator (graphics). Sizes are in
 binary units, rounded as vmmap prints them.
 """
 
@@ -28,26 +28,31 @@ _OF_GPU = re.compile(rf"^IOAccelerator\b.*?\s{_SIZE}\s+({_SIZE})\s", re.MULTILIN
 
 
 def read_vmmap(pid: int, machine: Machine | None = None) -> dict[str, int | None]:
-    """Return `footprint` and `accelerator` of a process: all its memory, and what the GPU's have.
+    """Return the memory of a process: all as `footprint`, and the GPU's as `accelerator`.
 
-    None is what vmmap does not say. Whether it pauses the process is not known: never time it.
+    A value is None if vmmap does not print it. It is not known whether vmmap pauses the process:
+    never time it.
     """
     host = machine or Machine()
     text = host.text("/usr/bin/vmmap", "-summary", str(pid), seconds=_VMMAP_SECONDS)
+    sizes: dict[str, int | None] = {"footprint": None, "accelerator": None}
     footprint = _FOOTPRINT.search(text)
-    # what the regions of the GPU have resident, if the columns are those that are known
-    resident = [_bytes(size) for size in _OF_GPU.findall(text)] if _HEAD.search(text) else []
-    return {
-        "footprint": _bytes(footprint[1]) if footprint else None,
-        "accelerator": sum(resident) if resident else None,
-    }
+    if footprint:
+        sizes["footprint"] = _bytes(footprint[1])
+    # the resident memory in the regions of the GPU, if the columns are known
+    resident = _OF_GPU.findall(text)
+    if resident and _HEAD.search(text):
+        sizes["accelerator"] = sum(_bytes(size) for size in resident)
+    return sizes
 
 
 def _bytes(text: str) -> int:
-    return round(float(text[:-1]) * (1 << 10 * "BKMGTP".index(text[-1])))
+    number = float(text[:-1])
+    exponent = 10 * "BKMGTP".index(text[-1])
+    return round(number * (1 << exponent))
 
 
-_ENOUGH = 8  # different remarks; more say nothing new
+_ENOUGH = 8  # different remarks; more would not help
 _LONGEST = 1 << 22  # bytes of one sample
 _GRACE = 2.0  # seconds for a monitor to end
 _STOP = StopPolicy(((signal.SIGTERM, _GRACE), (system.SIGKILL, _GRACE)), group=True)
@@ -57,7 +62,7 @@ Each = Callable[[str, Taken], None]
 
 
 class Beside:
-    """The monitor and what it gave: `remarks` is complete when the recording is over."""
+    """The monitor and its results: `remarks` is complete when the recording is over."""
 
     def __init__(self, monitor: Monitor | None, on_sample: Each) -> None:
         self.monitor = monitor
@@ -67,7 +72,7 @@ class Beside:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a user must know of the monitor."""
+        """Remarks about the monitor for the user."""
         return tuple(self._remarks)
 
     def remark(self, *texts: str) -> None:
@@ -87,28 +92,27 @@ class Beside:
 def following(
     monitor_name: str, on_sample: Each, time_limit: float, machine: Machine | None = None
 ) -> Generator[Beside]:
-    """Read a monitor while the block runs; give `on_sample` all that a sample says, in a thread.
+    """Read a monitor while the block runs; call `on_sample` with each sample, in a thread.
 
-    `monitor_name` is a name that `--telemetry` takes, `time_limit` the seconds that the block may
-    last. What `on_sample` raises ends the reading.
+    `monitor_name` is a name for `--telemetry`, `time_limit` the limit of the block in seconds. An
+    exception from `on_sample` ends the reading.
     """
     monitor, remark = choose(monitor_name, machine or Machine(), time_limit)
     reading = Beside(monitor, on_sample)
     reading.remark(remark)
     if monitor is None:
         yield reading
-        return
-    with (
-        _poll_monitor(monitor, reading)
-        if isinstance(monitor, Poll)
-        else _stream_monitor(monitor, reading)
-    ):
-        yield reading
+    elif isinstance(monitor, Poll):
+        with _poll_monitor(monitor, reading):
+            yield reading
+    else:
+        with _stream_monitor(monitor, reading):
+            yield reading
 
 
 @contextmanager
 def _poll_monitor(monitor: Poll, reading: Beside) -> Generator[None]:
-    """Look every half second, in a thread."""
+    """Read the monitor every half second, in a thread."""
     stop_event = threading.Event()
 
     def run() -> None:
@@ -132,7 +136,7 @@ def _poll_monitor(monitor: Poll, reading: Beside) -> Generator[None]:
 
 @contextmanager
 def _stream_monitor(monitor: SampleStream, reading: Beside) -> Generator[None]:
-    """Read what a program prints, in a thread.
+    """Read the output of a program, in a thread.
 
     If tracekit is killed, the program meets a closed pipe at its next sample, which ends it.
     """
@@ -163,10 +167,12 @@ def _stream_monitor(monitor: SampleStream, reading: Beside) -> Generator[None]:
 def _ending(name: str, status: int | None, errors: IO[bytes]) -> str:
     if status is None:
         return f"{name} printed no sample that could be read."
+    remark = f"{name} ended by itself, with exit code {status}, while it was read."
     errors.seek(0)
     words = errors.read()[-_LAST_WORDS:].decode(errors="replace").strip()
-    last_words = f" Its last words: {words}" if words else ""
-    return f"{name} ended by itself, with exit code {status}, while it was read.{last_words}"
+    if words:
+        remark += f" Its last words: {words}"
+    return remark
 
 
 def _read(monitor: SampleStream, printed: IO[bytes], reading: Beside) -> None:

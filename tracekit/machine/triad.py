@@ -2,7 +2,7 @@
 
 `a = b + s c` over three arrays that no cache holds moves 3 x 8 bytes an element, as McCalpin
 counts it (STREAM, 1995). numpy makes it in two passes over blocks that stay in the cache between
-them, so memory sees each array once. What writing reads first (write-allocate) is not counted.
+them, so memory sees each array once. The reads of a write (write-allocate) are not counted.
 """
 
 import os
@@ -30,19 +30,21 @@ _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 @dataclass(frozen=True)
 class Bandwidth:
-    """What was measured."""
+    """The result of a measurement."""
 
     best: float  # the highest bandwidth of any pass, in bytes per second: the ceiling
     median: float  # the median of all passes
     size: int  # bytes of the three arrays together
     threads: int  # threads that shared the work
     passes: int  # how often it was done
-    cache: int | None = None  # bytes of the last cache; None where the system does not tell
+    cache: int | None = None  # bytes of the last cache; None if it is not known
 
     @property
     def of_memory(self) -> bool | None:
-        """Tell whether the arrays were too large for caches; None where that is not known."""
-        return None if self.cache is None else self.size >= _TIMES_CACHE * self.cache
+        """Whether the arrays were too large for caches; None if it is not known."""
+        if self.cache is None:
+            return None
+        return self.size >= _TIMES_CACHE * self.cache
 
 
 def measure_bandwidth(
@@ -57,9 +59,12 @@ def measure_bandwidth(
     threads = threads or usable_cores()
     cache = last_cache()
     free_bytes = psutil.virtual_memory().available
-    size = size or min(max(_LEAST, _TIMES_CACHE * (cache or 0)), free_bytes // 4)
+    wanted_size = max(_LEAST, _TIMES_CACHE * (cache or 0))
+    size = size or min(wanted_size, free_bytes // 4)
     elements = max(threads, size // (_COUNTED * 8))
-    result, added, scaled = (np.full(elements, value) for value in (0.0, 1.0, 2.0))
+    result = np.full(elements, 0.0)
+    added = np.full(elements, 1.0)
+    scaled = np.full(elements, 2.0)
     bounds = np.linspace(0, elements, threads + 1).astype(int)
     parts = [slice(part_start, part_end) for part_start, part_end in pairwise(bounds)]
 
@@ -86,7 +91,7 @@ def triad(result: Values, added: Values, scaled: Values, scale: float = _SCALE) 
 
 
 def last_cache(caches: Path = _CACHES) -> int | None:
-    """Return the bytes of the CPU's largest cache, by Linux; None where it does not say."""
+    """Return the bytes of the CPU's largest cache, by Linux; None if it is not known."""
     sizes: list[int] = []
     with suppress(OSError, ValueError, KeyError):
         for file in caches.glob("index*/size"):
