@@ -255,7 +255,7 @@ def time_kernels(calls: Sequence[Callable[[], Any]], metal: Any) -> tuple[Dispat
 def _time_kernel(queue: Queue, calls: Sequence[Call]) -> Dispatch:
     source = calls[0].source
     contents = [buffers_of(call) for call in calls]
-    # As in MLX, a threadgroup is no larger than the grid along any axis.
+    # As in MLX, a threadgroup is at most as large as the grid along each axis.
     x, y, z = map(min, source.threadgroup, source.grid)
     try:
         state = queue.compile(f"{prelude()}\n{source.text}", source.function)

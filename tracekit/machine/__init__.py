@@ -1,4 +1,4 @@
-"""Which machine this is, what its chip can do, and in what state it is.
+"""This machine: its facts, the figures of its chip, and its state.
 
 Other rooms import from here; `__init__.pyi` lists the names and the modules that they come from.
 """

@@ -284,9 +284,9 @@ def load(earlier_count: CpuTime, later: CpuTime) -> State:
 def worked_by(earlier_count: CpuTime, later: CpuTime) -> float:
     """Return the CPU time of our processes between two counts, in seconds."""
     gains = [seconds - earlier_count.ours.get(pid, 0.0) for pid, seconds in later.ours.items()]
-    ended = [seconds for pid, seconds in earlier_count.ours.items() if pid not in later.ours]
+    ended_times = [seconds for pid, seconds in earlier_count.ours.items() if pid not in later.ours]
     children_gain = later.children_time - earlier_count.children_time
-    return max(0.0, sum(gains)) + max(0.0, children_gain - sum(ended))
+    return max(0.0, sum(gains)) + max(0.0, children_gain - sum(ended_times))
 
 
 def _read_process_time(pid: int) -> float | None:

@@ -216,10 +216,10 @@ def _work(states: Sequence[State], limits: StateLimits) -> Iterator[str]:
             f"Other processes had {percent(other_share)} of the GPU's time; "
             f"{_describe_limit(limits.gpu_others)}"
         )
-    least = limits.memory_free
+    least_bytes = limits.memory_free
     free_memory = min(_readings("memory_free", states), default=None)
-    if least is not None and free_memory is not None and free_memory < least:
-        yield f"{size(free_memory)} of memory were free; at least {size(least)} must be."
+    if least_bytes is not None and free_memory is not None and free_memory < least_bytes:
+        yield f"{size(free_memory)} of memory were free; at least {size(least_bytes)} must be."
 
 
 def _power(states: Sequence[State], limits: StateLimits) -> Iterator[str]:

@@ -39,7 +39,7 @@ class Company:
         self._crowds = []
 
     def describe(self) -> str:
-        """Return what others used if it spoiled a quarter of the time or more, otherwise ""."""
+        """Return the use by others if it spoiled a quarter of the time or more, otherwise ""."""
         measured_time = sum(length for length, _ in self._crowds)
         spoiled = [(length, crowd) for length, crowd in self._crowds if crowd.spoils]
         spoiled_time = sum(length for length, _ in spoiled)

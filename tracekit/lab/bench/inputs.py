@@ -96,7 +96,7 @@ class Cache:
     source: str
 
     def residence(self, working_set: int) -> Literal["memory", "cache", "unknown"]:
-        """Return where a working set stays between two calls."""
+        """Return the place of a working set between two calls."""
         if working_set > (self.bytes or LARGEST_SYSTEM_CACHE):
             return "memory"
         if not self.bytes:

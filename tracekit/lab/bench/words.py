@@ -36,7 +36,7 @@ def _title(family: str, shape: Shape, row: BenchRow) -> str:
 
 
 def remarks(bench: Bench) -> Iterator[str]:
-    """Yield what qualifies the numbers: verdicts, clocks, caches, missing subjects."""
+    """Yield remarks on the numbers: verdicts, clocks, caches, missing subjects."""
     yield from verdicts(bench.rows)
     yield f"{_clocks(bench)} Medians and MAD; percentiles linear between ranks."
     yield from _dispatch_remarks(bench.rows)
@@ -230,7 +230,7 @@ def _cells(row: BenchRow, gpu: bool, naive: bool, has_reference: bool) -> tuple[
 
 
 def _mark_of(row: BenchRow) -> str:
-    """Return what to add to the times of a row: a mark if they do not count."""
+    """Return the suffix of the times of a row: a mark if they do not count."""
     if row.disturbed:
         return f" {MARK}"
     return ""

@@ -100,7 +100,7 @@ _HINT = (
 class Compiler:
     """A C++ compiler: the program, and the first line of its `--version`.
 
-    `arguments` come before all others, as in `ccache g++`, where they name the compiler.
+    `arguments` come before all others, as in `ccache g++`: they name the compiler.
     """
 
     path: str

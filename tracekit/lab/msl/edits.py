@@ -40,7 +40,7 @@ class KernelText:
     origins: tuple[Origin, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what no compiler could take."""
+        """Refuse a text that no compiler could read."""
         if len(self.text) > LONGEST_TEXT:
             raise UsageError(
                 f"{self.file} has {len(self.text)} characters; a kernel may have {LONGEST_TEXT}."

@@ -207,7 +207,7 @@ def _describe_call(
 
 
 def _make_inputs(values: Iterable[Any], *, contiguous: bool) -> list[mx.array]:
-    """Return the inputs of a call as arrays, copied where they must be contiguous and are not."""
+    """Return the inputs of a call as arrays, copied if they must be contiguous and are not."""
     arrays: list[mx.array] = []
     for value in values:
         array = value

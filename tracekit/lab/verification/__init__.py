@@ -1,1 +1,1 @@
-"""Kernels verified without a Mac: what they must do, and what is found of them."""
+"""Kernels verified without a Mac: their requirements, and the findings."""

@@ -1,4 +1,4 @@
-"""What a kernel must do: `@check` above a function that makes inputs; run on this CPU.
+"""Requirements for a kernel: `@check` above a function that makes inputs; run on this CPU.
 
     @check
     def doubled(size: Annotated[int, typer.Option(min=1, help="Elements.")] = 1000) -> Check:
@@ -33,7 +33,7 @@ _MARK = "__tracekit_check__"
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """Inputs that are ready, what to run on them, and what must come out.
+    """Inputs that are ready, the code to run on them, and the expected result.
 
     Attributes:
         run: Calls the code that launches the kernels, and returns an array of MLX's or several.
@@ -106,7 +106,7 @@ def check(*, each: Mapping[str, Sequence[Any]]) -> Callable[[Make], Make]: ...
 def check(
     make: Make | None = None, /, *, each: Mapping[str, Sequence[Any]] | None = None
 ) -> Make | Callable[[Make], Make]:
-    """Mark the function of a file that defines what its kernel must do.
+    """Mark the function of a file that defines the requirements for its kernel.
 
     `each` gives values of parameters that are all tried, unless the command line chooses one:
     `@check(each={"dtype": ("float16", "float32")})`.
@@ -129,7 +129,7 @@ def declared_by(
 
 
 def load(file: Path) -> Declared:
-    """Load the one check of `file`; raise InputError where it has none, or several.
+    """Load the one check of `file`; raise InputError if it has none, or several.
 
     Kernels that the file makes at its top run on the CPU as well.
     """

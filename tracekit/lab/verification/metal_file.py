@@ -54,7 +54,7 @@ def read_whole_number(word: str) -> int:
 
 
 def number(word: str, option: str, hint: str) -> int | float:
-    """Read a number, whole where it is written so; raise UsageError for anything else, and nan."""
+    """Read a number, whole if it is written so; raise UsageError for anything else, and nan."""
     if "nan" not in word.lower():
         for read in (partial(int, base=0), float):
             with suppress(ValueError):

@@ -1,4 +1,4 @@
-"""What the kernels of `kernels/` must do: a check for each, called as the kernel is.
+"""Requirements for the kernels of `kernels/`: a check for each, with the name of the kernel.
 
 Those that decode run on ragged contexts over pages that hold traps.
 """
@@ -163,7 +163,7 @@ def shipped_names() -> tuple[str, ...]:
 
 
 def shipped_check(name: str) -> Declared:
-    """Return the check of a kernel of ours; raise UsageError where there is none of that name."""
+    """Return the check of a kernel of ours; raise UsageError if there is none of that name."""
     if name not in _SHIPPED:
         raise UsageError(
             f"There is no kernel {name!r}, and no file of that name.",

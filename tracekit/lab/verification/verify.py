@@ -74,7 +74,7 @@ class Verification:
     """All findings about one kernel in one case.
 
     `kernels` are the functions that were launched, in running order. There is a verdict for every
-    question, and `traffic` has the bytes moved launch by launch where they were counted.
+    question, and `traffic` has the bytes moved launch by launch, if they were counted.
     """
 
     name: str

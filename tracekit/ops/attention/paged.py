@@ -150,7 +150,7 @@ def attend(
     longest: int | None = None,
     how: DecodePlan | None = None,
 ) -> mx.array:
-    """Do what `paged_attention` does, with arrays that were checked before.
+    """Attend as `paged_attention` does, with arrays that were checked before.
 
     On Metal `kernels/paged_decode.metal` does it, in one dispatch or, with partitions, two;
     elsewhere MLX's own ops gather the pages and attend, unless a kernel's plan is given.

@@ -244,7 +244,7 @@ class PagedCache:
     `t % block_size`. The pool has pages for contexts of `max_tokens`.
     """
 
-    copied = 0  # pages stay where they are
+    copied = 0  # pages stay in their places
 
     def __init__(self, sizes: Sizes, *, block_size: int, max_tokens: int) -> None:
         entries = -(-max_tokens // block_size)

@@ -291,7 +291,7 @@ MILLISECOND = 1_000_000
 
 @dataclass(frozen=True)
 class LatencyLimits:
-    """Limits for a run, in milliseconds; None where there is no limit.
+    """Limits for a run, in milliseconds; None means no limit.
 
     `ttft` is the longest time to the first token, `tpot` that for each token after it; a tick above
     `tick` is a spike.
