@@ -43,7 +43,7 @@ def test_every_case_of_a_check_is_tried_unless_one_is_chosen(tmp_path: Path) -> 
         ("", "has 0 functions marked @check"),
         (GOOD + BARE, "has 2 functions marked @check"),
         ("raise SystemExit\n", "cannot be loaded: SystemExit"),
-        ("@check\ndef seven():\n    return 7\n", "returned int, which is no Check"),
+        ("@check\ndef seven():\n    return 7\n", "returned int, which is not a Check"),
     ],
 )
 def test_a_file_without_one_check_is_refused(tmp_path: Path, text: str, said: str) -> None:

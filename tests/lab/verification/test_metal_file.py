@@ -158,11 +158,11 @@ def test_an_output_that_is_read_first_is_nan_unless_it_is_given(scale: Write) ->
         ({"buffers": ("in=int8[256]", *GOOD.buffers[1:])}, "in is int8; the kernel takes float16"),
         ({"function": "scales"}, "no kernel function 'scales'"),
         ({"constants": ()}, "function constants that have no value"),
-        ({"constants": ("x=1",)}, "'x' is no whole number"),
-        ({"constants": ("0=yes",)}, "--constant: 'yes' is no number"),
-        ({"constants": ("0=-NaN",)}, "--constant: '-NaN' is no number"),
+        ({"constants": ("x=1",)}, "'x' is not a whole number"),
+        ({"constants": ("0=yes",)}, "--constant: 'yes' is not a number"),
+        ({"constants": ("0=-NaN",)}, "--constant: '-NaN' is not a number"),
         ({"constants": ("0=1", "0=2")}, "--constant gives '0' twice"),
-        ({"constants": ("0",)}, "--constant '0' is no pair"),
+        ({"constants": ("0",)}, "--constant '0' is not a pair"),
         ({"expected": ("x=a.npy",)}, "there is no --buffer x"),
         ({"grid": "4096", "threadgroup": "2048"}, "1024 at most"),
     ],
@@ -170,7 +170,7 @@ def test_an_output_that_is_read_first_is_nan_unless_it_is_given(scale: Write) ->
 def test_a_mistaken_launch_is_said(scale: Write, changes: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said) as caught:
         verify(metal_subject(scale(), replace(GOOD, **changes), seed=0))
-    assert "is no number" not in said or "Write true, false or a number" in caught.value.hint
+    assert "is not a number" not in said or "Write true, false or a number" in caught.value.hint
 
 
 def test_a_kernel_is_chosen_among_several(scale: Write) -> None:

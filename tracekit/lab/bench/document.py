@@ -370,7 +370,7 @@ def check_writable(path: Path) -> None:
     """Refuse, before any measurement, a file that could not be written at its end."""
     if path.suffix not in {".json", ".csv"}:
         raise UsageError(
-            f"{path} ends neither in .json nor in .csv.", hint="The ending says what is written."
+            f"{path} ends neither in .json nor in .csv.", hint="The ending selects the format."
         )
     require_writable(path)
 

@@ -46,7 +46,7 @@ class KernelText:
                 f"{self.file} has {len(self.text)} characters; a kernel may have {LONGEST_TEXT}."
             )
         if "\0" in self.text:
-            raise UsageError(f"{self.file} holds a NUL character: it is no Metal source.")
+            raise UsageError(f"{self.file} holds a NUL character: it is not Metal source.")
 
     def locate_line(self, line: int) -> tuple[str, int]:
         """Return the file, and its line, that a line of the text comes from."""

@@ -330,7 +330,7 @@ def _index(words: str, code: str, kernel: KernelText) -> int:
         number = part.strip(" \t()uUlL")
         if not number.isdecimal():
             raise UsageError(
-                f"{kernel.file}: the index of a function constant, {words!r}, is no number."
+                f"{kernel.file}: the index of a function constant, {words!r}, is not a number."
             )
         index += int(number)
     return index

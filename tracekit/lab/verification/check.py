@@ -92,7 +92,7 @@ class Declared:
         result: Any = self.make(**parameters)
         if not isinstance(result, Check):
             raise InputError(
-                f"The check {self.name} returned {type(result).__name__}, which is no Check.",
+                f"The check {self.name} returned {type(result).__name__}, which is not a Check.",
                 hint=f"End the function in {self.file} with `return Check(run=…, expected=…, "
                 "bound=…)`.",
             )

@@ -29,7 +29,9 @@ def pairs(words: Sequence[str], option: str) -> dict[str, str]:
         name = name.strip()
         value = value.strip()
         if not separator or not name or not value:
-            raise UsageError(f"{option} {word!r} is no pair.", hint=f"Write {option} NAME=VALUE.")
+            raise UsageError(
+                f"{option} {word!r} is not a pair.", hint=f"Write {option} NAME=VALUE."
+            )
         if name in values_by_name:
             raise UsageError(f"{option} gives {name!r} twice.")
         values_by_name[name] = value
@@ -49,7 +51,7 @@ def triple(words: str, option: str) -> tuple[int, int, int]:
 def read_whole_number(word: str) -> int:
     """Read a whole number of at least 0; raise UsageError for anything else."""
     if not re.fullmatch(r"\d{1,18}", word):
-        raise UsageError(f"{word!r} is no whole number.")
+        raise UsageError(f"{word!r} is not a whole number.")
     return int(word)
 
 
@@ -59,7 +61,7 @@ def number(word: str, option: str, hint: str) -> int | float:
         for read in (partial(int, base=0), float):
             with suppress(ValueError):
                 return read(word)
-    raise UsageError(f"{option}: {word!r} is no number.", hint=hint)
+    raise UsageError(f"{option}: {word!r} is not a number.", hint=hint)
 
 
 BFLOAT16 = "bfloat16"
