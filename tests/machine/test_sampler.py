@@ -59,9 +59,9 @@ def test_a_monitor_dies_with_a_tracekit_that_was_killed(tmp_path: Path, file: Pa
     script = (
         "import sys, time, pathlib\n"
         "from tracekit.machine.machine import Machine\n"
-        "from tracekit.record.observe import beside\n"
+        "from tracekit.record.observe import run_monitor\n"
         f"machine = Machine('Darwin', lambda name: {str(program)!r}, root=False)\n"
-        f"with beside('macmon', pathlib.Path({str(file)!r}), 10, machine):\n"
+        f"with run_monitor('macmon', pathlib.Path({str(file)!r}), 10, machine):\n"
         "    time.sleep(60)\n"
     )
     with subprocess.Popen([sys.executable, "-c", script]) as process:

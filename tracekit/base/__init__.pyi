@@ -61,6 +61,7 @@ from .processes import start_child as start_child
 from .processes import start_of as start_of
 from .programs import ProgramError as ProgramError
 from .programs import find_program as find_program
+from .programs import module_command as module_command
 from .programs import needs_shell as needs_shell
 from .programs import require_program as require_program
 from .recording import Overhead as Overhead

@@ -141,3 +141,11 @@ def _is_program_of(system: str, head: bytes) -> bool:
         return head.startswith(_ELF)
     parts = int.from_bytes(head[4:8], "big")
     return head.startswith(_MACH_O) or (head.startswith(_UNIVERSAL) and 0 < parts < _MOST_PARTS)
+
+
+def module_command(python: Path, module: str) -> tuple[str, ...]:
+    """Return the command line that starts a module in an interpreter.
+
+    It keeps the current folder off the module path, as the `tracekit` program does.
+    """
+    return (str(python), "-P", "-X", "faulthandler", "-m", module)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import psutil
 
-from tracekit.base import Overhead, Process, Recording, UsageError, runs
+from tracekit.base import Overhead, Process, ProgramError, Recording, ToolError, UsageError, runs
 
 # Called with a few words on the current work; the command line shows them, a script ignores them.
 Progress = Callable[[str], None]
@@ -125,3 +125,13 @@ class Recorder(Protocol):
     def export(self, recording: Recording, progress: Progress) -> tuple[str, ...]:
         """Write the bundle's TOC and tables into `recording.exports`; return warnings."""
         ...
+
+
+def start_error(argv: tuple[str, ...], error: OSError) -> ToolError:
+    """Return the error for a command that could not be started at all."""
+    hint = error.hint if isinstance(error, ProgramError) else ""
+    if argv[0].rpartition("/")[2] in {"xcrun", "xctrace"}:
+        hint = (
+            "It comes with Xcode and runs on macOS only; `--recorder host` measures on any machine."
+        )
+    return ToolError(f"{argv[0]} cannot be started: {error.strerror}.", hint=hint)

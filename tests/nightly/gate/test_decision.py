@@ -9,7 +9,6 @@ from hypothesis import strategies as some
 
 from tracekit.base.verdicts import Doubt, Verdict
 from tracekit.compare.paired import shift
-from tracekit.nightly.gate import decision
 from tracekit.nightly.gate.decision import (
     MIXED,
     POLICY,
@@ -19,6 +18,7 @@ from tracekit.nightly.gate.decision import (
     decide,
     decide_exactly,
 )
+from tracekit.nightly.history import pairs as history_pairs
 from tracekit.nightly.history.night import Outcome, Pair
 
 T = 0.03  # a threshold
@@ -180,22 +180,22 @@ def test_a_change_is_of_the_medians_of_pairs_that_count_and_know_both_sides() ->
         shorter_pair,
         replace(PAIR, reference={"m": (90.0,)}),
     ]
-    assert decision.changes(pairs, "m", "ratio") == pytest.approx((math.log(1.1),))
-    assert decision.changes(pairs, "m", "difference") == (10.0,)
-    assert decision.values(pairs, "m", "candidate") == (110.0,) * 4
-    assert decision.changes([], "m", "ratio") == ()
+    assert history_pairs.changes(pairs, "m", "ratio") == pytest.approx((math.log(1.1),))
+    assert history_pairs.changes(pairs, "m", "difference") == (10.0,)
+    assert history_pairs.values(pairs, "m", "candidate") == (110.0,) * 4
+    assert history_pairs.changes([], "m", "ratio") == ()
     for odd in (0.0, -1.0, math.nan, math.inf):
         pair = replace(PAIR, candidate={"m": (odd, odd)})
         expected_changes = (odd - 100,) if math.isfinite(odd) else ()
-        assert decision.changes([pair], "m", "ratio") == (), odd
-        assert decision.changes([pair], "m", "difference") == expected_changes, odd
-        assert (decision.value(pair, "m", "candidate") is None) is not math.isfinite(odd)
+        assert history_pairs.changes([pair], "m", "ratio") == (), odd
+        assert history_pairs.changes([pair], "m", "difference") == expected_changes, odd
+        assert (history_pairs.value(pair, "m", "candidate") is None) is not math.isfinite(odd)
 
 
 def test_untraced_pairs_go_before_traced_ones_which_cost_time() -> None:
     traced = replace(PAIR, traced=True, candidate={"m": (200.0,), "t": (3.0,)}, reference={})
-    assert decision.pairs_of([traced, PAIR], "m") == (PAIR,)
-    assert decision.pairs_of([traced, PAIR], "t") == (traced,)
-    assert decision.pairs_of([traced, PAIR], "nothing") == ()
+    assert history_pairs.pairs_of([traced, PAIR], "m") == (PAIR,)
+    assert history_pairs.pairs_of([traced, PAIR], "t") == (traced,)
+    assert history_pairs.pairs_of([traced, PAIR], "nothing") == ()
     spoilt = replace(PAIR, contaminated=("load",))
-    assert decision.changes([spoilt, replace(PAIR, traced=True)], "m", "ratio") == ()
+    assert history_pairs.changes([spoilt, replace(PAIR, traced=True)], "m", "ratio") == ()

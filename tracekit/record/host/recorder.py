@@ -39,9 +39,9 @@ from tracekit.record.recorder import (
     RecordingRequest,
     Warmed,
     running,
+    start_error,
 )
 from tracekit.record.supervisor import Supervisor
-from tracekit.record.xctrace.command import not_started
 from tracekit.workload import StepBlock, WorkloadReport, fold, mark_unclosed
 
 
@@ -404,7 +404,7 @@ def _start(
                 target.argv, policy, env=env, stdout=stdout_file, stderr=stderr_file
             )
     except OSError as error:
-        raise not_started(target.argv, error) from error
+        raise start_error(target.argv, error) from error
 
 
 def _record_attached(

@@ -19,8 +19,8 @@ from tracekit.base import (
     save,
     start_child,
 )
-from tracekit.record.recorder import Attach, Progress, Warmed
-from tracekit.record.xctrace.command import not_started, own_environment
+from tracekit.record.recorder import Attach, Progress, Warmed, start_error
+from tracekit.record.xctrace.command import own_environment
 from tracekit.record.xctrace.command_line import RecordedSubject
 from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
 from tracekit.workload import WorkloadReport, fold, mark_unclosed
@@ -160,7 +160,7 @@ def start_worker(
         with output.open("ab") as stdout_file, _errors(recording).open("ab") as stderr_file:
             return start_child(argv, policy, env=env, stdout=stdout_file, stderr=stderr_file)
     except OSError as error:
-        raise not_started(argv, error) from error
+        raise start_error(argv, error) from error
 
 
 def report_of(child: Child | None, journal: Path, recording: Recording) -> WorkloadReport:

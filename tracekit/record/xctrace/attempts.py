@@ -13,11 +13,11 @@ from tempfile import TemporaryFile
 import psutil
 
 from tracekit.base import Process, Recording, system
-from tracekit.record.recorder import ProgramLaunch, Progress, RecordingRequest
+from tracekit.record.recorder import ProgramLaunch, Progress, RecordingRequest, start_error
 from tracekit.record.supervisor import size
 from tracekit.record.xctrace.attached_worker import WorkerTimeouts, set_aside
 from tracekit.record.xctrace.claim import MachineClaim, Premises, staging_files
-from tracekit.record.xctrace.command import not_started, recognize, tool_environment
+from tracekit.record.xctrace.command import recognize, tool_environment
 from tracekit.record.xctrace.command_line import RecordedSubject
 from tracekit.record.xctrace.progress import (
     RecordingState,
@@ -188,7 +188,7 @@ class Vigil:
                     stderr=stderr_file,
                 )
             except OSError as error:
-                raise not_started(self.argv, error) from error
+                raise start_error(self.argv, error) from error
             self.heard = ((Tail(stdout_file), hear_output), (Tail(stderr_file), hear_complaint))
             try:
                 return self._keep(take_stop_request)

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base import ProgramError, ToolError, exit_words, start_child
+from tracekit.base import ToolError, exit_words, start_child
 from tracekit.base import run as run_to_its_end
+from tracekit.record.recorder import start_error
 from tracekit.record.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
@@ -137,7 +138,7 @@ def run(argv: tuple[str, ...], timeout: float, supervisor: Supervisor | None = N
     try:
         finished_process = run_to_its_end(argv, timeout, env=tool_environment(), start=start)
     except OSError as error:
-        raise not_started(argv, error) from error
+        raise start_error(argv, error) from error
     except subprocess.TimeoutExpired as error:
         raise ToolError(
             f"{shlex.join(argv)} did not end within {timeout:g} s and was stopped.",
@@ -166,13 +167,3 @@ def failure(completed: Completed) -> ToolError:
     if problem.meaning:
         message = f"{problem.meaning} {message}"
     return ToolError(message, hint=problem.hint)
-
-
-def not_started(argv: tuple[str, ...], error: OSError) -> ToolError:
-    """Return the error for a command that could not be started at all."""
-    hint = error.hint if isinstance(error, ProgramError) else ""
-    if argv[0].rpartition("/")[2] in {"xcrun", "xctrace"}:
-        hint = (
-            "It comes with Xcode and runs on macOS only; `--recorder host` measures on any machine."
-        )
-    return ToolError(f"{argv[0]} cannot be started: {error.strerror}.", hint=hint)

@@ -6,15 +6,9 @@ standard output, a line of JSON each; see `tracekit.workload.interleaved.protoco
 
 from pathlib import Path
 
-
-def program(python: Path, module: str) -> tuple[str, ...]:
-    """Return the command line that starts a module in an interpreter.
-
-    It keeps the folder one stands in off the module path, as the `tracekit` program does.
-    """
-    return (str(python), "-P", "-X", "faulthandler", "-m", module)
+from tracekit.base import module_command
 
 
 def resident_command(python: Path) -> tuple[str, ...]:
     """Return the command line that starts the child in an interpreter."""
-    return program(python, "tracekit.workload.interleaved")
+    return module_command(python, "tracekit.workload.interleaved")

@@ -8,8 +8,7 @@ from typing import Any, Self
 
 import msgspec
 
-from tracekit.base import InputError, Recording, save
-from tracekit.workload.interleaved import program
+from tracekit.base import InputError, Recording, module_command, save
 from tracekit.workload.journal import ClockAnchor, Journal, fold
 from tracekit.workload.plan import Plan
 
@@ -81,7 +80,7 @@ class Spec:
 
 def command(spec_file: Path) -> tuple[str, ...]:
     """Return the worker's command line, with this very interpreter: a shim must not be traced."""
-    return (*program(Path(sys.executable), "tracekit.workload.worker"), str(spec_file))
+    return (*module_command(Path(sys.executable), "tracekit.workload.worker"), str(spec_file))
 
 
 class Account:
