@@ -1,7 +1,7 @@
-"""The stages, one function each: a stage reads what the one before left in the run's folder."""
+"""The stages, one function each: a stage reads the files of the one before in the run's folder."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
@@ -42,17 +42,18 @@ from tracekit.tables import (
 )
 from tracekit.workload import Plan, check, claim_folder, kept_unless_misused, require_place
 
-NEEDED, ALL = "needed", "all"
+NEEDED = "needed"
+ALL = "all"
 _LABELS = "object_labels"
 
 
 def record(plan: Plan, progress: recorders.Progress = recorders.quiet) -> Recording:
-    """Record what the plan says into a folder of its own.
+    """Record the plan's workload or process into a new folder.
 
     Raises:
-        UsageError: The plan says nothing to record, or a parameter is wrong.
-        ToolError: Nothing was recorded, or the workload died; what was measured is kept.
-        InterruptedRunError: Someone asked to stop; what was recorded is kept.
+        UsageError: The plan has nothing to record, or a parameter is wrong.
+        ToolError: Nothing was recorded, or the workload died; its measurements are kept.
+        InterruptedRunError: The user stopped it; the recording so far is kept.
     """
     system.require_processes("Recording")
     check(plan)
@@ -83,18 +84,19 @@ def export(
     tables: str = NEEDED,
     xml: recorders.Xml = "asked",
 ) -> None:
-    """Make the bundle's tables readable, and write the workload's own marks beside them.
+    """Make the bundle's tables readable, and write the workload's own marks next to them.
 
-    `tables` is a list with commas of needed, all, and names; see `wanted_tables`. `xml` says which
-    of them are written as XML; see `tracekit.record.export`.
+    `tables` is a comma-separated list of needed, all, and names; see `wanted_tables`. `xml` chooses
+    the tables that are written as XML; see `tracekit.record.export`.
     """
     choose_schemas = wanted_tables(tables)
     recorder = recorders.recorder_for(recording, choose_schemas)
     with stage(recording, "export"):
         if isinstance(recorder, recorders.XctraceRecorder):
-            warn(recording, export_or_read(recorder, recording, choose_schemas, progress, xml=xml))
+            warnings = export_or_read(recorder, recording, choose_schemas, progress, xml=xml)
         else:
-            warn(recording, recorder.export(recording, progress))
+            warnings = recorder.export(recording, progress)
+        warn(recording, warnings)
         _complete(recording)
         _look_for_rows(recording)
         warn(recording, recorders.export_workload_events(recording))
@@ -118,9 +120,8 @@ def analyze(
         warnings = tuple(dict.fromkeys((*provenance.warnings, *tables.warnings)))
         stages = {**provenance.stages, "analyze": Stage("done", make_timestamp())}
         provenance = replace(provenance, warnings=warnings, stages=stages)
-        result = replace(
-            result, provenance=provenance, losses=(*rows_of(tables.losses), *result.losses)
-        )
+        losses = (*rows_of(tables.losses), *result.losses)
+        result = replace(result, provenance=provenance, losses=losses)
         if redacted:
             result = redact_result(result, redaction_of(recording))
         save(recording.result_file, result)
@@ -133,11 +134,13 @@ def report(
     """Write the page of the run's result."""
     with stage(recording, "report"):
         result = load(recording.result_file)
-        redact = redaction_of(recording)
-        if redacted and not result.provenance.redacted:
+        redact: Callable[[str], str] = redaction_of(recording)
+        if not redacted:
+            redact = str
+        elif not result.provenance.redacted:
             result = redact_result(result, redact)
         progress("drawing the page")
-        page = render(result, tables_of(recording), redact=redact if redacted else str)
+        page = render(result, tables_of(recording), redact=redact)
         write_whole(recording.report_file, page.encode())
     return recording.report_file
 
@@ -149,52 +152,71 @@ def import_(
     progress: recorders.Progress = recorders.quiet,
     run: int | None = None,
 ) -> list[Recording]:
-    """Make a run's folder of each recording that someone else made."""
+    """Make a run's folder of each recording that was made without tracekit."""
     return recorders.bring(
         paths, output, target, progress, run, choose_schemas=wanted_tables(NEEDED)
     )
 
 
 def needed_tables() -> frozenset[str]:
-    """Return the tables that metrics, rules and panels make use of."""
-    names = used_tables().union(*(panel.reads for panel in PANELS))
+    """Return the tables that metrics, rules and panels read."""
+    names = set(used_tables())
+    for panel in PANELS:
+        names.update(panel.reads)
     return frozenset(names & set(SCHEMAS))
 
 
 def wanted_tables(words: str) -> recorders.Choose:
-    """Return which schemas of a trace are to be exported, by a list with commas.
+    """Return a function that chooses the schemas of a trace to export, by a comma-separated list.
 
-    `needed` stands for what metrics, rules and panels make use of, `all` for everything that
+    `needed` stands for the tables that metrics, rules and panels read, `all` for everything that
     was recorded. Other words are tables of ours, or schemas of Apple's; the schemas of a table
-    that was not recorded are chosen nevertheless, so that someone says that they are missing. A
-    word that can be neither is a UsageError.
+    that was not recorded are chosen nevertheless, so that they are reported as missing. A word
+    that can be neither is a UsageError.
     """
     names = [part.strip() for part in words.split(",") if part.strip()]
-    schemas = frozenset(name for name in names if name not in {NEEDED, ALL, *SCHEMAS})
-    strange = sorted(name for name in schemas if "_" in name) or ([] if names else [words])
-    if strange:
-        near = difflib.get_close_matches(strange[0], [NEEDED, ALL, *SCHEMAS])
-        raise UsageError(
-            f"There is no table {strange[0]!r} to export.",
-            hint=f"Near are {', '.join(near)}." if near else "Use needed, all or names of tables.",
-        )
+    if not names:
+        raise _no_table(words)
+    schemas = frozenset(names) - {NEEDED, ALL, *SCHEMAS}
+    for schema in sorted(schemas):
+        if "_" in schema:  # no schema of Apple's has one
+            raise _no_table(schema)
     tables = [name for name in names if name in SCHEMAS]
-    # Labels of objects only add names to joins, and have more rows than the device has work.
-    spared = frozenset[str]() if _LABELS in needed_tables() else first_sources(_LABELS)
+    spared_schemas = _schemas_to_spare()
 
     def choose_from(there: frozenset[str]) -> frozenset[str]:
-        chosen = there if ALL in names else frozenset[str]()
+        chosen = schemas
+        if ALL in names:
+            chosen |= there
         if NEEDED in names:
-            chosen |= needed_schemas(needed_tables(), there) - spared
+            chosen |= needed_schemas(needed_tables(), there) - spared_schemas
         for name in tables:
             chosen |= needed_schemas([name], there) or first_sources(name)
-        return chosen | schemas
+        return chosen
 
     return choose_from
 
 
+def _no_table(name: str) -> UsageError:
+    hint = "Use needed, all or names of tables."
+    near = difflib.get_close_matches(name, [NEEDED, ALL, *SCHEMAS])
+    if near:
+        hint = f"Near are {', '.join(near)}."
+    return UsageError(f"There is no table {name!r} to export.", hint=hint)
+
+
+def _schemas_to_spare() -> frozenset[str]:
+    """Return the schemas of object labels, unless a metric, rule or panel reads them.
+
+    Labels only add names to joins, and have more rows than the device has work.
+    """
+    if _LABELS in needed_tables():
+        return frozenset()
+    return first_sources(_LABELS)
+
+
 def tables_of(recording: Recording, choice: Choice = OPEN) -> Tables:
-    """Return the normalized tables of the run, or of `choice` one of its trace, with its target."""
+    """Return the normalized tables of the run, or of the chosen run of its trace."""
     run, targets = recorders.run_and_targets(recording, choice.run)
     return Tables(recording.exports, targets, recording.tables, replace(choice, run=run))
 
@@ -217,16 +239,21 @@ def warn(recording: Recording, warnings: Sequence[str]) -> None:
 
 
 def _complete(recording: Recording) -> None:
-    """Take from the TOC what a recording that was cut short could not say of itself."""
-    provenance, run = recording.provenance(), find_recorded_run(recording)
+    """Complete the provenance of a recording that was cut short from its TOC."""
+    run = find_recorded_run(recording)
     if run is None:
         return
-    again = recording.bundle.exists() or not provenance.clock
-    clock = recorders.trace_clock(recording, run) if again else provenance.clock
+    provenance = recording.provenance()
+    clock = provenance.clock
+    if recording.bundle.exists() or not clock:
+        clock = recorders.trace_clock(recording, run)
+    targets = provenance.targets
+    if run.target and not targets:
+        targets = (run.target,)
     recording.save_provenance(
         replace(
             provenance,
-            targets=provenance.targets or ((run.target,) if run.target else ()),
+            targets=targets,
             clock=clock,
             started=provenance.started or run.start_date,
             ended=provenance.ended or run.end_date,
@@ -237,35 +264,30 @@ def _complete(recording: Recording) -> None:
 
 
 def _look_for_rows(recording: Recording) -> None:
-    """Note whether there is GPU work of the targets; say so loudly if there is none."""
+    """Note whether there is GPU work of the targets; add a warning if there is none."""
     if not recording.bundle.exists():
         return
     provenance = recording.provenance()
-    has_target_rows, warnings = recorders.rows_of_target(
-        recording, [target.pid for target in provenance.targets]
-    )
+    pids = [target.pid for target in provenance.targets]
+    has_target_rows, warnings = recorders.rows_of_target(recording, pids)
     recording.save_provenance(replace(provenance, target_rows=has_target_rows))
     warn(recording, warnings)
 
 
 def _seconds_between(started: str, end_date: str) -> float | None:
     try:
-        return (datetime.fromisoformat(end_date) - datetime.fromisoformat(started)).total_seconds()
+        lasted = datetime.fromisoformat(end_date) - datetime.fromisoformat(started)
     except (ValueError, TypeError):
         return None
+    return lasted.total_seconds()
 
 
 def _provenance(plan: Plan, recorder: recorders.Recorder) -> Provenance:
-    folder = plan.workload.file.parent if plan.workload else None
-    return Provenance(
+    provenance = Provenance(
         tracekit=version("tracekit"),
         created=make_timestamp(),
         recorder=recorder.name,
         recorder_version=recorder.version(),
-        workload=plan.workload.name if plan.workload else "",
-        workloads=""
-        if folder is None or folder == find_shipped_folder("workloads")
-        else str(folder),
         parameters=dict(plan.parameters),
         command=plan.command,
         templates=plan.templates if recorder.name == "xctrace" else (),
@@ -273,16 +295,27 @@ def _provenance(plan: Plan, recorder: recorders.Recorder) -> Provenance:
         counters=plan.counters,
         telemetry=plan.telemetry,
         time_limit=plan.time_limit,
-        warmup=plan.warmup if plan.workload else None,
         repeats=plan.repeats,
         machine=describe() | circumstances(),
         capabilities=recorders.known_of(recorder),
         git_commit=git_commit(Path.cwd()),
         warnings=recorders.find_ignored_options(plan, recorder),
     )
+    if plan.workload is None:
+        return provenance
+    folder = plan.workload.file.parent
+    own_folder = ""
+    if folder != find_shipped_folder("workloads"):
+        own_folder = str(folder)
+    return replace(
+        provenance, workload=plan.workload.name, workloads=own_folder, warmup=plan.warmup
+    )
 
 
 def _with(provenance: Provenance, recorded: recorders.FinishedRecording) -> Provenance:
+    changes = merge_circumstances(provenance.machine, circumstances())
+    machine = provenance.machine | changes
+    warnings = tuple(dict.fromkeys((*provenance.warnings, *recorded.warnings)))
     return replace(
         provenance,
         targets=recorded.targets,
@@ -293,6 +326,6 @@ def _with(provenance: Provenance, recorded: recorders.FinishedRecording) -> Prov
         end_reason=recorded.end_reason,
         clock=dict(recorded.clock),
         overhead=recorded.overhead,
-        machine=provenance.machine | merge_circumstances(provenance.machine, circumstances()),
-        warnings=tuple(dict.fromkeys((*provenance.warnings, *recorded.warnings))),
+        machine=machine,
+        warnings=warnings,
     )

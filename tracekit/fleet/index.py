@@ -37,7 +37,7 @@ from tracekit.report import (
 INDEX = "index.html"
 MOST_POINTS = 30
 WIDTH, HEIGHT, MARGIN = 96.0, 22.0, 3.0
-# What a run is followed by over time: the first of these that it knows.
+# The metric that is drawn over time: the first of these that a run has.
 _FOLLOWED = ("tokens_per_second", "step_p50", "gpu_busy", "host_busy")
 _GPUTRACE = "gputrace"
 _log = logging.getLogger(__name__)
@@ -46,10 +46,13 @@ _log = logging.getLogger(__name__)
 def write_index(folder: Path) -> Path:
     """Write the page about all runs of a folder into it; its links lead into their folders.
 
-    A run that cannot be read stands on the page with the reason. A folder that is not there, has no
-    run and no bench, or cannot be written into, is a RecordingError.
+    The page shows a run that cannot be read with the reason.
+
+    Raises:
+        RecordingError: The folder does not exist, has no run and no bench, or is not writable.
     """
     entries = entries_of(folder)
+    tally = Counter(entry["verdict"].tone for entry in entries)
     text = document(
         environment_of(own_redaction(())),
         "index/page.html",
@@ -59,7 +62,7 @@ def write_index(folder: Path) -> Path:
         entries=entries,
         points=points,
         words=words,
-        tally=Counter(entry["verdict"].tone for entry in entries),
+        tally=tally,
         width=WIDTH,
         height=HEIGHT,
     )
@@ -68,11 +71,13 @@ def write_index(folder: Path) -> Path:
 
 
 def entries_of(folder: Path) -> list[dict[str, Any]]:
-    """Return a line for each run and each bench right below a folder, the newest first.
+    """Return a line for each run and each bench directly in a folder, the newest first.
 
     Runs are of one kind if recorder, workload or program, parameters, template and chip are the
-    same; only these are drawn as one series, each run with those before it. A folder that is not
-    there, or has neither, is a RecordingError.
+    same; only these are drawn as one series, each run with those before it.
+
+    Raises:
+        RecordingError: The folder does not exist, or has neither.
     """
     if not folder.is_dir():
         raise RecordingError(
@@ -90,36 +95,55 @@ def entries_of(folder: Path) -> list[dict[str, Any]]:
 
 def _run_entries(folder: Path) -> list[dict[str, Any]]:
     """Return a line for each run, the oldest first."""
-    runs = [run for run in map(Recording, sorted(folder.iterdir())) if run.provenance_file.exists()]
-    read = [(run, *_read(run)) for run in runs]
+    readings: list[tuple[Recording, Provenance, Result | None, str]] = []
+    for path in sorted(folder.iterdir()):
+        run = Recording(path)
+        if run.provenance_file.exists():
+            readings.append((run, *_read(run)))
+    readings.sort(key=lambda reading: reading[1].created)
     series_by_kind: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     entries: list[dict[str, Any]] = []
-    for run, provenance, result, trouble in sorted(read, key=lambda reading: reading[1].created):
-        metrics = result.metrics if result else ()
-        known_metrics = {metric.name: metric for metric in metrics if metric.value is not None}
-        followed = next((known_metrics[name] for name in _FOLLOWED if name in known_metrics), None)
-        series: list[float] = []
-        if followed is not None and followed.value is not None:
-            of_kind = series_by_kind[kind_of(provenance), followed.name]
-            of_kind.append(float(followed.value))
-            series = of_kind[-MOST_POINTS:]
-        findings = result.findings if result else ()
-        entries.append(
-            {
-                **_origin(run, provenance),
-                "verdict": verdict_of(result) if result else PageVerdict("unclear", trouble),
-                "findings": ", ".join(dict.fromkeys(finding.rule for finding in findings)),
-                "followed": followed,
-                "series": series,
-            }
-        )
+    for run, provenance, result, trouble in readings:
+        entry = _origin(run, provenance)
+        entry["verdict"] = PageVerdict("unclear", trouble)
+        entry["findings"] = ""
+        entry["followed"] = None
+        entry["series"] = []
+        if result is not None:
+            entry["verdict"] = verdict_of(result)
+            entry["findings"] = _list_rules(result)
+            entry["followed"] = followed = _followed_metric(result)
+            if followed is not None and followed.value is not None:
+                series = series_by_kind[kind_of(provenance), followed.name]
+                series.append(float(followed.value))
+                entry["series"] = series[-MOST_POINTS:]
+        entries.append(entry)
     return entries
+
+
+def _followed_metric(result: Result) -> Measurement | None:
+    """Return the metric that stands for a run over time, if it has any of these."""
+    for name in _FOLLOWED:
+        metric = result.metric(name)
+        if metric is not None and metric.value is not None:
+            return metric
+    return None
+
+
+def _list_rules(result: Result) -> str:
+    """Return the rules that found something, each once, in the order of the findings."""
+    rules = dict.fromkeys(finding.rule for finding in result.findings)
+    return ", ".join(rules)
 
 
 def _bench_entries(folder: Path) -> list[dict[str, Any]]:
     """Return a line for each JSON file of a bench."""
-    files = [file for file in sorted(folder.glob("*.json")) if lab.document_kind(file) == lab.BENCH]
-    return [_bench_entry(file) for file in files]
+    entries: list[dict[str, Any]] = []
+    for file in sorted(folder.glob("*.json")):
+        if lab.document_kind(file) == lab.BENCH:
+            entry = _bench_entry(file)
+            entries.append(entry)
+    return entries
 
 
 def _bench_entry(file: Path) -> dict[str, Any]:
@@ -136,38 +160,49 @@ def _bench_entry(file: Path) -> dict[str, Any]:
     try:
         bench = lab.read_bench(file)
     except TracekitError as error:
-        return entry | {"verdict": PageVerdict("unclear", error.message)}
-    shape = {name: value for name, value in asdict(bench.shape).items() if value is not None}
-    calls = [row for row in bench.rows if row.micro is not None]
+        entry["verdict"] = PageVerdict("unclear", error.message)
+        return entry
+    entry["created"] = bench.started
+    entry["details"] = _describe_values(asdict(bench.shape))
     chip = str(bench.environment.get("machine", {}).get("chip", ""))
-    return entry | {
-        "created": bench.started,
-        "details": " · ".join(f"{key} {value}" for key, value in flat(shape)),
-        "machine": " · ".join(filter(None, ("bench", chip))),
-        "verdict": _bench_verdict(bench),
-        "followed": _call_time(calls[0]) if calls else None,
-        "series": [_call_time(calls[0]).value] if calls else [],
-    }
+    if chip:
+        entry["machine"] = f"bench · {chip}"
+    entry["verdict"] = _bench_verdict(bench)
+    calls = [row for row in bench.rows if row.micro is not None]
+    if calls:
+        call_time = _call_time(calls[0])
+        entry["followed"] = call_time
+        entry["series"] = [call_time.value]
+    return entry
+
+
+def _describe_values(values: Mapping[str, Any]) -> str:
+    """Return values with their names on one line; those that are None are left out."""
+    stated_values = {name: value for name, value in values.items() if value is not None}
+    return " · ".join(f"{name} {value}" for name, value in flat(stated_values))
 
 
 def _call_time(row: "lab.BenchRow") -> Measurement:
-    """Return the median time of a call of a subject that was measured."""
-    took = row.micro.summary.median if row.micro is not None else None
-    return Measurement(row.name, took, "ns", Better.LOWER)
+    """Return the median time of a call of a subject, in ns; None if it was not measured."""
+    call_time = None
+    if row.micro is not None:
+        call_time = row.micro.summary.median
+    return Measurement(row.name, call_time, "ns", Better.LOWER)
 
 
 def _bench_verdict(bench: "lab.Bench") -> PageVerdict:
-    """Return what a bench measured: the median call of each subject."""
-    calls = [
-        f"{row.name} {duration(row.micro.summary.median)}"
-        for row in bench.rows
-        if row.micro is not None
-    ]
+    """Return the verdict of a bench, with the median call of each subject."""
+    calls: list[str] = []
+    for row in bench.rows:
+        if row.micro is not None:
+            call_time = duration(row.micro.summary.median)
+            calls.append(f"{row.name} {call_time}")
+    message = ", ".join(calls)
     if bench.failures:
-        return PageVerdict("error", f"Failed: {', '.join(bench.failures)}.", ", ".join(calls))
+        return PageVerdict("error", f"Failed: {', '.join(bench.failures)}.", message)
     if bench.interrupted:
-        return PageVerdict("unclear", "Interrupted.", ", ".join(calls))
-    return PageVerdict("good", "Measured.", ", ".join(calls))
+        return PageVerdict("unclear", "Interrupted.", message)
+    return PageVerdict("good", "Measured.", message)
 
 
 MARKDOWN_COLUMNS = ("When", "What", "How", "Verdict", "Found", "Main metric")
@@ -176,7 +211,8 @@ MARKDOWN_COLUMNS = ("When", "What", "How", "Verdict", "Found", "Main metric")
 def index_markdown(folder: Path) -> str:
     """Return all runs and benches of a folder as a table in Markdown, the newest first.
 
-    It raises what `entries_of` raises.
+    Raises:
+        RecordingError: As `entries_of`.
     """
     rows = [_markdown_row(entry) for entry in entries_of(folder)]
     lines = [
@@ -190,14 +226,19 @@ def index_markdown(folder: Path) -> str:
 
 
 def _markdown_row(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    verdict, followed = entry["verdict"], entry["followed"]
+    created = "not stated"
+    if entry["created"]:
+        created = stamp(entry["created"])
+    verdict = entry["verdict"]
+    followed = entry["followed"]
     value = "not available"
     if followed is not None:
         value = f"{heading(followed.name)} {quantity(followed.value, followed.unit)}"
+    circumstances = filter(None, (entry["machine"], entry["details"]))
     return (
-        stamp(entry["created"]) if entry["created"] else "not stated",
+        created,
         entry["name"],
-        " · ".join(filter(None, (entry["machine"], entry["details"]))),
+        " · ".join(circumstances),
         f"{verdict.lead} {verdict.message}".strip(),
         entry["findings"],
         value,
@@ -205,7 +246,7 @@ def _markdown_row(entry: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _read(run: Recording) -> tuple[Provenance, Result | None, str]:
-    """Return what is known of a run; without a result, the reason."""
+    """Return the provenance of a run and its result; without a result, the reason."""
     provenance = Provenance()
     try:
         provenance = run.provenance()
@@ -218,38 +259,47 @@ def _read(run: Recording) -> tuple[Provenance, Result | None, str]:
         _log.info("A run cannot be read.", exc_info=True)
         return provenance, None, error.message
     stages = provenance.unfinished_stages or provenance.stages
-    far = ", ".join(f"{stage} {status.state}" for stage, status in stages.items())
-    again = f"tracekit analyze {quote_path(Path(run.folder.name))}"
-    return provenance, None, f"Not analyzed yet ({far or 'nothing was done'}): {again}."
+    states = ", ".join(f"{stage} {status.state}" for stage, status in stages.items())
+    command = f"tracekit analyze {quote_path(Path(run.folder.name))}"
+    return provenance, None, f"Not analyzed yet ({states or 'nothing was done'}): {command}."
 
 
 def _origin(run: Recording, provenance: Provenance) -> dict[str, Any]:
-    """Return what was recorded and how, and links to the files that are there."""
+    """Return the subject of a run and its circumstances, and links to the files that exist."""
     folder = run.folder.name
     targets = ", ".join(target.name for target in provenance.targets if target.name)
-    values = {name: value for name, value in provenance.parameters.items() if value is not None}
-    recorder = "GPU frame capture" if provenance.recorder == _GPUTRACE else provenance.recorder
+    recorder = provenance.recorder
+    if recorder == _GPUTRACE:
+        recorder = "GPU frame capture"
     machine = (recorder, _chip(provenance), *provenance.templates)
+    return {
+        "folder": folder,
+        "created": provenance.created,
+        "name": provenance.workload or targets or " ".join(provenance.command) or folder,
+        "details": _describe_values(provenance.parameters),
+        "machine": " · ".join(str(fact) for fact in machine if fact),
+        "links": _links(run),
+    }
+
+
+def _links(run: Recording) -> list[tuple[str, str]]:
+    """Return the address and the name of each file of a run that exists."""
     files = (
         (run.report_file, "report"),
         (run.result_file, "result"),
         (run.bundle, "trace"),
         (run.gputrace, "capture"),
     )
-    return {
-        "folder": folder,
-        "created": provenance.created,
-        "name": provenance.workload or targets or " ".join(provenance.command) or folder,
-        "details": " · ".join(f"{key} {value}" for key, value in flat(values)),
-        "machine": " · ".join(str(fact) for fact in machine if fact),
-        "links": [
-            (f"{quote(folder)}/{quote(file.name)}", words) for file, words in files if file.exists()
-        ],
-    }
+    links: list[tuple[str, str]] = []
+    for file, name in files:
+        if file.exists():
+            address = f"{quote(run.folder.name)}/{quote(file.name)}"
+            links.append((address, name))
+    return links
 
 
 def kind_of(provenance: Provenance) -> str:
-    """Return what runs must have in common to be compared over time."""
+    """Return a text that is equal for the runs that are compared over time."""
     facts = {
         "recorder": provenance.recorder,
         "workload": provenance.workload,
@@ -266,25 +316,29 @@ def _chip(provenance: Provenance) -> Any:
 
 
 def points(series: Sequence[float]) -> tuple[tuple[float, float], ...]:
-    """Return where the values lie: evenly apart, the least at the bottom, the most on top.
+    """Return the place of each value, evenly apart: the minimum at the bottom, the maximum on top.
 
     A series that never changes is drawn through the middle.
     """
-    minimum, maximum = min(series), max(series)
+    maximum = max(series)
+    difference = maximum - min(series)
     step = (WIDTH - 2 * MARGIN) / max(1, len(series) - 1)
     room = HEIGHT - 2 * MARGIN
-    heights = [
-        (maximum - value) / (maximum - minimum) if maximum > minimum else 0.5 for value in series
-    ]
-    return tuple(
-        (round(MARGIN + place * step, 1), round(MARGIN + room * height, 1))
-        for place, height in enumerate(heights)
-    )
+    places: list[tuple[float, float]] = []
+    for number, value in enumerate(series):
+        height = 0.5
+        if difference > 0:
+            height = (maximum - value) / difference
+        across = round(MARGIN + number * step, 1)
+        down = round(MARGIN + room * height, 1)
+        places.append((across, down))
+    return tuple(places)
 
 
 def words(series: Sequence[float], unit: str) -> str:
-    """Return what the line shows, for those who do not see it."""
+    """Return a description of the line, for those who do not see it."""
     if len(series) == 1:
         return "the first run of its kind"
-    minimum, maximum = quantity(min(series), unit), quantity(max(series), unit)
+    minimum = quantity(min(series), unit)
+    maximum = quantity(max(series), unit)
     return f"the last of {len(series)} runs of its kind, from {minimum} to {maximum}"

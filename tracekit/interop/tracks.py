@@ -1,8 +1,9 @@
-"""The tables of a run as tracks of slices and levels, in groups, as other programs draw them.
+"""The tables of a run as groups of tracks with slices and levels, as other programs draw them.
 
-Times are nanoseconds of the trace, as everywhere here.
+Times are nanoseconds from the start of the trace.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -30,9 +31,9 @@ class TrackGroup:
 class Slices:
     """Intervals of one track, in order of their starts (ns); they may overlap.
 
-    `codes` say which of the distinct `names` each has; `arguments` what else is known of each, by
-    name, with nulls. `flows` are the chains that each is a link of, an array for each kind of
-    chain; 0 is none.
+    `codes` are the places of their names in the distinct `names`. `arguments` are their other
+    values by name, with nulls. `flows` are the chains that they are links of, an array for each
+    kind of chain; 0 is none.
     """
 
     group: TrackGroup
@@ -67,17 +68,19 @@ def known_of(track: Slices) -> list[dict[str, object]]:
 
 
 def lanes(track: Slices) -> Iterator[Slices]:
-    """Yield the track's slices, as few tracks as it takes to let none overlap."""
+    """Split a track into the fewest tracks whose slices do not overlap, and yield these."""
     lane_of = lanes_of(track.starts, track.ends)
     for lane in range(int(lane_of.max(initial=-1)) + 1):
         places = np.flatnonzero(lane_of == lane)
+        arguments = {name: values.iloc[places] for name, values in track.arguments.items()}
+        flows = [flow[places] for flow in track.flows]
         yield replace(
             track,
             starts=track.starts[places],
             ends=track.ends[places],
             codes=track.codes[places],
-            arguments={name: values.iloc[places] for name, values in track.arguments.items()},
-            flows=tuple(flow[places] for flow in track.flows),
+            arguments=arguments,
+            flows=tuple(flows),
         )
 
 
@@ -87,7 +90,8 @@ Track = Slices | StepSeries
 _WORKLOAD = TrackGroup("Workload")
 _MACHINE = TrackGroup("Machine")
 _FINDINGS = TrackGroup("tracekit")
-_BUFFERS, _ENCODERS = 1, 2
+_BUFFERS = 1
+_ENCODERS = 2
 # Table, track, column of the name, columns of arguments; one track for each process.
 _OF_PROCESS = (
     ("submissions", "Command buffers", "event", ("command_buffer", "encoders", "encoder_time")),
@@ -111,7 +115,7 @@ _STATES = (
 def tracks(
     tables: Tables, findings: tuple[Finding, ...] = (), redact: Redact = str
 ) -> Iterator[Track]:
-    """Yield all there is to draw of a run; tables that are missing or unreadable are left out.
+    """Yield all tracks of a run; tables that are missing or unreadable are left out.
 
     Every text passes through `redact`. The chain of a command buffer runs from its submission over
     its encoders to their intervals on the device.
@@ -120,16 +124,17 @@ def tracks(
         group = replace(track.group, name=redact(track.group.name))
         redacted_track = replace(track, group=group, name=redact(track.name))
         if isinstance(redacted_track, Slices):
-            arguments = {
-                key: values.map(redact, na_action="ignore")
-                if pd.api.types.is_string_dtype(values)
-                else values
-                for key, values in redacted_track.arguments.items()
-            }
-            redacted_track = replace(
-                redacted_track, names=tuple(map(redact, redacted_track.names)), arguments=arguments
-            )
+            redacted_track = _redact_slices(redacted_track, redact)
         yield redacted_track
+
+
+def _redact_slices(track: Slices, redact: Redact) -> Slices:
+    """Return a track with redacted names and arguments of its slices."""
+    arguments = dict(track.arguments)
+    for name, values in track.arguments.items():
+        if pd.api.types.is_string_dtype(values):
+            arguments[name] = values.map(redact, na_action="ignore")
+    return replace(track, names=tuple(map(redact, track.names)), arguments=arguments)
 
 
 def _tracks(tables: Tables, findings: tuple[Finding, ...]) -> Iterator[Track]:
@@ -158,35 +163,38 @@ def _rows(tables: Tables, name: str) -> pd.DataFrame:
 
 
 def _evidence(findings: tuple[Finding, ...]) -> Iterator[Slices]:
-    """Yield a track for each rule that found something: the windows that show it."""
-    windows = [(finding, window) for finding in findings for window in finding.evidence]
-    for rule in dict.fromkeys(finding.rule for finding, _ in windows):
-        rule_windows = [(finding, window) for finding, window in windows if finding.rule == rule]
-        frame = pd.DataFrame(
-            {
-                "start": [window.start for _, window in rule_windows],
-                "duration": [window.end - window.start for _, window in rule_windows],
-                "finding": [finding.message for finding, _ in rule_windows],
-                "note": [window.note or None for _, window in rule_windows],
+    """Yield a track for each rule that found something: the windows that are its evidence."""
+    rows_by_rule: defaultdict[str, list[dict[str, object]]] = defaultdict(list)
+    for finding in findings:
+        for window in finding.evidence:
+            row: dict[str, object] = {
+                "start": window.start,
+                "duration": window.end - window.start,
+                "finding": finding.message,
+                "note": window.note or None,
+                "label": window.note or finding.rule,
             }
-        )
-        labels = pd.Series([window.note or rule for _, window in rule_windows])
-        yield _slices(_FINDINGS, rule, frame, labels, ("finding", "note"))
+            rows_by_rule[finding.rule].append(row)
+    for rule, rows in rows_by_rule.items():
+        frame = pd.DataFrame(rows)
+        yield _slices(_FINDINGS, rule, frame, frame["label"], ("finding", "note"))
 
 
 def _slices(
     group: TrackGroup, name: str, frame: pd.DataFrame, labels: pd.Series, columns: tuple[str, ...]
 ) -> Slices:
     """Make a track of rows with `start` and `duration`; a row without a duration has no length."""
-    order = np.lexsort((-frame["duration"].fillna(0).to_numpy(), frame["start"].to_numpy()))
-    frame, labels = frame.iloc[order], labels.iloc[order]
+    durations = frame["duration"].fillna(0).to_numpy()
+    order = np.lexsort((-durations, frame["start"].to_numpy()))
+    frame = frame.iloc[order]
     starts, ends = spans(frame)
-    codes, names = families(labels)
-    there = [column for column in columns if column in frame]
-    arguments = {column: frame[column].reset_index(drop=True) for column in there}
-    return Slices(
-        group, name, starts, ends, codes.to_numpy(), names, arguments, tuple(_flows(name, frame))
-    )
+    codes, names = families(labels.iloc[order])
+    arguments: dict[str, pd.Series] = {}
+    for column in columns:
+        if column in frame:
+            arguments[column] = frame[column].reset_index(drop=True)
+    flows = tuple(_flows(name, frame))
+    return Slices(group, name, starts, ends, codes.to_numpy(), names, arguments, flows)
 
 
 def _flows(name: str, frame: pd.DataFrame) -> Iterator[Ids]:
@@ -198,7 +206,7 @@ def _flows(name: str, frame: pd.DataFrame) -> Iterator[Ids]:
 
 
 def _links(frame: pd.DataFrame, column: str, kind: int) -> Ids:
-    """Number the chains so that ids of another kind, of another process, are others."""
+    """Number the chains so that ids of different kinds or processes differ."""
     has_id = frame[column].notna().to_numpy()
     ids = frame[column].fillna(0).to_numpy(np.uint64)
     pids = frame["pid"].fillna(0).to_numpy(np.uint64)
@@ -212,29 +220,37 @@ def _by_process(frame: pd.DataFrame) -> Iterator[tuple[TrackGroup, pd.DataFrame]
         return
     processes = frame.groupby(["process", "pid"], sort=False, dropna=False)
     for _, process_rows in sorted(processes, key=lambda group: not bool(group[1]["target"].any())):
-        process, pid = process_rows["process"].iloc[0], process_rows["pid"].iloc[0]
+        process = process_rows["process"].iloc[0]
+        pid = process_rows["pid"].iloc[0]
         name = "unknown process" if pd.isna(process) else str(process)
-        yield TrackGroup(name, None if pd.isna(pid) else int(pid)), process_rows
+        known_pid = None if pd.isna(pid) else int(pid)
+        yield TrackGroup(name, known_pid), process_rows
 
 
 def _on_device(frame: pd.DataFrame) -> Iterator[Slices]:
     """Yield a track for each channel and process, the target's first."""
     for group, process_rows in _by_process(frame):
-        device = TrackGroup("CPU backend" if (process_rows["clock"] == "host").any() else "GPU")
-        for channel, rows in process_rows.groupby(
-            process_rows["channel"].fillna("channel not stated"), sort=True
-        ):
-            who = group.name if group.pid is None else f"{group.name} ({group.pid})"
-            yield _slices(device, f"{channel}: {who}", rows, rows["label"], _ON_DEVICE)
+        device = TrackGroup("GPU")
+        if (process_rows["clock"] == "host").any():
+            device = TrackGroup("CPU backend")
+        process = group.name
+        if group.pid is not None:
+            process = f"{process} ({group.pid})"
+        channels = process_rows["channel"].fillna("channel not stated")
+        for channel, rows in process_rows.groupby(channels, sort=True):
+            yield _slices(device, f"{channel}: {process}", rows, rows["label"], _ON_DEVICE)
 
 
 def _levels(tables: Tables) -> Iterator[StepSeries]:
     for counter, rows in _group_rows(_rows(tables, "gpu_counters"), "counter"):
-        unit = "%" if rows["percentage"].fillna(value=False).any() else ""
+        is_percentage = rows["percentage"].fillna(value=False).any()
+        unit = "%" if is_percentage else ""
         yield _level(_MACHINE, counter, unit, rows["start"], rows["value"])
     for gauge, rows in _group_rows(_rows(tables, "gauges"), "name"):
+        unit = ""
         units = rows["unit"].dropna()
-        unit = str(units.iloc[0]) if len(units) else ""
+        if len(units):
+            unit = str(units.iloc[0])
         yield _level(_WORKLOAD, gauge, unit, rows["time"], rows["value"])
     for group, rows in _by_process(_rows(tables, "allocated_sizes")):
         yield _level(group, "Metal memory", "bytes", rows["start"], rows["size"])

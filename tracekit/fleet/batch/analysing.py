@@ -1,4 +1,4 @@
-"""One recording from its source to its rows, in a worker: nothing that goes wrong leaves it."""
+"""One recording from its source to its rows, in a worker: no error leaves it."""
 
 import logging
 import os
@@ -28,35 +28,48 @@ _SHARE = 0.5  # of the free disk that one recording may take
 
 
 def fetch_source(source: RecordingSource, folder: Path) -> Path:
-    """Copy the files that an analysis needs into a folder, and return what became of the source."""
+    """Copy the files that an analysis needs into a folder, and return the copy of the source."""
     place = source.place
     forget_listings(place.filesystem)
     files = source.files()
     _require_room(source, files, folder)
-    # Called as the source, in letters that no file system minds.
+    # Named as the source, in letters that every file system accepts.
     name = re.sub(r"[^\w.+-]+", "-", place.base)[-_LONGEST:].lstrip(".-")
     into = folder / (name or "source")
-    single = source.form in {SourceForm.ZIPPED, SourceForm.EXPORTS} and [*files] == [place.base]
-    copies = {name: into if single else into / name for name in files}
+    if source.form in {SourceForm.ZIPPED, SourceForm.EXPORTS} and [*files] == [place.base]:
+        remote_paths = [place.path]
+        copies = {place.base: into}
+    else:
+        prefix = place.path.rstrip("/")
+        if prefix:
+            prefix += "/"
+        remote_paths = [f"{prefix}{name}" for name in files]
+        copies = {name: into / name for name in files}
     for copy in copies.values():
         copy.parent.mkdir(parents=True, exist_ok=True)
-    prefix = f"{place.path.rstrip('/')}/" if place.path.rstrip("/") else ""
-    theirs = [place.path if single else f"{prefix}{name}" for name in files]
+    local_paths = [str(copy) for copy in copies.values()]
     try:
-        place.filesystem.get(theirs, [str(copy) for copy in copies.values()])
+        place.filesystem.get(remote_paths, local_paths)
     except Exception as error:
         raise InputError(
             f"{place.name} cannot be fetched: {str(error) or type(error).__name__}.",
             hint="See that the worker may read it; the same command tries it again.",
         ) from error
     for name, copy in copies.items():
-        listed = files[name].get("size")
-        if not copy.is_file() or (listed is not None and copy.stat().st_size != listed):
+        listed_size = files[name].get("size")
+        if not _is_complete(copy, listed_size):
             raise InputError(
-                f"{name} of {place.name} is not what the listing says: {listed} bytes.",
+                f"{name} of {place.name} is not what the listing says: {listed_size} bytes.",
                 hint="It changed while it was fetched; try again with --retry-failed.",
             )
     return into
+
+
+def _is_complete(copy: Path, listed_size: int | None) -> bool:
+    """Tell whether a copy has the size of the listing, if that has one."""
+    if not copy.is_file():
+        return False
+    return listed_size is None or copy.stat().st_size == listed_size
 
 
 def _require_room(source: RecordingSource, files: Mapping[str, Said], folder: Path) -> None:
@@ -76,12 +89,12 @@ _LINKED = ("workload.json", "workload.jsonl", "gauges.jsonl", "exports", "record
 
 @dataclass(frozen=True)
 class Choices:
-    """What is asked of every recording of a batch.
+    """The settings for every recording of a batch.
 
     `target` is the process, by pid or name, whose rows count where a recording is imported; of
     `tables` to keep, `all` stands for every one; `redacted` leaves names of people and machines
     out; `run` is the run of each trace that is analysed, by default the last, or the one that a
-    run is about.
+    run's folder was made for.
     """
 
     target: str | None = None
@@ -91,14 +104,15 @@ class Choices:
 
     @property
     def settings(self) -> str:
-        """What changes when results would; recordings are analysed again then."""
-        choice_values = (self.target, ",".join(self.tables), self.redacted, self.run)
-        return "\0".join(map(str, (version("tracekit"), *choice_values)))
+        """A text that changes when results would; recordings are analysed again then."""
+        tables = ",".join(self.tables)
+        settings = (version("tracekit"), self.target, tables, self.redacted, self.run)
+        return "\0".join(map(str, settings))
 
 
 @dataclass(frozen=True)
 class Task:
-    """One source to analyse: what it is called in the results, and the digest of its files.
+    """One source to analyse: its name in the results, and the digest of its files.
 
     `output` is the batch's folder, for tables that are kept.
     """
@@ -111,14 +125,14 @@ class Task:
 
     @property
     def row(self) -> BatchRow:
-        """The row of which nothing but its source is known."""
+        """The row with only the facts of the source."""
         source = self.source
         return BatchRow(self.name, source.key, source.key, self.stamp, str(source.form), "failed")
 
 
 def serve(descriptor: int) -> None:
-    """Analyse what comes through a pipe; end as soon as nobody is at its other end."""
-    logging.getLogger("tracekit").setLevel(logging.CRITICAL)  # rows hold what readers warn of
+    """Analyse the tasks from a pipe; exit as soon as its other end is closed."""
+    logging.getLogger("tracekit").setLevel(logging.CRITICAL)  # rows hold the readers' warnings
     pipe: Connection[tuple[BatchRow, ...], tuple[Task, str]] = Connection(descriptor)
     tasks: SimpleQueue[tuple[Task, str]] = SimpleQueue()
 
@@ -136,7 +150,7 @@ def serve(descriptor: int) -> None:
 
 
 def analyse_task(task: Task, folder: Path) -> tuple[BatchRow, ...]:
-    """Return the rows of a source, one for each recording in it, or one that says why not.
+    """Return the rows of a source, one for each recording in it, or one with the error.
 
     `folder` is private, and empty.
     """
@@ -153,17 +167,22 @@ def analyse_task(task: Task, folder: Path) -> tuple[BatchRow, ...]:
 
 def _rows(task: Task, folder: Path) -> Iterator[BatchRow]:
     for number, (name, recording) in enumerate(_recordings(task, folder), start=1):
-        key = task.source.key if number == 1 else f"{task.source.key}-{number}"
-        recording_name = f"{task.name}#{name}" if name else task.name
-        row = replace(task.row, recording=recording_name, key=key, state="ok")
+        row = replace(task.row, state="ok")
+        if number > 1:
+            row = replace(row, key=f"{row.key}-{number}")
+        if name:
+            row = replace(row, recording=f"{row.recording}#{name}")
         row = fill_row(row, recording, _result(task, recording))
-        yield replace(row, tables=keep_tables(task.output, task.choices.tables, row, recording))
+        table_names = keep_tables(task.output, task.choices.tables, row, recording)
+        yield replace(row, tables=table_names)
 
 
 def _recordings(task: Task, folder: Path) -> Iterator[tuple[str, Recording]]:
-    """Yield private runs of the source, and what tells them apart where there are several."""
+    """Yield private runs of the source, with their names in it if there are several."""
     source = task.source
-    place = Path(source.place.path) if source.place.local else fetch_source(source, folder)
+    place = Path(source.place.path)
+    if not source.place.local:
+        place = fetch_source(source, folder)
     if source.form is SourceForm.RUN:
         recording = _borrow_run(place, folder / "run")
         if task.choices.run is not None:
@@ -172,13 +191,17 @@ def _recordings(task: Task, folder: Path) -> Iterator[tuple[str, Recording]]:
         return
     files = export_files(place) if place.is_dir() else [place]
     if source.form is not SourceForm.EXPORTS:
-        yield from (("", run) for run in _import_runs(task, [place], folder / "run"))
+        for recording in _import_runs(task, [place], folder / "run"):
+            yield "", recording
         return
     parts = recordings_of(files)
     for number, part in enumerate(parts):
-        paths = [*([part.toc] if part.toc else []), *part.tables]
+        name = part.name if len(parts) > 1 else ""
+        paths = list(part.tables)
+        if part.toc:
+            paths.insert(0, part.toc)
         for recording in _import_runs(task, paths, folder / f"run-{number}"):
-            yield part.name if len(parts) > 1 else "", recording
+            yield name, recording
 
 
 def _import_runs(task: Task, paths: list[Path], output: Path) -> list[Recording]:
@@ -186,17 +209,19 @@ def _import_runs(task: Task, paths: list[Path], output: Path) -> list[Recording]
 
 
 def _borrow_run(theirs: Path, folder: Path) -> Recording:
-    """Return a run of our own that reads the files of theirs, and writes none of them."""
+    """Return a private run that reads the files of another run, and writes none of them."""
+    lender = Recording(theirs)
     recording = Recording(folder)
     folder.mkdir()
-    recording.save_provenance(Recording(theirs).provenance())
+    recording.save_provenance(lender.provenance())
     for name in _LINKED:
         if (theirs / name).exists():
             (folder / name).symlink_to((theirs / name).resolve())
-    if (recording.exports / PRUNED_NOTE).exists() and Recording(theirs).tables.is_dir():
-        shutil.copytree(Recording(theirs).tables, recording.tables)
-    if _still_holds(Recording(theirs)):
-        shutil.copyfile(Recording(theirs).result_file, recording.result_file)
+    is_pruned = (recording.exports / PRUNED_NOTE).exists()
+    if is_pruned and lender.tables.is_dir():
+        shutil.copytree(lender.tables, recording.tables)
+    if _still_holds(lender):
+        shutil.copyfile(lender.result_file, recording.result_file)
     return recording
 
 
@@ -209,7 +234,7 @@ def _still_holds(run: Recording) -> bool:
 
 
 def _result(task: Task, recording: Recording) -> Result:
-    """Return the result that a run has from this very version, or analyse it."""
+    """Return the result that a run has of this version, or analyse it."""
     if recording.result_file.exists():
         try:
             result = load(recording.result_file)
@@ -223,15 +248,20 @@ def _result(task: Task, recording: Recording) -> Result:
 
 
 def _make_failure_row(task: Task, folder: Path, error: str, hint: str) -> BatchRow:
-    """Return the row of a failure; what lies in the private folder is called as its source."""
+    """Return the row of a failure, with the name of the source instead of the private folder."""
     message = error.replace(str(folder), task.name)
-    return replace(task.row, error=message, hint="" if str(folder) in hint else hint)
+    if str(folder) in hint:
+        hint = ""
+    return replace(task.row, error=message, hint=hint)
 
 
 def _words(error: BaseException) -> str:
-    """Return what went wrong, and where."""
+    """Return the error and its place in the code."""
     if isinstance(error, MemoryError):
         return "There is not enough memory for it."
+    words = f"{type(error).__name__}: {error}"
     frames = traceback.extract_tb(error.__traceback__)
-    location = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}{location}"
+    if frames:
+        file = Path(frames[-1].filename).name
+        words += f" ({file}, line {frames[-1].lineno})"
+    return words

@@ -39,12 +39,12 @@ _SCRATCH = ".work-"
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """What to analyse, and how.
+    """The sources of a batch, its output and its settings.
 
     `words` are paths, patterns and URLs, `output` the folder for results, tables and the page.
-    `scheduler` is the address of a cluster; without one, so many processes of this machine work,
-    or as many as fit. `retry` tries those again that failed before; `seconds` is the time that one
-    recording may take.
+    `scheduler` is the address of a cluster; without one, `workers` processes of this machine work,
+    or as many as fit. With `retry`, sources that failed before are tried again; `seconds` is the
+    time limit of one recording.
     """
 
     words: tuple[str, ...]
@@ -62,10 +62,10 @@ _LEAST = 3  # recordings from which a pace is known
 
 @dataclass
 class Tally:
-    """What became of the sources of a batch: done and failed now, and before.
+    """The numbers of sources of a batch that are done or failed, now and before.
 
-    `recordings` were analysed now, which may be several of one source. `failures` are the first of
-    them: name, error and hint.
+    `recordings` were analysed now, which may be several of one source. `failures` are the first
+    failures: name, error and hint.
     """
 
     total: int
@@ -78,47 +78,57 @@ class Tally:
     start_time: float = field(default_factory=time.monotonic)
 
     def add(self, rows: Iterable[BatchRow]) -> None:
-        """Count a source that came to its end."""
-        row_list = list(rows)
-        bad = [row for row in row_list if row.has_failed]
-        self.recordings += len(row_list) - len(bad)
-        self.done += not bad
-        self.failed += bool(bad)
-        self.failures += [(row.recording, row.error, row.hint) for row in bad]
-        del self.failures[_MANY:]
+        """Count a source that has ended."""
+        source_failed = False
+        for row in rows:
+            if not row.has_failed:
+                self.recordings += 1
+                continue
+            source_failed = True
+            if len(self.failures) < _MANY:
+                self.failures.append((row.recording, row.error, row.hint))
+        if source_failed:
+            self.failed += 1
+        else:
+            self.done += 1
 
     @property
     def all_failed(self) -> int:
-        """How many failed, now or before."""
+        """The number of failed sources, now or before."""
         return self.failed + self.failed_before
 
     def words(self) -> str:
-        """Say how far it is."""
-        ended_now, ended_before = self.done + self.failed, self.done_before + self.failed_before
-        parts = [f"{count(ended_now + ended_before)} of {count(self.total)}"]
+        """Return the progress in words, with the pace and the time left."""
+        ended_now = self.done + self.failed
+        ended = ended_now + self.done_before + self.failed_before
+        parts = [f"{count(ended)} of {count(self.total)}"]
         if self.all_failed:
             parts.append(f"{count(self.all_failed)} failed")
         if ended_now >= _LEAST:
             pace = ended_now / max(1e-9, time.monotonic() - self.start_time)
-            remaining_count = self.total - ended_now - ended_before
-            parts.append(f"{pace:.3g} per s" if pace >= 1 else f"{1 / pace:.3g} s each")
-            parts += [f"{span(remaining_count / pace)} left"] if remaining_count else []
+            if pace >= 1:
+                parts.append(f"{pace:.3g} per s")
+            else:
+                parts.append(f"{1 / pace:.3g} s each")
+            remaining_count = self.total - ended
+            if remaining_count:
+                parts.append(f"{span(remaining_count / pace)} left")
         return " · ".join(parts)
 
 
 def run_batch(plan: BatchPlan, progress: Progress = quiet) -> tuple[Tally, Path]:
-    """Analyse every recording that the plan leads to; return what became of them, and the page.
+    """Analyse every recording that the plan leads to; return the tally, and the page.
 
-    What an earlier batch left in the folder is kept, and what is unchanged since is not analysed
-    again. A recording that cannot be analysed becomes a row that says why. What damage cost the
-    others, now or before, is reported.
+    The results of an earlier batch in the folder are kept, and recordings that are unchanged since
+    then are not analysed again. A recording that cannot be analysed becomes a row with the error.
+    Losses by damage in the others, now or before, are reported.
 
     Raises:
-        UsageError: The plan is wrong, or the folder is none of a batch.
+        UsageError: The plan is wrong, or the folder is not that of a batch.
         InputError: There is no recording.
-        RecordingError: Another batch writes into the folder, or nobody can.
+        RecordingError: Another batch writes into the folder, or it is not writable.
         ToolError: The scheduler cannot be used, or is gone.
-        InterruptedRunError: Someone asked to stop; what was done is kept.
+        InterruptedRunError: The user stopped it; the results so far are kept.
     """
     require_processes("A batch")
     require_apart([plan.output])
@@ -128,7 +138,8 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> tuple[Tally, Path]
         batch = _Batch(plan, Tally(len(sources)), progress)
         tasks = batch.open_tasks(sources)
         try:
-            if (first_task := next(tasks, None)) is not None:
+            first_task = next(tasks, None)
+            if first_task is not None:  # no worker is started for nothing
                 with _workers(plan, len(sources)) as workers:
                     for rows in workers.iter_rows(chain([first_task], tasks)):
                         batch.write(rows)
@@ -139,38 +150,51 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> tuple[Tally, Path]
                 hint="The same command goes on from there.",
             ) from stop
         progress("drawing the page")
-        report(
-            Loss(Flaw.DAMAGED, text if text.startswith(name) else f"{name}: {text}")
-            for name, text in Results(plan.output / RESULTS).find_damage().items()
-        )
+        report(_losses(plan.output))
         return batch.tally, write_page(plan.output)
 
 
+def _losses(output: Path) -> Iterator[Loss]:
+    """Yield the first loss by damage of each recording of a batch."""
+    for name, text in Results(output / RESULTS).find_damage().items():
+        if text.startswith(name):
+            yield Loss(Flaw.DAMAGED, text)
+        else:
+            yield Loss(Flaw.DAMAGED, f"{name}: {text}")
+
+
 class _Batch:
-    """Which sources are still to be analysed, and what became of them."""
+    """The sources that are still to be analysed, and the tally of all."""
 
     def __init__(self, plan: BatchPlan, tally: Tally, progress: Progress) -> None:
-        self._plan, self.tally, self._progress = plan, tally, progress
+        self.tally = tally
+        self._plan = plan
+        self._progress = progress
         self._results = Results(plan.output / RESULTS)
         self._redact = own_redaction() if plan.choices.redacted else redact_nothing
 
     def open_tasks(self, sources: Iterable[RecordingSource]) -> Iterator[Task]:
         """Yield a task for each source that is not done; count the others."""
-        known_stamps, choices = self._results.load_stamps(), self._plan.choices
-        folder = str(self._plan.output.resolve()) if choices.tables else ""
+        choices = self._plan.choices
+        known_stamps = self._results.load_stamps()
+        folder = ""
+        if choices.tables:
+            folder = str(self._plan.output.resolve())
         for source in sources:
             task = Task(source, self._redact_text(source.place.name), "", choices, folder)
             try:
                 stamp = source.stamp(choices.settings)
             except TracekitError as error:
-                self.write((replace(task.row, error=error.message, hint=error.hint),))
+                failure = replace(task.row, error=error.message, hint=error.hint)
+                self.write((failure,))
                 continue
-            done, failed = known_stamps.get(source.key, ("", False))
-            if done != stamp or (failed and self._plan.retry):
+            known_stamp, failed = known_stamps.get(source.key, ("", False))
+            if known_stamp != stamp or (failed and self._plan.retry):
                 yield replace(task, stamp=stamp)
+            elif failed:
+                self.tally.failed_before += 1
             else:
-                self.tally.done_before += not failed
-                self.tally.failed_before += failed
+                self.tally.done_before += 1
 
     def write(self, rows: tuple[BatchRow, ...]) -> None:
         """Write the rows of a source; its tables are there already."""
@@ -182,21 +206,24 @@ class _Batch:
         self._progress(self.tally.words())
 
     def _redact_text(self, text: str) -> str:
-        """Return a text as results have it."""
+        """Return a text in UTF-8, and redacted if the plan says so."""
         return self._redact(legible(text))
 
 
 @contextmanager
 def _workers(plan: BatchPlan, number: int) -> Generator[Workers]:
     if plan.scheduler:
-        shared = plan.output.resolve() / _LOCK if plan.choices.tables else None
-        with workers_of(plan.scheduler, plan.seconds, shared) as workers:
+        shared_file = None
+        if plan.choices.tables:
+            shared_file = plan.output.resolve() / _LOCK
+        with workers_of(plan.scheduler, plan.seconds, shared_file) as workers:
             yield workers
         return
+    scratch_folder = tempfile.TemporaryDirectory(
+        prefix=_SCRATCH, dir=plan.output, ignore_cleanup_errors=True
+    )
     with (
-        tempfile.TemporaryDirectory(
-            prefix=_SCRATCH, dir=plan.output, ignore_cleanup_errors=True
-        ) as scratch,
+        scratch_folder as scratch,
         local_workers(plan.workers, number, Path(scratch), plan.seconds) as workers,
     ):
         yield workers
@@ -204,18 +231,17 @@ def _workers(plan: BatchPlan, number: int) -> Generator[Workers]:
 
 @contextmanager
 def _claim_folder(output: Path) -> Generator[None]:
-    """Have the folder of a batch for ourselves, without what a killed one left to clean up."""
-    strangers = output.is_dir() and any(output.iterdir()) and not (output / _LOCK).exists()
-    if strangers or (output.exists() and not output.is_dir()):
+    """Lock the folder of a batch, and remove the leftovers of one that was killed."""
+    lock_file = output / _LOCK
+    has_other_files = output.is_dir() and any(output.iterdir()) and not lock_file.exists()
+    if has_other_files or (output.exists() and not output.is_dir()):
         raise UsageError(
             f"{output} exists and is not the folder of a batch.",
             hint="Name a new folder, or that of an earlier batch to go on with it.",
         )
-    with open_lock_file(
-        output / _LOCK, "Name a folder that you may write to with --output."
-    ) as handle:
+    with open_lock_file(lock_file, "Name a folder that you may write to with --output.") as handle:
         try:
-            take_lock(handle, output / _LOCK)
+            take_lock(handle, lock_file)
         except HeldError:
             raise RecordingError(
                 f"Another batch writes into {output} at this moment.",

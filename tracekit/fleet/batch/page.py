@@ -1,9 +1,8 @@
-"""A batch as a page: what failed, what was found, how numbers are spread, and each recording."""
+"""A batch as a page: its failures and findings, the spread of numbers, and each recording."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -32,17 +31,23 @@ _NOT_SHOWN = {"results", "warnings", "losses", "tables"}
 
 
 def _tone(row: BatchRow) -> str:
-    """Return the worst of what was found, or what to think of a recording without findings."""
+    """Return the worst severity of a recording's findings; "good" if it has none."""
+    if row.has_failed:
+        return "error"
     severities = {finding.severity for finding in row.findings}
-    return (
-        "error" if row.has_failed else next((tone for tone in _RANKS if tone in severities), "good")
-    )
+    for tone in _RANKS:
+        if tone in severities:
+            return tone
+    return "good"
 
 
 def _rank(row: BatchRow) -> tuple[int, float, str]:
-    """Return where it stands: what failed, the worst findings, the largest savings, by name."""
+    """Return the sort key: failures first, then by worst finding, largest savings, and name."""
+    rank = -1
+    if not row.has_failed:
+        rank = _RANKS.index(_tone(row))
     saving = sum(finding.saving_ms or 0.0 for finding in row.findings)
-    return -1 if row.has_failed else _RANKS.index(_tone(row)), -saving, row.recording
+    return rank, -saving, row.recording
 
 
 MOST_CHARTS = 12
@@ -56,13 +61,19 @@ _FIRST = (
 def spreads(rows: Sequence[BatchRow]) -> Iterator[Chart]:
     """Yield a chart of each number that differs between recordings, the most important first."""
     values_by_metric = group_by_key(metric for row in rows for metric in row.metrics.items())
-    names = [name for name in dict.fromkeys((*_FIRST, *METRICS)) if name in values_by_metric]
-    ends = {
-        name: [quantity(end(values_by_metric[name]), METRICS[name].unit) for end in (min, max)]
-        for name in names
-    }
-    differing = [name for name in names if len(set(ends[name])) > 1]
-    yield from (_spread(name, values_by_metric[name]) for name in differing[:MOST_CHARTS])
+    charts = 0
+    for name in dict.fromkeys((*_FIRST, *METRICS)):
+        if charts == MOST_CHARTS:
+            return
+        values = values_by_metric.get(name)
+        if values and _differ(values, METRICS[name].unit):
+            yield _spread(name, values)
+            charts += 1
+
+
+def _differ(values: Sequence[float], unit: str) -> bool:
+    """Tell whether values differ as a reader sees them."""
+    return quantity(min(values), unit) != quantity(max(values), unit)
 
 
 def _spread(name: str, values: Sequence[float]) -> Chart:
@@ -88,10 +99,14 @@ def _spread(name: str, values: Sequence[float]) -> Chart:
 
 def _across(minimum: float, maximum: float, unit: str) -> Axis:
     """Return an axis from end to end; numbers below one are spread out for round ticks."""
-    factor = 1.0 if maximum - minimum > 1 else 10.0 ** math.ceil(1 - math.log10(maximum - minimum))
+    width = maximum - minimum
+    factor = 1.0
+    if width <= 1:
+        factor = 10.0 ** math.ceil(1 - math.log10(width))
     marks = span("", minimum * factor, maximum * factor, str).marks
-    some = tuple(mark / factor for mark in marks[:: max(1, len(marks) // 4)])
-    return Axis("", minimum, maximum, some, lambda value: quantity(value, unit))
+    stride = max(1, len(marks) // 4)
+    ticks = tuple(mark / factor for mark in marks[::stride])
+    return Axis("", minimum, maximum, ticks, lambda value: quantity(value, unit))
 
 
 MOST_LINES = 2_000
@@ -105,13 +120,14 @@ _NS_PER_S = 1e9
 
 
 def render_batch(rows: Sequence[BatchRow], name: str, *, redact: Redact) -> str:
-    """Return the page over all recordings, in any order, of a batch that is called `name`.
+    """Return the page about all recordings, in any order, of the batch `name`.
 
     Its size is bounded: of many recordings those that failed and those with findings are listed
     first, and the page says how many are left out.
     """
     ranked = sorted(rows, key=_rank)
     good = [row for row in ranked if not row.has_failed]
+    with_findings = [row for row in good if row.findings]
     return document(
         environment_of(redact),
         "batch/page.html",
@@ -120,7 +136,7 @@ def render_batch(rows: Sequence[BatchRow], name: str, *, redact: Redact) -> str:
         name=name,
         all=len(ranked),
         failed=len(ranked) - len(good),
-        found=sum(bool(row.findings) for row in good),
+        found=len(with_findings),
         lines=[_line(row) for row in ranked[:MOST_LINES]],
         left=max(0, len(ranked) - MOST_LINES),
         rules=list(_rules(good)),
@@ -130,57 +146,79 @@ def render_batch(rows: Sequence[BatchRow], name: str, *, redact: Redact) -> str:
 
 
 def _line(row: BatchRow) -> dict[str, Any]:
-    """Return what the template shows of a recording in addition to its row."""
+    """Return the values that the template shows of a recording."""
     facts = (row.workload, row.target, row.device, row.template, row.instruments)
-    metric_names = [name for name in _SHOWN if name in row.metrics][:_MOST_NUMBERS]
+    lasted = ""
+    if row.duration is not None:
+        lasted = duration(row.duration * _NS_PER_S)
+    rules = dict.fromkeys(finding.rule for finding in row.findings[:_MOST_FINDINGS])
     return {
         "row": row,
         "tone": _tone(row),
-        "kind": "failed" if row.has_failed else "found" if row.findings else "clean",
-        "details": " · ".join(dict.fromkeys(text for text in facts if text)),
-        "lasted": "" if row.duration is None else duration(row.duration * _NS_PER_S),
-        "numbers": [
-            (name, quantity(row.metrics[name], METRICS[name].unit)) for name in metric_names
-        ],
-        "rules": ", ".join(
-            dict.fromkeys(finding.rule for finding in row.findings[:_MOST_FINDINGS])
-        ),
+        "kind": _outcome(row),
+        "details": " · ".join(dict.fromkeys(filter(None, facts))),
+        "lasted": lasted,
+        "numbers": _main_numbers(row),
+        "rules": ", ".join(rules),
     }
 
 
+def _outcome(row: BatchRow) -> str:
+    if row.has_failed:
+        return "failed"
+    return "found" if row.findings else "clean"
+
+
+def _main_numbers(row: BatchRow) -> list[tuple[str, str]]:
+    """Return the names and values of the most important metrics that a recording has."""
+    numbers: list[tuple[str, str]] = []
+    for name in _SHOWN:
+        if name in row.metrics and len(numbers) < _MOST_NUMBERS:
+            value = quantity(row.metrics[name], METRICS[name].unit)
+            numbers.append((name, value))
+    return numbers
+
+
 def _rules(rows: Sequence[BatchRow]) -> Iterator[dict[str, Any]]:
-    """Yield what each rule found over all recordings, the most common first; savings are in ns."""
-    rules = (dict.fromkeys(finding.rule for finding in row.findings) for row in rows)
-    tally = Counter(chain.from_iterable(rules))
-    savings = group_by_key(
-        (finding.rule, finding.saving_ms * _NS_PER_MS)
-        for row in rows
-        for finding in row.findings
-        if finding.saving_ms is not None
-    )
+    """Yield the findings of each rule in all recordings, the most common first; savings in ns."""
+    tally: Counter[str] = Counter()
+    savings: defaultdict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        rules_of_row = dict.fromkeys(finding.rule for finding in row.findings)
+        tally.update(list(rules_of_row))
+        for finding in row.findings:
+            if finding.saving_ms is not None:
+                saving = finding.saving_ms * _NS_PER_MS
+                savings[finding.rule].append(saving)
     for name, number in tally.most_common():
-        rule_savings = savings.get(name)
+        rule_savings = savings[name]
         yield {
             "name": name,
             "recordings": number,
             "share": number / len(rows),
             "usual": median(rule_savings) if rule_savings else None,
-            "total": sum(rule_savings or ()),
+            "total": sum(rule_savings),
         }
 
 
 def _nameless(row: BatchRow) -> str:
     """Return an error without the recording's path, and without the name of its bundle."""
-    name = row.recording.rpartition("/")[2]
     error = row.error.replace(row.recording, "…")
-    return (error.replace(name, "…") if name.endswith(".trace") else error).removeprefix("…: ")
+    name = row.recording.rpartition("/")[2]
+    if name.endswith(".trace"):
+        error = error.replace(name, "…")
+    return error.removeprefix("…: ")
 
 
 def _reasons(rows: Sequence[BatchRow]) -> list[tuple[tuple[str, str], list[str]]]:
-    """Return error and hint, most often first, and who failed; their names make no difference."""
-    names = group_by_key(
-        ((_nameless(row), row.hint), row.recording) for row in rows if row.has_failed
-    )
+    """Return each error and hint with the names of the recordings, the most frequent first.
+
+    Errors that differ only in the name of their recording are one.
+    """
+    names: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in rows:
+        if row.has_failed:
+            names[_nameless(row), row.hint].append(row.recording)
     return sorted(names.items(), key=lambda reason: -len(reason[1]))[:_MOST_REASONS]
 
 
@@ -188,7 +226,7 @@ PAGE = "index.html"
 
 
 def write_page(output: Path) -> Path:
-    """Write `index.html` of what the data set holds; names in it were redacted as they came."""
+    """Write `index.html` about the data set, whose names were redacted when they were added."""
     columns = [name for name in ROW_SCHEMA.names if name not in _NOT_SHOWN]
     rows = Results(output / RESULTS).rows(*columns)
     page = output / PAGE

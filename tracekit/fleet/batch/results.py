@@ -1,4 +1,4 @@
-"""The data set of a batch: one row a recording, one Parquet file a source, tables beside."""
+"""The data set of a batch: a row for each recording, a Parquet file for each source, and tables."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -21,7 +21,7 @@ _NS_PER_MS = 1e6
 
 @dataclass(frozen=True)
 class RowFinding:
-    """What a rule found; savings are milliseconds, None where they cannot be estimated."""
+    """A finding of a rule; `saving_ms` is None where it cannot be estimated."""
 
     rule: str
     severity: str
@@ -36,11 +36,11 @@ _OURS = version("tracekit")  # the version that analyses
 
 @dataclass(frozen=True)
 class BatchRow:
-    """One recording of a batch; docs/how-to/analyse-a-thousand-traces.md says what columns hold.
+    """One recording of a batch; docs/how-to/analyse-a-thousand-traces.md describes the columns.
 
-    `key` is the digest of where it lies, which the names of its files in the batch hold; `source`
-    is the same without what tells recordings of one folder apart; `stamp` is the digest of what
-    its files and the settings of the batch were.
+    `key` is the digest of its place, and part of the names of its files in the batch; `source` is
+    the same for all recordings of one source; `stamp` is the digest of the recording's files and
+    of the batch's settings.
     """
 
     recording: str
@@ -69,7 +69,7 @@ class BatchRow:
 
     @property
     def has_failed(self) -> bool:
-        """Whether nothing is known of the recording but why."""
+        """Whether the recording could not be analysed; `error` says why."""
         return self.state != "ok"
 
     @property
@@ -86,31 +86,37 @@ _TYPES: dict[str, pa.DataType] = {
 
 
 def _columns(kind: type) -> list[pa.Field]:
-    """Return the columns of a class; those of no other type are texts."""
+    """Return the columns of a class, which are texts unless `_TYPES` has another type."""
     return [pa.field(name, _TYPES.get(name, pa.string())) for name in kind.__annotations__]
 
 
-_TYPES["losses"] = pa.list_(
-    pa.struct(
-        [
-            pa.field(name, pa.int64() if name == "rows" else pa.string())
-            for name in LossRow.__annotations__
-        ]
-    )
-)
+def _loss_columns() -> list[pa.Field]:
+    columns: list[pa.Field] = []
+    for name in LossRow.__annotations__:
+        kind = pa.int64() if name == "rows" else pa.string()
+        columns.append(pa.field(name, kind))
+    return columns
+
+
+_TYPES["losses"] = pa.list_(pa.struct(_loss_columns()))
 _TYPES["findings"] = pa.list_(pa.struct(_columns(RowFinding)))
 ROW_SCHEMA = pa.schema(_columns(BatchRow))
 
 
 def redact_row(row: BatchRow, say: Callable[[str], str]) -> BatchRow:
-    """Return the row with what it says in words, and where it lies, as results have it.
+    """Return the row with its texts and places as results have them.
 
     Names of rules, metrics, tables and states stay as they are.
     """
-    findings = (
-        replace(finding, message=say(finding.message), advice=say(finding.advice))
-        for finding in row.findings
-    )
+    findings: list[RowFinding] = []
+    for finding in row.findings:
+        message = say(finding.message)
+        advice = say(finding.advice)
+        findings.append(replace(finding, message=message, advice=advice))
+    losses: list[LossRow] = []
+    for loss in row.losses:
+        text = say(loss.text)
+        losses.append(replace(loss, text=text))
     words = ("recording", "source", "error", "hint", "template", "instruments", "device", "target")
     texts: dict[str, Any] = {name: say(getattr(row, name)) for name in words}
     return replace(
@@ -118,31 +124,37 @@ def redact_row(row: BatchRow, say: Callable[[str], str]) -> BatchRow:
         **texts,
         findings=tuple(findings),
         warnings=tuple(map(say, row.warnings)),
-        losses=tuple(replace(loss, text=say(loss.text)) for loss in row.losses),
+        losses=tuple(losses),
     )
 
 
 def fill_row(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
-    """Return the row with what the result says of the recording."""
-    provenance, machine = result.provenance, result.provenance.machine
-    run = find_recorded_run(recording) if recording.toc_file.exists() else None
-    version = run.instruments_version if run else ""
-    targets = (f"{target.name} ({target.pid})".strip() for target in provenance.targets)
-    metrics, busy = _collect_values(result.metrics), result.metric("gpu_busy")
-    # Where there is no number at all, why the device's time is not known says why.
-    silence = [f"No metric is available: {busy.reason}"] if busy and not metrics else []
+    """Return the row with the recording's circumstances, numbers and findings."""
+    provenance = result.provenance
+    instruments = provenance.recorder_version.removeprefix("Instruments").strip()
+    if recording.toc_file.exists():
+        run = find_recorded_run(recording)
+        if run and run.instruments_version:
+            instruments = run.instruments_version
+    targets = [f"{target.name} ({target.pid})".strip() for target in provenance.targets]
+    warnings = list(provenance.warnings)
+    metrics = _collect_values(result.metrics)
+    busy = result.metric("gpu_busy")
+    if busy and not metrics:
+        # The reason why the device's time is not known explains why there is no number at all.
+        warnings.append(f"No metric is available: {busy.reason}")
     return replace(
         row,
         template=", ".join(provenance.templates),
-        instruments=version or provenance.recorder_version.removeprefix("Instruments").strip(),
-        device=device_of(machine),
+        instruments=instruments,
+        device=device_of(provenance.machine),
         workload=provenance.workload,
         target=", ".join(targets),
         duration=provenance.duration,
         metrics=metrics,
         results=_collect_values(result.results),
         findings=tuple(_row_findings(result.findings)),
-        warnings=(*provenance.warnings, *silence),
+        warnings=tuple(warnings),
         losses=result.losses,
     )
 
@@ -150,59 +162,70 @@ def fill_row(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
 def device_of(machine: Mapping[str, Any]) -> str:
     """Return the chip or model, and the system with its release."""
     model = machine.get("chip") or machine.get("model") or machine.get("processor")
-    system = " ".join(str(machine[name]) for name in ("system", "release") if machine.get(name))
-    return ", ".join(str(fact) for fact in (model, system) if fact)
+    system_facts = filter(None, (machine.get("system"), machine.get("release")))
+    system = " ".join(map(str, system_facts))
+    return ", ".join(map(str, filter(None, (model, system))))
 
 
 def as_table(rows: tuple[BatchRow, ...]) -> pa.Table:
     """Return rows as a table of Arrow."""
     row_dicts: list[dict[str, Any]] = [msgspec.to_builtins(row) for row in rows]
     for row in row_dicts:
-        row |= {name: list(row[name].items()) for name in ("metrics", "results")}
+        row["metrics"] = list(row["metrics"].items())
+        row["results"] = list(row["results"].items())
     return pa.Table.from_pylist(row_dicts, schema=ROW_SCHEMA)
 
 
-def _collect_values(measured: tuple[Measurement, ...]) -> dict[str, float]:
-    return {
-        measurement.name: float(measurement.value)
-        for measurement in measured
-        if measurement.value is not None
-    }
+def _collect_values(measurements: tuple[Measurement, ...]) -> dict[str, float]:
+    values: dict[str, float] = {}
+    for measurement in measurements:
+        if measurement.value is not None:
+            values[measurement.name] = float(measurement.value)
+    return values
 
 
 def _row_findings(findings: Sequence[Finding]) -> Iterator[RowFinding]:
-    """Yield the findings, and behind them those that are effects of others."""
-    for finding in (*findings, *(effect for cause in findings for effect in cause.as_effects())):
+    """Yield the findings, and after them those that are effects of others."""
+    for finding in findings:
         yield _row_finding(finding)
+    for cause in findings:
+        for effect in cause.as_effects():
+            yield _row_finding(effect)
 
 
 def _row_finding(finding: Finding) -> RowFinding:
-    saving = None if finding.saving is None else finding.saving / _NS_PER_MS
+    saving = None
+    if finding.saving is not None:
+        saving = finding.saving / _NS_PER_MS
     return RowFinding(
         finding.rule, str(finding.severity), finding.message, finding.advice, saving, finding.within
     )
 
 
-ALL, NONE = "all", "none"
+ALL = "all"
+NONE = "none"
 FOLDER = "tables"
 
 
 def wanted_tables(words: str) -> tuple[str, ...]:
-    """Return the tables that a list with commas names, which must be there; none for `none`."""
-    names = [name.strip() for name in words.split(",") if name.strip()]
-    for name in names:
-        there = (ALL, NONE, *SCHEMAS)
-        require(name, there, "table", otherwise="Use all, none or names of tables.")
-    return tuple(sorted(set(names) - {NONE}))
+    """Return the tables of a comma-separated list, sorted; an unknown one is a UsageError."""
+    choices = (ALL, NONE, *SCHEMAS)
+    names: set[str] = set()
+    for part in words.split(","):
+        name = part.strip()
+        if name:
+            require(name, choices, "table", otherwise="Use all, none or names of tables.")
+            names.add(name)
+    return tuple(sorted(names - {NONE}))
 
 
 def keep_tables(
     output: str, wanted_names: Sequence[str], row: BatchRow, recording: Recording
 ) -> tuple[str, ...]:
-    """Write tables of a recording as `tables/NAME/KEY.parquet`; return the names of those there.
+    """Write tables of a recording as `tables/NAME/KEY.parquet`; return their names.
 
-    A column `recording` comes first. A table that the recording lacks, or that cannot be read,
-    is left out; the warnings of the recording say why.
+    The first column is `recording`. A table that the recording lacks, or that cannot be read, is
+    left out; the warnings of the recording say why.
     """
     if not output or not wanted_names:
         return ()
@@ -229,7 +252,7 @@ def keep_tables(
 
 
 def forget_tables(output: Path, key: str, kept_names: Sequence[str] = ()) -> None:
-    """Remove the tables of a recording that are not among those that were kept now."""
+    """Remove the tables that an earlier batch kept of a recording, except `kept_names`."""
     for file in (output / FOLDER).glob(f"*/{key}.parquet"):
         if file.parent.name not in kept_names:
             file.unlink(missing_ok=True)
@@ -237,7 +260,7 @@ def forget_tables(output: Path, key: str, kept_names: Sequence[str] = ()) -> Non
 
 RESULTS = "results"
 _FIRST = ("recording", "key", "source", "stamp", "form", "state")
-# A row in a file of its own has nothing to share or to skip: this is smallest, and soonest done.
+# A file with a single row has nothing to share or to skip: without both it is smallest.
 _OF_FEW_ROWS: dict[str, Any] = {"use_dictionary": False, "write_statistics": False}
 
 
@@ -245,38 +268,46 @@ _OF_FEW_ROWS: dict[str, Any] = {"use_dictionary": False, "write_statistics": Fal
 class Results:
     """The folder `results` of a batch.
 
-    A file is called by the digest of where its source lies: whoever writes the results of a
-    source again, for whatever reason, replaces them, so that none is ever there twice.
+    The name of a file is the digest of its source's place: results that are written again replace
+    the earlier ones, so that no source has two files.
     """
 
     folder: Path
 
     def write(self, rows: tuple[BatchRow, ...]) -> None:
-        """Put the rows of one source in place of those that it had."""
+        """Replace the rows of one source."""
         with replacing(self.folder / f"{rows[0].source}.parquet") as file:
             pq.write_table(as_table(rows), file, **_OF_FEW_ROWS)
 
     def find_damage(self) -> dict[str, str]:
-        """Return what damage cost recordings, the first loss of each, by their names."""
-        return {row.recording: row.costs[0].text for row in self.rows("losses") if row.costs}
+        """Return the first loss by damage of each recording that has one, by its name."""
+        damage: dict[str, str] = {}
+        for row in self.rows("losses"):
+            costs = row.costs
+            if costs:
+                damage[row.recording] = costs[0].text
+        return damage
 
     def load_stamps(self) -> dict[str, tuple[str, bool]]:
-        """Return what an earlier batch found of each source, by its key; damaged files are none.
+        """Return the stamp of each source in an earlier batch, and whether it failed, by its key.
 
-        It is the stamp that the source had, and whether it failed.
+        Damaged files are left out.
         """
         stamps: dict[str, tuple[str, bool]] = {}
         for table in self._tables(["source", "stamp", "state"]):
             states = table["state"].to_pylist()
             if states:
+                source = table["source"][0].as_py()
                 stamp = table["stamp"][0].as_py()
-                stamps[table["source"][0].as_py()] = stamp, "ok" not in states
+                stamps[source] = (stamp, "ok" not in states)
         return stamps
 
     def rows(self, *columns: str) -> list[BatchRow]:
-        """Return every row of the data set, with its first columns and those that are named."""
-        tables = self._tables(list(dict.fromkeys((*_FIRST, *columns))))
-        rows = [row for table in tables for row in table.to_pylist(maps_as_pydicts="strict")]
+        """Return every row of the data set, with its first columns and the named ones."""
+        names = list(dict.fromkeys((*_FIRST, *columns)))
+        rows: list[dict[str, Any]] = []
+        for table in self._tables(names):
+            rows += table.to_pylist(maps_as_pydicts="strict")
         try:
             return msgspec.convert(rows, list[BatchRow])
         except msgspec.ValidationError as error:

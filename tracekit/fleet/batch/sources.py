@@ -22,18 +22,21 @@ _MAGIC = re.compile(r"[*?\[]")
 
 
 def scheme(words: str) -> str:
-    """Return how a URL begins, such as "s3://"; nothing for a path."""
+    """Return the beginning of a URL, such as "s3://"; nothing for a path."""
     match = _SCHEME.match(words)
-    return match.group() if match else ""
+    if match is None:
+        return ""
+    return match.group()
 
 
 def is_pattern(words: str) -> bool:
-    """Tell whether words hold wildcards, and name nothing that is there."""
-    return bool(_MAGIC.search(words.partition(CHAIN)[0])) and not os.path.lexists(words)
+    """Tell whether words contain wildcards, and are not the name of a file or folder."""
+    first_link = words.partition(CHAIN)[0]
+    return bool(_MAGIC.search(first_link)) and not os.path.lexists(words)
 
 
 def find_fixed_folder(pattern: str) -> str:
-    """Return the folder of a pattern: what comes before the first part with a wildcard."""
+    """Return the folder of a pattern: the parts before the first one with a wildcard."""
     head, chain, later_links = pattern.partition(CHAIN)
     begin = scheme(head)
     parts = head.removeprefix(begin).split("/")
@@ -45,24 +48,27 @@ def find_fixed_folder(pattern: str) -> str:
 
 
 def join_below(words: str, relative_path: str) -> str:
-    """Return the name of what lies below a folder; in a chain the first link is the folder."""
+    """Return the name of a file below a folder; in a chain the first link is the folder."""
     head, chain, later_links = words.partition(CHAIN)
     if head == ".":
         return relative_path
-    separator = "" if head.endswith("/") or not head else "/"
-    return f"{head}{separator}{relative_path}{chain}{later_links}"
+    if head and not head.endswith("/"):
+        head += "/"
+    return f"{head}{relative_path}{chain}{later_links}"
 
 
 def hide_secrets(words: str) -> str:
-    """Return a path or URL without what may be a secret in it: user, password, query."""
+    """Return a path or URL without its possible secrets: user, password, query."""
     return CHAIN.join(_without_secrets(link) for link in words.split(CHAIN))
 
 
 def absolute(words: str) -> str:
-    """Return a chain of URLs whose archive, if it is a file of this machine, is named in full."""
-    first_link, *links = words.split(CHAIN)
-    full_links = [link if scheme(link) else os.path.realpath(link) for link in links]
-    return CHAIN.join([first_link, *full_links])
+    """Return a chain of URLs with the full path of its archive, if that is a local file."""
+    full_links = words.split(CHAIN)
+    for number, link in enumerate(full_links):
+        if number > 0 and not scheme(link):
+            full_links[number] = os.path.realpath(link)
+    return CHAIN.join(full_links)
 
 
 def _without_secrets(link: str) -> str:
@@ -71,9 +77,14 @@ def _without_secrets(link: str) -> str:
         return link
     parts = urlsplit(link)
     host = parts.netloc.rpartition("@")[2]
-    query = f"?{parts.query}" if parts.query and "=" not in parts.query else ""  # "?" as wildcard
-    path = parts.path if len(parts.path) < 2 else parts.path.rstrip("/")  # noqa: PLR2004
-    return f"{begin}{urlunsplit(('', '', f'{host}{path}', '', ''))}{query}"
+    query = ""
+    if parts.query and "=" not in parts.query:  # the "?" is a wildcard
+        query = f"?{parts.query}"
+    path = parts.path
+    if path != "/":
+        path = path.rstrip("/")
+    clean_link = urlunsplit(("", "", f"{host}{path}", "", ""))
+    return f"{begin}{clean_link}{query}"
 
 
 Said = Mapping[str, Any]
@@ -81,7 +92,7 @@ Said = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class SourcePlace:
-    """A file or folder: its file system of fsspec, and what it is called there.
+    """A file or folder: its file system of fsspec, and its path there.
 
     `name` is the path as it was given, or the URL without secrets.
     """
@@ -94,12 +105,16 @@ class SourcePlace:
     def local(self) -> bool:
         """Whether it lies in a folder of this machine."""
         protocols: str | tuple[str, ...] = self.filesystem.protocol
-        return "file" in ((protocols,) if isinstance(protocols, str) else protocols)
+        if isinstance(protocols, str):
+            return protocols == "file"
+        return "file" in protocols
 
     @property
     def identity(self) -> str:
-        """The same for whatever words lead to it: the absolute path, or the URL."""
-        return os.path.realpath(self.path) if self.local else absolute(self.name)
+        """The absolute path, or the URL: the same however the place was named."""
+        if self.local:
+            return os.path.realpath(self.path)
+        return absolute(self.name)
 
     @property
     def base(self) -> str:
@@ -107,18 +122,19 @@ class SourcePlace:
         return self.path.rstrip("/").rpartition("/")[2]
 
     def list_entries(self) -> list[tuple["SourcePlace", Said]]:
-        """Return what lies in this folder, by name, with what the file system says of each."""
+        """Return the entries of this folder, by name, with the file system's info on each."""
         listing: Any = self._query_filesystem("ls", self.path, detail=True)
         places: list[tuple[SourcePlace, Said]] = []
         for entry in sorted(listing, key=itemgetter("name")):
             path = entry["name"].rstrip("/")
             if path != self.path.rstrip("/"):
                 name = join_below(self.name, self._make_relative(path))
-                places.append((SourcePlace(self.filesystem, path, name), entry))
+                place = SourcePlace(self.filesystem, path, name)
+                places.append((place, entry))
         return places
 
     def info(self) -> Said:
-        """Return what the file system says of it; raise UsageError where there is nothing."""
+        """Return the file system's info on it; raise UsageError if it does not exist."""
         try:
             return cast("Said", self.filesystem.info(self.path))
         except FileNotFoundError:
@@ -127,25 +143,27 @@ class SourcePlace:
             raise _unreadable(self.name, error) from error
 
     def find_files(self) -> dict[str, Said]:
-        """Return all files below this folder: path in the folder to what is said of each.
+        """Return the file system's info on all files below this folder, by their paths in it.
 
         A file has none.
         """
         listing: Any = self._query_filesystem("find", self.path, detail=True)
-        return {
-            self._make_relative(str(path)): info
-            for path, info in listing.items()
-            if path != self.path
-        }
+        files: dict[str, Said] = {}
+        for path, info in listing.items():
+            if path != self.path:
+                relative_path = self._make_relative(str(path))
+                files[relative_path] = info
+        return files
 
     def _make_relative(self, path: str) -> str:
-        """Return a listed path from this folder on."""
-        folder_path = self.path.rstrip("/")
-        prefix = f"{folder_path}/" if folder_path or self.path else ""
+        """Return a listed path relative to this folder."""
+        prefix = self.path
+        if prefix:
+            prefix = f"{prefix.rstrip('/')}/"
         relative_path = path.rstrip("/").removeprefix(prefix)
-        leaves = not path.startswith(prefix) or not {"", ".", ".."}.isdisjoint(
-            relative_path.split("/")
-        )
+        leaves = not path.startswith(prefix)
+        for part in relative_path.split("/"):
+            leaves = leaves or part in {"", ".", ".."}
         if leaves or "\\" in relative_path or "\0" in relative_path:
             raise InputError(
                 f"The listing of {self.name} names {path!r}, which is no path below it.",
@@ -161,10 +179,10 @@ class SourcePlace:
 
 
 def forget_listings(filesystem: Any) -> None:
-    """Let a file system, and the one that it reads through, look again.
+    """Make a file system, and the one that it reads through, list files again.
 
-    fsspec has one object for each of them as long as the process lives, and some keep what they
-    listed: what another command saw, perhaps of other files.
+    fsspec has one object for each of them as long as the process lives, and some keep listings,
+    which may be of an earlier command and of other files.
     """
     while filesystem is not None:
         filesystem.invalidate_cache()
@@ -188,7 +206,9 @@ def place_of(words: str) -> SourcePlace:
     except Exception as error:
         raise _unreadable(hide_secrets(words), error) from error
     place = SourcePlace(filesystem, str(path), hide_secrets(words))
-    return replace(place, name=words.removeprefix(scheme(words))) if place.local else place
+    if place.local:
+        return replace(place, name=words.removeprefix(scheme(words)))
+    return place
 
 
 def _unreadable(name: str, error: Exception) -> InputError:
@@ -207,7 +227,7 @@ _MARKS = ("ETag", "etag", "generation", "mtime", "LastModified", "last_modified"
 
 
 class SourceForm(StrEnum):
-    """In which form a recording comes."""
+    """The form of a recording."""
 
     RUN = "run"
     BUNDLE = "bundle"
@@ -224,35 +244,40 @@ class RecordingSource:
 
     @property
     def key(self) -> str:
-        """What its results are called by, the same however it was named."""
+        """The digest by which its results are named, the same however it was named."""
         return hashlib.sha256(_bytes(self.place.identity)).hexdigest()[:_KEY]
 
     def files(self) -> Mapping[str, Said]:
         """Return the files that an analysis needs, by their paths in the folder.
 
-        Of a bundle these are not what keeps windows and views of Instruments, nor indexes of
-        its stores (layout: docs/explanation/trace-bundles.md).
+        A bundle's state of windows and views of Instruments, and the indexes of its stores, are
+        left out (layout: docs/explanation/trace-bundles.md).
         """
-        there = self.place.find_files()
-        if not there:
+        files = self.place.find_files()
+        if not files:
             return {self.place.base: self.place.info()}
+        direct = "exports/direct.json" in files
+        return {name: info for name, info in files.items() if self._needs(name, direct=direct)}
+
+    def _needs(self, name: str, *, direct: bool) -> bool:
+        """Tell whether an analysis needs a file; `direct` if the run's bundle is read itself."""
         if self.form is SourceForm.RUN:
-            direct = "exports/direct.json" in there
-            return {name: info for name, info in there.items() if _of_a_run(name, direct=direct)}
+            return _of_a_run(name, direct=direct)
         if self.form is SourceForm.EXPORTS:
-            return {name: info for name, info in there.items() if _EXPORT_NAME.fullmatch(name)}
-        return {name: info for name, info in there.items() if _of_a_bundle(name)}
+            return _EXPORT_NAME.fullmatch(name) is not None
+        return _of_a_bundle(name)
 
     def stamp(self, settings: str) -> str:
-        """Return what changes when a file of it does, or what is asked of it."""
+        """Return a digest that changes with the files and with the settings of the batch."""
         digest = hashlib.sha256(settings.encode())
         for name, info in sorted(self.files().items()):
-            digest.update(_bytes(f"\0{name}\0{info.get('size')}\0{_mark(info)}"))
+            facts = ("", name, str(info.get("size")), str(_mark(info)))
+            digest.update(_bytes("\0".join(facts)))
         return digest.hexdigest()[:_KEY]
 
 
 def _bytes(name: str) -> bytes:
-    """Return a name as bytes, whatever it is: names of files need not be text."""
+    """Return a name as bytes: names of files need not be valid text."""
     return name.encode(errors="surrogatepass")
 
 
@@ -268,7 +293,12 @@ def _of_a_bundle(name: str) -> bool:
 
 
 def _mark(info: Said) -> Any:
-    return next((info[name] for name in _MARKS if info.get(name) is not None), "")
+    """Return the first fact that changes when a file does; empty if there is none."""
+    for name in _MARKS:
+        mark = info.get(name)
+        if mark is not None:
+            return mark
+    return ""
 
 
 _DEEPEST = 32
@@ -280,11 +310,14 @@ _BUNDLE, _ZIPPED, _GPUTRACE = ".trace", ".trace.zip", ".gputrace"
 def sources_of(words: Iterable[str]) -> list[RecordingSource]:
     """Return each recording that paths, patterns and URLs lead to, once, in their order.
 
-    A folder is a run, a bundle, or is looked through for these and for exports. Links to folders
-    and hidden folders are not looked through.
+    A folder is a run, a bundle, or is searched for these and for exports. Links to folders and
+    hidden folders are not searched.
     """
     source_words = list(words)
-    sources = {source.key: source for word in source_words for source in _find_sources(word)}
+    sources: dict[str, RecordingSource] = {}
+    for word in source_words:
+        for source in _find_sources(word):
+            sources[source.key] = source
     if not sources:
         raise InputError(
             f"There is no recording in {', '.join(source_words)}.",
@@ -299,7 +332,9 @@ def _find_sources(words: str) -> Iterator[RecordingSource]:
         yield from _find_at_place(place, place.info())
         return
     path = place_of(words).path
-    deepest = _DEEPEST if "**" in path else path.count("/")
+    deepest = path.count("/")
+    if "**" in path:
+        deepest = _DEEPEST
     try:
         pattern = re.compile(glob_translate(path))
     except ValueError as error:
@@ -316,18 +351,18 @@ def _matching(
     for place, info in folder.list_entries():
         if pattern.match(place.path):
             yield place, info
-        elif (
-            _to_look_through(place, info)
-            and place.path.count("/") <= deepest
-            and not place.base.lower().endswith(_BUNDLE)
-        ):
+            continue
+        is_bundle = place.base.lower().endswith(_BUNDLE)
+        if is_bundle or place.path.count("/") > deepest:
+            continue
+        if _to_look_through(place, info):
             yield from _matching(place, pattern, deepest)
 
 
 def _find_at_place(
     place: SourcePlace, info: Said, *, strict: bool = True
 ) -> Iterator[RecordingSource]:
-    """Yield what a name stands for; of what a pattern matches, other files are passed over."""
+    """Yield the recordings of a name; unless `strict`, files that are none are passed over."""
     if info["type"] == "directory":
         yield from _in(place, _DEEPEST)
     elif place.base.lower().endswith(_ZIPPED):
@@ -342,22 +377,20 @@ def _find_at_place(
 
 
 def _in(folder: SourcePlace, deepest: int) -> Iterator[RecordingSource]:
-    there = folder.list_entries()
-    if any(place.base == "recording.json" for place, _ in there):
+    entries = folder.list_entries()
+    if any(place.base == "recording.json" for place, _ in entries):
         yield RecordingSource(folder, SourceForm.RUN)
         return
     if folder.base.lower().endswith(_BUNDLE):
         yield RecordingSource(folder, SourceForm.BUNDLE)
         return
-    files = [place for place, info in there if info["type"] == "file"]
+    files = [place for place, info in entries if info["type"] == "file"]
     if any(_holds_an_export(place) for place in files):
         yield RecordingSource(folder, SourceForm.EXPORTS)
-    yield from (
-        RecordingSource(place, SourceForm.ZIPPED)
-        for place in files
-        if place.base.lower().endswith(_ZIPPED)
-    )
-    for place, info in there:
+    for place in files:
+        if place.base.lower().endswith(_ZIPPED):
+            yield RecordingSource(place, SourceForm.ZIPPED)
+    for place, info in entries:
         if _to_look_through(place, info) and deepest:
             yield from _in(place, deepest - 1)
 

@@ -1,13 +1,12 @@
-"""DuckDB, shut in: it reads the files of the views and no others, and asks no network.
+"""DuckDB, confined: it reads only the files of the views, and uses no network.
 
-What was set stands until the end: a question cannot change it. Everything that may take long
-runs on a thread of its own, so that an interrupt reaches it.
+A question cannot change the settings. Everything that may take long runs on a thread of its own, so
+that an interrupt reaches it.
 """
 
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain, count
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeVar
 
@@ -25,15 +24,15 @@ _OPTIONS = {
     "csv": "FORMAT csv",
     "json": "FORMAT json, ARRAY true",
 }
-_MEMORY = "50%"  # of what the machine, or its container, has
+_MEMORY = "50%"  # of the memory of the machine, or of its container
 _T = TypeVar("_T")
 
 
 def form_of(output: str, form: Form | None) -> Form:
-    """Return the format that is asked for, or that the file's name says; `-` is CSV."""
-    suffix = Path(output).suffix.lower()
+    """Return the requested format, or without one that of the file's name; `-` is CSV."""
     if form is not None:
         return form
+    suffix = Path(output).suffix.lower()
     if output != "-" and suffix not in FORMS:
         raise UsageError(
             f"{output} has a suffix that says no format.",
@@ -43,11 +42,15 @@ def form_of(output: str, form: Form | None) -> Form:
 
 
 def make_names_unique(columns: Sequence[str]) -> list[str]:
-    """Return the names of columns, those that repeat one before with a number."""
+    """Return the names of columns, with a number after those that repeat an earlier one."""
     names: list[str] = []
     for name in columns:
-        numbered = chain([name], (f"{name}_{number}" for number in count(1)))
-        names.append(next(new_name for new_name in numbered if new_name not in names))
+        unique_name = name
+        number = 0
+        while unique_name in names:
+            number += 1
+            unique_name = f"{name}_{number}"
+        names.append(unique_name)
     return names
 
 
@@ -75,7 +78,7 @@ class QueryDatabase:
     """A database in memory, whose views read Parquet files of some folders."""
 
     def __init__(self, readable: Iterable[Path], workshop: Path) -> None:
-        """Let files below some folders be read; `workshop` is for what memory does not hold."""
+        """Allow files below some folders; `workshop` is for data that memory does not hold."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="duckdb")
         self.workshop = workshop
         self.connection = duckdb.connect(
@@ -91,8 +94,9 @@ class QueryDatabase:
                 "python_enable_replacements": False,
             },
         )
-        folders = list(dict.fromkeys(f"{folder.resolve()}/" for folder in (*readable, workshop)))
-        self.connection.execute(f"SET allowed_directories = {texts(folders)}")
+        folders = [f"{folder.resolve()}/" for folder in (*readable, workshop)]
+        unique_folders = list(dict.fromkeys(folders))
+        self.connection.execute(f"SET allowed_directories = {texts(unique_folders)}")
         self.connection.execute(f"CREATE MACRO family(label) AS {_FAMILY}")
         self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")
@@ -104,34 +108,34 @@ class QueryDatabase:
         self.connection.unregister(f"{name}_given")
 
     def waiting(self, work: Callable[[], _T]) -> _T:
-        """Do work on DuckDB's thread; at an interrupt, end it."""
-        doing = self._thread.submit(work)
+        """Do work on DuckDB's thread, and return its result; an interrupt ends it."""
+        future = self._thread.submit(work)
         try:
-            return doing.result()
+            return future.result()
         except KeyboardInterrupt:
             self.connection.interrupt()
             raise
 
     def close(self) -> None:
-        """End it, and wait for what is under way."""
+        """End it, and wait for running work."""
         self.connection.interrupt()
         self._thread.shutdown()
         self.connection.close()
 
 
 class QueryResult:
-    """What was asked for; its rows are computed when they are written or shown."""
+    """The answer to a question; its rows are computed when they are written or shown."""
 
     def __init__(self, database: QueryDatabase, sql: str) -> None:
-        """Ask; raise the error of DuckDB where it cannot be answered."""
+        """Ask; raise the error of DuckDB if it cannot be answered."""
         relation = database.waiting(lambda: database.connection.sql(sql))
         assert relation is not None, "what returns nothing is no question"
-        self._database, self._relation = database, relation
+        self._database = database
+        self._relation = relation
         self._kinds: list[DuckDBPyType] = relation.types
-        self.types = dict(
-            zip(make_names_unique(relation.columns), map(str, self._kinds), strict=True)
-        )
-        """The columns, each under a name of its own, with their types in SQL's words."""
+        names = make_names_unique(relation.columns)
+        self.types = dict(zip(names, map(str, self._kinds), strict=True))
+        """The columns by unique names, with their types in SQL's words."""
 
     def write(self, file: BinaryIO, form: Form) -> None:
         """Write all rows, as DuckDB does.
@@ -146,45 +150,50 @@ class QueryResult:
         path.unlink()
 
     def fetch_first_rows(self, max_rows: int, *, short: bool) -> tuple[list[tuple[str, ...]], int]:
-        """Return the first rows in words, at most so many, and how many there are in all.
+        """Return up to `max_rows` rows in words, and the number of all rows.
 
-        A null is empty. Control characters, which could direct a terminal, are written out. If
-        `short`, six digits of a number that is not whole will do.
+        A null is empty. Control characters, which could direct a terminal, are escaped. With
+        `short`, numbers that are not whole have six digits.
         """
-        self._query(
-            f"CREATE OR REPLACE TEMP TABLE shown AS {self._select('short' if short else 'words')}"
-        )
+        form = "short" if short else "words"
+        self._query(f"CREATE OR REPLACE TEMP TABLE shown AS {self._select(form)}")
         ask = self._database.connection.execute
         rows: list[tuple[str | None, ...]] = ask(f"FROM shown LIMIT {max_rows}").fetchall()
         [[total]] = ask("SELECT count(*) FROM shown").fetchall()
-        format_cell = (
-            visible if list(self.types) == ["explain_key", "explain_value"] else on_one_line
-        )
-        return [tuple(format_cell(cell or "") for cell in row) for row in rows], total
+        is_query_plan = list(self.types) == ["explain_key", "explain_value"]
+        format_cell = visible if is_query_plan else on_one_line
+        shown_rows: list[tuple[str, ...]] = []
+        for row in rows:
+            cells = [format_cell(cell or "") for cell in row]
+            shown_rows.append(tuple(cells))
+        return shown_rows, total
 
     def _query(self, sql: str) -> None:
         self._database.waiting(lambda: self._relation.query("answer", sql))
 
     def _select(self, form: str) -> str:
-        columns = enumerate(zip(self._kinds, self.types, strict=True), start=1)
-        cells = (
-            f"{_cell(f'#{n}', kind.id, form)} AS {_quote_name(name)}" for n, (kind, name) in columns
-        )
+        cells: list[str] = []
+        columns = zip(self._kinds, self.types, strict=True)
+        for number, (kind, name) in enumerate(columns, start=1):
+            cell = _cell(f"#{number}", kind.id, form)
+            cells.append(f"{cell} AS {_quote_name(name)}")
         return f"SELECT {', '.join(cells)} FROM answer"
 
 
 def _cell(column: str, kind: str, form: str) -> str:
-    """Return what stands for a column of a type in a format."""
-    words, real = form in {"words", "short"}, kind in {"float", "double"}
+    """Return the expression for a column of a type in a format."""
+    is_real = kind in {"float", "double"}
     if form == "parquet":
         return f"CAST({column} AS DECIMAL(38,0))" if kind == "hugeint" else column
     if form == "json":
-        return f"if(isfinite({column}), {column}, NULL)" if real else column
+        return f"if(isfinite({column}), {column}, NULL)" if is_real else column
     if kind in {"list", "array", "map", "struct", "tuple"}:
         return f"CAST(to_json({column}) AS VARCHAR)"
-    if form == "short" and real:
+    if form == "short" and is_real:
         return f"printf('%.6g', {column})"
-    return f"CAST({column} AS VARCHAR)" if words else column
+    if form in {"words", "short"}:
+        return f"CAST({column} AS VARCHAR)"
+    return column
 
 
 def _quote_name(name: str) -> str:

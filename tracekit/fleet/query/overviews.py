@@ -1,4 +1,4 @@
-"""What is known of each run or batch, as rows: where it comes from, metrics, findings."""
+"""Each run or batch as rows: its provenance, its metrics, its findings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ RESULTS = "batch_results"
 
 
 def results(batches: Sequence[AskedBatch]) -> list[str]:
-    """Return, for each batch, its rows as they are."""
+    """Return a query for the rows of each batch, as they are."""
     if not batches:
         raise RecordingError(
             "No batch is asked, so there are no batch_results.",
@@ -26,14 +26,16 @@ def results(batches: Sequence[AskedBatch]) -> list[str]:
 
 
 def rows_in(batch: AskedBatch, files: Sequence[Path]) -> str:
-    """Return the rows of files of a batch, with the columns that every view has first."""
-    name, path = f"concat({text(batch.prefix)}, recording)", text(str(batch.path))
+    """Return a query for the rows of a batch's files, after the columns that every view has."""
+    name = f"concat({text(batch.prefix)}, recording)"
+    path = text(str(batch.path))
     return f"SELECT {name} AS run, {path} AS run_path, * EXCLUDE (recording) FROM {parquet(files)}"
 
 
 def parquet(files: Sequence[Path]) -> str:
-    """Return the rows of files, whatever columns each has."""
-    return f"read_parquet({texts([str(file.resolve()) for file in files])}, union_by_name = true)"
+    """Return a source in SQL for the rows of files, whose columns may differ."""
+    paths = [str(file.resolve()) for file in files]
+    return f"read_parquet({texts(paths)}, union_by_name = true)"
 
 
 Cells = dict[str, Any]
@@ -46,12 +48,13 @@ _KINDS: dict[str, pa.DataType] = {
 
 
 def _schema(*columns: str) -> pa.Schema:
-    """Return columns after the run's name and path; those of no other kind are texts."""
+    """Return the run's name and path, and more columns; without a kind a column is a text."""
     names = ("run", "run_path", *columns)
-    return pa.schema([(name, _KINDS.get(name, pa.string())) for name in names])
+    typed_columns = [(name, _KINDS.get(name, pa.string())) for name in names]
+    return pa.schema(typed_columns)
 
 
-# One row for each run: its state, and where it comes from.
+# One row for each run: its state and its provenance.
 RUNS = _schema(
     *("state", "error", "created", "started", "seconds", "recorder", "recorder_version"),
     *("template", "method", "workload", "parameters", "device", "chip", "model", "gpu_cores"),
@@ -78,19 +81,26 @@ def rows_of(name: str, run: AskedRun, recording: Recording) -> Iterator[Cells]:
         rows = [_metric(metric) for metric in load(recording.result_file).metrics]
     else:
         rows = [_finding(finding) for finding in load(recording.result_file).findings]
-    return (identify_run(run) | row for row in rows)
+    run_cells = identify_run(run)
+    return (run_cells | row for row in rows)
 
 
 def of_batches(name: str, batches: Sequence[AskedBatch]) -> Iterator[str]:
-    """Yield, for each batch, the rows of an overview that its recordings have."""
-    units = ", ".join(
-        f"({text(metric.name)}, {text(metric.unit)}, {text(str(metric.better))})"
-        for metric in METRICS.values()
-    )
+    """Yield a query for the rows of an overview of each batch."""
+    select = _OF_BATCH[name].replace("UNITS", f"(VALUES {_list_units()})")
     for batch in batches:
         if batch.results:
             rows = rows_in(batch, batch.results)
-            yield _OF_BATCH[name].replace("UNITS", f"(VALUES {units})").replace("ROWS", f"({rows})")
+            yield select.replace("ROWS", f"({rows})")
+
+
+def _list_units() -> str:
+    """Return the name, unit and direction of each metric, as SQL writes rows."""
+    rows: list[str] = []
+    for metric in METRICS.values():
+        cells = (metric.name, metric.unit, str(metric.better))
+        rows.append(f"({', '.join(map(text, cells))})")
+    return ", ".join(rows)
 
 
 _TEXTS = ", ".join(
@@ -122,41 +132,45 @@ def identify_run(run: AskedRun) -> Cells:
 
 
 def _run(recording: Recording, provenance: Provenance) -> Cells:
-    done = "analyzed" if recording.result_file.exists() else "not analyzed"
-    broken = (
-        (f"{stage_name} {stage.state}", stage.message)
-        for stage_name, stage in provenance.unfinished_stages.items()
-    )
-    state, error = next(broken, (done, ""))
-    kinds = {column.name: column.type for column in RUNS}
-    machine = {
-        name: _fit_type(kinds[name], provenance.machine.get(name))
-        for name in ("chip", "model", "gpu_cores", "system", "os", "memory", "mlx")
-    }
-    target = provenance.targets[0] if provenance.targets else None
-    texts = ("created", "started", "recorder", "recorder_version", "method", "workload")
-    return {
+    state, error = _state_of(recording, provenance)
+    cells: Cells = {
         "state": state,
         "error": error or None,
-        **{name: getattr(provenance, name) or None for name in texts},
         "seconds": provenance.duration,
         "template": ", ".join(provenance.templates) or None,
         "parameters": [(name, str(value)) for name, value in provenance.parameters.items()],
         "device": device_of(provenance.machine) or None,
-        **machine,
         "git_commit": provenance.git_commit or None,
         "tracekit": provenance.tracekit or None,
-        "target_name": target.name if target else None,
-        "target_pid": target.pid if target else None,
         "warnings": list(provenance.warnings),
     }
+    for name in ("created", "started", "recorder", "recorder_version", "method", "workload"):
+        cells[name] = getattr(provenance, name) or None
+    for name in ("chip", "model", "gpu_cores", "system", "os", "memory", "mlx"):
+        cells[name] = _fit_type(RUNS.field(name).type, provenance.machine.get(name))
+    if provenance.targets:
+        target = provenance.targets[0]
+        cells["target_name"] = target.name
+        cells["target_pid"] = target.pid
+    return cells
+
+
+def _state_of(recording: Recording, provenance: Provenance) -> tuple[str, str]:
+    """Return the state of a run, and the message of its first unfinished stage."""
+    for name, stage in provenance.unfinished_stages.items():
+        return f"{name} {stage.state}", stage.message
+    if recording.result_file.exists():
+        return "analyzed", ""
+    return "not analyzed", ""
 
 
 def _fit_type(kind: pa.DataType, value: Any) -> Any:
-    """Return a fact of a machine, which is whatever a file says, or null where it does not fit."""
-    if pa.types.is_string(kind):
-        return None if value is None else str(value)
-    return value if isinstance(value, int) else None
+    """Return a fact of a machine, which a file states in any type; None if it does not fit."""
+    if value is not None and pa.types.is_string(kind):
+        return str(value)
+    if isinstance(value, int):
+        return value
+    return None
 
 
 def _metric(metric: Measurement) -> Cells:
@@ -170,5 +184,12 @@ def _metric(metric: Measurement) -> Cells:
 
 
 def _finding(finding: Finding) -> Cells:
-    names = ("rule", "severity", "message", "advice", "saving", "saving_per_token")
-    return {name: getattr(finding, name) for name in names} | {"within": finding.within or None}
+    return {
+        "rule": finding.rule,
+        "severity": finding.severity,
+        "message": finding.message,
+        "advice": finding.advice,
+        "saving": finding.saving,
+        "saving_per_token": finding.saving_per_token,
+        "within": finding.within or None,
+    }

@@ -1,4 +1,4 @@
-"""What is asked: the runs, batches and bundles that paths lead to, each with a name of its own."""
+"""The runs, batches and bundles that paths lead to, each with a unique name."""
 
 import os
 from collections import Counter
@@ -32,7 +32,7 @@ _ZIPPED = ".trace.zip"
 
 @dataclass(frozen=True)
 class AskedRun:
-    """A run's folder, or a bundle that is still to be imported; `name` is no other run's."""
+    """A run's folder, or a bundle that is still to be imported; `name` is unique."""
 
     name: str
     path: Path
@@ -57,7 +57,7 @@ class AskedBatch:
 
     @cached_property
     def results(self) -> list[Path]:
-        """The files with a row for each recording, as far as they can be read."""
+        """The readable files with a row for each recording."""
         return _find_readable(self.path / "results", pq.read_table)
 
     def table(self, name: str) -> list[Path]:
@@ -67,8 +67,11 @@ class AskedBatch:
     @cached_property
     def recordings(self) -> list[BatchRow]:
         """Every recording by the name that it has here: its key, its state and its error."""
-        rows = Results(self.path / "results").rows("error")
-        return [replace(row, recording=f"{self.prefix}{row.recording}") for row in rows]
+        rows: list[BatchRow] = []
+        for row in Results(self.path / "results").rows("error"):
+            name = f"{self.prefix}{row.recording}"
+            rows.append(replace(row, recording=name))
+        return rows
 
 
 def _find_readable(folder: Path, read: Callable[[Path], object] = pq.read_metadata) -> list[Path]:
@@ -83,13 +86,13 @@ def _find_readable(folder: Path, read: Callable[[Path], object] = pq.read_metada
 
 @dataclass(frozen=True)
 class Sources:
-    """Everything that is asked."""
+    """Everything that a question is about."""
 
     runs: tuple[AskedRun, ...]
     batches: tuple[AskedBatch, ...]
 
     def each_run(self, progress: Progress, prefix: str = "") -> Iterator[AskedRun]:
-        """Yield every run, and say how far it is."""
+        """Yield every run, and report the progress."""
         for number, run in enumerate(self.runs, start=1):
             progress(f"{prefix}run {number:,} of {len(self.runs):,}")
             yield run
@@ -101,22 +104,42 @@ def sources(paths: Sequence[Path]) -> Sources:
     A folder is searched to its depths, but neither below runs, bundles and batches nor through
     links to folders.
     """
-    places = [place for path in paths or [DEFAULT] for place in _find_leaves(path)]
-    unique_places = list({place.resolve(): place for place in reversed(places)}.values())[::-1]
-    batches = [path for path in unique_places if _is_batch(path)]
-    runs = [path for path in unique_places if path not in set(batches)]
-    if not unique_places:
-        searched_paths = ", ".join(map(str, paths or [DEFAULT]))
+    searched_paths = paths or [DEFAULT]
+    places = _find_places(searched_paths)
+    if not places:
         raise RecordingError(
-            f"There is no run in {searched_paths}.",
+            f"There is no run in {', '.join(map(str, searched_paths))}.",
             hint="Name folders of runs, the folder of a batch, or bundles.",
         )
+    runs: list[Path] = []
+    batches: list[Path] = []
+    for path in places:
+        if _is_batch(path):
+            batches.append(path)
+        else:
+            runs.append(path)
     names = iter(_names([*runs, *batches]))
-    asked_runs = tuple(AskedRun(next(names), path) for path in runs)
-    alone = len(unique_places) == 1
-    return Sources(
-        asked_runs, tuple(AskedBatch("" if alone else f"{next(names)}:", path) for path in batches)
-    )
+    asked_runs = [AskedRun(next(names), path) for path in runs]
+    asked_batches: list[AskedBatch] = []
+    for path in batches:
+        name = next(names)
+        prefix = f"{name}:" if len(places) > 1 else ""
+        asked_batches.append(AskedBatch(prefix, path))
+    return Sources(tuple(asked_runs), tuple(asked_batches))
+
+
+def _find_places(paths: Sequence[Path]) -> list[Path]:
+    """Return the runs, bundles and batches that paths are or hold, each once.
+
+    A place that is found twice keeps its first path, but the order is that of the last ones.
+    """
+    places: dict[Path, Path] = {}
+    for path in paths:
+        for place in _find_leaves(path):
+            target = place.resolve()
+            first_path = places.pop(target, place)
+            places[target] = first_path
+    return list(places.values())
 
 
 def _find_leaves(path: Path) -> Iterator[Path]:
@@ -138,10 +161,15 @@ def _walk_leaves(folder: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(folder):
         here = Path(place)
         names = sorted(name for name in folders if not name.startswith("."))
-        leaves = {name for name in names if _is_leaf(here / name)}
-        zipped = sorted(name for name in files if name.lower().endswith(_ZIPPED))
-        yield from (here / name for name in (*sorted(leaves), *zipped))
-        folders[:] = [name for name in names if name not in leaves]
+        folders.clear()
+        for name in names:
+            if _is_leaf(here / name):
+                yield here / name
+            else:
+                folders.append(name)
+        for name in sorted(files):
+            if name.lower().endswith(_ZIPPED):
+                yield here / name
 
 
 def _is_leaf(path: Path) -> bool:
@@ -166,22 +194,25 @@ def _names(paths: Sequence[Path]) -> list[str]:
     parts = [path.resolve().parts for path in paths]
     lengths = [1] * len(parts)
     while True:
-        names = [legible("/".join(part[-n:])) for part, n in zip(parts, lengths, strict=True)]
+        names: list[str] = []
+        for path_parts, length in zip(parts, lengths, strict=True):
+            last_parts = path_parts[-length:]
+            names.append(legible("/".join(last_parts)))
         name_counts = Counter(names)
-        longer = [
-            min(n + (name_counts[name] > 1), len(part))
-            for name, part, n in zip(names, parts, lengths, strict=True)
-        ]
-        if longer == lengths:
+        is_changed = False
+        for number, name in enumerate(names):
+            if name_counts[name] > 1 and lengths[number] < len(parts[number]):
+                lengths[number] += 1
+                is_changed = True
+        if not is_changed:
             return names
-        lengths = longer
 
 
 @dataclass(frozen=True)
 class Opener:
     """Opens runs; bundles are imported into a private folder, each once.
 
-    `number` says which run of a bundle that has several; None for the last. `notes` grows with
+    `number` is the run of a bundle that has several; None for the last. `notes` grows with
     sentences on bundles of which the last was taken.
     """
 
@@ -210,13 +241,11 @@ class Opener:
         try:
             with collecting() as ledger:
                 recording = import_([bundle], folder, run=self.number)[0]
-            # Its tables are lost where a question names them; of the rest it is told.
-            report(
-                (loss for loss in ledger.losses if loss.severity is not Severity.NOTE), read=False
-            )
-            _, choice_notes = select_run(
-                index(recording.exports), recording.exports, self.number, bundle.name
-            )
+            # Losses of its tables are reported when a question names these.
+            losses = [loss for loss in ledger.losses if loss.severity is not Severity.NOTE]
+            report(losses, read=False)
+            tables = index(recording.exports)
+            _, choice_notes = select_run(tables, recording.exports, self.number, bundle.name)
         except InterruptedRunError as stop:
             raise KeyboardInterrupt from stop  # no fault of the bundle, which would be left out
         except TracekitError as error:

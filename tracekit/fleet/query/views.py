@@ -1,7 +1,7 @@
-"""The views that SQL can name, each made of all runs when it is first asked for, and their list.
+"""The views that SQL can name, each made of all runs when it is first named, and their list.
 
-The tables of runs are written as Parquet into a private folder, from where DuckDB reads what the
-question needs, so that memory stays bounded.
+The tables of runs are written as Parquet into a private folder, from where DuckDB reads only the
+parts that the question needs, so that memory stays bounded.
 """
 
 import difflib
@@ -39,7 +39,7 @@ _NAMED = 12  # runs of one sentence, and sentences
 
 
 class LeftOut:
-    """Runs that lack a table or cannot be read, and what was lost of the others."""
+    """Runs that lack a table or cannot be read, and the losses of the others."""
 
     def __init__(self) -> None:
         self._runs: defaultdict[tuple[str, str, Flaw], list[str]] = defaultdict(list)
@@ -51,26 +51,30 @@ class LeftOut:
         words: str = " is left out: there is none.",
         flaw: Flaw = Flaw.NOTED,
     ) -> None:
-        """Note why a run does not have a table, or what the reader of it had to say."""
+        """Note why a run does not have a table, or a loss that its reader reports."""
         self._runs[table, words, flaw].append(run)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
         """All of it: damage first, then runs that are left out."""
-        sorted_entries = sorted(
-            self._runs.items(),
-            key=lambda entry: (
-                entry[0][2].severity is not Severity.ERROR,
-                entry[0][1].startswith(":"),
-            ),
-        )
-        losses = [
-            Loss(flaw, f"{table} of {_join_names(runs)}{words}", table=table)
-            for (table, words, flaw), runs in sorted_entries
-        ]
-        hidden_count = len(losses) - _NAMED
-        more = f"There are {hidden_count:,} more losses; ask fewer runs to see them."
-        return (*losses[:_NAMED], *([Loss(Flaw.NOTED, more)] if hidden_count > 0 else []))
+        entries = sorted(self._runs, key=self._rank)
+        losses: list[Loss] = []
+        for entry in entries[:_NAMED]:
+            table, words, flaw = entry
+            text = f"{table} of {_join_names(self._runs[entry])}{words}"
+            losses.append(Loss(flaw, text, table=table))
+        hidden_count = len(entries) - _NAMED
+        if hidden_count > 0:
+            more = f"There are {hidden_count:,} more losses; ask fewer runs to see them."
+            losses.append(Loss(Flaw.NOTED, more))
+        return tuple(losses)
+
+    @staticmethod
+    def _rank(entry: tuple[str, str, Flaw]) -> tuple[bool, bool]:
+        _, words, flaw = entry
+        is_damage = flaw.severity is Severity.ERROR
+        is_left_out = not words.startswith(":")
+        return not is_damage, not is_left_out
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -79,21 +83,25 @@ class LeftOut:
 
 
 def _flaw(error: TracekitError, ledger: Ledger) -> Flaw:
-    """Tell whether a run is left out for damage: it was told, or nothing of it can be read."""
-    damage = ledger.costs or (isinstance(error, InputError) and not ledger.read)
-    return Flaw.DAMAGED if damage else Flaw.UNSURE
+    """Return DAMAGED for a run that lost rows, or of which nothing can be read, else UNSURE."""
+    if ledger.costs or (isinstance(error, InputError) and not ledger.read):
+        return Flaw.DAMAGED
+    return Flaw.UNSURE
 
 
 def _join_names(runs: list[str]) -> str:
-    some = ", ".join(runs[:_NAMED])
-    return some if len(runs) <= _NAMED else f"{some} and {len(runs) - _NAMED:,} more"
+    names = ", ".join(runs[:_NAMED])
+    if len(runs) > _NAMED:
+        names += f" and {len(runs) - _NAMED:,} more"
+    return names
 
 
 def no_table(name: str, there: Collection[str]) -> UsageError:
-    """Say that there is no table of that name, and which are near."""
+    """Return the error for a table that does not exist, with similar names of those `there`."""
+    hint = "`tracekit query --list` lists all tables with their columns."
     near = difflib.get_close_matches(name.lower(), there, cutoff=0.5)
-    listed = "`tracekit query --list` lists all tables with their columns."
-    hint = f"Near are {', '.join(near)}. {listed}" if near else listed
+    if near:
+        hint = f"Near are {', '.join(near)}. {hint}"
     return UsageError(f"There is no table {name!r}.", hint=hint)
 
 
@@ -103,7 +111,7 @@ View = tuple[str, int, list[str]]  # its name, how many runs have it, its column
 
 @dataclass(frozen=True)
 class Views:
-    """The views of a database; `omissions` grows with what they lack, and why."""
+    """The views of a database; `omissions` grows with the runs that they lack, and the reasons."""
 
     database: QueryDatabase
     sources: Sources
@@ -112,36 +120,39 @@ class Views:
     progress: Progress
 
     def make(self, name: str) -> None:
-        """Make the view that a question names, in whatever case."""
+        """Make the view that a question names, in upper or lower case."""
         name = name.lower()
         if name not in NAMES:
             raise no_table(name, NAMES)
+        kind = "VIEW"
         if name in overviews.SCHEMAS:
+            kind = "TABLE"  # many small files are read once
             selects = self._overview(name)
         elif name == overviews.RESULTS:
             selects = overviews.results(self.sources.batches)
         else:
             selects = self._table(name)
         select = " UNION ALL BY NAME ".join(selects)
-        kind = "TABLE" if name in overviews.SCHEMAS else "VIEW"  # many small files are read once
         execute = self.database.connection.execute
         self.database.waiting(lambda: execute(f"CREATE {kind} {name} AS {select}"))
 
     def _table(self, name: str) -> list[str]:
-        files = [*self._files(name)]
-        selects = [f"FROM {overviews.parquet(files)}"] if files else []
+        selects: list[str] = []
+        files = list(self._files(name))
+        if files:
+            selects.append(f"FROM {overviews.parquet(files)}")
         for batch in self.sources.batches:
             table_files = batch.table(name)
-            selects += [overviews.rows_in(batch, table_files)] if table_files else []
+            if table_files:
+                selects.append(overviews.rows_in(batch, table_files))
             keys = {file.stem for file in table_files}
             for recording in batch.recordings:
                 if not recording.has_failed and recording.key not in keys:
                     self.omissions.note(name, recording.recording)
         if not selects:
+            parts = [f"No run has a table {name} that can be read.", *self.omissions.warnings]
             raise RecordingError(
-                " ".join(
-                    [f"No run has a table {name} that can be read.", *self.omissions.warnings]
-                ),
+                " ".join(parts),
                 hint=f"It is made of {origins(SCHEMAS[name])}; `tracekit query --list` says what "
                 f"there is, and `tracekit tables RUN {name}` reads that of one run.",
             )
@@ -160,7 +171,7 @@ class Views:
             yield file
 
     def _read(self, name: str, run: AskedRun) -> pa.Table | None:
-        """Return a table of a run; None where it is left out. What is lost of it is noted."""
+        """Return a table of a run, and note its losses; None if it is left out."""
         with collecting() as ledger:
             try:
                 tables = tables_of(self.opener.open_run(run))
@@ -180,35 +191,44 @@ class Views:
 
     def _overview(self, name: str) -> list[str]:
         schema = overviews.SCHEMAS[name]
-        done = [schema.empty_table()]
+        tables = [schema.empty_table()]
         for run in self.sources.each_run(self.progress, f"{name}: "):
-            try:
-                rows = list(overviews.rows_of(name, run, self.opener.open_run(run)))
-            except TracekitError as error:
-                rows = [
-                    overviews.identify_run(run) | {"state": "unreadable", "error": error.message}
-                ]
-                if name != "runs":
-                    rows = []
-                    words = f" is left out: {error.message}"
-                    self.omissions.note(name, run.name, words, _flaw(error, Ledger()))
-            done.append(pa.Table.from_pylist(rows, schema))
+            rows = self._overview_rows(name, run)
+            tables.append(pa.Table.from_pylist(rows, schema))
+        if name != "runs":
+            self._note_failed_recordings(name)
+        self.database.table(f"kept_{name}", pa.concat_tables(tables).combine_chunks())
+        return [f"FROM kept_{name}", *overviews.of_batches(name, self.sources.batches)]
+
+    def _overview_rows(self, name: str, run: AskedRun) -> list[overviews.Cells]:
+        """Return the rows of a run; of `runs` one with the error of a run that is unreadable."""
+        try:
+            return list(overviews.rows_of(name, run, self.opener.open_run(run)))
+        except TracekitError as error:
+            if name == "runs":
+                row = overviews.identify_run(run)
+                row["state"] = "unreadable"
+                row["error"] = error.message
+                return [row]
+            words = f" is left out: {error.message}"
+            self.omissions.note(name, run.name, words, _flaw(error, Ledger()))
+            return []
+
+    def _note_failed_recordings(self, name: str) -> None:
         for batch in self.sources.batches:
-            for recording in batch.recordings if name != "runs" else ():
+            for recording in batch.recordings:
                 if recording.has_failed:
                     words = f" is left out: {recording.error}"
                     self.omissions.note(name, recording.recording, words)
-        self.database.table(f"kept_{name}", pa.concat_tables(done).combine_chunks())
-        return [f"FROM kept_{name}", *overviews.of_batches(name, self.sources.batches)]
 
 
 def listing(
     paths: Sequence[Path], progress: Progress = quiet, number: int | None = None
 ) -> tuple[list[View], tuple[str, ...]]:
-    """List what can be asked of all runs, bundles and batches below paths; nothing is made.
+    """List the tables of all runs, bundles and batches below paths; nothing is made.
 
-    Of a bundle with several runs `number` says which; None for the last. The second part says
-    what kept runs from being looked at.
+    `number` is the run of a bundle that has several; None for the last. The second part is why
+    runs were left out.
     """
     asked_sources = sources(paths)
     omissions = LeftOut()
@@ -227,15 +247,19 @@ def _counts(
         try:
             recording = opener.open_run(run)
             counts.update(list(tables_of(recording)))
-            counts.update(["metrics", "findings"] if recording.result_file.exists() else [])
+            if recording.result_file.exists():
+                counts.update(["metrics", "findings"])
         except TracekitError as error:
             words = f" is left out: {error.message}"
             omissions.note("every table", run.name, words, _flaw(error, Ledger()))
     for batch in asked_sources.batches:
-        analysed = sum(not recording.has_failed for recording in batch.recordings)
-        counts.update({name: len(batch.table(name)) for name in SCHEMAS})
-        counts.update(dict.fromkeys(("metrics", "findings"), analysed))
-        counts.update({"runs": len(batch.recordings), overviews.RESULTS: len(batch.recordings)})
+        for name in SCHEMAS:
+            counts[name] += len(batch.table(name))
+        analysed = [recording for recording in batch.recordings if not recording.has_failed]
+        counts["metrics"] += len(analysed)
+        counts["findings"] += len(analysed)
+        counts["runs"] += len(batch.recordings)
+        counts[overviews.RESULTS] += len(batch.recordings)
     counts["runs"] += len(asked_sources.runs)
     return counts
 
@@ -244,13 +268,11 @@ def _views(asked_sources: Sources, counts: Counter[str]) -> Iterator[View]:
     for name, schema in overviews.SCHEMAS.items():
         yield name, counts[name], schema.names
     if asked_sources.batches:
-        yield (
-            overviews.RESULTS,
-            counts[overviews.RESULTS],
-            ["run", "run_path", *ROW_SCHEMA.names[1:]],
-        )
+        columns = ["run", "run_path", *ROW_SCHEMA.names[1:]]
+        yield overviews.RESULTS, counts[overviews.RESULTS], columns
     for name, schema in SCHEMAS.items():
         if counts[name]:
-            column_names = [column.name for column in schema.columns]
-            more = [f"({schema.more})"] if schema.more else []
-            yield name, counts[name], ["run", "run_path", *column_names, *more]
+            columns = ["run", "run_path", *(column.name for column in schema.columns)]
+            if schema.more:
+                columns.append(f"({schema.more})")
+            yield name, counts[name], columns
