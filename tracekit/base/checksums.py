@@ -1,8 +1,8 @@
-"""Checksums of a run's files, noted when a stage ends, by which a later change is found.
+"""Checksums of a run's files, noted when a stage ends, that reveal later changes.
 
-Only what changed while the stage ran is noted: a file that somebody else changed keeps the checksum
-that it had. The cache of tables is left out, as any reader may change it, unless the exports that
-it was made of were pruned. A bundle that the run has a link to counts as part of it.
+Only files that changed while the stage ran are noted: a file that another program changed keeps its
+checksum. The cache of tables is left out, as any reader may change it, unless the exports that it
+was made from were pruned. A bundle that the run has a link to is part of it.
 """
 
 import logging
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Checksum:
-    """Size in bytes and BLAKE2b digest of a file, and the stage that left it so."""
+    """Size in bytes and BLAKE2b digest of a file, and the stage that wrote it."""
 
     size: int
     digest: str
@@ -53,7 +53,7 @@ class _FileStamp:
 
 @dataclass(frozen=True)
 class ChecksumComparison:
-    """Files of a run held against their checksums: how many agree, what is wrong, what is new.
+    """A run's files compared with their checksums: `size` is that of all noted files, in bytes.
 
     `faults` are sentences; `unnoted` are files that have no checksum.
     """
@@ -66,10 +66,10 @@ class ChecksumComparison:
 
 @contextmanager
 def noting(folder: Path, stage: str, *, begin: bool = True) -> Generator[None]:
-    """Note the checksums of what changes in a run's folder within the block, however it ends.
+    """Note the checksums of files that change in a run's folder within the block, however it ends.
 
-    Unless `begin`, a run that has no checksums gets none. That they cannot be written is only a
-    warning: nothing that was asked for depends on them.
+    Unless `begin`, a run that has no checksums gets none. If they cannot be written, a warning is
+    logged: no command depends on them.
     """
     if not begin and not (folder / CHECKSUMS).exists():
         yield
@@ -85,29 +85,29 @@ def noting(folder: Path, stage: str, *, begin: bool = True) -> Generator[None]:
 
 
 def compare_checksums(folder: Path, *, pruned: bool = False) -> ChecksumComparison | None:
-    """Hold a run's files against their checksums; None where none were kept.
+    """Compare a run's files with their checksums; None if none were kept.
 
-    `pruned` says that bundles or exports were removed to make room; those are not missing.
+    `pruned` if bundles or exports were removed to make room; those are not missing.
     """
     checksums = _read_checksums(folder)
     if checksums is None:
         return None
     stamps = _look(folder)
-    expected = {
-        name: checksum
-        for name, checksum in checksums.items()
-        if not (pruned and name not in stamps and not _top(folder, name).exists())
-    }
-    there = {name: stamps[name] for name in expected if name in stamps}
-    digests = dict(_digests(there.items()))
-    faults = [
-        fault
-        for name, checksum in expected.items()
-        if (fault := _fault(name, checksum, stamps.get(name), digests.get(name)))
-    ]
-    sizes = sum(stamp.size for stamp in there.values())
-    unnoted = tuple(name for name in stamps if name not in checksums)
-    return ChecksumComparison(len(expected) - len(faults), sizes, tuple(faults), unnoted)
+    noted_stamps = {name: stamps[name] for name in checksums if name in stamps}
+    digests = dict(_digests(noted_stamps.items()))
+    intact_count = 0
+    faults: list[str] = []
+    for name, checksum in checksums.items():
+        if pruned and name not in stamps and not _top(folder, name).exists():
+            continue
+        fault = _fault(name, checksum, stamps.get(name), digests.get(name))
+        if fault:
+            faults.append(fault)
+        else:
+            intact_count += 1
+    size = sum(stamp.size for stamp in noted_stamps.values())
+    unnoted = [name for name in stamps if name not in checksums]
+    return ChecksumComparison(intact_count, size, tuple(faults), tuple(unnoted))
 
 
 def _fault(name: str, checksum: Checksum, stamp: _FileStamp | None, digest: str | None) -> str:
@@ -119,14 +119,17 @@ def _fault(name: str, checksum: Checksum, stamp: _FileStamp | None, digest: str 
         )
     if digest is None:
         return f"{name} cannot be read."
-    changed = digest != checksum.digest
-    return f"{name} is not as the stage {checksum.stage} left it." if changed else ""
+    if digest != checksum.digest:
+        return f"{name} is not as the stage {checksum.stage} left it."
+    return ""
 
 
 def _top(folder: Path, name: str) -> Path:
-    """Return the file or folder of a run's folder that a file lies in."""
+    """Return the file or folder of a run that contains a file: of exports, the one in them."""
     parts = name.split("/")
-    return folder.joinpath(*parts[:2]) if parts[0] == "exports" else folder / parts[0]
+    if parts[0] == "exports":
+        return folder.joinpath(*parts[:2])
+    return folder / parts[0]
 
 
 def _look(folder: Path) -> dict[str, _FileStamp]:
@@ -153,7 +156,9 @@ def _files(folder: Path) -> Iterator[Path]:
         # Of links only those in the run's folder are followed: to a bundle, never in circles.
         for place, folders, names in os.walk(top):
             folders[:] = [name for name in folders if not name.startswith(".")]
-            yield from (Path(place, name) for name in names if not name.startswith("."))
+            for name in names:
+                if not name.startswith("."):
+                    yield Path(place, name)
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -171,21 +176,20 @@ def _note(folder: Path, stage: str, stamps_before: Mapping[str, _FileStamp]) -> 
     removed_names = stamps_before.keys() - stamps_after.keys()
     if (not changed and not removed_names) or not folder.is_dir():
         return
-    files = {
-        name: checksum
-        for name, checksum in (_read_checksums(folder) or {}).items()
-        if name not in removed_names
-    }
+    checksums = dict(_read_checksums(folder) or {})
+    for name in removed_names:
+        checksums.pop(name, None)
     for name, digest in _digests(changed.items()):
         if digest is not None:
-            files[name] = Checksum(changed[name].size, digest, stage)
+            checksums[name] = Checksum(changed[name].size, digest, stage)
+    note = _ChecksumNote(dict(sorted(checksums.items())))
     with replacing(folder / CHECKSUMS) as file:
-        content = msgspec.json.encode(_ChecksumNote(dict(sorted(files.items()))))
+        content = msgspec.json.encode(note)
         file.write(msgspec.json.format(content, indent=1) + b"\n")
 
 
 def _read_checksums(folder: Path) -> dict[str, Checksum] | None:
-    """Return the checksums that were noted; None where none were, or by a newer tracekit."""
+    """Return the checksums that were noted; None if there are none."""
     path = folder / CHECKSUMS
     try:
         note = msgspec.json.decode(read_input(path), type=_ChecksumNote)
@@ -203,10 +207,10 @@ def _read_checksums(folder: Path) -> dict[str, Checksum] | None:
 
 def _digests(files: Iterable[tuple[str, _FileStamp]]) -> Iterator[tuple[str, str | None]]:
     """Yield the digest of each file by its name; None for one that cannot be read."""
-    file_stamps = list(files)
-    names = [name for name, _ in file_stamps]
-    paths = [stamp.path for _, stamp in file_stamps]
-    if sum(stamp.size for _, stamp in file_stamps) < _LARGE:
+    stamps = dict(files)
+    names = list(stamps)
+    paths = [stamp.path for stamp in stamps.values()]
+    if sum(stamp.size for stamp in stamps.values()) < _LARGE:
         yield from zip(names, map(_digest, paths), strict=True)
         return
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="checksums") as pool:

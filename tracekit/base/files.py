@@ -23,9 +23,11 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def find_shipped_folder(name: str) -> Path:
-    """Return the folder `name`: inside the package once installed, beside it in a checkout."""
+    """Return the folder `name`: inside the package once installed, next to it in a checkout."""
     installed = _PACKAGE / name
-    return installed if installed.is_dir() else _PACKAGE.parent / name
+    if installed.is_dir():
+        return installed
+    return _PACKAGE.parent / name
 
 
 def notes_folder() -> Path:
@@ -35,7 +37,8 @@ def notes_folder() -> Path:
         return Path(configured_folder)
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "tracekit"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tracekit"
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "tracekit"
 
 
 _DOCUMENT_TYPE = re.compile(
@@ -64,9 +67,11 @@ def open_input(path: Path) -> BinaryIO:
 
 
 def read_input(path: Path) -> bytes:
-    """Return the bytes of a file that is small unless someone means harm.
+    """Return the bytes of a file that is small unless it is hostile.
 
-    Raise FileNotFoundError where there is none, InputError as `open_input` does.
+    Raises:
+        FileNotFoundError: There is no such file.
+        InputError: As `open_input`.
     """
     try:
         with open_input(path) as file:
@@ -80,12 +85,12 @@ def read_input(path: Path) -> bytes:
 
 
 def is_text(path: Path) -> bool:
-    """Tell whether a path is text, which most formats and libraries take for granted."""
+    """Tell whether a path is text, which most formats and libraries assume."""
     return legible(str(path)) == str(path)
 
 
 def legible(name: str) -> str:
-    """Return a name as text: what is none in it, as names of files may have, written out."""
+    """Return a name as text: bytes that are not text, as names of files may have, are escaped."""
     return name.encode(errors="backslashreplace").decode()
 
 
@@ -102,17 +107,18 @@ _REMEDIES = {
 
 
 def remedy(error: OSError, option: str = "") -> str:
-    """Say what to do where something cannot be written, by the reason that the system gives.
+    """Return advice for a file that cannot be written, by the system's reason.
 
     `option` is the one by which a user names the place, such as --output.
     """
     advice = _REMEDIES.get(error.errno or 0, "Name a place that you may write to")
-    names = " place " in advice and bool(option)
-    return f"{advice}, with {option}." if names else f"{advice}."
+    if option and " place " in advice:
+        return f"{advice}, with {option}."
+    return f"{advice}."
 
 
 def unreadable(path: Path, error: OSError) -> InputError:
-    """Say why a file cannot be opened or read."""
+    """Return the error for a file that cannot be opened or read."""
     return InputError(f"{path} cannot be read: {error.strerror}.")
 
 
@@ -122,28 +128,28 @@ def declares_document_type(beginning: bytes) -> bool:
 
 
 def hostile(path: Path) -> InputError:
-    """Refuse a file with a document type: it could define entities without end."""
+    """Return the error for a file with a document type, which could define endless entities."""
     return InputError(
         f"{path} declares a document type, which no export of xctrace does; it was not read.",
         hint="Export it again, with `xcrun xctrace export`.",
     )
 
 
-_ABANDONED_AFTER = 86_400  # s; nobody writes so long
+_ABANDONED_AFTER = 86_400  # s; no process writes so long
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
 @contextmanager
 def replacing(path: Path) -> Generator[BinaryIO]:
-    """Give a file to write into that takes the place of `path` once it is complete.
+    """Open a file for writing that takes the place of `path` once it is complete.
 
-    A link stays, and what it leads to is replaced. A device, a pipe, and what standard output goes
-    to are not replaced: the complete content is written to them. What a killed process left of an
-    earlier attempt is removed. Raise RecordingError where it cannot be written; what was there
-    before is left as it was.
+    A link stays, and its target is replaced. A device, a pipe, and the target of standard output
+    are not replaced: the complete content is written to them. The leftovers of a killed process are
+    removed. Raise RecordingError if it cannot be written; then the earlier file stays as it was.
     """
     try:
-        if (special := _special(path)) is None:
+        special = _special(path)
+        if special is None:
             with _in_place_of(_follow_links(path)) as file:
                 yield file
         else:
@@ -158,7 +164,8 @@ def require_writable(path: Path) -> None:
     if path.is_dir():
         raise RecordingError(f"{path} is a folder.", hint="Name a file in it.")
     try:
-        if (special := _special(path)) is None:
+        special = _special(path)
+        if special is None:
             place = _follow_links(path)
             _require_write(place)
             folder = next(parent for parent in place.parents if parent.exists())
@@ -172,10 +179,10 @@ def require_writable(path: Path) -> None:
 
 @contextmanager
 def making(folder: Path) -> Generator[Path]:
-    """Give an empty folder to write into that becomes `folder` once it is complete.
+    """Make an empty folder to write into that becomes `folder` once it is complete.
 
-    `folder` must not be there, or be empty. Where the block fails, nothing stays; what a killed
-    process left of an earlier attempt is removed. Raise OSError where the folder cannot be made.
+    `folder` must not exist, or be empty. If the block fails, nothing stays; the leftovers of a
+    killed process are removed. Raise OSError if the folder cannot be made.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     for leftover in _find_abandoned(folder):
@@ -196,7 +203,7 @@ def _in_place_of(path: Path) -> Generator[BinaryIO]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _require_write(path)
-        # Not by mkstemp, whose files are their maker's alone: here the umask says whose.
+        # Not by mkstemp, whose files only their owner can read: here the umask decides.
         mine = path.with_name(f"{_mark(path)}{secrets.token_hex(4)}")
         handle = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL | flags("O_CLOEXEC"), 0o644)
         temporary = mine
@@ -213,7 +220,7 @@ def _in_place_of(path: Path) -> Generator[BinaryIO]:
 
 @contextmanager
 def _through(special: Path | int) -> Generator[BinaryIO]:
-    """Give a file whose content is passed on once it is complete: formats seek in theirs."""
+    """Open a file whose content is passed on once it is complete: formats seek in theirs."""
     with tempfile.TemporaryFile() as file:
         yield file
         file.seek(0)
@@ -231,21 +238,24 @@ def _through(special: Path | int) -> Generator[BinaryIO]:
 
 def _special(path: Path) -> Path | int | None:
     """Return the device or pipe that a path leads to, or the number of an open stream; or None."""
-    if match := _DESCRIPTOR.fullmatch(str(path)):
+    match = _DESCRIPTOR.fullmatch(str(path))
+    if match:
         return int(match[1])
     try:
-        there = path.stat()
+        status = path.stat()
     except OSError:
         return None
     for number in (1, 2):
         with suppress(OSError):
-            if os.path.samestat(there, os.fstat(number)) and not stat.S_ISCHR(there.st_mode):
+            if os.path.samestat(status, os.fstat(number)) and not stat.S_ISCHR(status.st_mode):
                 return number
-    return None if stat.S_ISREG(there.st_mode) or stat.S_ISDIR(there.st_mode) else path
+    if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+        return None
+    return path
 
 
 def _follow_links(path: Path) -> Path:
-    """Return what a path leads to through links, whether or not that is there."""
+    """Return the target of a path through links, whether or not it exists."""
     place = Path(os.path.realpath(path))
     if place.is_symlink():  # they lead back to themselves
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
@@ -266,14 +276,15 @@ def _unwritable(path: Path, error: OSError) -> RecordingError:
 
 
 def _forget_abandoned(path: Path) -> None:
-    """Remove what was to take the place of `path`, and whose writer must have been killed."""
+    """Remove unfinished files for `path` whose writers must have been killed."""
     for leftover in _find_abandoned(path):
         with suppress(OSError):
             leftover.unlink()
 
 
 def _find_abandoned(path: Path) -> list[Path]:
-    temporary_paths = path.parent.glob(glob.escape(_mark(path)) + "????????")
+    pattern = f"{glob.escape(_mark(path))}????????"
+    temporary_paths = path.parent.glob(pattern)
     latest = time.time() - _ABANDONED_AFTER
     abandoned: list[Path] = []
     for leftover in temporary_paths:

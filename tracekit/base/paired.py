@@ -1,7 +1,7 @@
-"""Two things compared in pairs: the median of their ratios, and how sure it is.
+"""Two things compared in pairs: the median of their ratios, and its certainty.
 
-What drifts, as clocks and temperature do, drifts for both of a pair that were measured one
-right after the other, so their ratio says more than that of two medians.
+A drift, as of clocks and temperature, affects both of a pair that were measured one right after the
+other, so their ratio is more certain than that of two medians.
 """
 
 import itertools
@@ -49,10 +49,10 @@ def paired_ratio(
     if not ratios:
         return Paired(None, None, None, 0)
     rank = lower_rank(pairs, confidence)
-    lower_bound, upper_bound = (
-        (None, None) if rank is None else (ratios[rank - 1], ratios[pairs - rank])
-    )
-    return Paired(statistics.median(ratios), lower_bound, upper_bound, pairs)
+    median = statistics.median(ratios)
+    if rank is None:
+        return Paired(median, None, None, pairs)
+    return Paired(median, ratios[rank - 1], ratios[pairs - rank], pairs)
 
 
 def lower_rank(count: int, confidence: float = CONFIDENCE) -> int | None:
@@ -60,13 +60,15 @@ def lower_rank(count: int, confidence: float = CONFIDENCE) -> int | None:
 
     It is the greatest k for which they do so with at least that confidence; None if there is
     none. They miss the median with probability 2 P(X < k), where X is the number of heads among
-    `count` fair coins. Raise InputError for a confidence that is none.
+    `count` fair coins. Raise InputError for an invalid confidence.
     """
     if not 0 < confidence < 1:
         raise InputError(f"A confidence lies between 0 and 1; it is {confidence}.")
-    # Whole numbers, for the probabilities of thousands of coins are no floating-point numbers.
+    # Whole numbers, as the probabilities of thousands of coins underflow in floating point.
     allowed = math.floor((1 - Fraction(confidence)) * 2**count)
-    rank, ways, tail_ways = 0, 1, 0
+    rank = 0
+    ways = 1
+    tail_ways = 0
     while rank < count // 2 and 2 * (tail_ways + ways) <= allowed:
         tail_ways += ways
         ways = ways * (count - rank) // (rank + 1)
@@ -75,5 +77,5 @@ def lower_rank(count: int, confidence: float = CONFIDENCE) -> int | None:
 
 
 def least_pairs(confidence: float = CONFIDENCE) -> int:
-    """Return how many pairs an interval takes at least: 6 for a confidence of 0.95."""
+    """Return the least number of pairs for an interval: 6 for a confidence of 0.95."""
     return next(count for count in itertools.count(2) if lower_rank(count, confidence))

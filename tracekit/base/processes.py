@@ -1,4 +1,4 @@
-"""Processes: which one a number means, and children of ours: started, signalled, stopped."""
+"""Processes: identified by number and start; our children: started, signalled, stopped."""
 
 import logging
 import os
@@ -28,42 +28,49 @@ _QUOTED = 2000
 
 
 def start_of(pid: int) -> int:
-    """Return what tells a process from every other one that had or will have its number.
+    """Return a value that no other process with the same number, before or after, has.
 
     psutil makes it of the number and the time from boot to its start, which no clock changes.
-    Raise psutil.NoSuchProcess where there is none.
+    Raise psutil.NoSuchProcess if there is none.
     """
     return hash(psutil.Process(pid))
 
 
 def find_process(pid: int, start: int) -> psutil.Process | None:
-    """Return the very process, ended but not reaped or running; None once it is gone."""
+    """Return this very process, running or ended but not reaped; None once it is gone."""
     try:
         process = psutil.Process(pid)
     except psutil.Error:
         return None
-    return process if hash(process) == start else None
+    if hash(process) != start:
+        return None
+    return process
 
 
 def find_reported_process(pid: int, start: int = 0) -> tuple[psutil.Process, ...]:
-    """Return the process that something said it is; none where that one is gone.
+    """Return the process that a report names; none once it is gone.
 
-    `start` tells it from others of its number, as `start_of` says. Where nobody said it, it is 0,
-    and the process must be no older than this one, which began before all that it recorded, so that
-    a process that was there before is safe.
+    `start` is that of `start_of`, or 0 if the report lacks it. Then the process must not be older
+    than this one, which began before everything that it recorded, so that a process that existed
+    before is safe.
     """
     if pid <= 0:
         return ()
     with suppress(psutil.Error):
         process = psutil.Process(pid)
-        own_start_time = psutil.Process().create_time()
-        if hash(process) == start if start else process.create_time() >= own_start_time:
+        if _is_reported(process, start):
             return (process,)
     return ()
 
 
+def _is_reported(process: psutil.Process, start: int) -> bool:
+    if start:
+        return hash(process) == start
+    return process.create_time() >= psutil.Process().create_time()
+
+
 def runs(process: psutil.Process) -> bool:
-    """Tell whether a process has not ended; one that nobody has reaped yet has."""
+    """Tell whether a process has not ended; a zombie has."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.AccessDenied:  # of another user
@@ -94,8 +101,8 @@ class StopPolicy:
     ) -> signal.Signals | int | None:
         """Send one signal after the other until the process has ended.
 
-        `send` sends a signal, `wait_for_end` waits for so many seconds and says whether it has
-        ended. Returned is the signal after which it ended; None if none helped.
+        `send` sends a signal, `wait_for_end` waits for so many seconds and tells whether it has
+        ended. Return the signal after which it ended; None if none helped.
         """
         for number, seconds in self.signals:
             send(number)
@@ -156,14 +163,14 @@ class Child:
         return False
 
     def note_descendants(self) -> None:
-        """Note what it has started; once it has ended nobody can say whose that was."""
+        """Note the processes that it has started; after its end their origin cannot be known."""
         with suppress(psutil.Error):
             self.descendants |= set(psutil.Process(self.pid).children(recursive=True))
 
     def stop(self, policy: StopPolicy | None = None) -> bool:
         """Stop it by its policy, or another one; return whether it ended before it was killed.
 
-        KeyboardInterrupt while it waits means that somebody has had enough: it kills.
+        KeyboardInterrupt during the wait kills it at once.
         """
         policy = policy or self.policy
         if self.process.poll() is not None:
@@ -175,7 +182,8 @@ class Child:
             last_signal = policy.escalate(self.send, self.wait)
             self.killed = last_signal in {None, SIGKILL}
         except KeyboardInterrupt:
-            self.interrupted = self.killed = True
+            self.interrupted = True
+            self.killed = True
         if self.killed:
             self.kill()
         return not self.killed
@@ -186,7 +194,7 @@ class Child:
         self.wait(_KILLED)
 
     def clean_up(self, grace: float = 5.0) -> None:
-        """Kill it and what is left in its group, then end the descendants that were noted."""
+        """Kill it and the rest of its group, then end the noted descendants."""
         self.kill()
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe is not None:
@@ -200,15 +208,20 @@ _LINKER = re.compile(r"DYLD_\w+")
 
 
 def _gate(env: Mapping[str, str], *, reads: bool) -> tuple[str, ...]:
-    """Return what waits for a line, which nobody sends once tracekit is gone, then is a program.
+    """Return a command that waits for a line, which never comes once tracekit is gone, then execs.
 
-    Its variables for the dynamic linker are set again: a system may take them from its own shell.
+    Variables of the dynamic linker are exported again: a system may remove them for its own shell.
     """
-    linker_exports = (
-        f"export {name}={shlex.quote(env[name])}; " for name in env if _LINKER.fullmatch(name)
-    )
-    begin = f'{"".join(linker_exports)}exec "$@"' + ("" if reads else " </dev/null")
-    return ("/bin/sh", "-c", f"read -r _ || exit; {begin}", "sh")
+    lines = ["read -r _ || exit"]
+    for name in env:
+        if _LINKER.fullmatch(name):
+            value = shlex.quote(env[name])
+            lines.append(f"export {name}={value}")
+    program = 'exec "$@"'
+    if not reads:
+        program += " </dev/null"
+    lines.append(program)
+    return ("/bin/sh", "-c", "; ".join(lines), "sh")
 
 
 def start_child(
@@ -230,11 +243,12 @@ def start_child(
     child = None
     find_program(argv[0], env.get("PATH"), cwd)
     gate = _gate(env, reads=policy.lifeline) if announce else ()
+    stdin = subprocess.PIPE if policy.lifeline or announce else subprocess.DEVNULL
     try:
-        with shield_signals():  # within Popen one would leave a process that nobody knows of
+        with shield_signals():  # a signal within Popen would leave an unknown process behind
             process = subprocess.Popen(
                 (*gate, *argv),
-                stdin=subprocess.PIPE if policy.lifeline or announce else subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
                 env=env,
@@ -264,19 +278,21 @@ def run(
     env: Mapping[str, str],
     start: Callable[..., Child] = start_child,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end, with nothing to read; `start` starts it, as `start_child` does.
+    """Run a program to its end, without input; `start` starts it, as `start_child` does.
 
-    Raise OSError where it cannot be started, subprocess.TimeoutExpired where it took longer; then
-    it was ended, and all that it started.
+    Raises:
+        OSError: It cannot be started.
+        subprocess.TimeoutExpired: It took longer; then it was ended, and all that it started.
     """
     pipe = subprocess.PIPE
     child = start(argv, StopPolicy(group=True), env=env, stdout=pipe, stderr=pipe)
     try:
-        outputs = child.process.communicate(timeout=seconds)
+        stdout, stderr = child.process.communicate(timeout=seconds)
     finally:
         child.clean_up()
-    stdout_text, err = (output.decode("utf-8", "replace") for output in outputs)
-    return subprocess.CompletedProcess(argv, child.process.returncode, stdout_text, err)
+    stdout_text = stdout.decode("utf-8", "replace")
+    stderr_text = stderr.decode("utf-8", "replace")
+    return subprocess.CompletedProcess(argv, child.process.returncode, stdout_text, stderr_text)
 
 
 def end_leftovers(processes: Iterable[psutil.Process], grace: float = 5.0) -> tuple[int, ...]:
@@ -284,7 +300,7 @@ def end_leftovers(processes: Iterable[psutil.Process], grace: float = 5.0) -> tu
 
     Whether xctrace ends a launched program when it is asked to stop is not established, and a
     killed recorder surely does not. They are asked first, and killed after `grace` seconds. A
-    process that was given the number of one of them meanwhile is not touched.
+    later process with the number of one of them is not touched.
     """
     running = [process for process in set(processes) if runs(process)]
     for process in running:
@@ -301,18 +317,20 @@ def end_leftovers(processes: Iterable[psutil.Process], grace: float = 5.0) -> tu
 def _still_running(processes: list[psutil.Process], grace: float) -> list[psutil.Process]:
     """Return those that have not ended after `grace` seconds."""
     deadline = time.monotonic() + grace
-    while survivors := [process for process in processes if runs(process)]:
-        if time.monotonic() >= deadline:
-            break
+    while True:
+        survivors = [process for process in processes if runs(process)]
+        if not survivors or time.monotonic() >= deadline:
+            return survivors
         time.sleep(_POLL)
-    return survivors
 
 
 def exit_words(status: int | None) -> str:
-    """Say how a process ended: "exit code 2", "signal SIGTRAP"."""
+    """Return the end of a process in words: "exit code 2", "signal SIGTRAP"."""
     if status is None:
         return "no exit code"
-    number = -status if status < 0 else status - 128  # a shell's word for a signal
+    number = -status
+    if status >= 0:
+        number = status - 128  # a shell's exit code for a signal
     if status < 0 or number in set(signal.Signals):
         try:
             return f"signal {signal.Signals(number).name}"
@@ -322,7 +340,7 @@ def exit_words(status: int | None) -> str:
 
 
 def last_words(file: Path, since: int = 0) -> str:
-    """Return the end of what a process wrote to a file, from the byte `since`; as text."""
+    """Return the last text that a process wrote to a file, from the byte `since` on."""
     with suppress(OSError), file.open("rb") as opened:
         size = opened.seek(0, os.SEEK_END)
         opened.seek(max(since, size - _QUOTED))
@@ -332,24 +350,23 @@ def last_words(file: Path, since: int = 0) -> str:
 
 @contextmanager
 def shield_signals() -> Generator[None]:
-    """Put signals off until the context ends, so that no process starts that nobody knows of.
+    """Defer signals until the context ends, so that no unknown process is started.
 
-    The first of them is served then.
+    The first of them is handled then.
     """
     if threading.current_thread() is not threading.main_thread():  # signals do not come there
         yield
         return
-    came: list[tuple[int, FrameType | None]] = []
+    deferred: list[tuple[int, FrameType | None]] = []
 
     def keep(number: int, frame: FrameType | None) -> None:
-        came.append((number, frame))
+        deferred.append((number, frame))
 
-    asking = (signal.SIGINT, signal.SIGTERM, *HANG_UPS)
-    handlers = {
-        name: current_handler
-        for name in asking
-        if callable(current_handler := signal.getsignal(name))
-    }
+    handlers: dict[signal.Signals, Callable[[int, FrameType | None], object]] = {}
+    for name in (signal.SIGINT, signal.SIGTERM, *HANG_UPS):
+        current_handler = signal.getsignal(name)
+        if callable(current_handler):
+            handlers[name] = current_handler
     for name in handlers:
         signal.signal(name, keep)
     try:
@@ -357,5 +374,6 @@ def shield_signals() -> Generator[None]:
     finally:
         for name, handler in handlers.items():
             signal.signal(name, handler)
-        for number, frame in came[:1]:
+        if deferred:
+            number, frame = deferred[0]
             handlers[signal.Signals(number)](number, frame)

@@ -1,4 +1,4 @@
-"""One run's folder: its files, where they come from, how far each stage came."""
+"""One run's folder: its files, their provenance, and the state of each stage."""
 
 import contextlib
 import shlex
@@ -24,7 +24,7 @@ BRINGING = ("record", "import", "export")
 
 @dataclass(frozen=True)
 class Stage:
-    """How far one stage came: `state` is running, done, interrupted or failed."""
+    """The state of one stage: running, done, interrupted or failed."""
 
     state: str
     at: str
@@ -41,10 +41,10 @@ class Process:
 
 @dataclass(frozen=True)
 class Overhead:
-    """What recording cost the workload: medians of interleaved steps, recorded and unrecorded.
+    """The cost of recording: medians of interleaved steps, recorded and unrecorded.
 
     `ratio` is recorded / unrecorded - 1; `spread` is the half-width of a 95 % interval of it,
-    in the same unit. Both are None where they could not be measured, and `reason` says why.
+    in the same unit. Both are None if they could not be measured, and `reason` says why.
     """
 
     ratio: float | None = None
@@ -56,12 +56,12 @@ class Overhead:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a run comes from: all that is needed to trust it and to repeat it.
+    """The origin of a run: all that is needed to trust it and to repeat it.
 
-    Saved as `recording.json`. It may name people and machines; `redaction` makes the
-    version that results and pages show. Times are ISO 8601, durations seconds. `target_rows`
-    tells whether GPU work of the targets was recorded; null where nobody looked. `run` is the
-    one that it is about, of a trace that someone else recorded and that may hold several.
+    Saved as `recording.json`. It may name people and machines; `redaction` makes the version that
+    results and pages show. Times are ISO 8601, durations seconds. `target_rows` tells whether GPU
+    work of the targets was recorded; null if that is not known. `run` is the one that an import is
+    about, of a trace that may hold several.
     """
 
     format: int = FORMAT
@@ -101,9 +101,10 @@ class Provenance:
 
     @property
     def unfinished_stages(self) -> dict[str, Stage]:
-        """The stages before the page that began and never came to their end, by name."""
-        stages = self.stages.items()
-        return {name: entry for name, entry in stages if entry.state != "done" and name != "report"}
+        """The stages before the page that began and did not end, by name."""
+        stages = {name: entry for name, entry in self.stages.items() if entry.state != "done"}
+        stages.pop("report", None)
+        return stages
 
     @property
     def incomplete(self) -> dict[str, Stage]:
@@ -112,8 +113,10 @@ class Provenance:
 
     @property
     def pruning_note(self) -> str:
-        """What was removed to make room, and when; empty where nothing was."""
-        return self.stages["prune"].message if "prune" in self.stages else ""
+        """The files that were removed to make room, and when; empty if there are none."""
+        if "prune" not in self.stages:
+            return ""
+        return self.stages["prune"].message
 
 
 class _RunFile:
@@ -130,7 +133,7 @@ class _RunFile:
 class Recording:
     """The folder of one run and the names of the files in it.
 
-    `lent` says that the folder was there before the run: it may be emptied, but not removed.
+    `lent` if the folder existed before the run: it may be emptied, but not removed.
     """
 
     folder: Path
@@ -170,8 +173,12 @@ class Recording:
     @classmethod
     def places(cls) -> frozenset[str]:
         """Return the names of all files and folders that a run's folder may have."""
-        place_names = (place.name for place in vars(cls).values() if isinstance(place, _RunFile))
-        return frozenset(name.partition("/")[0] for name in place_names)
+        places: set[str] = set()
+        for place in vars(cls).values():
+            if isinstance(place, _RunFile):
+                top, _, _ = place.name.partition("/")
+                places.add(top)
+        return frozenset(places)
 
     def provenance(self) -> Provenance:
         """Read `recording.json`; raise where there is none, or one that cannot be understood."""
@@ -261,8 +268,10 @@ def mark(recording: Recording, name: str, state: str, message: str = "") -> None
 
 
 def resume(recording: Recording, name: str) -> str:
-    """Say how to go on: after a recording with its export, else with the same stage again."""
+    """Return advice to go on: after a recording with its export, else with the same stage again."""
     if name == "record" and not (recording.bundle.exists() or recording.host_bundle.exists()):
         return "Nothing was saved; record again."
-    follow = NEXT[name] if name in {"record", "import"} else name
-    return f"Go on with `tracekit {follow} {quote_path(recording.folder)}`."
+    command = name
+    if name in {"record", "import"}:
+        command = NEXT[name]
+    return f"Go on with `tracekit {command} {quote_path(recording.folder)}`."

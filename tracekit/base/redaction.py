@@ -1,14 +1,14 @@
-"""Leave out of results and pages what names a person or a machine.
+"""Remove the names of people and machines from results and pages.
 
 Recordings are private: they hold host names, user names, home folders, hardware ids and
 environment values. Results and pages are made to be shown, so none of it gets into them unless
-it is asked for.
+the user asks for it.
 
 Only fields that may hold such names are redacted: free text, paths, command lines, names of
-processes. States, identifiers and other fields that a program acts on stay as they are, whatever
-the user is called. In a text a name is left out wherever it stands as a word, unless it is a word
-that tracekit's own sentences use (`done`, `run`, `metal`): then only where it can be nothing but a
-name, such as in a path or before an @.
+processes. States, identifiers and other fields that a program acts on stay as they are, even if the
+user has the same name. In a text a name is left out wherever it is a word, unless tracekit's own
+sentences use that word (`done`, `run`, `metal`): then only where it must be a name, such as in a
+path or before an @.
 """
 
 import getpass
@@ -27,7 +27,7 @@ _PATTERNS = (
     (re.compile(r"\b[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b"), "<uuid>"),
     (re.compile(r"\b[0-9A-F]{8}-[0-9A-F]{16}\b"), "<udid>"),
 )
-# Names that say nothing of a person, or are words of the language.
+# Names that do not identify a person, or are words of the language.
 _NOBODY = {"root", "user", "admin", "runner", "localhost", "mac", "test", "build", "nobody"}
 _SHORTEST_NAME = 3
 _PATH = re.compile(r"(?<![\w.])[~/][^\s\"':;,<>]*")
@@ -50,7 +50,7 @@ time timeline token tokens tool trace track type unit unknown usage verify versi
 window work worker workload xcode xctrace
 """
 _WORDS = frozenset(_SENTENCES.split())
-# The fields of a provenance, and of what stands in it, that may name a person or a machine.
+# The fields of a provenance and of its members that may name a person or a machine.
 _PRIVATE = {
     *("capabilities", "clock", "combinations", "end_reason", "failure", "instruments", "machine"),
     *("message", "name", "overhead", "parameters", "reason", "stages", "target_reason", "targets"),
@@ -60,16 +60,16 @@ _PRIVATE = {
 
 @dataclass(frozen=True)
 class Redaction:
-    """A function of text: what to leave out, and what to write in its place.
+    """A function of text, with pairs of a name and its substitute.
 
-    `names` are left out wherever they stand as words, `words` only where they must be names.
+    `names` are replaced wherever they are words, `words` only where they must be names.
     """
 
     names: tuple[tuple[str, str], ...] = ()
     words: tuple[tuple[str, str], ...] = ()
 
     def __call__(self, text: str) -> str:
-        """Return the text without what names a person or a machine."""
+        """Return the text without the names of people and machines."""
         for pattern, substitute in _PATTERNS:
             text = pattern.sub(substitute, text)
         for name, substitute in self.names:
@@ -81,30 +81,35 @@ class Redaction:
 
 
 def redact_nothing(text: str) -> str:
-    """Be the redaction of those who asked for none."""
+    """Return the text as it is, for users who asked for no redaction."""
     return text
 
 
 def own_redaction(private: Iterable[tuple[str, str]] = ()) -> Redaction:
     """Return the redaction of this machine's names, and of pairs of a name and its substitute."""
-    home = _home()
-    names = [(home, "~")] if len(home) > len("/") else []
+    user = _user()
     host = socket.gethostname()
-    names += [*private, (host, "<host>"), (host.partition(".")[0], "<host>"), (_user(), "<user>")]
-    substitutes = {name: word for name, word in names if _is_private(name)}
-    ordered = sorted(substitutes.items(), key=lambda pair: (-len(pair[0]), pair[0]))
-    machine_names = frozenset((host, host.partition(".")[0], _user()))
-    ours = {name for name in machine_names & substitutes.keys() if name.lower() in _WORDS}
-    return Redaction(
-        tuple(pair for pair in ordered if pair[0] not in ours),
-        tuple(pair for pair in ordered if pair[0] in ours),
-    )
+    short_host = host.partition(".")[0]
+    candidates = [*private, (host, "<host>"), (short_host, "<host>"), (user, "<user>")]
+    home = _home()
+    if len(home) > len("/"):
+        candidates.insert(0, (home, "~"))
+    substitutes = {name: word for name, word in candidates if _is_private(name)}
+    names: list[tuple[str, str]] = []
+    words: list[tuple[str, str]] = []
+    for name in sorted(substitutes, key=lambda name: (-len(name), name)):
+        pair = (name, substitutes[name])
+        if name in {host, short_host, user} and name.lower() in _WORDS:
+            words.append(pair)
+        else:
+            names.append(pair)
+    return Redaction(tuple(names), tuple(words))
 
 
 def redact_provenance(provenance: Provenance, redact: Callable[[str], str]) -> Provenance:
     """Return the provenance without names, and without the values of environment variables.
 
-    Versions, times, states, the workload's name and what was chosen of a list stay as they are.
+    Versions, times, states, the workload's name and choices from a list stay as they are.
     """
     return replace(
         _walk(provenance, redact),
@@ -121,13 +126,18 @@ def _arguments(argv: Sequence[str], redact: Callable[[str], str]) -> tuple[str, 
 def _without_values(argv: Sequence[str]) -> tuple[str, ...]:
     """Return the command line with `NAME=…` for `--env NAME=value` and `env NAME=value`."""
     hidden: list[str] = []
-    previous_argument, under_env = "", False
+    previous_argument = ""
+    under_env = False
     for argument in argv:
         start = "--env=" if argument.startswith("--env=") else ""
         name, equals, _ = argument.removeprefix(start).partition("=")
-        assigns = previous_argument == "--env" or bool(start) or (under_env and name.isidentifier())
-        hidden.append(f"{start}{name}=…" if assigns and equals else argument)
-        previous_argument, under_env = argument, under_env or Path(argument).name == "env"
+        assigns = previous_argument == "--env" or start or (under_env and name.isidentifier())
+        if assigns and equals:
+            hidden.append(f"{start}{name}=…")
+        else:
+            hidden.append(argument)
+        previous_argument = argument
+        under_env = under_env or Path(argument).name == "env"
     return tuple(hidden)
 
 
@@ -141,12 +151,15 @@ def _walk(value: Any, redact: Callable[[str], str]) -> Any:
         return type(value)(_walk(item, redact) for item in value)
     if not is_dataclass(value) or isinstance(value, type):
         return value
-    there = {field.name for field in fields(value)} & _PRIVATE
-    return replace(value, **{name: _walk(getattr(value, name), redact) for name in there})
+    redacted_fields: dict[str, Any] = {}
+    for field in fields(value):
+        if field.name in _PRIVATE:
+            redacted_fields[field.name] = _walk(getattr(value, field.name), redact)
+    return replace(value, **redacted_fields)
 
 
 def _where_a_name(text: str, name: str, substitute: str) -> str:
-    """Replace a word where it can be nothing but a name: in a path, an address, a device."""
+    """Replace a word where it must be a name: in a path, an address, a device."""
     word = re.escape(name)
     folder = rf"(?<=/){word}(?=[/.]|$)"
     text = _PATH.sub(lambda path: re.sub(folder, substitute, path[0]), text)

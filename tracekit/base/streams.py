@@ -1,10 +1,10 @@
-"""Standard output and error, guarded; text from outside, shown so that it has no other effect.
+"""Standard output and error, guarded; text from outside, shown without any other effect.
 
 An escape sequence can retitle a terminal, write to its clipboard or hide text; a bidirectional mark
 shows text in another order than it has. Standard output, standard error, logs, Markdown and pages
 all use `visible`.
 
-Nothing that is printed drives a terminal, a closed pipe is no failure, and a full disk is reported.
+Printed text never controls a terminal, a closed pipe is not a failure, and a full disk is reported.
 """
 
 import codecs
@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 from tracekit.base.errors import RecordingError
 from tracekit.base.system import flags
 
-# Controls but for tab and line feed, line separators, marks of direction and of no width, and
-# lone surrogates.
+# Controls except tab and line feed, line separators, marks of direction and of no width, and lone
+# surrogates.
 _UNSEEN = re.compile(
     "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
@@ -29,7 +29,7 @@ _UNSEEN = re.compile(
 def visible(text: str) -> str:
     r"""Return the text with every invisible character as JSON writes it, such as `\u001b`.
 
-    A JSON document stays valid by this, and keeps its values.
+    A JSON document stays valid, and keeps its values.
     """
     return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
@@ -40,13 +40,13 @@ def on_one_line(text: str) -> str:
 
 
 CLOSED = 141
-"""The exit code where nobody reads standard output any more: that of SIGPIPE in a shell."""
+"""The exit code once standard output has no reader any more: that of SIGPIPE in a shell."""
 
 
 class Guarded:
     """A standard stream whose text is shown by `visible`.
 
-    Where standard output has no reader any more, the program ends with `CLOSED`. What cannot be
+    Once standard output has no reader any more, the program ends with `CLOSED`. Text that cannot be
     written to standard error is dropped: the exit code still says how the command ended.
     """
 
@@ -58,9 +58,9 @@ class Guarded:
         error: bool = False,
         afterwards: ExitStack | None = None,
     ) -> None:
-        """Take the stream, what its content is passed through, and whether it is stderr.
+        """Guard a stream, whose content passes through `clean`; `error` if it is stderr.
 
-        `afterwards` puts back a descriptor that was led elsewhere.
+        `afterwards` restores a descriptor that was redirected.
         """
         self._stream = stream
         self._clean = clean
@@ -77,7 +77,7 @@ class Guarded:
 
     @property
     def buffer(self) -> "Guarded":
-        """The stream for bytes: as they are, but for what a terminal would show."""
+        """The stream for bytes: as they are, except on a terminal."""
         clean = _cleaned_bytes() if self._stream.isatty() else _as_it_is
         return self._wrap_stream(self._stream.buffer, clean)
 
@@ -96,7 +96,7 @@ class Guarded:
             self.write(line)
 
     def flush(self) -> None:
-        """Pass on what was written."""
+        """Pass on the written content."""
         with self._working():
             self._stream.flush()
 
@@ -116,13 +116,14 @@ class Guarded:
             ) from error
 
     def _abandon(self) -> None:
-        """Let all that comes go nowhere until the command ends, and what is still held for good.
+        """Discard all output until the command ends, and the buffered text for good.
 
-        Python would fail over it as it ends, and the next command of this process would print it.
+        Python would fail to flush it at exit, and the next command of this process would print it.
         """
         with suppress(OSError, ValueError):
             number = self._stream.fileno()
-            saved_descriptor, is_inherited = os.dup(number), os.get_inheritable(number)
+            saved_descriptor = os.dup(number)
+            is_inherited = os.get_inheritable(number)
             self._afterwards.callback(
                 _put_back, self._stream, saved_descriptor, inheritable=is_inherited
             )
@@ -132,7 +133,7 @@ class Guarded:
 
 
 def _put_back(stream: Any, saved_descriptor: int, *, inheritable: bool) -> None:
-    """Drop what a stream still holds, and let it write to `saved_descriptor` again."""
+    """Discard the buffered text of a stream, and let it write to `saved_descriptor` again."""
     with suppress(OSError, ValueError):
         stream.flush()
         os.dup2(saved_descriptor, stream.fileno(), inheritable=inheritable)
@@ -140,17 +141,18 @@ def _put_back(stream: Any, saved_descriptor: int, *, inheritable: bool) -> None:
 
 
 def end_closed() -> NoReturn:
-    """End the program as one whose output has no reader any more."""
+    """End the program with `CLOSED`."""
     raise SystemExit(CLOSED)
 
 
 @contextmanager
 def guard_streams() -> Generator[None]:
-    """Guard standard output and standard error; a stream that is closed becomes one to nowhere.
+    """Guard standard output and standard error; a closed stream becomes one to nowhere.
 
     Both are as before when the context ends, also one that could not be written.
     """
-    original_streams = sys.stdout, sys.stderr
+    original_stdout = sys.stdout
+    original_stderr = sys.stderr
     with ExitStack() as afterwards, ExitStack() as settings:
         sys.stdout = _guard_stream(sys.stdout, afterwards, settings)
         sys.stderr = _guard_stream(sys.stderr, afterwards, settings, error=True)
@@ -158,7 +160,8 @@ def guard_streams() -> Generator[None]:
             yield
         finally:
             sys.stderr.flush()
-            sys.stdout, sys.stderr = original_streams
+            sys.stdout = original_stdout
+            sys.stderr = original_stderr
 
 
 def _guard_stream(

@@ -1,7 +1,7 @@
-"""What only some systems have: locks of files, signals, flags of files; and who needs them.
+"""Facilities that only some systems have: locks of files, signals, flags of files.
 
-Reading, analysing and reporting work without. Recording and nights start processes, end them by
-their groups and keep each other apart by locks, so they refuse where a system has none of this.
+Reading, analysing and reporting work without them. Recording and nights start processes, end them
+by their groups and exclude each other by locks, so they refuse to run on a system without these.
 """
 
 import os
@@ -30,7 +30,7 @@ UNLOCKED = getattr(_fcntl, "LOCK_UN", 8)
 
 
 def flags(*names: str) -> int:
-    """Return flags of `os.open` by name, those that this system has; bytes are never text."""
+    """Return those flags of `os.open` that this system has, and that for binary files."""
     bits = 0
     for name in (*names, "O_BINARY"):
         bits |= getattr(os, name, 0)
@@ -38,20 +38,20 @@ def flags(*names: str) -> int:
 
 
 def flock(handle: int, how: int) -> None:
-    """Lock an open file, as the system's call does; raise OSError where there are no locks."""
+    """Lock an open file, as the system's call does; raise OSError if there are no locks."""
     if _fcntl is None:
         raise OSError(ENOLCK, os.strerror(ENOLCK))
     _fcntl.flock(handle, how)
 
 
 def kill_all(pid: int, number: int) -> None:
-    """Signal the group that a process began; where there are none, the process alone."""
+    """Signal the group that a process began; on a system without groups, the process alone."""
     getattr(os, "killpg", os.kill)(pid, number)
 
 
 @contextmanager
 def locked_folder(folder: Path) -> Generator[None]:
-    """Keep others who ask too out of a folder, where the system and its file system can."""
+    """Lock a folder against other callers, if the system and its file system can."""
     if _fcntl is None:
         yield
         return
@@ -65,12 +65,12 @@ def locked_folder(folder: Path) -> Generator[None]:
 
 
 def has_processes() -> bool:
-    """Tell whether the system has what starts, ends and keeps apart our processes."""
+    """Tell whether the system has the calls that start, end and exclude our processes."""
     return _fcntl is not None and all(hasattr(os, name) for name in ("fork", "killpg", "setsid"))
 
 
 def require_processes(action: str) -> None:
-    """Raise ToolError where a system lacks what starts, ends and keeps apart our processes."""
+    """Raise ToolError on a system without the calls that start, end and exclude our processes."""
     if not has_processes():
         raise ToolError(
             f"{action} needs process groups and file locks, which this system ({sys.platform}) "

@@ -32,7 +32,9 @@ def span(seconds: float) -> str:
     if round(seconds) < _MINUTE:
         return f"{round(seconds)} s"
     hours, minutes = divmod(round(seconds / _MINUTE), 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min"
 
 
 def moment(nanoseconds: Number) -> str:
@@ -46,15 +48,13 @@ def size(count_of_bytes: Number) -> str:
 
 
 def percent(ratio: Number) -> str:
-    """Return a ratio as percent: "34.5 %"; what is not zero is never shown as zero."""
+    """Return a ratio as percent: "34.5 %"; a ratio that is not zero is never shown as zero."""
     return _format_finite(ratio, _percent)
 
 
 def count(number: Number) -> str:
-    """Return a count with its thousands apart: "12,345"."""
-    return _format_finite(
-        number, lambda value: f"{value:,.0f}" if value == round(value) else _format_plain(value)
-    )
+    """Return a count with separated thousands: "12,345"."""
+    return _format_finite(number, _count)
 
 
 def stamp(moment_of_day: str) -> str:
@@ -69,12 +69,13 @@ def stamp(moment_of_day: str) -> str:
 def quantity(value: Number, unit: str) -> str:
     """Return a value of any unit that a metric may have, in words: "ns", "ratio", "bytes" ….
 
-    A unit that is not known stands behind the number as it is. Rates of bytes are in powers of
-    ten, as the bandwidth of chips is given.
+    An unknown unit follows the number as it is. Rates of bytes are in powers of ten, as the
+    bandwidth of chips is.
     """
     if unit in _BY_UNIT:
         return _BY_UNIT[unit](value)
-    if symbol := _PREFIXED.get(unit):
+    if unit in _PREFIXED:
+        symbol = _PREFIXED[unit]
         return _format_finite(value, lambda number: f"{_format_prefixed(number)}{symbol}")
     unit_name = "per s" if unit == "1/s" else unit
     return _format_finite(value, lambda number: f"{_format_scaled(number)} {unit_name}".strip())
@@ -87,11 +88,11 @@ def short_commit(name: str, digits: int = 12) -> str:
 
 
 def unavailable(reason: str) -> str:
-    """Return the sentence that stands in a value's place: "not available, because …"."""
+    """Return the words for a value that is missing: "not available, because …"."""
     reason = reason.strip().rstrip(".")
-    return (
-        f"{NOT_AVAILABLE}, because {reason}" if reason else f"{NOT_AVAILABLE}; no reason is given"
-    )
+    if reason:
+        return f"{NOT_AVAILABLE}, because {reason}"
+    return f"{NOT_AVAILABLE}; no reason is given"
 
 
 def _format_finite(value: Number, words: Callable[[float], str]) -> str:
@@ -112,17 +113,21 @@ def _format_with_unit(value: float, steps: tuple[tuple[int, str], ...], smallest
 
 
 def _format_scaled(value: float) -> str:
-    return (
-        _format_with_unit(value, _SCALE, "")
-        if abs(value) >= _SCALE[-1][0]
-        else _format_plain(value)
-    )
+    if abs(value) >= _SCALE[-1][0]:
+        return _format_with_unit(value, _SCALE, "")
+    return _format_plain(value)
 
 
 def _format_prefixed(value: float) -> str:
-    """Return a number whose prefix stands at its unit, as in "1.40 GHz"."""
+    """Return a number with the prefix of its unit, or a space, as in "1.40 GHz"."""
     words = _format_scaled(value)
     return words if words[-1].isalpha() else f"{words} "
+
+
+def _count(value: float) -> str:
+    if value == round(value):
+        return f"{value:,.0f}"
+    return _format_plain(value)
 
 
 def _format_plain(value: float) -> str:
@@ -132,7 +137,9 @@ def _format_plain(value: float) -> str:
     integer_digits = math.floor(math.log10(abs(rounded))) + 1
     decimals = max(0, _DIGITS - integer_digits)
     text = f"{value:,.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text and value == round(value) else text
+    if "." in text and value == round(value):
+        return text.rstrip("0").rstrip(".")
+    return text
 
 
 def _percent(ratio: float) -> str:
@@ -144,8 +151,8 @@ def _percent(ratio: float) -> str:
 
 def _moment(nanoseconds: float) -> str:
     micros = round(nanoseconds / 1_000)
-    sign, micros = ("-", -micros) if micros < 0 else ("", micros)
-    seconds, remainder = divmod(micros, 1_000_000)
+    sign = "-" if micros < 0 else ""
+    seconds, remainder = divmod(abs(micros), 1_000_000)
     return f"{sign}{seconds}.{remainder // 1_000:03d} {remainder % 1_000:03d} s"
 
 

@@ -1,7 +1,7 @@
-"""A bundle out of a zip file: nothing lands outside its folder, nothing grows without a bound.
+"""Unpack a bundle from a zip file: nothing lands outside its folder, and its size is bounded.
 
-What a zip file says of itself is not believed: names that lead elsewhere, links and encrypted
-members are refused, and of a member no more is written than it says that it holds.
+The zip file is not trusted: names that lead elsewhere, links and encrypted members are refused, and
+no member may be larger than its header says.
 """
 
 import errno
@@ -28,7 +28,7 @@ _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
     *(EOFError, NotImplementedError, RuntimeError, ValueError),
 )
-# A file stands in the place of a folder, or the other way round: two members contradict.
+# A file is in the place of a folder, or the other way round: two members contradict.
 _CONTRADICTIONS = frozenset({errno.EEXIST, errno.EISDIR, errno.ENOTDIR})
 _ENCRYPTED = 1
 _LONGEST = 200  # letters of a name that is shown
@@ -38,10 +38,13 @@ _UTF8 = 1 << 11
 def unpack_bundle(archive: Path, folder: Path) -> tuple[str, ...]:
     """Unpack the only bundle of a zip file into a folder, whole or not at all.
 
-    Return the names of the files beside the bundle, which are left out; what macOS adds to a zip
-    file does not count. Raise InputError where the file is no zip file, damaged or hostile, or
-    holds no or several bundles, RecordingError where there is no room for it, or the folder is
-    taken or cannot be written.
+    Return the names of the files next to the bundle, which are left out, except those that macOS
+    adds to a zip file.
+
+    Raises:
+        InputError: The file is not a zip file, is damaged or hostile, or does not contain exactly
+            one bundle.
+        RecordingError: There is no room for it, or the folder is taken or cannot be written.
     """
     with open_input(archive) as content:
         try:
@@ -53,7 +56,7 @@ def unpack_bundle(archive: Path, folder: Path) -> tuple[str, ...]:
         except _DAMAGE as error:
             raise _make_damage_error(archive, error) from error
         except OSError as error:
-            if error.errno is None:  # the reader of bzip2 says so that its data are damaged
+            if error.errno is None:  # so the reader of bzip2 reports damaged data
                 raise _make_damage_error(archive, error) from error
             raise RecordingError(
                 f"{archive.name} cannot be unpacked into {folder}: {error.strerror}.",
@@ -76,44 +79,58 @@ def _extract(
         try:
             file.extract(member, folder)
         except OSError as error:
-            if error.errno in _CONTRADICTIONS:
-                raise InputError(
-                    f"{archive} was not unpacked: {member.filename[:_LONGEST]!r} is a file and a "
-                    "folder in it.",
-                    hint="Pack the bundle again.",
-                ) from error
-            raise
+            if error.errno not in _CONTRADICTIONS:
+                raise
+            raise InputError(
+                f"{archive} was not unpacked: {member.filename[:_LONGEST]!r} is a file and a "
+                "folder in it.",
+                hint="Pack the bundle again.",
+            ) from error
 
 
 def _members(archive: Path, file: zipfile.ZipFile) -> tuple[list[zipfile.ZipInfo], tuple[str, ...]]:
-    """Return what the bundle holds, by its names in the bundle, and the names of other files."""
+    """Return the members of the bundle, by their names in it, and the names of other files."""
     all_members = file.infolist()
-    size = sum(member.file_size for member in all_members)
-    inflated = size > _ANY_RATIO and size > _MOST_RATIO * archive.stat().st_size
-    if len(all_members) > _MOST_MEMBERS or size > _MOST_BYTES or inflated:
-        raise InputError(f"{archive} holds more than any bundle; it was not unpacked.")
+    _require_plausible_size(archive, all_members)
     for member in all_members:
         member.filename = _name(member)
     _refuse(archive, all_members, _misleading)
-    name_counts = Counter(str(PurePosixPath(member.filename)).casefold() for member in all_members)
-    if twice := [name for name, number in name_counts.items() if number > 1]:
-        raise InputError(f"{archive} was not unpacked: it holds {twice[0][:_LONGEST]!r} twice.")
-    root = _root(archive, [PurePosixPath(member.filename) for member in all_members])
-    bundle_members = [
-        member for member in all_members if root in PurePosixPath(member.filename).parents
-    ]
+    paths = [PurePosixPath(member.filename) for member in all_members]
+    _require_distinct(archive, paths)
+    root = _root(archive, paths)
+    bundle_members: list[zipfile.ZipInfo] = []
+    other_files: list[str] = []
+    for member, path in zip(all_members, paths, strict=True):
+        if root in path.parents:
+            bundle_members.append(member)
+        elif not member.is_dir() and not _is_of_macos(path):
+            other_files.append(member.filename)
     _refuse(archive, bundle_members, _unwelcome)
-    names = {member.filename for member in bundle_members}
-    files = [member.filename for member in all_members if not member.is_dir()]
-    other_files = tuple(name for name in files if name not in names and not _is_of_macos(name))
     for member in bundle_members:
         ending = "/" if member.is_dir() else ""
-        member.filename = f"{PurePosixPath(member.filename).relative_to(root)}{ending}"
-    return bundle_members, other_files
+        path_in_bundle = PurePosixPath(member.filename).relative_to(root)
+        member.filename = f"{path_in_bundle}{ending}"
+    return bundle_members, tuple(other_files)
+
+
+def _require_plausible_size(archive: Path, members: Sequence[zipfile.ZipInfo]) -> None:
+    """Raise InputError for more members or bytes than any bundle has."""
+    size = sum(member.file_size for member in members)
+    inflated = size > _ANY_RATIO and size > _MOST_RATIO * archive.stat().st_size
+    if len(members) > _MOST_MEMBERS or size > _MOST_BYTES or inflated:
+        raise InputError(f"{archive} holds more than any bundle; it was not unpacked.")
+
+
+def _require_distinct(archive: Path, paths: Sequence[PurePosixPath]) -> None:
+    """Raise InputError for a name that two members have, on file systems that ignore case too."""
+    name_counts = Counter(str(path).casefold() for path in paths)
+    for name, number in name_counts.items():
+        if number > 1:
+            raise InputError(f"{archive} was not unpacked: it holds {name[:_LONGEST]!r} twice.")
 
 
 def _name(member: zipfile.ZipInfo) -> str:
-    """Return a name as text: macOS writes UTF-8, and does not always say so."""
+    """Return a name as text: macOS writes UTF-8, but does not always set its flag."""
     if member.flag_bits & _UTF8:
         return member.filename
     try:
@@ -122,9 +139,8 @@ def _name(member: zipfile.ZipInfo) -> str:
         return member.filename
 
 
-def _is_of_macos(name: str) -> bool:
-    """Tell whether a file is one that macOS adds to what it packs."""
-    path = PurePosixPath(name)
+def _is_of_macos(path: PurePosixPath) -> bool:
+    """Tell whether a file is one that macOS adds to a zip file."""
     return "__MACOSX" in path.parts or path.name == ".DS_Store" or path.name.startswith("._")
 
 
@@ -133,7 +149,8 @@ def _refuse(
 ) -> None:
     """Raise InputError for the first member that has a fault."""
     for member in members:
-        if fault_text := fault(member):
+        fault_text = fault(member)
+        if fault_text:
             raise InputError(
                 f"{archive} was not unpacked: {member.filename[:_LONGEST]!r} {fault_text}.",
                 hint="Unpack it by hand if you trust it, and import the bundle.",
@@ -141,43 +158,54 @@ def _refuse(
 
 
 def _misleading(member: zipfile.ZipInfo) -> str:
-    """Say why a name is not taken for a place below the zip file's folder; nothing if it is."""
+    """Return the fault of a name that may not be a place below the zip file's folder, or ""."""
     path = PurePosixPath(member.filename)
     if path.is_absolute() or ".." in path.parts:
         return "leads out of its folder"
-    return "has a backslash in its name" if "\\" in member.filename else ""
+    if "\\" in member.filename:
+        return "has a backslash in its name"
+    return ""
 
 
 def _unwelcome(member: zipfile.ZipInfo) -> str:
-    """Say why the content of a member is not unpacked; nothing if it is."""
+    """Return the fault of a member whose content is not unpacked, or ""."""
     kind = stat.S_IFMT(member.external_attr >> 16)
     if kind not in {0, stat.S_IFREG, stat.S_IFDIR}:
         return "is a link or a device"
-    return "is encrypted" if member.flag_bits & _ENCRYPTED else ""
+    if member.flag_bits & _ENCRYPTED:
+        return "is encrypted"
+    return ""
 
 
 def _root(archive: Path, paths: Sequence[PurePosixPath]) -> PurePosixPath:
-    roots = {
-        PurePosixPath(*path.parts[:depth])
-        for path in paths
-        for depth, part in enumerate(path.parts)
-        if part in _MARKS and "__MACOSX" not in path.parts
-    }
-    outer = [root for root in roots if not any(other_root in root.parents for other_root in roots)]
-    if len(outer) != 1:
-        description = f"{len(outer)} bundles: {some_of(map(str, outer))}" if outer else "no bundle"
-        raise InputError(
-            f"{archive} holds {description}.",
-            hint="Pack one RECORDING.trace into a file, or unpack it and name the bundles.",
-        )
-    return outer[0]
+    """Return the folder of the only bundle; raise InputError if there is none, or several."""
+    roots: set[PurePosixPath] = set()
+    for path in paths:
+        if "__MACOSX" in path.parts:
+            continue
+        for depth, part in enumerate(path.parts):
+            if part in _MARKS:
+                roots.add(PurePosixPath(*path.parts[:depth]))
+    outer = [root for root in roots if roots.isdisjoint(root.parents)]
+    if len(outer) == 1:
+        return outer[0]
+    description = "no bundle"
+    if outer:
+        description = f"{len(outer)} bundles: {some_of(map(str, outer))}"
+    raise InputError(
+        f"{archive} holds {description}.",
+        hint="Pack one RECORDING.trace into a file, or unpack it and name the bundles.",
+    )
 
 
 def some_of(names: Iterable[str], max_names: int = 5) -> str:
-    """Return the first few of some names, and how many more there are."""
+    """Return the first few names in order, and the number of the others."""
     sorted_names = sorted(name[:_LONGEST] for name in names)
+    words = ", ".join(sorted_names[:max_names])
     more = len(sorted_names) - max_names
-    return ", ".join(sorted_names[:max_names]) + (f" and {more:,} more" if more > 0 else "")
+    if more > 0:
+        words += f" and {more:,} more"
+    return words
 
 
 def _require_room(folder: Path, size: int) -> None:

@@ -1,20 +1,19 @@
-"""The verdict on a change: its interval held against the least change that matters, in words.
+"""The verdict on a change, in words: its interval compared with the least change that matters.
 
 This is the one rule of `ab`, `compare`, nights, `gate` and `bench --against`. The *limit* is the
 least change that matters. A change is
 
-- *worse* where its interval lies wholly beyond the limit, unless one of two sessions shows less
-  than half of it; or where its middle does, 0 lies outside of the interval, and a second session
-  agrees;
+- *worse* if its interval is wholly beyond the limit, unless one of two sessions shows less than
+  half of it; or if its middle is, 0 is outside of the interval, and a second session agrees;
 - *better* likewise;
-- *slightly worse* or *slightly better* where 0 lies outside of the interval, and it is neither;
-- *equivalent* where the interval lies wholly within the limit to both sides;
+- *slightly worse* or *slightly better* if 0 is outside of the interval, and it is neither;
+- *equivalent* if the interval is wholly within the limit to both sides;
 - else *unclear*.
 
-A second session agrees where each of both shows half of the limit at least, and the interval of
-both together leaves out 0 with more certainty. What seems worse beyond the limit and was not
+A second session agrees if each of both shows half of the limit at least, and the interval of both
+together leaves out 0 with more certainty. A change that seems worse beyond the limit and was not
 confirmed is unclear, and never *slightly worse*: a slow-down must not pass by being uncertain.
-`bench/verdict_simulation.py` counts how often each word is said of which true change.
+`bench/verdict_simulation.py` counts how often each true change has each verdict.
 """
 
 from collections.abc import Sequence
@@ -33,7 +32,7 @@ AGREEMENT = 0.5
 
 @dataclass(frozen=True)
 class Interval:
-    """A change on its scale: the best guess, and what holds the true one with 95 %."""
+    """A change on its scale: the best guess, and the bounds of the true one with 95 %."""
 
     middle: float
     lower_bound: float
@@ -52,7 +51,7 @@ class Interval:
 
 
 class Verdict(StrEnum):
-    """What became of something; unclear where the measurements do not show it."""
+    """The outcome of a comparison; unclear if the measurements do not show it."""
 
     WORSE = "worse"
     BETTER = "better"
@@ -63,17 +62,17 @@ class Verdict(StrEnum):
 
     @property
     def words(self) -> str:
-        """The verdict as it stands in a sentence: "slightly worse"."""
+        """The verdict as a part of a sentence: "slightly worse"."""
         return self.value.replace("-", " ")
 
     @property
     def exit_code(self) -> int:
-        """What a command ends with that was asked for it: 1 worse, 4 unclear, else 0."""
+        """The exit code of a command with --exit-code: 1 worse, 4 unclear, else 0."""
         return {Verdict.WORSE: 1, Verdict.UNCLEAR: 4}.get(self, 0)
 
 
 class Doubt(StrEnum):
-    """Why a verdict is unclear, as a template over the limit in words."""
+    """The reason of an unclear verdict, as a template over the limit in words."""
 
     WIDE = "a change of {limit} could hide in it"
     CHANCE = "beyond your limit of {limit}, but it may still be chance"
@@ -83,9 +82,9 @@ class Doubt(StrEnum):
 
 @dataclass(frozen=True)
 class Sessions:
-    """What each of two sessions shows by itself, and both together with `CERTAINTY`.
+    """The change in each of two sessions, and the interval of both together with `CERTAINTY`.
 
-    `sure` is None where there are too few pairs for such an interval.
+    `sure` is None if there are too few pairs for such an interval.
     """
 
     middles: Sequence[float]
@@ -98,39 +97,49 @@ class Sessions:
         return replace(self, middles=middles, sure=self.sure and self.sure.orient(turn))
 
     def find_doubt(self, limit: float) -> Doubt | None:
-        """Return why both do not show a change for the worse of the limit; None where they do."""
+        """Return None if both show a change for the worse by the limit, else the reason."""
         if self.sure is None or self.sure.lower_bound <= 0:
             return Doubt.CHANCE
-        agree = all(middle >= self.agreement * limit for middle in self.middles)
-        return None if agree else Doubt.APART
+        if all(middle >= self.agreement * limit for middle in self.middles):
+            return None
+        return Doubt.APART
 
 
 def verdict_of(
     change: Interval, limit: float, sessions: Sessions | None = None
 ) -> tuple[Verdict, Doubt | None]:
-    """Judge a change, turned so that above 0 is for the worse; say why where it is unclear.
+    """Judge a change, turned so that above 0 is for the worse; return the doubt if it is unclear.
 
-    `limit` is at least 0 and on the scale of the change. `sessions` are there where there were two.
+    `limit` is at least 0 and on the scale of the change. `sessions` is None unless there were two.
     """
     if change.lower_bound > 0:
         return _judge_loss(change, limit, sessions)
     if change.upper_bound < 0:
         gain = change.orient(-1)
         verdict, _ = _judge_loss(gain, limit, sessions and sessions.orient(-1))
-        return (Verdict.BETTER if verdict is Verdict.WORSE else Verdict.SLIGHTLY_BETTER), None
+        if verdict is Verdict.WORSE:
+            return Verdict.BETTER, None
+        return Verdict.SLIGHTLY_BETTER, None
     if -limit <= change.lower_bound and change.upper_bound <= limit:
         return Verdict.EQUIVALENT, None
-    return Verdict.UNCLEAR, Doubt.CHANCE if change.middle >= limit else Doubt.WIDE
+    if change.middle >= limit:
+        return Verdict.UNCLEAR, Doubt.CHANCE
+    return Verdict.UNCLEAR, Doubt.WIDE
 
 
 def _judge_loss(
     change: Interval, limit: float, sessions: Sessions | None
 ) -> tuple[Verdict, Doubt | None]:
-    """Judge a change whose interval lies above 0."""
+    """Judge a change whose interval is above 0."""
     if change.middle >= limit:
-        doubt = Doubt.UNREPEATED if sessions is None else sessions.find_doubt(limit)
-        beyond = change.lower_bound >= limit and doubt is not Doubt.APART
-        return (Verdict.WORSE, None) if beyond or not doubt else (Verdict.UNCLEAR, doubt)
+        doubt = Doubt.UNREPEATED
+        if sessions is not None:
+            doubt = sessions.find_doubt(limit)
+        if doubt is None:
+            return Verdict.WORSE, None
+        if change.lower_bound >= limit and doubt is not Doubt.APART:
+            return Verdict.WORSE, None
+        return Verdict.UNCLEAR, doubt
     if change.half > limit:
         return Verdict.UNCLEAR, Doubt.WIDE
     return Verdict.SLIGHTLY_WORSE, None
@@ -150,18 +159,29 @@ class Shown:
         """Return a size without a sign: "3.0 %", "2.0 points"."""
         if self.scale == "ratio":
             return f"{size * 100:.1f} %"
-        return f"{size * 100:.1f} points" if self.unit == "ratio" else quantity(size, self.unit)
+        if self.unit == "ratio":
+            return f"{size * 100:.1f} points"
+        return quantity(size, self.unit)
 
     def limit(self, size: float) -> str:
         """Return a limit, with no more digits than it has: "3 %", "2.5 points"."""
         if self.scale == "ratio":
             return f"{size * 100:.3g} %"
-        return f"{size * 100:.3g} points" if self.unit == "ratio" else quantity(size, self.unit)
+        if self.unit == "ratio":
+            return f"{size * 100:.3g} points"
+        return quantity(size, self.unit)
 
     def change(self, change: float) -> str:
-        """Return a change with its sign; zero, and what rounds to it, has none."""
+        """Return a change with its sign; a change that rounds to zero has none."""
         words = self.amount(abs(change))
-        return words if self._is_zero(change) else f"{_sign_of(change)}{words}"
+        return self._with_sign(change, words)
+
+    def _with_sign(self, change: float, words: str) -> str:
+        """Return the words with the sign of the change; a change that rounds to 0 has none."""
+        if self.amount(abs(change)) == self.amount(0.0):
+            return words
+        sign = "-" if change < 0 else "+"
+        return f"{sign}{words}"
 
     def format_interval(self, lower_bound: float, upper_bound: float) -> str:
         """Return an interval: "+3.0 % … +5.2 %"."""
@@ -173,23 +193,21 @@ class Shown:
         """Return a change with its interval, as far as they are known: "+4 % [+3 % … +5 %]"."""
         if change is None:
             return ""
-        interval = (
-            ""
-            if lower_bound is None or upper_bound is None
-            else f" [{self.format_interval(lower_bound, upper_bound)}]"
-        )
-        return f"{self.change(change)}{interval}"
+        if lower_bound is None or upper_bound is None:
+            return self.change(change)
+        return f"{self.change(change)} [{self.format_interval(lower_bound, upper_bound)}]"
 
     def direction(self, change: float) -> str:
-        """Return the word for a change that is not 0: of times slower or faster."""
-        if self.unit == "ns" and self.scale == "ratio":
-            return "slower" if change > 0 else "faster"
-        return "higher" if change > 0 else "lower"
+        """Return the direction of a change that is not 0: of times "slower" or "faster"."""
+        is_time = self.unit == "ns" and self.scale == "ratio"
+        if change > 0:
+            return "slower" if is_time else "higher"
+        return "faster" if is_time else "lower"
 
     def size(self, change: float, lower_bound: float | None, upper_bound: float | None) -> str:
         """Return a change without its direction: "2.9 % ± 0.4", or "2.9 % (1.0 % … 9.2 %)".
 
-        Half an interval stands for both ends only where they are nearly as far from the middle.
+        Half a width is given only if both ends are about as far from the middle.
         """
         amount = self.amount(abs(change))
         if lower_bound is None or upper_bound is None:
@@ -198,7 +216,9 @@ class Shown:
         outside = lower_bound > 0 or upper_bound < 0
         hides = outside and far >= abs(change)  # half a width would then seem to reach 0
         if self.scale == "ratio" and not hides and far <= _LIKE * near + _ROUNDED:
-            digits = 2 if far < _ROUNDED and 0 < abs(change) < _SMALL else 1
+            digits = 1
+            if far < _ROUNDED and 0 < abs(change) < _SMALL:
+                digits = 2
             return f"{abs(change) * 100:.{digits}f} % ± {far * 100:.{digits}f}"
         if outside:
             smaller_bound, larger_bound = sorted((abs(lower_bound), abs(upper_bound)))
@@ -210,20 +230,12 @@ class Shown:
     ) -> str:
         """Return the same with a sign: "+1.0 % ± 7.1"."""
         size = self.size(change, lower_bound, upper_bound)
-        return size if self._is_zero(change) else f"{_sign_of(change)}{size}"
-
-    def _is_zero(self, change: float) -> bool:
-        """Tell whether a change is 0, or rounds to it."""
-        return self.amount(abs(change)) == self.amount(0.0)
+        return self._with_sign(change, size)
 
 
-def _sign_of(change: float) -> str:
-    return "-" if change < 0 else "+"
-
-
-_LIKE = 1.25  # times as far: ends that a half width stands for
-_SMALL = 0.1  # below it a second digit says something
-_ROUNDED = 0.0005  # what ratios are rounded to, half a tenth of a percent
+_LIKE = 1.25  # times as far: one half width represents both ends up to here
+_SMALL = 0.1  # below it a second digit is meaningful
+_ROUNDED = 0.0005  # the rounding of ratios, half a tenth of a percent
 
 
 def sentence_of(
@@ -233,17 +245,18 @@ def sentence_of(
     limit: float,
     reason: str = "",
 ) -> str:
-    """Say the verdict on a change with its interval, on the plain scale, and a limit.
+    """Return the verdict on a change with its interval, on the plain scale, and a limit.
 
     It has no subject, no verb and no full stop: "slower by 2.9 % ± 0.4, below your limit of 3 %".
-    `reason` says why it is unclear.
+    `reason` is that of an unclear verdict.
     """
     change = estimate[0]
     limit_text = formatter.limit(limit)
     if verdict is Verdict.EQUIVALENT:
         return f"equivalent within {limit_text}: {formatter.format_signed(*estimate)}"
     if verdict is Verdict.UNCLEAR:
-        return "; ".join(filter(None, (f"changed by {formatter.format_signed(*estimate)}", reason)))
+        words = f"changed by {formatter.format_signed(*estimate)}"
+        return f"{words}; {reason}" if reason else words
     moved = f"{formatter.direction(change)} by {formatter.size(*estimate)}"
     if verdict in {Verdict.WORSE, Verdict.BETTER}:
         return f"{moved}, beyond your limit of {limit_text}"
