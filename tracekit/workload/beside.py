@@ -1,7 +1,7 @@
-"""Modules beside a user's file, which it imports as a program does: they are its own alone.
+"""Modules next to a user's file, which only this file imports, as a program does.
 
 Python keeps each module by its name as long as the process lives. Two files in two folders may each
-have a `reference.py` beside them, and one that was edited has to be read again.
+have a `reference.py` next to them, and one that was edited has to be read again.
 """
 
 import importlib
@@ -13,7 +13,7 @@ from types import ModuleType
 
 
 class NeighbourModules:
-    """Folders whose modules can be imported in `importing`, and what was imported from them."""
+    """Folders whose modules can be imported in `importing`, and the modules imported from them."""
 
     def __init__(self, folders: Iterable[Path] = ()) -> None:
         """Take the folders, the first of them first; none is searched twice."""
@@ -22,9 +22,9 @@ class NeighbourModules:
 
     @contextmanager
     def importing(self) -> Generator[None]:
-        """Let imports look into the folders first; afterwards nobody else sees their modules.
+        """Search the folders first in imports; afterwards their modules are hidden.
 
-        They are there again when this context is entered once more.
+        They are back when this context is entered once more.
         """
         loaded_names = set(sys.modules)
         importlib.invalidate_caches()  # a module may have been written a moment ago
@@ -44,13 +44,16 @@ class NeighbourModules:
                 del sys.modules[name]
 
     def _is_beside(self, name: str, added: dict[str, ModuleType]) -> bool:
-        """Tell whether a module, or the package that it is in, lies in one of the folders.
+        """Tell whether a module, or the package that it is in, is directly in one of the folders.
 
-        A folder further down, as one of installed packages, is another matter.
+        A folder further down, as one of installed packages, does not count.
         """
         top_module = added.get(name.partition(".")[0])
         file = getattr(top_module, "__file__", None)
-        places = [file] if file else [*getattr(top_module, "__path__", ())]
-        package = bool(places) and hasattr(top_module, "__path__") and file is not None
-        parents = (Path(place).parents[1 if package else 0] for place in places)
-        return any(str(parent) in self._folders for parent in parents)
+        paths = getattr(top_module, "__path__", None)
+        if not file:  # a package without `__init__.py` has folders alone
+            return any(str(Path(place).parent) in self._folders for place in paths or ())
+        folder = Path(file).parent
+        if paths is not None:
+            folder = folder.parent
+        return str(folder) in self._folders

@@ -20,7 +20,7 @@ Timed = tuple[str, int]
 
 @dataclass(frozen=True)
 class Variant:
-    """One of two things that are compared: its name, a step of it, and what that step does."""
+    """One of two things that are compared: its name, its step, and the work of that step."""
 
     name: str
     submit: Callable[[], Submitted]
@@ -29,7 +29,7 @@ class Variant:
 
 @dataclass
 class Turns:
-    """Whose turn it is, and how long each turn took so far."""
+    """Two variants in turn, and the duration of each turn so far."""
 
     subject: Variant  # what is judged
     baseline: Variant  # what it is judged by
@@ -41,32 +41,35 @@ class Turns:
 
     @property
     def turn(self) -> Variant:
-        """Whose step comes next."""
+        """The variant whose step comes next."""
         letter = self.order[len(self.timed) % len(self.order)]
         return self.subject if letter == "a" else self.baseline
 
     def submit(self) -> Submitted:
-        """Submit a step of whose turn it is."""
+        """Submit a step of the variant whose turn it is."""
         self._started = time.monotonic_ns()
         return self.turn.submit()
 
     def wait(self, work: Submitted) -> None:
         """Wait for the step; then it is the next one's turn."""
         self.block(work)
-        self.timed.append((self.turn.name, time.monotonic_ns() - self._started))
+        step_time = time.monotonic_ns() - self._started
+        self.timed.append((self.turn.name, step_time))
 
     def tell(self) -> StepReport:
-        """Say whose step the last one was."""
+        """Report the variant of the last step."""
         name = self.timed[-1][0]
-        variant = self.subject if name == self.subject.name else self.baseline
+        variant = self.baseline
+        if name == self.subject.name:
+            variant = self.subject
         return StepReport(variant=name, tokens=variant.work.tokens)
 
     def begin(self) -> None:
-        """Start again, with the first turn: what came before was warm-up."""
+        """Start again, with the first turn: the steps before were warm-up."""
         self.timed.clear()
 
     def finish(self) -> Results:
-        """Return what `compare_variants` says of the steps so far."""
+        """Return the results of `compare_variants` for the steps so far."""
         return compare_variants(self.timed, self.subject, self.baseline)
 
 
@@ -92,20 +95,20 @@ def alternate(
 
 
 def compare_variants(timed: Sequence[Timed], subject: Variant, baseline: Variant) -> Results:
-    """Say how long steps of each took, and how much faster the subject is.
+    """Return the step times of both variants, and the speed-up of the subject.
 
     A pair is a step of each, one right after the other. The speed-up is the median over pairs
-    of the baseline's time by the subject's, above 1 where the subject is faster, with a 95 %
-    interval of order statistics.
+    of the baseline's time by the subject's, above 1 if the subject is faster, with a 95 % interval
+    of order statistics.
     """
     results: dict[str, float | Measured] = {}
     for variant in (subject, baseline):
-        results |= _summarize_variant(
-            variant, [time for name, time in timed if name == variant.name]
-        )
+        variant_times = [step_time for name, step_time in timed if name == variant.name]
+        results |= _summarize_variant(variant, variant_times)
     pairs = [dict(timed[start : start + 2]) for start in range(0, len(timed) - 1, 2)]
-    times = [[pair[variant.name] for pair in pairs] for variant in (baseline, subject)]
-    ratio = paired_ratio(*times)
+    baseline_times = [pair[baseline.name] for pair in pairs]
+    subject_times = [pair[subject.name] for pair in pairs]
+    ratio = paired_ratio(baseline_times, subject_times)
     needed = least_pairs()
     shortfall = f"an interval needs {needed} pairs of steps, and there were {len(pairs)}"
     return results | {
@@ -117,8 +120,11 @@ def compare_variants(timed: Sequence[Timed], subject: Variant, baseline: Variant
 
 
 def _summarize_variant(variant: Variant, times: Sequence[int]) -> dict[str, Measured]:
-    median = statistics.median(times) if times else None
-    rate = variant.work.tokens * len(times) / (sum(times) / 1e9) if times else None
+    median = None
+    rate = None
+    if times:
+        median = statistics.median(times)
+        rate = variant.work.tokens * len(times) / (sum(times) / 1e9)
     reason = f"the steady phase had no step of {variant.name}"
     results = {f"step_time_{variant.name}": _make_measured(median, "ns", "lower", reason)}
     if variant.work.tokens:
@@ -130,14 +136,16 @@ def _summarize_variant(variant: Variant, times: Sequence[int]) -> dict[str, Meas
 def _make_measured(
     value: float | None, unit: str, better: Literal["lower", "higher"], reason: str
 ) -> Measured:
-    return Measured(value, unit, better, reason if value is None else "")
+    if value is not None:
+        reason = ""
+    return Measured(value, unit, better, reason)
 
 
 Call = Callable[[], "mx.array"]
 
 
 def backend() -> str:
-    """Return where MLX runs now: "metal", "cpu" or another device of MLX's."""
+    """Return the current device of MLX: "metal", "cpu" or "gpu" for another one."""
     import mlx.core as mx
 
     if mx.default_device() == mx.Device(mx.cpu):
@@ -146,7 +154,7 @@ def backend() -> str:
 
 
 def submitting(call: Call) -> Call:
-    """Make a call hand its work over without waiting for it."""
+    """Return a call that hands its work over without waiting for it."""
     import mlx.core as mx
 
     def submit() -> "mx.array":
@@ -158,12 +166,13 @@ def submitting(call: Call) -> Call:
 
 
 def step_of(call: Call, work: Work, **more: Any) -> Step:
-    """Make a call, which builds the result, a step that does this work; `more` is for `Step`."""
+    """Return the step of a call, which builds the result of this work; `more` is for `Step`."""
     import mlx.core as mx
 
-    return Step(submit=submitting(call), wait=mx.eval, backend=backend(), **{**vars(work), **more})
+    settings = {**vars(work), **more}
+    return Step(submit=submitting(call), wait=mx.eval, backend=backend(), **settings)
 
 
 def variant_of(name: str, call: Call, work: Work) -> Variant:
-    """Make a call one of two that are compared."""
+    """Return the variant of a call, which is one of two that are compared."""
     return Variant(name, submitting(call), work)

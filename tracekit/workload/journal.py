@@ -1,9 +1,9 @@
-"""What a workload says of itself, written as it happens.
+"""A workload's own account of its run, written as it happens.
 
-The worker appends one line of JSON for each mark, so that a crash loses nothing that was
-measured; `fold` turns the lines into one WorkloadReport, which is saved as `workload.json`.
-Times are nanoseconds of the system-wide monotonic clock (`time.monotonic_ns`), which on macOS
-counts mach ticks and so can be laid on a trace's own time.
+The worker appends one line of JSON for each mark, so that a crash loses no measurement; `fold`
+turns the lines into one WorkloadReport, which is saved as `workload.json`. Times are nanoseconds of
+the system-wide monotonic clock (`time.monotonic_ns`), which on macOS counts mach ticks and so can
+be mapped to a trace's own time.
 """
 
 import time
@@ -19,11 +19,11 @@ from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, W
 
 FORMAT = 1
 LEFT = 0.1
-"""Share of a step from which on there is something left to wait for once it was handed over.
+"""The least share of a step that is left to wait for once it was handed over.
 
-A step with less did its work inside `submit`, where no clock tells it from its preparation."""
+A step with less did its work inside `submit`, where no clock separates it from its preparation."""
 SUBMIT_INCLUDED = "submit included"
-"""How the channel of such a step's work ends: it lies somewhere in the whole step."""
+"""The end of the channel's name of such a step's work, which is somewhere in the whole step."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Phase:
 class StepMark:
     """One step: when it began, when it was handed over, when it was seen complete.
 
-    `tokens` is None where the step did not say how many it produced: then it is the model's.
-    CPU times are of the worker's process, in ns; None in marks of an older worker.
+    `tokens` is None if the step did not report its number: then it is the model's. CPU times are of
+    the worker's process, in ns; None in marks of an older worker.
     """
 
     phase: str
@@ -54,16 +54,17 @@ class StepMark:
     wait_cpu: int | None = None  # of all threads, from then until it was complete
 
     def sum_told_spans(self, spans: Sequence[Span]) -> int:
-        """Return for how much of `submit`, in ns, spans tell what the host did; by its end."""
-        submit_spans = [
-            span for span in spans if self.start <= span.start and span.end <= self.submitted
-        ]
-        return min(self.submitted - self.start, sum(span.end - span.start for span in submit_spans))
+        """Return the time in `submit`, in ns, that spans account for, up to all of it."""
+        spanned_time = 0
+        for span in spans:
+            if self.start <= span.start and span.end <= self.submitted:
+                spanned_time += span.end - span.start
+        return min(self.submitted - self.start, spanned_time)
 
     def worked_in_submit(self, host: int = 0) -> int:
-        """Return for how long other threads worked while the calling one was held up in `submit`.
+        """Return the ns that other threads worked while the calling one was blocked in `submit`.
 
-        `host` is the time in `submit` for which the workload tells what the host did; ns.
+        `host` is the time in `submit` that the workload's spans account for, in ns.
         """
         if self.submit_cpu is None or self.submit_other_cpu is None:
             return 0
@@ -72,7 +73,7 @@ class StepMark:
         return min(held_up, self.submit_other_cpu, length - host)
 
     def is_undivided(self, host: int = 0) -> bool:
-        """Tell whether next to nothing was left to wait for once it was handed over.
+        """Tell whether almost nothing was left to wait for once it was handed over.
 
         `host` is as above.
         """
@@ -82,7 +83,7 @@ class StepMark:
 
 @dataclass(frozen=True)
 class StepBlock:
-    """Some steps in a row, all recorded or all unrecorded, to see what recording costs."""
+    """Some steps in a row, all recorded or all unrecorded, to measure the cost of recording."""
 
     recorded: bool
     start: int
@@ -113,14 +114,14 @@ class ClockAnchor:
 
 @dataclass(frozen=True)
 class WorkloadReport:
-    """All that a workload says of itself; saved as `workload.json`.
+    """A workload's whole account of its run; saved as `workload.json`.
 
-    `state` is preparing, warming, waiting, steady, capturing, done, interrupted or failed: the last
-    thing that is known. `complete` says whether the worker itself closed its account. Of a failed
-    one `error`, `hint` and `exit_code` say why. `overhead_reason` says why it was not measured what
-    recording costs, where the worker did not try. `unreadable` counts the lines of the journal
-    that could not be understood, such as one cut in half by a crash. `start` tells the process from
-    a later one of its `pid`, as `tracekit.base.processes` has it; 0 where the worker did not say.
+    `state` is the last known of preparing, warming, waiting, steady, capturing, done, interrupted
+    and failed. `complete` if the worker itself closed its account. `error`, `hint` and `exit_code`
+    are those of a failure. `overhead_reason` is why the worker did not try to measure the cost of
+    recording. `unreadable` counts the lines of the journal that could not be understood, such as
+    one cut in half by a crash. `start` distinguishes the process from a later one with its `pid`,
+    as in `tracekit.base.processes`; 0 if the worker did not report it.
     """
 
     format: int = FORMAT
@@ -200,59 +201,87 @@ _NAMED: dict[str, tuple[str, str, type]] = {
     "result": ("results", "name", Measured),
     "variant": ("variants", "variant", Work),
 }
-_ABOUT = {member.name for member in fields(WorkloadReport)} - {
-    *(name for name, _ in _KEPT.values()),
-    *(name for name, _, _ in _NAMED.values()),
-}
+_LISTS = [name for name, _ in _KEPT.values()]
+_DICTS = [name for name, _, _ in _NAMED.values()]
+_ABOUT = {member.name for member in fields(WorkloadReport)} - {*_LISTS, *_DICTS}
+
+
+class _Folder:
+    """Folds marks into a report, one after the other."""
+
+    def __init__(self) -> None:
+        self.report = WorkloadReport()
+        self._listed_marks: dict[str, list[Any]] = {name: [] for name in _LISTS}
+        self._named_marks: dict[str, dict[str, Any]] = {name: {} for name in _DICTS}
+        self._phases: list[Phase] = []
+        self._warnings: list[str] = []
+
+    def add(self, mark: object, values: dict[str, Any]) -> None:
+        """Add a mark; one of an unknown kind is left out.
+
+        Raises:
+            MsgspecError, KeyError: Its values are not those of its kind.
+        """
+        match mark:
+            case str(mark) if mark in _KEPT:
+                name, kind = _KEPT[mark]
+                self._listed_marks[name].append(msgspec.convert(values, kind))
+            case str(mark) if mark in _NAMED:
+                name, key, kind = _NAMED[mark]
+                self._named_marks[name][values.pop(key)] = msgspec.convert(values, kind)
+            case "phase":
+                phase = msgspec.convert(values, Phase)
+                _leave(self._phases, phase.start)
+                self._phases.append(phase)
+            case "end" | "left":
+                _leave(self._phases, msgspec.convert(values["at"], int))
+            case "warning":
+                self._warnings.append(msgspec.convert(values["text"], str))
+            case "model":
+                self.report = replace(self.report, model=msgspec.convert(values, Work))
+            case "about":
+                self.report = _apply_about(self.report, values)
+            case _:
+                pass
+
+    def finish(self, unreadable: int) -> WorkloadReport:
+        """Return the report; a phase that was not ended ends with the last step."""
+        end_time = 0
+        steps = self._listed_marks["steps"]
+        if steps:
+            end_time = steps[-1].completed
+        _leave(self._phases, end_time)
+        lists = {name: tuple(values) for name, values in self._listed_marks.items()}
+        return replace(
+            self.report,
+            phases=tuple(self._phases),
+            warnings=tuple(self._warnings),
+            unreadable=unreadable,
+            **self._named_marks,
+            **lists,
+        )
 
 
 def fold(path: Path) -> WorkloadReport:
     """Turn a journal into a report: whole or cut short, every readable mark counts.
 
     A mark of an unknown kind, by a newer worker, is left out; a line that cannot be understood is
-    counted in `unreadable`. No journal at all gives the empty report.
+    counted in `unreadable`. Without a journal the report is empty.
     """
-    listed_marks: dict[str, list[Any]] = {name: [] for name, _ in _KEPT.values()}
-    phases: list[Phase] = []
-    warnings: list[str] = []
-    named_marks: dict[str, dict[str, Any]] = {name: {} for name, _, _ in _NAMED.values()}
-    report = WorkloadReport()
+    folder = _Folder()
     unreadable = 0
     text = path.read_bytes() if path.exists() else b""
     for line in filter(bytes.strip, text.split(b"\n")):
         try:
             values = msgspec.json.decode(line, type=dict[str, Any])
-            match values.pop("mark", None):
-                case str(mark) if mark in _KEPT:
-                    name, kind = _KEPT[mark]
-                    listed_marks[name].append(msgspec.convert(values, kind))
-                case str(mark) if mark in _NAMED:
-                    name, key, kind = _NAMED[mark]
-                    named_marks[name][values.pop(key)] = msgspec.convert(values, kind)
-                case "phase":
-                    phase = msgspec.convert(values, Phase)
-                    _leave(phases, phase.start)
-                    phases.append(phase)
-                case "end" | "left":
-                    _leave(phases, msgspec.convert(values["at"], int))
-                case "warning":
-                    warnings.append(msgspec.convert(values["text"], str))
-                case "model":
-                    report = replace(report, model=msgspec.convert(values, Work))
-                case "about":
-                    report = _apply_about(report, values)
-                case _:
-                    continue
+            folder.add(values.pop("mark", None), values)
         except (msgspec.MsgspecError, KeyError):
             unreadable += 1
-    _leave(phases, listed_marks["steps"][-1].completed if listed_marks["steps"] else 0)
-    listed_marks |= {"phases": phases, "warnings": warnings}
-    lists = {name: tuple(values) for name, values in listed_marks.items()}
-    return replace(report, unreadable=unreadable, **named_marks, **lists)
+    return folder.finish(unreadable)
 
 
 def mark_unclosed(report: WorkloadReport, error: str) -> WorkloadReport:
-    """Say of an account that its worker never closed why: `error`, or else an interruption."""
+    """Return an account that its worker never closed with the reason: `error`, or interrupted."""
     if report.complete:
         return report
     state = "failed" if error else "interrupted"

@@ -1,4 +1,4 @@
-"""What a user asked to record, before a recorder is chosen."""
+"""The user's choices for a recording, before a recorder is chosen."""
 
 import errno
 import math
@@ -40,14 +40,14 @@ TelemetryChoice = Literal["auto", "macmon", "powermetrics", "ioreg", "off"]
 
 @dataclass(frozen=True)
 class Plan:
-    """What to record, and how.
+    """The target of a recording, and its settings.
 
     Exactly one of `workload`, `command` and `attach` is given. `time_limit` is in seconds;
     `recorder`, `method` (of xctrace alone), `counters` and `telemetry` (a monitor of the machine)
     are words that the command line takes; `repeats` is the number of steady steps after which the
-    workload stops, None for the time limit alone. Where `steps` are wanted, a workload on the host
-    goes on up to six times the time limit until it has made them. `patterns` say how to read
-    numbers that a program prints, as `--read` takes them.
+    workload stops, None for the time limit alone. If `steps` are wanted, a workload on the host
+    continues up to six times the time limit until it has made them. `patterns` describe the numbers
+    that a program prints, as `--read` takes them.
     """
 
     workload: Workload | None = None
@@ -68,7 +68,7 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """What the run's folder is called after: the workload, the program or the pid."""
+        """The end of the run's folder's name: the workload, the program or the pid."""
         if self.workload is not None:
             return self.workload.name
         if self.command:
@@ -77,22 +77,21 @@ class Plan:
 
 
 def check(plan: Plan) -> None:
-    """Raise UsageError unless the plan says just one thing to record, and how."""
+    """Raise UsageError unless the plan has one target, and settings that it can have."""
     _check_choices(plan)
     _check_target(plan)
 
 
 def _check_choices(plan: Plan) -> None:
-    for name, value, choice in (
+    for name, value, kind in (
         ("recorder", plan.recorder, RecorderChoice),
         ("method", plan.method, MethodChoice),
         ("counters", plan.counters, CountersChoice),
         ("telemetry", plan.telemetry, TelemetryChoice),
     ):
-        if value not in get_args(choice):
-            raise UsageError(
-                f"--{name} cannot be {value!r}.", hint=suggest_name(value, get_args(choice))
-            )
+        choices = get_args(kind)
+        if value not in choices:
+            raise UsageError(f"--{name} cannot be {value!r}.", hint=suggest_name(value, choices))
     for name, number, fewest in (("repeats", plan.repeats, 1), ("warmup", plan.warmup, 0)):
         if number is not None and number < fewest:
             raise UsageError(f"--{name} must be at least {fewest}; it is {number}.")
@@ -103,10 +102,12 @@ def _check_choices(plan: Plan) -> None:
 
 def _check_target(plan: Plan) -> None:
     given_targets = [plan.workload is not None, bool(plan.command), plan.attach is not None]
-    if sum(given_targets) != 1:
+    target_count = given_targets.count(True)
+    if target_count != 1:
+        request = "Say what to record: a workload, a command after `--`, or a running process"
+        message = f"{request}; one of them, not several." if target_count else f"{request}."
         raise UsageError(
-            "Say what to record: a workload, a command after `--`, or a running process"
-            + ("; one of them, not several." if sum(given_targets) else "."),
+            message,
             hint="tracekit capture --workload paged | -- COMMAND ARGS | --attach PID. "
             "`tracekit workloads` lists the workloads.",
         )
@@ -141,7 +142,7 @@ def seconds(text: str) -> float:
 
 
 def require_place(plan: Plan) -> None:
-    """Raise UsageError where the run's folder cannot be had, before any facts are gathered."""
+    """Raise UsageError if the run's folder cannot be made, before any facts are gathered."""
     try:
         Path.cwd()
     except FileNotFoundError:
@@ -157,8 +158,9 @@ def claim_folder(
 ) -> Recording:
     """Make a folder for a run, with its `recording.json`: `output`, or a new one in bench/traces.
 
-    Raises UsageError where `output` is taken, is among the inputs, or cannot be made, and
-    RecordingError where the disk is full.
+    Raises:
+        UsageError: `output` is taken, is among the inputs, or cannot be made.
+        RecordingError: The disk is full.
     """
     if output is not None:
         _require_free(output, inputs)
@@ -167,8 +169,9 @@ def claim_folder(
             raise _make_taken_error(output)
         return Recording(output, lent)
     stem = f"{datetime.now().astimezone():%Y-%m-%dT%H-%M-%S}-{name}"
-    for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
-        folder = TRACES / f"{stem}{suffix}"
+    for number in range(1, 1000):
+        folder_name = stem if number == 1 else f"{stem}-{number}"
+        folder = TRACES / folder_name
         if _try_claim(folder, provenance):
             return Recording(folder)
     raise UsageError(f"There are too many runs named {stem} in {TRACES}.")
@@ -182,7 +185,7 @@ def _require_free(output: Path, inputs: Iterable[Path] = ()) -> None:
 
 
 def discard(recording: Recording) -> None:
-    """Remove what a run left in its folder; and the folder, unless it was there before."""
+    """Remove the files of a run, and its folder, unless that existed before."""
     with suppress(OSError):
         for path in recording.folder.iterdir():
             if path.is_dir() and not path.is_symlink():
@@ -195,7 +198,7 @@ def discard(recording: Recording) -> None:
 
 @contextmanager
 def kept_unless_misused(recording: Recording, *refusals: type[TracekitError]) -> Generator[None]:
-    """Remove a new folder again where a mistake in what was asked, or a refusal, left it empty."""
+    """Remove a new folder again if wrong usage, or one of the refusals, left it empty."""
     try:
         yield
     except (UsageError, *refusals):
@@ -211,16 +214,18 @@ def _make_taken_error(output: Path) -> UsageError:
 
 
 def _is_free(folder: Path) -> bool:
-    """Tell whether a folder can be taken: it is not there, or holds no more than half a claim."""
-    return not folder.exists() or (
-        folder.is_dir() and all(path.name.startswith(_UNFINISHED) for path in folder.iterdir())
-    )
+    """Tell whether a folder can be taken: it does not exist, or holds only an unfinished claim."""
+    if not folder.exists():
+        return True
+    if not folder.is_dir():
+        return False
+    return all(path.name.startswith(_UNFINISHED) for path in folder.iterdir())
 
 
 def _try_claim(folder: Path, provenance: Provenance) -> bool:
-    """Take a free folder, or make it; return False where it is taken.
+    """Take a free folder, or make it; return False if it is taken.
 
-    Of several who want one at once only one succeeds.
+    Of several processes that want the same one, only one succeeds.
     """
     with _usable(folder), suppress(FileExistsError):
         folder.mkdir(parents=True, exist_ok=folder.is_dir())
@@ -233,12 +238,12 @@ def _try_claim(folder: Path, provenance: Provenance) -> bool:
 
 @contextmanager
 def _usable(folder: Path) -> Generator[None]:
-    """Say of a folder that cannot be had why, and what to do."""
+    """Raise RecordingError for a folder that a full disk cannot hold, else UsageError."""
     try:
         yield
     except OSError as error:
-        full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
-        raise (RecordingError if full else UsageError)(
-            f"The folder {folder} cannot be made: {error.strerror}.",
-            hint=remedy(error, "--output"),
-        ) from error
+        message = f"The folder {folder} cannot be made: {error.strerror}."
+        hint = remedy(error, "--output")
+        if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}:
+            raise RecordingError(message, hint=hint) from error
+        raise UsageError(message, hint=hint) from error

@@ -1,9 +1,9 @@
-"""Work to record: a function that prepares it, the step that is repeated, and what it reports.
+"""Work to record: a function that prepares it, the step that is repeated, and its reports.
 
 Times are nanoseconds of the system-wide monotonic clock (`time.monotonic_ns`).
 
-A workload is a decorated function, and called like it. Its parameters, with their types, defaults
-and help, are the options of `tracekit capture --workload NAME`:
+A workload is a decorated function, and has its name. The function's parameters, with their types,
+defaults and help, are the options of `tracekit capture --workload NAME`:
 
     @workload
     def gemm(size: Annotated[int, typer.Option(min=1, help="Rows and columns.")] = 1024) -> Step:
@@ -172,10 +172,12 @@ class Step:
 
     def __post_init__(self) -> None:
         """Refuse what no account could hold."""
-        for name in (work.name for work in fields(Work)):
+        for work_field in fields(Work):
+            name = work_field.name
             value: Any = getattr(self, name)
-            unknown = value is None and name == "dispatches"
-            if not unknown and not (isinstance(value, int) and 0 <= value < 2**63):
+            if value is None and name == "dispatches":
+                continue
+            if not isinstance(value, int) or not 0 <= value < 2**63:
                 raise InputError(
                     f"The {name} of a step must be a whole number of at least 0; it is {value!r}."
                 )
@@ -183,15 +185,17 @@ class Step:
 
 
 def normalize_results(results: Results) -> dict[str, Measured]:
-    """Give plain numbers among results the form of the others; raise InputError for no number."""
+    """Return results by name, plain numbers as `Measured`; raise InputError for anything else."""
     return {name: _normalize_result(name, value) for name, value in results.items()}
 
 
 def _normalize_result(name: str, value: Any) -> Measured:
-    result = value if isinstance(value, Measured) else Measured(value)
-    if not isinstance(result.value, int | float) and not (result.value is None and result.reason):
+    result: Measured = value if isinstance(value, Measured) else Measured(value)
+    if result.value is None and result.reason:
+        return result
+    if not isinstance(result.value, int | float):
         raise InputError(f"The result {name!r} of a step must be a number; it is {value!r}.")
-    if result.value is not None and not math.isfinite(result.value):
+    if not math.isfinite(result.value):
         return replace(result, value=None, reason=f"it is {result.value}")
     return result
 
@@ -267,39 +271,47 @@ def folders(extra: Path | None = None) -> tuple[Path, ...]:
         raise UsageError(
             f"{extra} is not a folder.", hint="Name the folder of your workloads, not a file of it."
         )
-    return (
-        (find_shipped_folder("workloads"),)
-        if extra is None
-        else (extra, find_shipped_folder("workloads"))
-    )
+    shipped_folder = find_shipped_folder("workloads")
+    if extra is None:
+        return (shipped_folder,)
+    return (extra, shipped_folder)
 
 
 def find(name: str, extra: Path | None = None) -> Workload:
     """Load the workload `name`; raise UsageError where no searched folder has it.
 
-    In a folder, the file that is called like it is loaded first, the others only if need be.
+    In a folder, the file of the same name is loaded first, the others only if need be.
     """
     wanted_name = name.replace("_", "-")
     for folder in folders(extra):
-        file = folder / f"{wanted_name.replace('-', '_')}.py"
-        file_entries = {entry.name: entry for entry in load_all(file)} if file.is_file() else {}
-        entry = file_entries.get(wanted_name) or _workloads_in(folder, without=file).get(
-            wanted_name
-        )
+        entry = _find_in_folder(folder, wanted_name)
         if entry is not None:
             return entry
-    there = all_workloads(extra)
-    raise UsageError(f"There is no workload {name!r}.", hint=_hint_of(wanted_name, there))
+    entries = all_workloads(extra)
+    raise UsageError(f"There is no workload {name!r}.", hint=_hint_of(wanted_name, entries))
 
 
-def _hint_of(wanted_name: str, there: Sequence[Workload]) -> str:
-    """Say which workload may have been meant; somebody may have written the name of a file."""
-    names_in_file = [
-        entry.name for entry in there if entry.file.stem == wanted_name.replace("-", "_")
-    ]
+def _find_in_folder(folder: Path, wanted_name: str) -> Workload | None:
+    file = folder / f"{_file_stem(wanted_name)}.py"
+    if file.is_file():
+        file_entries = {entry.name: entry for entry in load_all(file)}
+        if wanted_name in file_entries:
+            return file_entries[wanted_name]
+    return _workloads_in(folder, without=file).get(wanted_name)
+
+
+def _file_stem(name: str) -> str:
+    """Return the stem of the file that has the name of a workload."""
+    return name.replace("-", "_")
+
+
+def _hint_of(wanted_name: str, entries: Sequence[Workload]) -> str:
+    """Suggest the workload that may have been meant; the name may be one of a file."""
+    wanted_stem = _file_stem(wanted_name)
+    names_in_file = [entry.name for entry in entries if entry.file.stem == wanted_stem]
     if names_in_file:
         return f"The file of that name has: {', '.join(names_in_file)}."
-    names = sorted({"command", *(entry.name for entry in there)})
+    names = sorted({"command", *(entry.name for entry in entries)})
     more = f"There are: {', '.join(names)}. `--workloads DIR` adds a folder of your own."
     return suggest_name(wanted_name, names, otherwise=more)
 
@@ -311,15 +323,15 @@ def all_workloads(extra: Path | None = None) -> list[Workload]:
     """
     workloads: dict[str, Workload] = {}
     for folder in folders(extra):
-        there = _workloads_in(folder)
-        if not there:
+        folder_workloads = _workloads_in(folder)
+        if not folder_workloads:
             log.warning("There is no workload in %s: it is a function marked @workload.", folder)
-        workloads = there | workloads
+        workloads = folder_workloads | workloads
     return sorted(workloads.values(), key=lambda entry: entry.name)
 
 
 def _workloads_in(folder: Path, *, without: Path | None = None) -> dict[str, Workload]:
-    """Load the workloads of a folder, by name; of one name, that of the file called like it."""
+    """Load the workloads of a folder, by name; of one name, that of the file of the same name."""
     workloads: dict[str, Workload] = {}
     for file in _files(folder):
         if file == without:
@@ -333,7 +345,7 @@ def _workloads_in(folder: Path, *, without: Path | None = None) -> dict[str, Wor
             earlier_entry = workloads.setdefault(entry.name, entry)
             if earlier_entry is entry:
                 continue
-            if file.stem == entry.name.replace("-", "_"):
+            if file.stem == _file_stem(entry.name):
                 workloads[entry.name] = entry
             chosen = workloads[entry.name].file.name
             log.warning(
@@ -345,10 +357,10 @@ def _workloads_in(folder: Path, *, without: Path | None = None) -> dict[str, Wor
 
 def load(file: Path, name: str = "") -> Workload:
     """Load the workload `name` of `file`, without a name its only one; raise InputError."""
-    there = load_all(file)
-    chosen = [entry for entry in there if entry.name == name] if name else there
+    entries = load_all(file)
+    chosen = [entry for entry in entries if name in {"", entry.name}]
     if len(chosen) != 1:
-        names = ", ".join(entry.name for entry in there)
+        names = ", ".join(entry.name for entry in entries)
         raise InputError(f"{file} has the workloads {names}, not just {name or 'one'}.")
     return chosen[0]
 
@@ -362,7 +374,10 @@ def load_all(file: Path) -> list[Workload]:
             hint="Write `from tracekit.workload import Step, workload`, and @workload above the "
             "function.",
         )
-    functions_by_name = {getattr(prepare, _MARK).replace("_", "-"): prepare for prepare in marked}
+    functions_by_name: dict[str, Prepare] = {}
+    for prepare in marked:
+        name = getattr(prepare, _MARK).replace("_", "-")
+        functions_by_name[name] = prepare
     if len(functions_by_name) != len(marked) or "<lambda>" in functions_by_name:
         raise InputError(
             f"{file} has workloads without a name of their own: {', '.join(functions_by_name)}."
@@ -385,16 +400,17 @@ def load_marked(file: Path, decorator: str, mark: str) -> list[Callable[..., Any
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         raise InputError(f"The {decorator} {file} cannot be loaded: {error!r}.") from error
-    there = [value for value in vars(module).values() if hasattr(value, mark)]
-    return [value for value in dict.fromkeys(there) if not _is_imported(value, name)]
+    marked = [value for value in vars(module).values() if hasattr(value, mark)]
+    return [value for value in dict.fromkeys(marked) if not _is_imported(value, name)]
 
 
 def _is_imported(function: Callable[..., Any], module: str) -> bool:
     """Tell whether a function of a module is one that can be imported from another."""
+    if function.__module__ == module:
+        return False
     home = sys.modules.get(function.__module__)
-    return function.__module__ != module and (
-        getattr(home, getattr(function, "__name__", ""), None) is function
-    )
+    name = getattr(function, "__name__", "")
+    return getattr(home, name, None) is function
 
 
 def _option(name: str) -> str:
@@ -402,8 +418,12 @@ def _option(name: str) -> str:
 
 
 def _convert_value(parameter: inspect.Parameter, value: Any) -> Any:
-    kind: Any = Any if parameter.annotation is parameter.empty else parameter.annotation
-    kind, *bounds = get_args(kind) if get_origin(kind) is Annotated else (kind,)
+    kind: Any = parameter.annotation
+    if kind is parameter.empty:
+        kind = Any
+    bounds: list[Any] = []
+    if get_origin(kind) is Annotated:
+        kind, *bounds = get_args(kind)
     option = _option(parameter.name)
     try:
         converted = msgspec.convert(
@@ -411,10 +431,13 @@ def _convert_value(parameter: inspect.Parameter, value: Any) -> Any:
         )
     except msgspec.ValidationError as error:
         raise UsageError(f"{option} cannot be {value!r}: {error}.") from None
-    for bound in bounds if converted is not None else ():
-        minimum, maximum = getattr(bound, "min", None), getattr(bound, "max", None)
+    if converted is None:
+        return None
+    for bound in bounds:
+        minimum = getattr(bound, "min", None)
         if minimum is not None and converted < minimum:
             raise UsageError(f"{option} must be at least {minimum}; it is {converted}.")
+        maximum = getattr(bound, "max", None)
         if maximum is not None and converted > maximum:
             raise UsageError(f"{option} must be at most {maximum}; it is {converted}.")
     return converted

@@ -1,4 +1,4 @@
-"""The child process of interleaved runs: a warmed-up workload, stepped when it is asked to.
+"""The child process of interleaved runs: a warmed-up workload, stepped on request.
 
 `python -P -m tracekit.workload.interleaved` takes requests on standard input and answers on
 standard output, a line of JSON each; see `tracekit.workload.interleaved.protocol`.

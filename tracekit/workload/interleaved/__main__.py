@@ -1,9 +1,9 @@
 """The program `python -P -m tracekit.workload.interleaved`: its ends of the protocol, and its loop.
 
-The protocol's ends are out of reach of what a workload prints and reads.
+A workload that prints or reads does not reach the protocol's ends.
 
-Exit codes: 0 it was asked to finish; 130 asked to stop by SIGINT or SIGTERM, or by nobody asking
-any more, after the current step; those of `base.errors` for a failure, which is answered too.
+Exit codes: 0 after a request to finish; 130 after the current step, stopped by SIGINT or SIGTERM,
+or by the end of the requests; those of `base.errors` for a failure, which is answered too.
 """
 
 import os
@@ -29,7 +29,7 @@ Lines = SimpleQueue[bytes | None]
 
 
 def answering() -> int:
-    """Take standard output for the answers; what is printed goes to standard error from now on."""
+    """Take standard output for the answers; from now on, prints go to standard error."""
     output_handle = os.dup(1)
     os.dup2(2, 1)
     if isinstance(sys.stdout, TextIOWrapper):
@@ -38,9 +38,9 @@ def answering() -> int:
 
 
 def take_requests(stop: Stop) -> Lines:
-    """Take standard input for the requests; whoever reads it from now on finds it empty.
+    """Take standard input for the requests; it is empty for the workload from now on.
 
-    The lines end with None when nobody asks any more, or a signal asks to stop.
+    The lines end with None at the end of the requests, or at a signal to stop.
     """
     lines: Lines = SimpleQueue()
     handle = os.dup(0)
@@ -64,23 +64,27 @@ def take_requests(stop: Stop) -> Lines:
 
 
 def answer(handle: int, message: ChildAnswer) -> None:
-    """Write an answer; raise OSError where nobody reads it."""
+    """Write an answer; raise OSError if it has no reader."""
     unsent_bytes = memoryview(line_of(message))
     while unsent_bytes:
-        unsent_bytes = unsent_bytes[os.write(handle, unsent_bytes) :]
+        byte_count = os.write(handle, unsent_bytes)
+        unsent_bytes = unsent_bytes[byte_count:]
 
 
 def main() -> int:
     """Answer until there is nothing more to do; return the exit code."""
-    output_handle, stop = answering(), Stop()
+    output_handle = answering()
+    stop = Stop()
     lines = take_requests(stop)
     try:
-        versions = (
+        hello = Hello(
+            PROTOCOL,
             find_package_version("tracekit"),
             platform.python_version(),
             find_package_version("mlx"),
+            os.getpid(),
         )
-        answer(output_handle, ChildAnswer(hello=Hello(PROTOCOL, *versions, os.getpid())))
+        answer(output_handle, ChildAnswer(hello=hello))
         return _serve(output_handle, lines, Resident(stop))
     except OSError:  # nobody listens any more
         return InterruptedRunError.exit_code
@@ -93,12 +97,10 @@ def _serve(output_handle: int, lines: Lines, resident: Resident) -> int:
             reply = resident.answer(request)
         except BaseException as raised:  # noqa: BLE001 - whatever a workload raises is answered
             error = failure_of(raised)
-            answer(
-                output_handle,
-                ChildAnswer(failed=Failed(error.message, error.hint, error.exit_code)),
-            )
+            failed = Failed(error.message, error.hint, error.exit_code)
+            answer(output_handle, ChildAnswer(failed=failed))
             return error.exit_code
-        if resident.stop.requested:  # what it found was cut short
+        if resident.stop.requested:  # the reply was cut short
             break
         answer(output_handle, reply)
         if request.finish is not None:

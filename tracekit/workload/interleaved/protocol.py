@@ -1,9 +1,9 @@
-"""What the child of interleaved runs is asked, and what it answers.
+"""The requests to the child of interleaved runs, and its answers.
 
-Each is a line of JSON with one member, whose name says what it is. The child says `hello` before
-it is asked anything, then answers in order. It ends after `finished` and after `failed`, and soon
-after its standard input is closed. Times are nanoseconds of the system-wide monotonic clock,
-limits are seconds. In protocol 1 steps and calibration had other names.
+Each is a line of JSON with one member, whose name is its kind. The child sends `hello` before any
+request, then answers in order. It ends after `finished` and after `failed`, and soon after its
+standard input is closed. Times are nanoseconds of the system-wide monotonic clock, limits are
+seconds. In protocol 1 steps and calibration had other names.
 """
 
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class RunSteps:
 
 @dataclass(frozen=True)
 class Finish:
-    """End the work, and say what the workload measured itself; answered by `finished`."""
+    """End the work, and return the workload's own measurements; answered by `finished`."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class ChildRequest:
 
 @dataclass(frozen=True)
 class Hello:
-    """The child's first words: what it is."""
+    """The child's first message: its identity."""
 
     protocol: int  # the version of the protocol that it speaks
     tracekit: str = ""  # its version of tracekit
@@ -92,7 +92,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class StepTimes:
-    """What a run of steps was."""
+    """The times of a run of steps, and its circumstances."""
 
     times: tuple[int, ...] = ()  # how long each step took, in ns; of those that did something
     idle: int = 0  # how many steps only waited for load
@@ -107,14 +107,14 @@ class StepTimes:
 
 @dataclass(frozen=True)
 class Finished:
-    """What the workload measured itself, in its preparation and since."""
+    """The workload's own measurements, in its preparation and since."""
 
     results: dict[str, Measured] = field(default_factory=dict[str, Measured])
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """How long the calibration work took: the median of so many times, in ns."""
+    """The duration of the calibration work: the median of so many times, in ns."""
 
     nanoseconds: int
     times: int
@@ -122,7 +122,7 @@ class Calibrated:
 
 @dataclass(frozen=True)
 class Failed:
-    """Why the child ends; `exit_code` is that of `tracekit.base.errors`."""
+    """The failure that ends the child; `exit_code` is that of `tracekit.base.errors`."""
 
     message: str
     hint: str = ""
@@ -142,26 +142,27 @@ class ChildAnswer:
 
 
 def line_of(message: ChildRequest | ChildAnswer) -> bytes:
-    """Return the message as a line; what is not given is left out."""
+    """Return the message as a line, without the members that are None."""
     given_parts = {name: part for name, part in vars(message).items() if part is not None}
     return msgspec.json.encode(given_parts, enc_hook=str) + b"\n"
 
 
 def request_of(line: bytes) -> ChildRequest:
-    """Read a line to the child; raise InputError where it asks nothing that is known."""
+    """Read a line to the child; raise InputError unless it is one known request."""
     try:
         request = msgspec.json.decode(
             line, type=ChildRequest, dec_hook=lambda kind, value: kind(value)
         )
     except msgspec.MsgspecError as error:
         raise InputError(f"What was asked is no request: {error}.") from error
-    if sum(part is not None for part in vars(request).values()) != 1:
+    given_parts = [part for part in vars(request).values() if part is not None]
+    if len(given_parts) != 1:
         raise InputError("What was asked is not one request of a known kind.")
     return request
 
 
 def answer_of(line: bytes) -> ChildAnswer:
-    """Read a line from the child; raise InputError where it is no answer."""
+    """Read a line from the child; raise InputError if it is not an answer."""
     try:
         return msgspec.json.decode(line, type=ChildAnswer)
     except msgspec.MsgspecError as error:

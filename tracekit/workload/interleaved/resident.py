@@ -1,4 +1,4 @@
-"""A workload that stays: prepared once, stepped when asked, with fixed calibration work."""
+"""A workload that stays: prepared once, stepped on request, with fixed calibration work."""
 
 import gc
 import importlib
@@ -42,7 +42,9 @@ def work_of(calibration: Calibrate) -> Work:
         return reference().work
     try:
         core: Any = importlib.import_module("mlx.core")
-        return reference().work if calibration.device == "cpu" else _product(core)
+        if calibration.device == "cpu":
+            return reference().work
+        return _product(core)
     except (ImportError, RuntimeError, ValueError) as error:
         raise ToolError(f"The machine's pace cannot be measured by MLX: {error}.") from error
 
@@ -66,8 +68,9 @@ def _repeat(work: Work, seconds: float, min_count: int) -> list[int]:
 
 def _product(core: Any) -> Work:
     with core.stream(core.gpu):
-        left = (core.arange(SIDE * SIDE).reshape(SIDE, SIDE) % 7 / 7).astype(core.float16)
-        right = (core.arange(SIDE * SIDE).reshape(SIDE, SIDE) % 5 / 5).astype(core.float16)
+        numbers = core.arange(SIDE * SIDE).reshape(SIDE, SIDE)
+        left = (numbers % 7 / 7).astype(core.float16)
+        right = (numbers % 5 / 5).astype(core.float16)
         core.eval(left, right)
 
     def work() -> None:
@@ -86,7 +89,7 @@ def _planted_unit() -> None:
 
 
 def _time_unit() -> float:
-    """Return how long a unit of planted work takes when nothing is in its way, in ns."""
+    """Return the least time of a unit of planted work, in ns."""
     times: list[int] = []
     for _ in range(_TRIES):
         start = time.monotonic_ns()
@@ -97,7 +100,7 @@ def _time_unit() -> float:
 
 
 def with_planted(step: Step, planted: float) -> Step:
-    """Return a step that does so many ns of work besides its own: the same work, repeated."""
+    """Return a step with `planted` ns of additional work: the same unit, repeated."""
     units = max(1, round(planted / _time_unit()))
 
     def wait(submitted: Any) -> None:
@@ -110,14 +113,14 @@ def with_planted(step: Step, planted: float) -> Step:
 
 @dataclass
 class Notes:
-    """The marks of the loop, kept in memory until they are asked for."""
+    """The marks of the loop, kept in memory until they are requested."""
 
     steps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     pipelines: list[str] = field(default_factory=list[str])
     warnings: list[str] = field(default_factory=list[str])
 
     def mark(self, kind: str, **values: Any) -> None:
-        """Keep a step, the name of a pipeline or a warning; nobody asks for the rest."""
+        """Keep a step, the name of a pipeline or a warning; the rest is not needed."""
         if kind == "step":
             self.steps.append(values)
         elif kind == "specialization":
@@ -126,7 +129,7 @@ class Notes:
             self.warnings.append(values["text"])
 
     def enter(self, phase: str, state: str) -> None:
-        """Nobody asks for phases."""
+        """Do nothing: phases are not needed."""
 
     def clear(self) -> None:
         """Forget the steps and pipelines so far."""
@@ -146,7 +149,7 @@ class Resident:
     _calibration: Work | None = None
 
     def answer(self, request: ChildRequest) -> ChildAnswer:
-        """Do what is asked; whatever a workload raises passes through."""
+        """Answer a request; whatever a workload raises passes through."""
         if request.prepare is not None:
             return ChildAnswer(ready=self._prepare(request.prepare))
         if request.steps is not None:
@@ -158,17 +161,25 @@ class Resident:
 
     def _prepare(self, preparation: Prepare) -> Ready:
         step = find(preparation.name, preparation.workloads).make(preparation.parameters)
-        loop = self._loop = StepLoop(step, self.notes, self.stop)
+        loop = StepLoop(step, self.notes, self.stop)
+        self._loop = loop
         self.results |= normalize_results(step.results)
         loop.look()
         calm_down(loop, preparation.warmup)
-        warmup_steps, warnings = len(self.notes.steps), tuple(self.notes.warnings)
+        warmup_steps = len(self.notes.steps)
+        warnings = tuple(self.notes.warnings)
         self.notes.clear()
         gc.collect()
         gc.freeze()
-        loaded, device = loaded_mlx()
+        version, device = loaded_mlx()
         return Ready(
-            step.backend, loaded, device, step.tokens, warmup_steps, loop.last_step_time, warnings
+            backend=step.backend,
+            mlx=version,
+            device=device,
+            tokens=step.tokens,
+            steps=warmup_steps,
+            last=loop.last_step_time,
+            warnings=warnings,
         )
 
     def _run(self, run_request: RunSteps) -> StepTimes:
@@ -185,7 +196,8 @@ class Resident:
 
     def _run_steps(self, run_request: RunSteps, loop: StepLoop) -> StepTimes:
         if run_request.wake > 0:
-            loop.run("wake-up", NEVER, time.monotonic_ns() + round(run_request.wake * SECOND), 1)
+            awake = time.monotonic_ns() + round(run_request.wake * SECOND)
+            loop.run("wake-up", NEVER, awake, 1)
         self.notes.clear()
         if not self._has_begun:
             loop.step.begin()
@@ -202,15 +214,28 @@ class Resident:
 
 
 def step_times(notes: Notes, step: Step) -> StepTimes:
-    """Return what the steps since the last run were."""
+    """Return the times and circumstances of the steps since the last run."""
     steps = notes.steps
-    busy = [mark for mark in steps if mark.get("variant") != IDLE]
+    times: list[int] = []
+    tokens = 0
+    variants: set[str] = set()
+    for mark in steps:
+        variant = mark.get("variant")
+        if variant == IDLE:
+            continue
+        times.append(mark["completed"] - mark["start"])
+        tokens += _tokens(mark, step)
+        if variant:
+            variants.add(variant)
+    length = 0
+    if steps:
+        length = steps[-1]["completed"] - steps[0]["start"]
     return StepTimes(
-        times=tuple(mark["completed"] - mark["start"] for mark in busy),
-        idle=len(steps) - len(busy),
-        tokens=sum(_tokens(mark, step) for mark in busy),
-        length=steps[-1]["completed"] - steps[0]["start"] if steps else 0,
-        variants=tuple(sorted({mark["variant"] for mark in busy if mark.get("variant")})),
+        times=tuple(times),
+        idle=len(steps) - len(times),
+        tokens=tokens,
+        length=length,
+        variants=tuple(sorted(variants)),
         specializations=tuple(notes.pipelines),
         exhausted=step.exhausted(),
     )
@@ -219,8 +244,6 @@ def step_times(notes: Notes, step: Step) -> StepTimes:
 def _tokens(mark: dict[str, Any], step: Step) -> int:
     """Return a step's own tokens, else those of its variant, else those of every step."""
     step_tokens = mark.get("tokens")
-    return (
-        step.variants.get(mark.get("variant", ""), step).tokens
-        if step_tokens is None
-        else step_tokens
-    )
+    if step_tokens is not None:
+        return step_tokens
+    return step.variants.get(mark.get("variant", ""), step).tokens

@@ -1,13 +1,13 @@
-"""The hot loop: step, mark, look whether to go on; reference work, recording's cost.
+"""The hot loop of steps and their marks; reference work; the cost of recording.
 
-Other programs on the same cores, a clock that swings and a host that gives a virtual machine less
-make steps slower that do no more than before. They make this work slower, too, so that a
-comparison of runs can take them out. It is of the kind that steps are: where the workload has
+Other programs on the same cores, a varying clock and a host that gives a virtual machine less time
+make steps slower that do no more work than before. They make the reference work slower, too, so
+that a comparison of runs can cancel them. It resembles the work of steps: if the workload has
 loaded MLX, a product of matrices and a softmax in half precision on MLX's CPU backend; else
 arithmetic of Python.
 
-Unrecorded means: no marks, and the recorder, which reads them, pauses its sampling. Blocks
-stand in the order ABBA ABBA …, which cancels a drift that is linear over four of them.
+Unrecorded blocks have no marks, and the recorder, which reads them, pauses its sampling. The order
+of blocks is ABBA ABBA …, which cancels a drift that is linear over four of them.
 """
 
 import math
@@ -37,7 +37,7 @@ CpuTimes = tuple[CpuTime, CpuTime, CpuTime]
 
 
 def _cpu_spent(start: CpuTime, submitted: CpuTime, completed: CpuTime) -> dict[str, int]:
-    """Return how much CPU time a step took: of the calling thread, of others, while it waited."""
+    """Return the CPU time of a step: of the calling thread, of others, and during the wait."""
     caller = submitted[0] - start[0]
     return {
         "submit_cpu": caller,
@@ -48,10 +48,10 @@ def _cpu_spent(start: CpuTime, submitted: CpuTime, completed: CpuTime) -> dict[s
 
 @dataclass
 class StepLoop:
-    """A step, and what is known of it so far.
+    """A step, and its state so far.
 
-    `last_step_time` is how long the last step took, in ns. `step_hook` is called before each marked
-    step, whose time it is not. `referenced` says that the workload times reference work itself.
+    `last_step_time` is the duration of the last step, in ns. `step_hook` is called before each
+    marked step, and not timed with it. `referenced` if the workload times reference work itself.
     """
 
     step: Step
@@ -67,9 +67,15 @@ class StepLoop:
 
         `fewest` are made whatever the clock says.
         """
-        clock, submit, wait = time.monotonic_ns, self.step.submit, self.step.wait
-        caller, process = time.thread_time_ns, time.process_time_ns
-        mark, exhausted, stop = self._mark_step, self.step.exhausted, self.stop
+        # Every look-up that the loop does not need to repeat is done here.
+        clock = time.monotonic_ns
+        caller = time.thread_time_ns
+        process = time.process_time_ns
+        submit = self.step.submit
+        wait = self.step.wait
+        mark = self._mark_step
+        exhausted = self.step.exhausted
+        stop = self.stop
         made_steps = 0
         while made_steps < max_steps and not stop.requested and not exhausted():
             if self.step_hook is not None:
@@ -83,11 +89,9 @@ class StepLoop:
             cpu_at_submit = caller(), process()
             wait(work)
             completed = clock()
-            mark(
-                phase,
-                (start, submitted, completed),
-                (cpu_at_start, cpu_at_submit, (caller(), process())),
-            )
+            cpu_at_end = caller(), process()
+            moments = (start, submitted, completed)
+            mark(phase, moments, (cpu_at_start, cpu_at_submit, cpu_at_end))
             self.last_step_time = completed - start
             made_steps += 1
             self.look()
@@ -115,7 +119,9 @@ class StepLoop:
 
     def run_unrecorded(self, steps: int, deadline: int = NEVER) -> int:
         """Make steps as `run` does, without a mark."""
-        submit, wait, exhausted = self.step.submit, self.step.wait, self.step.exhausted
+        submit = self.step.submit
+        wait = self.step.wait
+        exhausted = self.step.exhausted
         for made_steps in range(steps):
             if exhausted() or (made_steps >= FEWEST and time.monotonic_ns() >= deadline):
                 return made_steps
@@ -134,22 +140,24 @@ class StepLoop:
 
 
 _PERIOD = 50_000_000  # ns between two of them, at least
-_REST = 60  # times as long as one took, at least, so that they cost less than 2 %
+_REST = 60  # times the duration of one, at least, so that they cost less than 2 %
 _ROUNDS = 8_000
 _MODULUS = 2_147_483_647
-_ROWS, _INNER, _COLUMNS = 64, 128, 128
+_ROWS = 64
+_INNER = 128
+_COLUMNS = 128
 
 
 @dataclass
 class ReferenceWork:
-    """The work, whose tool it is of, and when it is due next, in monotonic ns."""
+    """The work, the tool that does it, and when it is due next, in monotonic ns."""
 
     work: Callable[[], None]
     tool: str
     due_time: int = 0
 
     def take(self, loop: StepLoop) -> None:
-        """Do the work and mark how long it took, if it is due and the workload times none."""
+        """Do the work and mark its duration, if it is due and the workload times none."""
         start = time.monotonic_ns()
         if start < self.due_time or loop.referenced:
             return
@@ -162,13 +170,12 @@ class ReferenceWork:
 
 
 def reference() -> ReferenceWork:
-    """Make the work and do it a few times, for the first ones take longer."""
+    """Make the work and do it a few times, as the first ones take longer."""
     core: Any = sys.modules.get("mlx.core")
-    reference_work = (
-        ReferenceWork(_arithmetic, "Python")
-        if core is None
-        else ReferenceWork(_product(core), "MLX")
-    )
+    if core is None:
+        reference_work = ReferenceWork(_arithmetic, "Python")
+    else:
+        reference_work = ReferenceWork(_product(core), "MLX")
     for _ in range(5):
         reference_work.work()
     return reference_work
@@ -184,7 +191,8 @@ def _product(core: Any) -> Callable[[], None]:
     with core.stream(core.cpu):
         scores = core.arange(_ROWS * _INNER).reshape(_ROWS, _INNER) % 7 / 7
         values = core.arange(_INNER * _COLUMNS).reshape(_INNER, _COLUMNS) % 5 / 5
-        left, right = scores.astype(core.float16), values.astype(core.float16)
+        left = scores.astype(core.float16)
+        right = values.astype(core.float16)
         core.eval(left, right)
 
     def work() -> None:
@@ -209,9 +217,9 @@ def budget(spec: Spec) -> float:
 
 
 def measure(loop: StepLoop, spec: Spec) -> None:
-    """Run the blocks and mark them; mark a warning instead where they would take too long.
+    """Run the blocks and mark them; mark a warning instead if they would take too long.
 
-    A mark says how long it may take, and it ends by then, however slow steps become.
+    A mark says until when it may take, and it ends by then, however slow steps become.
     """
     step_seconds = max(loop.last_step_time, 1) / 1e9
     steps = min(_MOST_STEPS, max(1, math.ceil(_BLOCK / step_seconds)))

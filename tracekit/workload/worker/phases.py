@@ -1,4 +1,4 @@
-"""The phases of a worker's life, one function each, with the memory it has when each is over."""
+"""The phases of a worker's life, one function each, with its memory at the end of each."""
 
 import gc
 import os
@@ -27,21 +27,26 @@ _ENVIRONMENT = "Metal captures only in a process that was started with MTL_CAPTU
 def _capturing(backend: str) -> Any:
     """Return MLX; raise ToolError where its Metal cannot capture a workload's steps."""
     core: Any = sys.modules.get("mlx.core")
-    if core is None or backend != "metal" or not core.metal.is_available():
-        reason = "did not load MLX" if core is None else "runs on the CPU"
-        raise ToolError(
-            f"The workload {reason}, so there is no GPU work to capture.",
-            hint="GPU frame capture needs work of MLX on Metal: a Mac with a GPU of Apple's.",
-        )
+    if core is None:
+        raise _make_capture_error("did not load MLX")
+    if backend != "metal" or not core.metal.is_available():
+        raise _make_capture_error("runs on the CPU")
     return core
+
+
+def _make_capture_error(reason: str) -> ToolError:
+    return ToolError(
+        f"The workload {reason}, so there is no GPU work to capture.",
+        hint="GPU frame capture needs work of MLX on Metal: a Mac with a GPU of Apple's.",
+    )
 
 
 def capture_steps(loop: StepLoop, core: Any, path: Path, steps: int) -> None:
     """Make `steps` steps while Metal captures them into `path`; `core` is `mlx.core`.
 
-    A capture holds the command buffers that were made while it ran. MLX keeps one open for what
-    comes next, and makes another when it commits that one. So it is emptied before the capture,
-    exchanged once the capture runs, and committed before it stops.
+    A capture holds the command buffers that were made while it ran. MLX keeps one open for the next
+    work, and makes another when it commits that one. So it is emptied before the capture, exchanged
+    once the capture runs, and committed before it stops.
     """
     if path.exists():
         raise RecordingError(f"{path} exists; a capture is never written over.")
@@ -81,8 +86,9 @@ def note(account: "Account | Notes", phase: str, *, thorough: bool = False) -> N
     """
     read_at = time.monotonic_ns()
 
-    def mark(kind: str, level: int | None, unknown: str) -> None:
-        reason = unknown if level is None else ""
+    def mark(kind: str, level: int | None, reason: str) -> None:
+        if level is not None:
+            reason = ""
         account.mark("memory", phase=phase, what=kind, bytes=level, at=read_at, reason=reason)
 
     mark("resident", psutil.Process().memory_info().rss, "")
@@ -90,9 +96,12 @@ def note(account: "Account | Notes", phase: str, *, thorough: bool = False) -> N
     no_mlx = "this MLX does not say" if core else "MLX is not loaded"
     for kind, name in _MLX.items():
         read = getattr(core, name, None)
-        mark(kind, read() if read else None, no_mlx)
-    no_vmmap = "vmmap does not say" if sys.platform == "darwin" else "vmmap is a program of macOS"
+        level = read() if read else None
+        mark(kind, level, no_mlx)
     if thorough:
+        no_vmmap = "vmmap is a program of macOS"
+        if sys.platform == "darwin":
+            no_vmmap = "vmmap does not say"
         for kind, level in sampler.read_vmmap(os.getpid()).items():
             mark(kind, level, no_vmmap)
     if hasattr(core, "reset_peak_memory"):
@@ -104,9 +113,11 @@ _WAKE_UP = SECOND // 2
 
 
 def run(spec: Spec, account: Account, stop: Stop) -> None:
-    """Live one worker's life."""
+    """Go through all phases of a worker's life."""
     step = prepare(spec, account)
-    core = _capturing(step.backend) if spec.gputrace is not None else None
+    core: Any = None
+    if spec.gputrace is not None:
+        core = _capturing(step.backend)
     loop = StepLoop(step, account, stop)
     loop.look()
     account.enter("warm-up", "warming")
@@ -122,15 +133,29 @@ def run(spec: Spec, account: Account, stop: Stop) -> None:
     if spec.gputrace is not None:
         capture_steps(loop, core, spec.gputrace, spec.repeats or 1)
         return
-    pace = reference() if spec.reference and step.backend == "cpu" else None
+    _run_steady(spec, loop)
+    if spec.measure_overhead and not stop.requested and not step.exhausted():
+        account.mark("phase", name="overhead", start=time.monotonic_ns())
+        measure(loop, spec)
+
+
+def _run_steady(spec: Spec, loop: StepLoop) -> None:
+    """Run the steady phase, and mark its end and its results."""
+    step = loop.step
+    account = loop.account
+    step_hook = None
+    if spec.reference and step.backend == "cpu":
+        step_hook = reference().take
     if spec.seconds is not None:
         min_length = max(spec.steady(loop.last_step_time), FEWEST * loop.last_step_time)
         account.mark("busy", until=time.monotonic_ns() + min_length + loop.last_step_time)
     account.enter("steady", "steady")
     lasts = spec.steady(loop.last_step_time)
-    deadline = NEVER if spec.seconds is None else time.monotonic_ns() + lasts
+    deadline = NEVER
+    if spec.seconds is not None:
+        deadline = time.monotonic_ns() + lasts
     step.begin()
-    loop.step_hook = pace.take if pace else None
+    loop.step_hook = step_hook
     made_steps = loop.run("steady", spec.repeats or NEVER, deadline)
     loop.step_hook = None
     end_reason = ending(spec, loop, made_steps)
@@ -139,9 +164,6 @@ def run(spec: Spec, account: Account, stop: Stop) -> None:
     note(account, "steady", thorough=True)
     mark_results(account, step.finish())
     loop.mark_report(step.leave())
-    if spec.measure_overhead and not stop.requested and not step.exhausted():
-        account.mark("phase", name="overhead", start=time.monotonic_ns())
-        measure(loop, spec)
 
 
 def ending(spec: Spec, loop: StepLoop, made_steps: int) -> str:
@@ -150,7 +172,9 @@ def ending(spec: Spec, loop: StepLoop, made_steps: int) -> str:
         return "stopped"
     if spec.repeats is not None and made_steps >= spec.repeats:
         return "repeats"
-    return "exhausted" if loop.step.exhausted() else "limit"
+    if loop.step.exhausted():
+        return "exhausted"
+    return "limit"
 
 
 def mark_shortfall(
@@ -158,9 +182,9 @@ def mark_shortfall(
 ) -> None:
     """Mark a warning if the phase, of `lasts` ns, ended with fewer steps than were asked for."""
     wanted_steps = spec.repeats or spec.steps
-    shortfall = f"after {made_steps:,} of {wanted_steps:,} steps"
     if made_steps >= wanted_steps:
         return
+    shortfall = f"after {made_steps:,} of {wanted_steps:,} steps"
     if end_reason == "limit":
         text = f"The time limit of {duration(lasts)} ended the steady phase {shortfall}."
         loop.account.mark("warning", text=f"{text} --time-limit allows more.")
@@ -168,14 +192,14 @@ def mark_shortfall(
         loop.account.mark("warning", text=f"The workload had nothing left to do {shortfall}.")
 
 
-def mark_results(account: Account, results: Results) -> None:
-    """Mark what the workload measured."""
+def mark_results(account: "Account | Notes", results: Results) -> None:
+    """Mark the workload's own measurements."""
     for name, result in normalize_results(results).items():
         account.mark("result", name=name, **vars(result))
 
 
 def prepare(spec: Spec, account: Account) -> Step:
-    """Load and prepare the workload; say what it is, where it runs and what a step does."""
+    """Load and prepare the workload; mark its name, its backend and the work of a step."""
     account.anchor()
     account.mark(
         "about",
@@ -201,21 +225,25 @@ def prepare(spec: Spec, account: Account) -> Step:
 
 
 def calm_down(loop: StepLoop, warmup: int) -> None:
-    """Step until `warmup` steps in a row brought no new pipeline; a minute at most.
+    """Step until `warmup` steps in a row made no new pipeline; a minute at most.
 
-    Mark a warning where they do not.
+    Mark a warning if there are no such steps.
     """
     deadline = time.monotonic_ns() + _MOST_WARMUP
-    calm, max_steps = 0, max(64, 8 * warmup)
+    calm_steps = 0
+    max_steps = max(64, 8 * warmup)
     for _ in range(max_steps):
-        if calm >= warmup or loop.stop.requested:
+        if calm_steps >= warmup or loop.stop.requested:
             return
         known_count = len(loop.known_pipelines)
         loop.run("warm-up", 1, NEVER)
-        calm = calm + 1 if len(loop.known_pipelines) == known_count else 0
+        if len(loop.known_pipelines) == known_count:
+            calm_steps += 1
+        else:
+            calm_steps = 0
         if time.monotonic_ns() >= deadline:
             break
-    if calm < warmup:
+    if calm_steps < warmup:
         loop.account.mark(
             "warning",
             text=f"The warm-up ended before {warmup} steps in a row brought no new pipeline.",
@@ -223,7 +251,7 @@ def calm_down(loop: StepLoop, warmup: int) -> None:
 
 
 def wait_for_go(spec: Spec, account: Account, stop: Stop) -> None:
-    """Wait until somebody makes the go file; raise RecordingError when nobody does in time."""
+    """Wait for the go file; raise RecordingError if it is not made in time."""
     assert spec.go_file is not None
     account.enter("waiting", "waiting")
     deadline = time.monotonic() + spec.go_timeout
@@ -236,7 +264,7 @@ def wait_for_go(spec: Spec, account: Account, stop: Stop) -> None:
 
 
 def wake_up(spec: Spec, loop: StepLoop) -> None:
-    """Step a little after the wait, which let clocks and caches go down; half a second at most."""
+    """Step a little after the wait, as clocks and caches went down; half a second at most."""
     if loop.stop.requested or not spec.warmup:
         return
     loop.account.enter("wake-up", "warming")
@@ -246,10 +274,10 @@ def wake_up(spec: Spec, loop: StepLoop) -> None:
 
 
 def stay(spec: Spec, stop: Stop) -> None:
-    """Stay, idle, while the go file is there, so that a recorder can save what it is attached to.
+    """Stay idle while the go file exists, so that a recorder can save the attached process.
 
-    A signal that comes now is reason enough to leave. Who is abandoned stays until its lifeline
-    ends it: something may still be stopping the recorder in good order.
+    A signal ends the wait. An abandoned worker stays until its lifeline ends it: the recorder may
+    still be being stopped in good order.
     """
     while spec.go_file is not None and spec.go_file.exists():
         if stop.requested and not stop.abandoned:
@@ -258,6 +286,8 @@ def stay(spec: Spec, stop: Stop) -> None:
 
 
 def loaded_mlx() -> tuple[str, dict[str, Any]]:
-    """Say which MLX the workload has loaded, if any, and what device it runs on."""
+    """Return the version of the MLX that the workload has loaded, and its device; empty without."""
     core: Any = sys.modules.get("mlx.core")
-    return ("", {}) if core is None else (core.__version__, dict(core.device_info()))
+    if core is None:
+        return "", {}
+    return core.__version__, dict(core.device_info())
