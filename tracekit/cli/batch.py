@@ -72,15 +72,18 @@ def batch(
 
 def _show(tally: "fleet.Tally", page: Path) -> None:
     console.show_line(page)
-    recording_note = (
-        f", {tally.recordings:,} recordings in them" if tally.recordings > tally.done else ""
-    )
-    parts = [f"{tally.done:,} analysed{recording_note}"]
-    parts += [f"{tally.done_before:,} done before"] if tally.done_before else []
-    parts += [f"{tally.failed:,} failed"] if tally.failed else []
-    parts += [f"{tally.failed_before:,} failed before"] if tally.failed_before else []
+    parts = [f"{tally.done:,} analysed"]
+    if tally.recordings > tally.done:
+        parts.append(f"{tally.recordings:,} recordings in them")
+    if tally.done_before:
+        parts.append(f"{tally.done_before:,} done before")
+    if tally.failed:
+        parts.append(f"{tally.failed:,} failed")
+    if tally.failed_before:
+        parts.append(f"{tally.failed_before:,} failed before")
     console.show_hint(f"{tally.total:,} sources: {', '.join(parts)}.")
     for name, error, hint in tally.failures:
-        console.show_warnings([error if error.startswith(name) else f"{name}: {error}"])
+        warning = error if error.startswith(name) else f"{name}: {error}"
+        console.show_warnings([warning])
         if hint:
             console.show_hint(f"  {hint}")

@@ -84,11 +84,13 @@ def bench(
     Exit code 0: all were measured; 3: a subject failed, the others were measured; 130: stopped,
     what was measured is written.
     """
-    lab.chosen(suite, [*(subject or ()), *([against] if against else [])])
+    names = list(subject or ())
+    if against:
+        names.append(against)
+    lab.chosen(suite, names)
     if list_:
-        cells = [
-            (entry.name, entry.suite, entry.family, entry.summary) for entry in lab.chosen(suite)
-        ]
+        entries = lab.chosen(suite)
+        cells = [(entry.name, entry.suite, entry.family, entry.summary) for entry in entries]
         console.table(("subject", "suite", "family", "what it is"), cells)
         return
     if tune and (subject or against):
@@ -101,17 +103,14 @@ def bench(
         batch, q_heads, kv_heads, head_dim, block_size, active_blocks, max_blocks, dtype, ragged,
         queries, rows, dims, out_dims, seed,
     )  # fmt: skip
-    with writing([] if output is None else [output], force=force):
+    written_files = [output] if output else []
+    with writing(written_files, force=force):
         if tune:
             _tune(shape, lab.Effort(warmup, repetitions, budget or 2.0), output, json=json)
             return
         effort = lab.Effort(warmup, repetitions, budget or 4.0)
-        _bench(
-            shape,
-            lab.Settings(suite, tuple(subject or ()), against, effort, threshold),
-            output,
-            json=json,
-        )
+        settings = lab.Settings(suite, tuple(subject or ()), against, effort, threshold)
+        _bench(shape, settings, output, json=json)
 
 
 def _bench(
@@ -140,14 +139,12 @@ def _show(done: "lab.Bench") -> None:
 
 
 def _end(done: "lab.Bench", output: Path | None) -> None:
-    """Turn what went wrong into an exit code, once all is shown and written."""
+    """Raise the error of an interruption or of failures, once all is shown and written."""
     if done.interrupted:
-        measured = any(row.micro for row in done.rows)
-        output_hint = f"What was measured is in {output}." if output is not None else ""
-        raise InterruptedRunError(
-            "The bench was interrupted.",
-            hint=output_hint if measured else "Nothing was measured before.",
-        )
+        hint = "Nothing was measured before."
+        if any(row.micro for row in done.rows):
+            hint = f"What was measured is in {output}." if output is not None else ""
+        raise InterruptedRunError("The bench was interrupted.", hint=hint)
     if done.failures:
         raise ToolError(
             f"{len(done.failures)} of {len(done.rows)} subjects failed: "

@@ -1,4 +1,4 @@
-"""`chip`: what this machine's chip can do, and how paged attention launches a shape on it."""
+"""`chip`: the limits of this machine's chip, and the launch of paged attention for a shape."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -43,14 +43,21 @@ def chip(
     measures which launch is fastest.
     """
     chip, facts = _choose_chip(name, gpu_cores, measure=measure)
-    shape_options = {"batch": batch, "q_heads": q_heads, "kv_heads": kv_heads, "head_dim": head_dim}
-    shape = _shape({**shape_options, "dtype": dtype}, context)
+    shape_options = {
+        "batch": batch,
+        "q_heads": q_heads,
+        "kv_heads": kv_heads,
+        "head_dim": head_dim,
+        "dtype": dtype,
+    }
+    shape = _shape(shape_options, context)
     measured = machine.measure_bandwidth() if measure else None
     if json:
         console.show_json(_document(chip, facts, measured, shape))
         return
     rows = [*_chip_rows(chip, facts), *_measured_rows(measured)]
-    console.table(("", "this machine" if name is None else "that chip", "source"), rows)
+    heading = "this machine" if name is None else "that chip"
+    console.table(("", heading, "source"), rows)
     if name is not None and chip.name not in machine.known_chips():
         console.show_hint(suggest_name(chip.name, machine.known_chips()))
     if shape is not None:
@@ -66,7 +73,7 @@ def chip(
 def _choose_chip(
     name: str | None, cores: int | None, *, measure: bool
 ) -> "tuple[machine.Chip, dict[str, Any]]":
-    """Return the chip, and what else is known of its machine, if that is this one."""
+    """Return the chip, and the other facts of its machine if that is this one."""
     if name is not None and measure:
         raise UsageError("--measure is of this machine; --name names another chip.")
     if name is not None:
@@ -92,7 +99,8 @@ def _shape(shape_options: dict[str, Any], context: int | None) -> "lab.Shape | N
 
 def _chip_rows(chip: "machine.Chip", facts: dict[str, Any]) -> Iterator[Row]:
     yield "chip", chip.name or unavailable("the system does not name it"), ""
-    yield "gpu cores", str(chip.cores) if chip.cores else unavailable(_UNCOUNTED), ""
+    cores = str(chip.cores) if chip.cores else unavailable(_UNCOUNTED)
+    yield "gpu cores", cores, ""
     if facts.get("memory"):
         yield "memory", size(facts["memory"]), ""
     yield from _gpu_rows()
@@ -103,9 +111,10 @@ def _chip_rows(chip: "machine.Chip", facts: dict[str, Any]) -> Iterator[Row]:
 
 
 def _gpu_rows() -> Iterator[Row]:
-    """Say what MLX knows of the GPU, on a Mac."""
+    """Yield the facts that MLX has of the GPU, on a Mac."""
     architecture = _architecture()
-    if gpu_class := machine.gpu_class(architecture):
+    gpu_class = machine.gpu_class(architecture)
+    if gpu_class:
         meaning, limits = gpu_class
         yield "architecture", f"{architecture}: {meaning}", "MLX"
         full = f"more than {limits.operations} operations or {limits.mebi_elements} Mi elements"
@@ -117,7 +126,9 @@ def _architecture() -> str:
         import mlx.core as mx
     except ImportError:
         return ""
-    return str(mx.device_info().get("architecture", "")) if mx.metal.is_available() else ""
+    if not mx.metal.is_available():
+        return ""
+    return str(mx.device_info().get("architecture", ""))
 
 
 def _figure_row(name: str, figure: "machine.Figure", scale: float, unit: str) -> Row:
@@ -148,25 +159,22 @@ def _launch_rows(shape: "lab.Shape", chip: "machine.Chip") -> Iterator[Row]:
     if bound is None:
         yield "bound", NOT_AVAILABLE, chip.bandwidth.reason
     else:
-        limit = (
-            "memory alone; the rate of arithmetic is not known" if bound.partial else bound.limit
-        )
+        limit: str = bound.limit
+        if bound.partial:
+            limit = "memory alone; the rate of arithmetic is not known"
         reason = f"of {limit}; an M1 Max reached about 80 % of its bandwidth."
         yield "bound", duration(bound.seconds * 1e9), reason
 
 
 def _launch(shape: "lab.Shape") -> list[tuple[str, int, str]]:
-    """Return how paged attention launches a shape: name, value, meaning."""
+    """Return the launch of paged attention for a shape: name, value, meaning."""
     plan = lab.plan_default_launch(shape)
     reads = plan.rereads(shape.q_heads // shape.kv_heads)
     loaded = "once" if reads == 1 else f"{reads} times"
+    heads = f"query heads of a threadgroup; each row of K and V is loaded {loaded}."
     return [
         ("hd_tile", plan.hd_tile, "elements of a head that a lane owns."),
-        (
-            "heads",
-            plan.heads,
-            f"query heads of a threadgroup; each row of K and V is loaded {loaded}.",
-        ),
+        ("heads", plan.heads, heads),
         ("threadgroup", plan.threadgroup, "threads."),
         ("partitions", plan.partitions, "threadgroups that share the tokens of a sequence."),
         ("dispatches", plan.dispatches, "with partitions a second kernel merges them."),
@@ -176,7 +184,7 @@ def _launch(shape: "lab.Shape") -> list[tuple[str, int, str]]:
 def _work(
     shape: "lab.Shape", chip: "machine.Chip"
 ) -> "tuple[ops.CallTraffic, machine.Bound | None]":
-    """Return the work of a shape, and the least time of it where the bandwidth is known."""
+    """Return the work of a shape, and its least time if the bandwidth is known."""
     work = ops.traffic(
         [shape.context] * shape.batch,
         q_heads=shape.q_heads,
@@ -188,7 +196,9 @@ def _work(
     bandwidth = chip.bandwidth.value
     if bandwidth is None:
         return work, None
-    rate = chip.fp32.value if shape.dtype == "float32" else chip.fp16.value
+    rate = chip.fp16.value
+    if shape.dtype == "float32":
+        rate = chip.fp32.value
     moved = work.unique + work.written
     return work, machine.bound(work.flops, moved, bandwidth=bandwidth, rate=rate)
 
@@ -199,22 +209,20 @@ def _document(
     measured: "machine.Bandwidth | None",
     shape: "lab.Shape | None",
 ) -> dict[str, Any]:
-    """Return all that is known as JSON has it: rates per second, sizes in bytes."""
+    """Return everything for JSON: rates per second, sizes in bytes."""
     document: dict[str, Any] = {
         "chip": asdict(chip),
         "machine": facts,
         "architecture": _architecture() or None,
         "ridge": asdict(machine.ridge_of(chip)),
-        "measured": None if measured is None else asdict(measured),
+        "measured": asdict(measured) if measured else None,
     }
     if shape is not None:
         work, bound = _work(shape, chip)
         sizes = ("batch", "q_heads", "kv_heads", "head_dim", "context", "block_size", "itemsize")
         document["shape"] = {name: getattr(shape, name) for name in sizes}
-        document["launch"] = [
-            {"name": name, "value": value, "why": meaning}
-            for name, value, meaning in _launch(shape)
-        ]
+        keys = ("name", "value", "why")
+        document["launch"] = [dict(zip(keys, row, strict=True)) for row in _launch(shape)]
         document["work"] = asdict(work)
-        document["bound"] = None if bound is None else asdict(bound)
+        document["bound"] = asdict(bound) if bound else None
     return document

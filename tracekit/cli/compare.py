@@ -1,4 +1,4 @@
-"""`compare` and `ab`: runs against runs, or work against work, and how sure the change is."""
+"""`compare` and `ab`: runs against runs, or work against work, with the certainty of the change."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -58,21 +58,23 @@ def compare(
     """
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
-    first_side, second = comparison.parse_sides(runs)
-    with writing([] if html is None else [html], [*first_side, *second]):
+    first_side, second_side = comparison.parse_sides(runs)
+    both_sides = [*first_side, *second_side]
+    pages = [html] if html else []
+    with writing(pages, both_sides):
         limits = comparison.Limits(threshold, between, tuple(metric or ()))
         with console.progress("compare") as progress:
             progress("reading the runs")
-            samples_before, samples_after = (
-                comparison.read_samples(first_side),
-                comparison.read_samples(second),
-            )
+            samples_before = comparison.read_samples(first_side)
+            samples_after = comparison.read_samples(second_side)
             progress("measuring blocks of them")
             compared = comparison.compare_runs(samples_before, samples_after, limits, force=force)
         if html is not None:
-            redact = comparison.redaction_of_runs([*first_side, *second])
+            redact = comparison.redaction_of_runs(both_sides)
             _write(html, compared, (samples_before, samples_after), redact)
-    _show(compared, html if open_page else None, json=json)
+    _show(compared, json=json)
+    if html is not None and open_page:
+        typer.launch(html.resolve().as_uri())
     if exit_code:
         end(compared)
 
@@ -81,15 +83,18 @@ class Sides(typer.core.TyperCommand):
     """Takes `A -- B`, and `-- PROGRAM A -- PROGRAM B`: click would drop the word between them."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the words; options may stand on either side, but for those of programs.
+        """Read the words; options may be on either side, except those of programs.
 
-        A second -- tells programs from workloads: all behind the first one is theirs.
+        A second -- means programs, not workloads: everything after the first one is theirs.
         """
-        if args.count("--") > 1:
-            place = args.index("--")
-            words = [*args[:place], "--", _PROGRAMS, *args[place + 1 :]]
-            return super().parse_args(ctx, words)
-        return super().parse_args(ctx, [_BETWEEN if word == "--" else word for word in args])
+        words = list(args)
+        if "--" in words:
+            place = words.index("--")
+            if "--" in words[place + 1 :]:
+                words.insert(place + 1, _PROGRAMS)
+            else:
+                words[place] = _BETWEEN
+        return super().parse_args(ctx, words)
 
 
 _BETWEEN = "vs"
@@ -155,15 +160,19 @@ def ab(
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
     within = within or min(0.01, max(threshold / 2, 0.0001))
     effort = nightly.PairEffort(within, workload.seconds(time_limit), workload.seconds(turn))
-    effort = replace(effort, state=None) if any_state else effort
+    if any_state:
+        effort = replace(effort, state=None)
     limits = comparison.Limits(threshold, metrics=tuple(metric or ()))
     measure = _measuring(variants, read or [], workloads, effort, limits)
-    with writing([] if html is None else [html], []):
+    pages = [html] if html else []
+    with writing(pages):
         with console.progress("ab") as progress:
             compared = measure(progress)
         if html is not None:
             _write(html, compared, ([], []), own_redaction())
-    _show(compared, html if open_page else None, json=json)
+    _show(compared, json=json)
+    if html is not None and open_page:
+        typer.launch(html.resolve().as_uri())
     if exit_code or bisect:
         end(compared)
 
@@ -175,7 +184,7 @@ def _measuring(
     effort: "nightly.PairEffort",
     limits: "comparison.Limits",
 ) -> "Callable[[Progress], comparison.Comparison]":
-    """Return what measures both variants, which are checked at once."""
+    """Return a function that measures both variants, which are checked at once."""
     if variants[0] == _PROGRAMS:
         sides = nightly.parse_programs(variants[1:])
         patterns = [record.parse_pattern(words) for words in read]
@@ -202,19 +211,16 @@ def _measuring(
     )
 
 
-def _show(compared: "comparison.Comparison", page: Path | None, *, json: bool) -> None:
+def _show(compared: "comparison.Comparison", *, json: bool) -> None:
     if json:
         console.show_json(compared)
-    else:
-        console.show_line(comparison.heading(compared))
-        for title, columns, rows in comparison.tables(compared):
-            console.measurements(title, columns, rows)
-        console.show_warnings(
-            [f"{condition.side}: {condition.words}." for condition in compared.conditions]
-        )
-        console.show_hint(comparison.how_sure(compared))
-    if page is not None:
-        typer.launch(page.resolve().as_uri())
+        return
+    console.show_line(comparison.heading(compared))
+    for title, columns, rows in comparison.tables(compared):
+        console.measurements(title, columns, rows)
+    conditions = [f"{condition.side}: {condition.words}." for condition in compared.conditions]
+    console.show_warnings(conditions)
+    console.show_hint(comparison.how_sure(compared))
 
 
 def _write(
@@ -229,7 +235,7 @@ def _write(
 
 
 def end(compared: "comparison.Comparison") -> None:
-    """End with the code of the verdict: 1 where it is worse, 4 where it is unclear."""
+    """Exit with the code of the verdict: 1 if it is worse, 4 if it is unclear."""
     if compared.verdict is comparison.Verdict.UNCLEAR:
         raise InconclusiveError(
             f"Unclear: {compared.reason}",

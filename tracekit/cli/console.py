@@ -1,4 +1,4 @@
-"""What a person sees: progress on stderr, results on stdout, exit codes. Nothing else prints."""
+"""All output for people: progress on stderr, results on stdout, exit codes. Nothing else prints."""
 
 import sys
 from collections.abc import Generator, Iterable, Sequence
@@ -34,10 +34,10 @@ _invocations: list[dict[bool, "Console"]] = []
 
 @contextmanager
 def invocation() -> Generator[None]:
-    """Let everything that one command prints go through consoles that end with it.
+    """Print everything of one command through consoles that end with it.
 
-    A console keeps what a closed pipe did not take, the width of the terminal, and whether it
-    shows colors: none of it may reach the next command of this process.
+    A console keeps the text that a closed pipe did not take, the width of the terminal, and
+    whether it shows colors: none of it may reach the next command of this process.
     """
     _invocations.append({})
     try:
@@ -47,9 +47,9 @@ def invocation() -> Generator[None]:
 
 
 def screen(*, error: bool = False) -> "Console":
-    """Return what prints on standard output, or on standard error; `--help` never loads rich.
+    """Return the console of standard output or of standard error; `--help` never loads rich.
 
-    One command has one of each, since a spinner must know what is printed above it.
+    One command has one of each, since a spinner must know the text that is printed above it.
     """
     from rich.console import Console
 
@@ -65,10 +65,11 @@ def style_text(*parts: Words, style: str = "") -> "Text":
     """Return parts of a text, each alone or with its style, as `visible` shows them."""
     from rich.text import Text
 
-    pairs = ((part, "") if isinstance(part, str) else part for part in parts)
-    return Text.assemble(
-        *((visible(words), part_style) for words, part_style in pairs), style=style
-    )
+    text = Text(style=style)
+    for part in parts:
+        words, part_style = (part, "") if isinstance(part, str) else part
+        text.append(visible(words), part_style)
+    return text
 
 
 def show_text(*parts: Words, style: str = "") -> None:
@@ -94,7 +95,7 @@ _WIDEST = 30  # characters of a cell
 
 @contextmanager
 def progress(stage: str) -> "Generator[record.Progress]":
-    """Show a stage while it runs, and how long it took; say nothing where nobody looks.
+    """Show a stage while it runs, and its duration; print nothing unless stderr is a terminal.
 
     Other output is not redirected meanwhile: rich would carry out the sequences in it.
     """
@@ -104,15 +105,17 @@ def progress(stage: str) -> "Generator[record.Progress]":
     from rich.live import Live
     from rich.spinner import Spinner
 
-    start_time, err = monotonic(), screen(error=True)
+    start_time = monotonic()
+    err = screen(error=True)
     spinner = Spinner("dots", f"{stage} …", style="status.spinner")
     with Live(spinner, console=err, transient=True, redirect_stdout=False, redirect_stderr=False):
         yield lambda text: spinner.update(text=style_text(f"{stage} · {text}"))
-    _say(("✓", "green"), f" {stage} ", (f"{monotonic() - start_time:.1f} s", "dim"))
+    elapsed_seconds = monotonic() - start_time
+    _say(("✓", "green"), f" {stage} ", (f"{elapsed_seconds:.1f} s", "dim"))
 
 
 def show(result: "analysis.Result", recording: Recording, *, json: bool = False) -> None:
-    """Print the result: the numbers, the findings in words, and where everything is."""
+    """Print the result: the numbers, the findings in words, and the paths of its files."""
     if json:
         show_json(result)
         return
@@ -129,16 +132,22 @@ def show(result: "analysis.Result", recording: Recording, *, json: bool = False)
         show_text(f"{name:<{width}}  ", (value, "bold"))
     _show_findings(result)
     _show_checks(result)
-    for name, stage in result.provenance.unfinished_stages.items():
-        how = "was interrupted" if stage.state == "interrupted" else "was not completed"
-        message = f": {stage.message}" if stage.message else "."
-        show_warnings([f"The stage {name} {how}{message}"])
+    _show_unfinished_stages(result)
     show_warnings(result.provenance.warnings)
     _show_paths(recording)
 
 
+def _show_unfinished_stages(result: "analysis.Result") -> None:
+    for name, stage in result.provenance.unfinished_stages.items():
+        sentence = f"The stage {name} was not completed"
+        if stage.state == "interrupted":
+            sentence = f"The stage {name} was interrupted"
+        message = f": {stage.message}" if stage.message else "."
+        show_warnings([f"{sentence}{message}"])
+
+
 def show_folders(recordings: Sequence[Recording], follow: str) -> None:
-    """Print each run's folder, and the command that goes on."""
+    """Print each run's folder, and the command that comes next."""
     for recording in recordings:
         show_line(recording.folder)
     for recording in recordings:
@@ -146,13 +155,13 @@ def show_folders(recordings: Sequence[Recording], follow: str) -> None:
 
 
 def show_next(command: str, recording: Recording) -> None:
-    """Say on stderr which command goes on with a run."""
+    """Print the next command of a run on stderr."""
     show_hint(f"Go on with: tracekit {command} {quote_path(recording.folder)}")
 
 
 @contextmanager
 def open_output(file: Path) -> Generator[BinaryIO]:
-    """Give what bytes are written into: a file that is complete or not there, or stdout for `-`."""
+    """Open a file that is written as a whole or not at all, or stdout for `-`."""
     if file != STDOUT:
         with replacing(file) as opened:
             yield opened
@@ -163,7 +172,7 @@ def open_output(file: Path) -> Generator[BinaryIO]:
 
 
 def show_written(path: Path) -> None:
-    """Say on stderr that a file was written, where stdout holds numbers."""
+    """Print the path of a written file on stderr, as stdout holds numbers."""
     _say(f"written: {path}")
 
 
@@ -190,7 +199,7 @@ def show_json(value: object) -> None:
 
 
 def show_hint(hint: str) -> None:
-    """Print what to do next, on stderr."""
+    """Print advice on stderr."""
     _say(hint, style="dim")
 
 
@@ -202,7 +211,7 @@ def show_error(message: str, hint: str) -> None:
 
 
 def show_diagnosis(diagnosis: "record.Diagnosis", *, json: bool = False) -> None:
-    """Print what the doctor found: a row a fact, its fix below it."""
+    """Print the facts of the doctor, a row for each, with its fix below it."""
     if json:
         show_json(diagnosis.document())
         return
@@ -218,20 +227,21 @@ def show_warnings(warnings: Sequence[str]) -> None:
     """Print warnings on stderr, each one once; losses of this command come at its end."""
     later = set(tables.list_reported_losses())
     for warning in dict.fromkeys(warnings):
-        if warning in later:
-            continue
-        _say(("warning: ", "yellow"), warning)
+        if warning not in later:
+            _say(("warning: ", "yellow"), warning)
 
 
 def measurements(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table of numbers below its title; a file or pipe keeps title and head as well."""
-    show_text(f"# {title}" if not looked_at() else title, style="dim")
+    if not looked_at():
+        title = f"# {title}"
+    show_text(title, style="dim")
     table(columns, rows, headed=True)
     screen().print()
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, headed: bool = False) -> None:
-    """Print a table; tab-separated where nobody looks, and without its head unless `headed`.
+    """Print a table; in a file or pipe tab-separated, and without its head unless `headed`.
 
     In a terminal that is too narrow the widest columns are folded first.
     """
@@ -251,12 +261,12 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, headed: bool
 
 
 def looked_at() -> bool:
-    """Tell whether stdout is a terminal, where somebody looks."""
+    """Tell whether stdout is a terminal."""
     return screen().is_terminal
 
 
 def is_progress_shown() -> bool:
-    """Tell whether stderr is a terminal, where progress is shown."""
+    """Tell whether stderr is a terminal."""
     return screen(error=True).is_terminal
 
 
@@ -266,8 +276,10 @@ def _show_findings(result: "analysis.Result") -> None:
         show_text(analysis.silence(result))
     for finding in result.findings:
         head = (f"{finding.severity}", _STYLES[finding.severity])
-        also = f" (with {', '.join(finding.effects)})" if finding.effects else ""
-        show_text(head, "  ", (finding.rule, "bold"), also)
+        effects = ""
+        if finding.effects:
+            effects = f" (with {', '.join(finding.effects)})"
+        show_text(head, "  ", (finding.rule, "bold"), effects)
         show_text(f"  {finding.message}{analysis.describe_saving(finding)}")
         if finding.advice:
             show_text(f"  → {finding.advice}", style="dim")
@@ -277,9 +289,8 @@ def _show_checks(result: "analysis.Result") -> None:
     passed = [check.rule for check in result.checks if check.status is analysis.Status.PASSED]
     screen().print()
     show_text(f"passed       {', '.join(passed) or 'none'}")
-    for reason in analysis.reasons(
-        result.checks, analysis.Status.ABSTAINED, analysis.Status.FAILED
-    ):
+    unanswered = (analysis.Status.ABSTAINED, analysis.Status.FAILED)
+    for reason in analysis.reasons(result.checks, *unanswered):
         show_text("not checked  ", (_join_names(reason.rules), "bold"), ":")
         show_text(f"  {reason.words}", style="dim")
 
@@ -312,7 +323,7 @@ _STOP = 128
 
 
 def require_rows(result: "analysis.Result") -> None:
-    """Raise InconclusiveError if a recording of xctrace is not known to hold its target's work."""
+    """Raise InconclusiveError unless a recording of xctrace certainly has its target's work."""
     gate = next(check for check in result.checks if check.rule == _GATE)
     if gate.status is analysis.Status.FOUND:
         message = next(finding.message for finding in result.findings if finding.rule == _GATE)
@@ -325,9 +336,9 @@ def require_rows(result: "analysis.Result") -> None:
 
 
 def require_target_rows(recording: Recording) -> None:
-    """Raise InconclusiveError if it is known that a recording lacks its target's work.
+    """Raise InconclusiveError if a recording certainly lacks its target's work.
 
-    Where it is not known, nothing is raised: the analysis looks closer.
+    If that is not certain, nothing is raised: the analysis looks closer.
     """
     provenance = recording.provenance()
     if provenance.target_rows is False:
@@ -344,26 +355,32 @@ _MOST_COSTS = 6
 
 @contextmanager
 def accounting() -> Generator[None]:
-    """Tell what was lost of what a command reads, whatever path it takes through our code.
+    """Report the losses of everything that a command reads.
 
-    Raise InputError if damage cost rows or names of what was asked for, after everything else was
-    written. A command that fails by itself keeps its own error.
+    A command that fails by itself keeps its own error.
+
+    Raises:
+        InputError: Damage cost rows or names; everything else was written.
     """
     with tables.collecting() as ledger:
         try:
             yield
         except TracekitError as error:
-            _show_losses(loss for loss in ledger.losses if str(loss) not in error.message)
+            unmentioned = [loss for loss in ledger.losses if str(loss) not in error.message]
+            _show_losses(unmentioned)
             raise
         except BaseException:
             _show_losses(ledger.losses)
             raise
         costs = ledger.costs
-        _show_losses(loss for loss in ledger.losses if loss not in costs)
+        harmless = [loss for loss in ledger.losses if loss not in costs]
+        _show_losses(harmless)
     if costs:
         texts = tables.sentences(costs)
-        more = f"{len(texts) - _MOST_COSTS:,} more losses." if len(texts) > _MOST_COSTS else ""
-        message = " ".join([*texts[:_MOST_COSTS], more]).strip()
+        sentences = list(texts[:_MOST_COSTS])
+        if len(texts) > _MOST_COSTS:
+            sentences.append(f"{len(texts) - _MOST_COSTS:,} more losses.")
+        message = " ".join(sentences).strip()
         raise InputError(message, hint="Everything else was read and written.")
 
 
@@ -375,10 +392,12 @@ def _show_losses(losses: "Iterable[tables.Loss]") -> None:
 def bisect_code(code: int) -> int:
     """Return the exit code for `git bisect run` that an exit code of tracekit means.
 
-    Git takes 0 for good, 1 to 127 for bad, 125 for a commit to skip, and stops at all from 128 on
-    (git-bisect(1)). So 0 and 1 stay; what failed (3) or is inconclusive (4) is skipped; whatever
-    is no word on the commit, as a wrong command line (2) or a bug of ours (70), stops it.
+    Git takes 0 for good, 1 to 127 for bad, 125 for a commit to skip, and stops at 128 and more
+    (git-bisect(1)). So 0 and 1 stay; a failure (3) or an inconclusive result (4) is skipped; a
+    code that is not about the commit, as of a wrong command line (2) or a bug (70), stops it.
     """
     if code in {3, 4}:
         return 125
-    return code if code in {0, 1, 125} or code >= _STOP else _STOP + code % _STOP
+    if code in {0, 1, 125} or code >= _STOP:
+        return code
+    return _STOP + code % _STOP

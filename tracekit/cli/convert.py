@@ -24,9 +24,10 @@ def convert_bundle(
     *,
     force: bool,
 ) -> None:
-    """Write the tables of a bundle, or the one that is named."""
-    all_of_it = to in _TABLES and schema is None and choice.table is None
-    if output is None or not (all_of_it or (to is None and schema is not None)):
+    """Write the tables of a bundle, or the named one."""
+    wants_all = to in _TABLES and schema is None and choice.table is None
+    wants_one = to is None and schema is not None
+    if output is None or not (wants_all or wants_one):
         raise UsageError(
             f"{bundle} is a bundle: name OUT, and one table with --schema or the format of all of "
             f"them with --to {'|'.join(_TABLES)}.",
@@ -132,7 +133,8 @@ def _show(converted: "tables.Converted", more: Sequence[str] = ()) -> None:
 def _convert_run(
     folder: Path, output: Path | None, to: str, *, no_redact: bool, force: bool
 ) -> None:
-    require_apart([] if output is None else [output], [folder])
+    if output is not None:
+        require_apart([output], [folder])
     recording = Recording(folder)
     run_tables = tracekit.pipeline.tables_of(recording)
     redact = str if no_redact else tracekit.pipeline.redaction_of(recording)

@@ -1,4 +1,4 @@
-"""`doctor` and `templates`: what this machine can record, and with what."""
+"""`doctor` and `templates`: the recordings that this machine can make, and their templates."""
 
 import shlex
 from pathlib import Path
@@ -26,7 +26,9 @@ def doctor(
     Exit code 0: this machine can record; 3: something failed, and the fix is printed; 4: something
     that recording needs could not be determined.
     """
-    folder, machine, fresh = notes_folder(), record.DoctorSurroundings(), None
+    folder = notes_folder()
+    machine = record.DoctorSurroundings()
+    fresh = None
     try:
         if probe:
             with console.progress("probe") as progress:
@@ -52,14 +54,16 @@ def templates(context: typer.Context, *, json: options.Json = False) -> None:
     if context.invoked_subcommand is not None:
         return
 
-    there = record.overview(record.xctrace_here(), Path.home())
+    overview = record.overview(record.xctrace_here(), Path.home())
     if json:
-        console.show_json(there)
-    else:
-        rows = [(heading, name) for heading, names in there.sections.items() for name in names]
-        console.table(("section", "template"), rows)
-        for remark in there.remarks:
-            console.show_hint(remark)
+        console.show_json(overview)
+        return
+    rows: list[tuple[str, str]] = []
+    for heading, names in overview.sections.items():
+        rows += [(heading, name) for name in names]
+    console.table(("section", "template"), rows)
+    for remark in overview.remarks:
+        console.show_hint(remark)
 
 
 @app.command("make")
@@ -84,7 +88,9 @@ def make(
     does not document it: only a recording shows whether yours works. By hand, for
     every chip: Recording Options > GPU > Counter Set in Instruments, then File > Save As Template.
     """
-    timeline = None if shader_timeline is None else shader_timeline == "on"
+    timeline = None
+    if shader_timeline is not None:
+        timeline = shader_timeline == "on"
     changes, content = record.draft(_source_file(source), output, counter_profile, timeline)
     if do_write:
         console.show_line(record.write(output, content))
@@ -96,10 +102,9 @@ def make(
 
 
 def _source_file(source: str) -> Path:
-    """Return the template file to copy: a path, or a name looked up where templates lie."""
+    """Return the template file to copy: a path, or a name in the folders of templates."""
     if "/" in source or source.endswith(record.SUFFIX):
         return Path(source).expanduser()
     tool = record.find_xctrace()
-    return record.template_file(
-        source, record.template_files(Path.home(), tool.path if tool else "")
-    )
+    files = record.template_files(Path.home(), tool.path if tool else "")
+    return record.template_file(source, files)

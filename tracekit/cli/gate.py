@@ -1,8 +1,8 @@
-"""`gate`: whether a night, or runs, are worse; as exit code and in reports of other tools."""
+"""`gate`: report whether a night, or runs, are worse, as an exit code and to other tools."""
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -80,45 +80,96 @@ def gate(
     printed = markdown == console.STDOUT
     if json and printed:
         raise UsageError("--json and --markdown - print two documents.", hint="Name a file.")
-    report_files = {
-        "junit": junit,
-        "sarif": sarif,
-        "openmetrics": openmetrics,
-        "markdown": None if printed else markdown,
-    }
-    files = {name: file for name, file in report_files.items() if file}
-    command = nightly.command_of(on_regression) if on_regression else ()
-    file = os.environ.get("GITHUB_STEP_SUMMARY", "")
-    if summary and not file:
-        raise UsageError("$GITHUB_STEP_SUMMARY is not set.", hint="It is in GitHub Actions.")
-    page = Path(file) if file and summary is not False else None
-    if annotations is None:
-        annotations = os.environ.get("GITHUB_ACTIONS") == "true"
+    files = _name_report_files(junit, sarif, openmetrics, markdown)
+    destinations = _Destinations(
+        files=files,
+        command=nightly.command_of(on_regression) if on_regression else (),
+        page=_find_summary_page(summary),
+        annotated=_is_annotated(annotations),
+        json=json,
+        printed=printed,
+    )
     words = what or []
-    with writing(list(files.values()), [*words, *([plan] if plan else [])]):
+    read_files = list(words)
+    if plan:
+        read_files.append(plan)
+    with writing(list(files.values()), read_files):
         if len(words) > 1:
             _require_none(plan=plan, history=history, max_age=max_age)
             report = _of_runs(words, metric, threshold, force=force)
         else:
             _require_none(metric=metric, threshold=threshold, force=force)
             report = _of_night(words, plan, history, max_age)
-        errors = nightly.write_reports(report, files)
-        if json:
-            console.show_json(report)
-        elif printed:
-            console.show_line(nightly.markdown(report).rstrip("\n"))
-        else:
-            show_report(report)
-        warnings = [*report.warnings]
-        if page:
-            warnings.append(nightly.append_summary(report, page))
-        for line in nightly.annotations(report) if annotations else ():
-            # A reader of the document on stdout takes no lines of GitHub's.
-            typer.echo(line, err=json or printed)
-        if command and report.outcome is nightly.Outcome.REGRESSION:
-            warnings.append(nightly.tell(command, report))
-        console.show_warnings(list(filter(None, warnings)))
-        end(report, errors)
+        _deliver(report, destinations)
+
+
+@dataclass(frozen=True)
+class _Destinations:
+    """Everything that a report goes to; `files` are those of other tools, by their format."""
+
+    files: dict[str, Path]
+    command: tuple[str, ...]
+    page: Path | None
+    annotated: bool
+    json: bool
+    printed: bool
+
+
+def _name_report_files(
+    junit: Path | None, sarif: Path | None, openmetrics: Path | None, markdown: Path | None
+) -> dict[str, Path]:
+    """Return the files to write by their format; Markdown that is printed is not one of them."""
+    if markdown == console.STDOUT:
+        markdown = None
+    choices = {"junit": junit, "sarif": sarif, "openmetrics": openmetrics, "markdown": markdown}
+    return {name: file for name, file in choices.items() if file}
+
+
+def _find_summary_page(summary: bool | None) -> Path | None:
+    """Return the job summary of GitHub that the report is added to, if any.
+
+    Raises:
+        UsageError: A summary is asked for, and the environment names none.
+    """
+    file = os.environ.get("GITHUB_STEP_SUMMARY", "")
+    if summary and not file:
+        raise UsageError("$GITHUB_STEP_SUMMARY is not set.", hint="It is in GitHub Actions.")
+    if not file or summary is False:
+        return None
+    return Path(file)
+
+
+def _is_annotated(annotations: bool | None) -> bool:
+    if annotations is None:
+        return os.environ.get("GITHUB_ACTIONS") == "true"
+    return annotations
+
+
+def _deliver(report: "nightly.GateReport", destinations: _Destinations) -> None:
+    """Write and print a report, run the command of a regression, and end the process."""
+    errors = nightly.write_reports(report, destinations.files)
+    _show(report, destinations)
+    warnings = list(report.warnings)
+    if destinations.page:
+        warnings.append(nightly.append_summary(report, destinations.page))
+    if destinations.annotated:
+        # A reader of the document on stdout does not expect lines of GitHub's.
+        has_document = destinations.json or destinations.printed
+        for line in nightly.annotations(report):
+            typer.echo(line, err=has_document)
+    if destinations.command and report.outcome is nightly.Outcome.REGRESSION:
+        warnings.append(nightly.tell(destinations.command, report))
+    console.show_warnings(list(filter(None, warnings)))
+    end(report, errors)
+
+
+def _show(report: "nightly.GateReport", destinations: _Destinations) -> None:
+    if destinations.json:
+        console.show_json(report)
+    elif destinations.printed:
+        console.show_line(nightly.markdown(report).rstrip("\n"))
+    else:
+        show_report(report)
 
 
 def _require_none(**options: object) -> None:
@@ -131,41 +182,46 @@ def _require_none(**options: object) -> None:
 def _of_night(
     words: Sequence[Path], plan: Path | None, history: str, max_age: str
 ) -> "nightly.GateReport":
-    longest = age(max_age).total_seconds() if max_age else None
+    max_seconds = None
+    if max_age:
+        max_seconds = age(max_age).total_seconds()
+    name = nightly.LATEST
+    if words:
+        name = str(words[0])
     try:
-        name = str(words[0]) if words else nightly.LATEST
         night, night_plan = nightly.find_night(name, plan, history)
     except InconclusiveError as error:
         return nightly.of_no_night(error.message, error.hint)
     report = nightly.add_plan_lines(nightly.of_night(night, night_plan), night_plan)
-    return report if longest is None else nightly.judge_age(report, longest)
+    if max_seconds is None:
+        return report
+    return nightly.judge_age(report, max_seconds)
 
 
 def _of_runs(
     words: Sequence[Path], metrics: Sequence[str] | None, threshold: float | None, *, force: bool
 ) -> "nightly.GateReport":
-    first_side, second = compare.parse_sides(words)
+    first_side, second_side = compare.parse_sides(words)
     limits = replace(compare.Limits(), metrics=tuple(metrics or ()))
     if threshold is not None:
         limits = replace(limits, threshold=threshold)
     with console.progress("gate") as progress:
         progress("reading the runs")
-        samples_before, samples_after = (
-            compare.read_samples(first_side),
-            compare.read_samples(second),
-        )
+        samples_before = compare.read_samples(first_side)
+        samples_after = compare.read_samples(second_side)
         progress("measuring blocks of them")
         compared = compare.compare_runs(samples_before, samples_after, limits, force=force)
     provenance = samples_after[0].result.provenance
-    report = nightly.of_comparison(
-        compared, provenance.machine | {"tracekit": provenance.tracekit}, provenance.workload
-    )
-    file = second[0] if second[0].is_file() else second[0] / "result.json"
+    environment = provenance.machine | {"tracekit": provenance.tracekit}
+    report = nightly.of_comparison(compared, environment, provenance.workload)
+    file = second_side[0]
+    if not file.is_file():
+        file /= "result.json"
     return replace(report, file=nightly.in_repository(file), commit=provenance.git_commit)
 
 
 def show_report(report: "nightly.GateReport") -> None:
-    """Print how a night, or runs, ended, why, and the numbers."""
+    """Print the outcome of a night, or of runs, its reasons, and the numbers."""
     from tracekit.nightly.gate.report import text
 
     console.show_line(text.verdict(report))
@@ -184,7 +240,7 @@ _NEXT = {
 
 
 def end(report: "nightly.GateReport", errors: "Sequence[TracekitError]") -> None:
-    """End with the code of the outcome; a report that was not written is no success either."""
+    """Exit with the code of the outcome; a report that was not written is an error, too."""
     from tracekit.nightly.gate.report import text
 
     if report.outcome is nightly.Outcome.REGRESSION:

@@ -5,6 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -45,7 +46,7 @@ def _open_history(
 
 
 def history_url(history: str, config: Path | None) -> str:
-    """Return the URL of the history that is named, else of the plan's."""
+    """Return the URL of the given history, or without one that of the plan."""
     if history:
         return history
     try:
@@ -56,7 +57,7 @@ def history_url(history: str, config: Path | None) -> str:
 
 
 def time_of(text: str, current_time: datetime | None = None) -> datetime:
-    """Return a time: so many hours, days or weeks ago, as "30d", or a date or time in UTC."""
+    """Return the time that a text means: an age such as "30d", or a date or time in UTC."""
     with suppress(UsageError):
         return (current_time or datetime.now(UTC)) - age(text)
     try:
@@ -65,15 +66,18 @@ def time_of(text: str, current_time: datetime | None = None) -> datetime:
         raise UsageError(
             f"{text!r} is no time.", hint="Write 30d, 12w, 2026-03-01 or 2026-03-01T02:30+00:00."
         ) from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if moment.tzinfo:
+        return moment
+    return moment.replace(tzinfo=UTC)
 
 
 Format = Literal["csv", "json", "parquet"]
 
 
 def known_series(store: "nightly.Store", selection: dict[str, Any]) -> "list[nightly.Series]":
-    """Return the series of what is named; refuse what is not in the history."""
-    if series := store.series(**selection):
+    """Return the series of a selection; raise UsageError if the history has none."""
+    series = store.series(**selection)
+    if series:
         return series
     raise UsageError(
         "The history has no series of this.",
@@ -88,7 +92,7 @@ By = Annotated[str, option("NAME", "Who decides it.  [default: your login]")]
 
 
 def _login() -> str:
-    """Return the login of who runs this; empty where the system knows none."""
+    """Return the login of the user; empty if the system knows none."""
     with suppress(OSError, KeyError, ImportError):
         return getpass.getuser()
     return ""
@@ -133,15 +137,14 @@ def accept(
         )
         night = store.night(accepted[0].night)
     columns = ("capture", "metric", "expected from now on")
-    rows = [
-        (acceptance.capture, metric, nightly.expected_words(night, acceptance, metric))
-        for acceptance in accepted
-        for metric in acceptance.changes
-    ]
+    rows: list[tuple[str, str, str]] = []
+    for acceptance in accepted:
+        for metric in acceptance.changes:
+            expected = nightly.expected_words(night, acceptance, metric)
+            rows.append((acceptance.capture, metric, expected))
     console.measurements(f"Accepted: {night.id} on {night.machine}", columns, rows)
-    console.show_warnings(
-        [f"Not accepted: {refusal.capture}: {refusal.reason}" for refusal in refused]
-    )
+    refusals = [f"Not accepted: {refusal.capture}: {refusal.reason}" for refusal in refused]
+    console.show_warnings(refusals)
     console.show_hint("It holds for captures of the same work, from the next night on.")
 
 
@@ -174,24 +177,25 @@ def list_(
 ) -> None:
     """List what was accepted, when and why; the latest one of a capture is in force."""
     with _open_history(history, config) as store:
-        entries = [
-            entry
-            for name in store.machines()
-            for entry in nightly.held_on(name, store.acceptances(name))
-        ]
-    entries.sort(key=lambda entry: entry.accepted.at)
+        by_machine = [nightly.held_on(name, store.acceptances(name)) for name in store.machines()]
+    entries = sorted(chain.from_iterable(by_machine), key=lambda entry: entry.accepted.at)
     if json:
         console.show_json(entries)
         return
     columns = ("accepted", "by", "night", "machine", "capture", "holds", "reason")
-    rows = [
-        (
-            *(stamp(entry.accepted.at), entry.accepted.who, entry.accepted.night, entry.machine),
-            entry.accepted.capture,
-            *("yes" if entry.holds else "no", entry.accepted.reason),
+    rows: list[tuple[str, ...]] = []
+    for entry in entries:
+        accepted = entry.accepted
+        row = (
+            stamp(accepted.at),
+            accepted.who,
+            accepted.night,
+            entry.machine,
+            accepted.capture,
+            "yes" if entry.holds else "no",
+            accepted.reason,
         )
-        for entry in entries
-    ]
+        rows.append(row)
     if not rows:
         console.show_hint("Nothing was accepted; `tracekit baseline accept NIGHT --reason TEXT`.")
     console.measurements(f"{len(entries)} accepted", columns, rows)
@@ -242,28 +246,41 @@ def history(
     selection: dict[str, Any] = {
         "plan": plan,
         "machine": machine,
-        "since": time_of(since) if since else None,
-        "until": time_of(until) if until else None,
+        "since": _optional_time(since),
+        "until": _optional_time(until),
     }
-    series_filter = {"capture": capture, "metric": None if metric == "all" else metric}
+    series_filter = {"capture": capture, "metric": metric}
+    if metric == "all":
+        series_filter["metric"] = None
     if samples and export is None:
         raise UsageError(
             "--samples says what --export writes.", hint="Add --export FILE --format csv"
         )
     url = history_url(history, config)
-    files = [file for file in (export, html) if file and file != console.STDOUT]
+    read_files = _drop_missing(config, nightly.file_of(url))
+    files = [file for file in _drop_missing(export, html) if file != console.STDOUT]
     with (
-        writing(files, [file for file in (config, nightly.file_of(url)) if file], force=force),
+        writing(files, read_files, force=force),
         nightly.Store.connect(url, make=False) as store,
     ):
         if export is not None:
             _export(store, selection | series_filter, export, kind, samples=samples)
         if html is not None:
             _draw(store, url, selection, series_filter, html)
-        if metric is not None and export is None and html is None:
+        if export is not None or html is not None:
+            return
+        if metric is not None:
             _show_series(store, selection | series_filter, limit, json=json)
-        elif export is None and html is None:
+        else:
             _show_nights(store, selection, ended, limit, json=json)
+
+
+def _optional_time(text: str | None) -> datetime | None:
+    return time_of(text) if text else None
+
+
+def _drop_missing(*files: Path | None) -> list[Path]:
+    return [file for file in files if file]
 
 
 @app.command("sync")
@@ -285,29 +302,49 @@ def sync(
 
     plan = nightly.read_plan(config, work=False)
     done = nightly.sync(plan, plan.machine or own_name(), history)
-    failed = [f"The night {entry.night} could not be added: {entry.why}" for entry in done.failed]
     if json:
-        end_message = done.fatal_error.message if done.fatal_error else ""
-        outcomes = {name: getattr(done, name) for name in ("added", "missed", "wait", "failed")}
-        console.show_json({**outcomes, "ended": end_message})
+        _show_sync_json(done)
     else:
-        for name in done.added:
-            console.show_line(f"added   {name}")
-        for missed_time in done.missed:
-            console.show_line(f"missed  {stamp(missed_time)}")
-        if not (done.added or failed or done.fatal_error):
-            console.show_line("The history has every night of the plan that has ended.")
-        console.show_warnings(
-            [f"The night {entry.night} waits: {entry.why}." for entry in done.wait]
-        )
-        console.show_warnings(failed)
+        _show_sync(done)
     if done.fatal_error is not None:
         raise done.fatal_error
-    if failed:
+    if done.failed:
         raise InputError(
-            f"{len(failed)} night{'' if len(failed) == 1 else 's'} could not be added.",
+            f"{_count_nights(len(done.failed))} could not be added.",
             hint="Each is in its folder still; take a folder away whose night cannot be read.",
         )
+
+
+def _count_nights(number: int) -> str:
+    return "1 night" if number == 1 else f"{number} nights"
+
+
+def _show_sync_json(done: "nightly.Synced") -> None:
+    end_message = ""
+    if done.fatal_error:
+        end_message = done.fatal_error.message
+    console.show_json(
+        {
+            "added": done.added,
+            "missed": done.missed,
+            "wait": done.wait,
+            "failed": done.failed,
+            "ended": end_message,
+        }
+    )
+
+
+def _show_sync(done: "nightly.Synced") -> None:
+    for name in done.added:
+        console.show_line(f"added   {name}")
+    for missed_time in done.missed:
+        console.show_line(f"missed  {stamp(missed_time)}")
+    if not (done.added or done.failed or done.fatal_error):
+        console.show_line("The history has every night of the plan that has ended.")
+    waiting = [f"The night {entry.night} waits: {entry.why}." for entry in done.wait]
+    failed = [f"The night {entry.night} could not be added: {entry.why}" for entry in done.failed]
+    console.show_warnings(waiting)
+    console.show_warnings(failed)
 
 
 @app.command("pin")
@@ -339,7 +376,8 @@ def unpin(
 def _export(
     store: "nightly.Store", selection: dict[str, Any], file: Path, kind: Format, *, samples: bool
 ) -> None:
-    series, redact = known_series(store, selection), own_redaction()
+    series = known_series(store, selection)
+    redact = own_redaction()
     with console.open_output(file) as opened:
         if samples:
             nightly.write_values(opened, store.samples(**selection), kind, redact)
@@ -358,9 +396,8 @@ def _show_nights(
     json: bool,
 ) -> None:
     outcome = nightly.Outcome(outcome_name) if outcome_name else None
-    lines = [
-        nightly.line(night) for night in store.nights(**selection, outcome=outcome, limit=limit)
-    ]
+    nights = store.nights(**selection, outcome=outcome, limit=limit)
+    lines = [nightly.line(night) for night in nights]
     # Where the limit cuts nights off, those that were missed before them are cut off, too.
     if len(lines) == limit:
         selection = selection | {"since": lines[0].started}
@@ -368,31 +405,27 @@ def _show_nights(
     if json:
         console.show_json({"nights": lines, "missed": missed_nights})
         return
-    console.measurements(
-        f"{len(lines)} night{'' if len(lines) == 1 else 's'}",
-        *nightly.table_of(lines, missed_nights, store.list_pins()),
-    )
+    columns, rows = nightly.table_of(lines, missed_nights, store.list_pins())
+    console.measurements(_count_nights(len(lines)), columns, rows)
 
 
 def _show_series(
     store: "nightly.Store", selection: dict[str, Any], limit: int, *, json: bool
 ) -> None:
-    all_series = [
-        replace(series, points=series.points[-limit:]) for series in known_series(store, selection)
-    ]
+    all_series: list[nightly.Series] = []
+    for series in known_series(store, selection):
+        last_points = series.points[-limit:]
+        all_series.append(replace(series, points=last_points))
     if json:
         console.show_json(all_series)
         return
-    valued_series = [
-        series
-        for series in all_series
-        if selection["metric"] or any(point.pairs for point in series.points)
-    ]
-    for series in valued_series:
-        console.measurements(*nightly.series_table(series))
-    if blank := [
-        f"{series.capture} {series.metric}" for series in all_series if series not in valued_series
-    ]:
+    blank: list[str] = []
+    for series in all_series:
+        if selection["metric"] or any(point.pairs for point in series.points):
+            console.measurements(*nightly.series_table(series))
+        else:
+            blank.append(f"{series.capture} {series.metric}")
+    if blank:
         console.show_hint(f"No night has a value of: {', '.join(blank)}.")
 
 
@@ -405,6 +438,9 @@ def _draw(
 ) -> None:
     # A server's history has folders of any machine; those that are not here are not linked.
     file = nightly.file_of(url)
+    history_folder = Path()
+    if file:
+        history_folder = file.parent
     html = nightly.render_trend(
         known_series(store, selection | series_filter),
         store.nights(**selection),
@@ -412,7 +448,7 @@ def _draw(
         missed=store.missed_nights(plan=selection["plan"]),
         now=make_timestamp(),
         redact=own_redaction(),
-        links=nightly.links_from(page.resolve().parent, file.parent if file else Path()),
+        links=nightly.links_from(page.resolve().parent, history_folder),
     )
     write_whole(page, html.encode())
     console.show_written(page)

@@ -1,4 +1,4 @@
-"""The command line: which commands there are, and how errors become words and exit codes."""
+"""The command line: its commands, and the words and exit codes of errors."""
 
 import errno
 import logging
@@ -53,7 +53,7 @@ _PLACES = {
 
 
 class _Root(typer.core.TyperGroup):
-    """All commands. Where typer would end with 1, which means a regression, the error is ours."""
+    """All commands; errors for which typer would exit with 1, a regression, have our codes."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -79,8 +79,9 @@ def application(arguments: Sequence[str]) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    recording = bool(arguments) and arguments[0] in {"capture", "record"}
-    workload = named_workload(arguments[1:]) if recording else None
+    workload = None
+    if arguments and arguments[0] in {"capture", "record"}:
+        workload = named_workload(arguments[1:])
     app.command("capture")(add_plan_options(stages.capture, workload))
     app.command("record")(add_plan_options(stages.record, workload))
     app.command("export")(stages.export)
@@ -116,34 +117,33 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     commands = [entry for entry in app.registered_commands if entry.name in command_names]
     groups = [entry for entry in app.registered_groups if entry.name in command_names]
     if commands or groups:
-        app.registered_commands, app.registered_groups = commands, groups
+        app.registered_commands = commands
+        app.registered_groups = groups
     return app
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command; what a user can act on is a sentence, not a traceback.
+    """Run a command; an error that a user can act on is a sentence, not a traceback.
 
     It may be called many times in one process, from any thread: streams, logging and signals are
-    as before when it returns. Two calls at once take turns, for these belong to the process.
+    as before when it returns. Two calls at once take turns, as these belong to the process.
     """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
         with _taking_turns, streams.guard_streams(), console.invocation(), _logging():
             _run(arguments)
     except SystemExit as end:
-        bisecting = arguments[0] in _JUDGES and "--bisect" in arguments if arguments else False
-        if not bisecting or not isinstance(end.code, int):
-            raise
-        sys.exit(console.bisect_code(end.code))
+        is_judge = bool(_JUDGES.intersection(arguments[:1]))
+        if is_judge and "--bisect" in arguments and isinstance(end.code, int):
+            sys.exit(console.bisect_code(end.code))
+        raise
 
 
 def _run(arguments: Sequence[str]) -> None:
     try:
         try:
-            for argument in arguments:  # bytes that are no text: no JSON could hold them
-                if any("\ud800" <= letter <= "\udfff" for letter in argument):
-                    hint = "Rename it, or link to it."
-                    raise UsageError(f"{argument!r} is no text in UTF-8.", hint=hint)
+            for argument in arguments:
+                _require_text(argument)
             with _interruptible():
                 words = nightly.with_command(arguments)
                 command = typer.main.get_command(application(words))  # sets no hook of Python
@@ -165,8 +165,14 @@ def _run(arguments: Sequence[str]) -> None:
     sys.exit(failed.exit_code)
 
 
+def _require_text(argument: str) -> None:
+    """Raise UsageError for bytes that are not text, which no JSON could hold."""
+    if any("\ud800" <= letter <= "\udfff" for letter in argument):
+        raise UsageError(f"{argument!r} is no text in UTF-8.", hint="Rename it, or link to it.")
+
+
 class _Log(logging.Handler):
-    """Shows what is logged as other warnings are shown."""
+    """Shows log records as other warnings are shown."""
 
     def emit(self, record: logging.LogRecord) -> None:
         console.show_warnings([self.format(record)])
@@ -205,7 +211,7 @@ def _global_options(
 
 
 def _report_bug() -> NoReturn:
-    """Keep the traceback and say that it is ours."""
+    """Print the traceback, and that it is a bug of tracekit."""
     traceback.print_exc()
     sys.stderr.write("This is a bug of tracekit; the lines above say where.\n")
     sys.exit(_OUR_BUG)
@@ -213,22 +219,22 @@ def _report_bug() -> NoReturn:
 
 @contextmanager
 def _interruptible() -> Generator[None]:
-    """Let SIGINT, SIGTERM and SIGHUP be a KeyboardInterrupt, and be as before afterwards.
+    """Turn SIGINT, SIGTERM and SIGHUP into KeyboardInterrupt; afterwards they are as before.
 
-    A shell lets programs in the background ignore SIGINT; then xctrace would ignore it too.
-    `nohup` lets them ignore SIGHUP, and means it. Signals come to the main thread alone: in
-    another one they stay as they are, and so does a handler that Python cannot put back, as that
-    of a program in C around it.
+    A shell makes programs in the background ignore SIGINT; then xctrace would ignore it too.
+    `nohup` makes them ignore SIGHUP, which is respected. Only the main thread receives signals: in
+    another one they stay as they are, and so does a handler that Python cannot restore, as that of
+    an embedding program in C.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    handlers = {number: signal.getsignal(number) for number in _STOPPING}
-    former_handlers = {
-        number: handler
-        for number, handler in handlers.items()
-        if handler is not None and (number.name, handler) != ("SIGHUP", signal.SIG_IGN)
-    }
+    former_handlers: dict[signal.Signals, Any] = {}
+    for number in _STOPPING:
+        handler = signal.getsignal(number)
+        is_nohup = number.name == "SIGHUP" and handler == signal.SIG_IGN
+        if handler is not None and not is_nohup:
+            former_handlers[number] = handler
     for number in former_handlers:
         signal.signal(number, _interrupt)
     try:

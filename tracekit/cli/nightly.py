@@ -1,4 +1,4 @@
-"""`nightly`: a plan's captures measured, judged and kept; installed, looked at, removed."""
+"""`nightly`: measure, judge and keep a plan's captures; install, show and remove its schedule."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -47,7 +47,7 @@ def install(
     from tracekit.nightly.schedule import schedule
 
     plan = nightly.read_plan(config)
-    time_of_day = schedule.usual_time(plan) if at is None else nightly.time_of_day(at)
+    time_of_day = nightly.time_of_day(at) if at is not None else schedule.usual_time(plan)
     if dry_run:
         planned = schedule.preview(plan, time_of_day, method)
         for file, content in planned.files.items():
@@ -95,7 +95,7 @@ def uninstall(config: PlanFile = None) -> None:
     except TracekitError:
         if config is None:
             raise
-        file = config  # what starts it can be taken away even where the plan is gone or broken
+        file = config  # the schedule can be removed even if the plan is gone or broken
     jobs, warnings = schedule.uninstall(file)
     for job in jobs:
         console.show_line(f"removed  {job.method}, {job.file}")
@@ -106,27 +106,15 @@ def uninstall(config: PlanFile = None) -> None:
 
 
 def _show_status(plan: "nightly.NightPlan", schedule_status: "nightly.Scheduled") -> None:
-    lines = [("plan", f"{plan.name}, {plan.file}")]
-    for job, standing in zip(schedule_status.installed, schedule_status.standing, strict=True):
-        lines += [("installed", f"{job.at:%H:%M} every day, {job.method}, {job.file}")]
-        loaded = {True: "yes", False: "no", None: "not known"}[standing.loaded]
-        lines += [("loaded", f"{loaded}; {standing.words}" if standing.words else loaded)]
-        if standing.last_exit is not None:
-            lines.append(("last exit", f"exit code {standing.last_exit}"))
-        if job.log is not None:
-            lines.append(("log", str(job.log)))
-    if not schedule_status.installed:
-        lines.append(("installed", "no; `tracekit nightly install --at 02:30` does it"))
+    lines = [("plan", f"{plan.name}, {plan.file}"), *_installed_lines(schedule_status)]
     if schedule_status.next is not None:
         lines.append(("next night", _moment(schedule_status.next)))
     if schedule_status.running:
         lines.append(("now", "a night runs"))
-    lines.append(
-        (
-            "last night",
-            _describe_night(schedule_status.last) if schedule_status.last else "none yet",
-        )
-    )
+    last_night = "none yet"
+    if schedule_status.last:
+        last_night = _describe_night(schedule_status.last)
+    lines.append(("last night", last_night))
     if schedule_status.missed:
         times = ", ".join(_moment(night) for night in schedule_status.missed[-7:])
         lines.append(("missed", f"{len(schedule_status.missed)} since then: {times}"))
@@ -134,15 +122,37 @@ def _show_status(plan: "nightly.NightPlan", schedule_status: "nightly.Scheduled"
         console.show_line(f"{name:<11}  {words}")
 
 
+def _installed_lines(schedule_status: "nightly.Scheduled") -> list[tuple[str, str]]:
+    """Return the names and words of each installed job, or that there is none."""
+    lines: list[tuple[str, str]] = []
+    for job, standing in zip(schedule_status.installed, schedule_status.standing, strict=True):
+        lines.append(("installed", f"{job.at:%H:%M} every day, {job.method}, {job.file}"))
+        loaded = {True: "yes", False: "no", None: "not known"}[standing.loaded]
+        if standing.words:
+            loaded = f"{loaded}; {standing.words}"
+        lines.append(("loaded", loaded))
+        if standing.last_exit is not None:
+            lines.append(("last exit", f"exit code {standing.last_exit}"))
+        if job.log is not None:
+            lines.append(("log", str(job.log)))
+    if not schedule_status.installed:
+        lines.append(("installed", "no; `tracekit nightly install --at 02:30` does it"))
+    return lines
+
+
 def _describe_night(night: "nightly.NightSummary") -> str:
-    words = night.outcome or ("not ended" if not night.ended else "not judged")
+    words: str = night.outcome or "not judged"
+    if not night.outcome and not night.ended:
+        words = "not ended"
     if night.partial:
         words = f"{words}, partial"
     if night.reason:
         reason = shorten(night.reason, _REASON, placeholder=" …")
         words = f"{words}: {reason}"
-    start_time = night.start_time
-    return f"{_moment(start_time) if start_time else night.started}, {words}"
+    started = night.started
+    if night.start_time:
+        started = _moment(night.start_time)
+    return f"{started}, {words}"
 
 
 def _moment(moment: datetime) -> str:
@@ -159,8 +169,10 @@ app = typer.Typer(
 
 def with_command(arguments: Sequence[str]) -> list[str]:
     """Return a command line with `run` after `nightly`, unless it names a command there."""
-    name, *words = arguments or [""]
-    if name != "nightly" or (words and words[0] in {"run", *_COMMANDS, "--help", "-h"}):
+    if not arguments or arguments[0] != "nightly":
+        return list(arguments)
+    name, *words = arguments
+    if words and words[0] in {"run", *_COMMANDS, "--help", "-h"}:
         return list(arguments)
     return [name, "run", *words]
 
@@ -204,32 +216,38 @@ def run(
     something failed, such as parity, or the history could not keep the night; 4: inconclusive or
     nothing judged, with the reason; 130: stopped.
     """
-    del bisect  # the command line's end sees to it, whatever ends it
+    del bisect  # the exit code is mapped once the command has ended, whatever ends it
 
     if init:
-        console.show_line(nightly.write_starter(config) if config else nightly.write_starter())
-        console.show_hint("Change what it measures, then look: tracekit nightly --dry-run")
-        console.show_hint(
-            "Will it see a slowdown on this machine? In three minutes: tracekit nightly --rehearse"
-        )
+        _write_starter(config)
         return
     plan = nightly.read_plan(config)
     if dry_run:
         _show_dry_run(plan, capture or [], json=json)
-    elif rehearse:
+        return
+    if rehearse:
         _rehearse(plan, capture or [], json=json)
-    else:
-        chosen = nightly.select_captures(plan, capture).captures if capture else ()
+        return
+    names = None
+    if capture:
+        chosen = nightly.select_captures(plan, capture).captures
         names = [chosen_capture.name for chosen_capture in chosen] or None
-        failed = None
-        try:
-            with console.progress("nightly") as progress:
-                night = nightly.run_night(
-                    plan, captures=names, keep=not no_history, progress=progress
-                )
-        except nightly.NotKeptError as error:
-            failed, night = error, error.night
-        _show(plan, night, failed, json=json, open_page=open_page)
+    failed = None
+    try:
+        with console.progress("nightly") as progress:
+            night = nightly.run_night(plan, captures=names, keep=not no_history, progress=progress)
+    except nightly.NotKeptError as error:
+        failed = error
+        night = error.night
+    _show(plan, night, failed, json=json, open_page=open_page)
+
+
+def _write_starter(config: Path | None) -> None:
+    console.show_line(nightly.write_starter(config) if config else nightly.write_starter())
+    console.show_hint("Change what it measures, then look: tracekit nightly --dry-run")
+    console.show_hint(
+        "Will it see a slowdown on this machine? In three minutes: tracekit nightly --rehearse"
+    )
 
 
 app.command("install")(install)
@@ -245,7 +263,7 @@ def _show(
     json: bool,
     open_page: bool,
 ) -> None:
-    """Show a night and end with its exit code; a regression goes before what `failed` after it."""
+    """Show a night and exit with its code; a regression comes before a later failure."""
     folder = nightly.NightFolder(plan.output / night.id)
     stored = night.kept and (failed is None or failed.stored)
     if json:
@@ -271,18 +289,21 @@ def _show(
 def _document(
     night: "nightly.Night", failed: "nightly.NotKeptError | None", *, stored: bool
 ) -> dict[str, object]:
-    """Return a night as JSON has it, and whether the history has it, else why it has not."""
+    """Return a night for JSON, with `history`: whether it is stored there, else the reason."""
     from msgspec import to_builtins
 
-    reason = "" if night.kept else "--no-history keeps it out."
+    reason = ""
     if failed is not None:
         reason = failed.cause
+    elif not night.kept:
+        reason = "--no-history keeps it out."
     return {**to_builtins(night), "history": {"stored": stored, "reason": reason}}
 
 
 def _rehearse(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> None:
-    """Show what a rehearsal found, and the lines that change the plan."""
-    plan = nightly.select_captures(plan, names) if names else plan
+    """Show the outcome of a rehearsal, and the lines to add to the plan."""
+    if names:
+        plan = nightly.select_captures(plan, names)
     with console.progress("rehearsal") as progress:
         rehearsals = nightly.rehearse_plan(plan, progress=progress)
     if json:
@@ -291,23 +312,24 @@ def _rehearse(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> Non
     for rehearsal in rehearsals:
         for line in nightly.rehearsal_lines(rehearsal):
             console.show_line(line)
-    if lines := nightly.offered_lines(rehearsals):
+    lines = nightly.offered_lines(rehearsals)
+    if lines:
         console.show_hint(f"Let {plan.file.name} say:")
         for line in lines:
             console.show_line(f"    {line}")
 
 
 def _show_dry_run(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> None:
-    plan = nightly.dry_run.select_captures(plan, names) if names else plan
+    if names:
+        plan = nightly.dry_run.select_captures(plan, names)
     preview = nightly.dry_run.preview_night(plan)
     if json:
         console.show_json(preview)
     else:
         lasts = f"{span(preview.estimate.seconds)} … {span(preview.estimate.most)}"
         title = f"{plan.name}: {lasts} of {span(plan.budget)}"
-        console.measurements(
-            title, nightly.dry_run.COLUMNS, nightly.dry_run.rows(plan, preview.estimate)
-        )
+        rows = nightly.dry_run.rows(plan, preview.estimate)
+        console.measurements(title, nightly.dry_run.COLUMNS, rows)
         for sentence in (*preview.estimate.assumptions, *preview.remarks):
             console.show_hint(sentence)
     if preview.obstacles:

@@ -22,7 +22,7 @@ FileCommand = Callable[..., None]
 
 
 def option(metavar: str, meaning: str, *names: str, **bounds: Any) -> Any:
-    """Declare an option that takes a value; `names` are needed where it is not the parameter's."""
+    """Declare an option that takes a value; `names` are needed unless it has the parameter's."""
     return typer.Option(*names, metavar=metavar, help=meaning, **bounds)
 
 
@@ -37,20 +37,21 @@ def argument(metavar: str, meaning: str, **bounds: Any) -> Any:
 
 
 def options_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return the parameters of a function as options; what it takes by `**` is none."""
-    parameters = inspect.signature(function, eval_str=True).parameters.values()
-    named_parameters = [
-        parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD
-    ]
-    return [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in named_parameters]
+    """Return the parameters of a function as options, without the one with `**`."""
+    options: list[inspect.Parameter] = []
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            option_parameter = parameter.replace(kind=parameter.KEYWORD_ONLY)
+            options.append(option_parameter)
+    return options
 
 
 def collect_options(
     function: Callable[..., Any], owner: str, file: Path, taken_names: Collection[str]
 ) -> list[inspect.Parameter]:
-    """Return the options that a function in somebody's `file` brings to a command.
+    """Return the options that a function in a user's `file` adds to a command.
 
-    `owner` is what messages call it, such as "the workload paged"; `taken_names` are the options
+    `owner` is its name in messages, such as "the workload paged"; `taken_names` are the options
     that the command has itself.
     """
     parameters = options_of(function)
@@ -61,13 +62,18 @@ def collect_options(
                 "option of tracekit itself.",
                 hint=f"Give it another name in {file}.",
             )
-        if parameter.annotation is parameter.empty or parameter.default is parameter.empty:
-            missing_part = "type" if parameter.annotation is parameter.empty else "default"
-            raise InputError(
-                f"The parameter {parameter.name!r} of {owner} lacks its {missing_part}.",
-                hint=f"Write it like `{parameter.name}: int = 1` in {file}.",
-            )
+        if parameter.annotation is parameter.empty:
+            raise _make_lack_error(parameter.name, "type", owner, file)
+        if parameter.default is parameter.empty:
+            raise _make_lack_error(parameter.name, "default", owner, file)
     return parameters
+
+
+def _make_lack_error(name: str, missing_part: str, owner: str, file: Path) -> InputError:
+    return InputError(
+        f"The parameter {name!r} of {owner} lacks its {missing_part}.",
+        hint=f"Write it like `{name}: int = 1` in {file}.",
+    )
 
 
 def set_signature(wrapper: FileCommand, parameters: Sequence[inspect.Parameter]) -> FileCommand:
@@ -81,7 +87,8 @@ def set_signature(wrapper: FileCommand, parameters: Sequence[inspect.Parameter])
 Workloads = Annotated[
     Path | None, option("DIR", "Folder with workloads of your own.", file_okay=False)
 ]
-_TIME_LIMIT, _STEPS = "10s", 30  # a spread within a run takes 20 steps
+_TIME_LIMIT = "10s"
+_STEPS = 30  # a spread within a run takes 20 steps
 Output = Annotated[
     Path | None, option("DIR", "New folder for the run.  [default: bench/traces/TIME-NAME]")
 ]
@@ -189,9 +196,11 @@ def plan_of(
             f"--workload {ANY_PROGRAM} needs the program to record.",
             hint=f"tracekit capture --workload {ANY_PROGRAM} -- PROGRAM ARGS",
         )
-    workload_name = workload if workload != ANY_PROGRAM else None
+    found_workload = None
+    if workload and workload != ANY_PROGRAM:
+        found_workload = find(workload, workloads)
     return Plan(
-        workload=find(workload_name, workloads) if workload_name else None,
+        workload=found_workload,
         parameters={name: _to_builtin(value) for name, value in parameters.items()},
         command=tuple(command or ()),
         attach=attach,
@@ -210,31 +219,33 @@ def plan_of(
 
 
 def add_plan_options(command: FileCommand, workload: Workload | None) -> FileCommand:
-    """Return a command that takes all three signatures' options and hands over a Plan."""
-    of_plan = options_of(plan_of)
-    command_parameters = [
-        parameter for parameter in options_of(command) if parameter.name != "plan"
-    ]
-    added: list[inspect.Parameter] = []
+    """Return a command with the options of all three signatures, which passes a Plan on."""
+    parameters = options_of(plan_of)
+    command_names: list[str] = []
+    for parameter in options_of(command):
+        if parameter.name != "plan":
+            parameters.append(parameter)
+            command_names.append(parameter.name)
     if workload is not None:
-        taken_names = {option.name for option in [*of_plan, *command_parameters]}
-        added = collect_options(
-            workload.prepare, f"the workload {workload.name}", workload.file, taken_names
-        )
+        taken_names = {parameter.name for parameter in parameters}
+        owner = f"the workload {workload.name}"
+        parameters += collect_options(workload.prepare, owner, workload.file, taken_names)
 
     @functools.wraps(command)
     def wrapper(**values: Any) -> None:
-        command_values = {
-            parameter.name: values.pop(parameter.name) for parameter in command_parameters
-        }
+        command_values = {name: values.pop(name) for name in command_names}
         command(plan_of(**values), **command_values)
 
     if workload is not None:
-        text = inspect.getdoc(workload.prepare) or "it does not say what it does."
-        paragraphs = [part for part in text.split("\n\n") if not _SECTION.match(part)]
-        described = f"The workload {workload.name}: " + "\n\n".join(paragraphs)
-        wrapper.__doc__ = f"{inspect.getdoc(command)}\n\n{described}"
-    return set_signature(wrapper, [*of_plan, *command_parameters, *added])
+        wrapper.__doc__ = f"{inspect.getdoc(command)}\n\n{_describe(workload)}"
+    return set_signature(wrapper, parameters)
+
+
+def _describe(workload: Workload) -> str:
+    """Return the docstring of a workload without sections such as Args."""
+    text = inspect.getdoc(workload.prepare) or "it does not say what it does."
+    paragraphs = [part for part in text.split("\n\n") if not _SECTION.match(part)]
+    return f"The workload {workload.name}: " + "\n\n".join(paragraphs)
 
 
 def named_workload(arguments: Sequence[str]) -> Workload | None:
@@ -253,4 +264,6 @@ def _to_builtin(value: Any) -> Any:
         return value.value
     if isinstance(value, list | tuple):
         return [_to_builtin(item) for item in value]
-    return str(value) if isinstance(value, Path) else value
+    if isinstance(value, Path):
+        return str(value)
+    return value

@@ -1,4 +1,4 @@
-"""`prune`: room on the disk, by what can be missed most easily."""
+"""`prune`: free disk space by removing the least needed files of old runs."""
 
 from collections import Counter
 from pathlib import Path
@@ -47,7 +47,9 @@ def prune(
     )
     plan = _plan(config)
     chosen_folders = folders or _defaults(plan)
-    stays = _protection(history or (plan.history if plan else ""))
+    if plan and not history:
+        history = plan.history
+    stays = _protection(history)
     try:
         with console.progress("prune") as progress:
             done = nightly.prune(chosen_folders, limits, stays, progress, dry=dry_run)
@@ -69,60 +71,52 @@ def prune(
 
 
 def _plan(config: Path | None) -> "nightly.NightPlan | None":
-    """Read the plan that was named; else the nearest, if there is one."""
+    """Read the named plan, or without a name the nearest, if there is one."""
     here = Path.cwd()
-    near = (
-        (folder / nightly.OWN).exists() or nightly.has_plan(folder / nightly.SHARED)
-        for folder in (here, *here.parents)
-    )
-    return nightly.read_plan(config, work=False) if config is not None or any(near) else None
+    if config is None and not any(map(_has_plan, (here, *here.parents))):
+        return None
+    return nightly.read_plan(config, work=False)
+
+
+def _has_plan(folder: Path) -> bool:
+    return (folder / nightly.OWN).exists() or nightly.has_plan(folder / nightly.SHARED)
 
 
 def _defaults(plan: "nightly.NightPlan | None") -> list[Path]:
-    default_folders = [workload.TRACES, *([plan.output] if plan else [])]
-    there = [folder for folder in default_folders if folder.is_dir()]
-    if not there:
+    default_folders = [workload.TRACES]
+    if plan:
+        default_folders.append(plan.output)
+    existing_folders = [folder for folder in default_folders if folder.is_dir()]
+    if not existing_folders:
         raise UsageError(
             f"There is nothing to prune: no {' and no '.join(map(str, default_folders))}.",
             hint="Name a folder of runs.",
         )
-    return there
+    return existing_folders
 
 
 def _protection(url: str) -> "nightly.Protection":
-    """Ask a history what must stay; where none is known, nights stay as they are."""
+    """Return the nights and runs of a history that must stay; without one, all nights stay."""
     if not url:
         return nightly.Protection(is_known=False)
     file = nightly.place(url)
     if file.get_backend_name() == "sqlite" and not Path(str(file.database)).exists():
-        return (
-            nightly.Protection()
-        )  # no night was kept yet, so nobody can have said anything of one
+        return nightly.Protection()  # no night was kept yet, so none can be pinned or accepted
     with nightly.Store.connect(url, make=False) as store:
         trends = [(series, nightly.trend_of(series)) for series in store.series()]
         return nightly.protection(trends, store.acceptances(), store.list_pins())
 
 
 def _show(done: "nightly.Pruned") -> None:
-    here = Path.cwd()
-    rows = [
-        (
-            str(removal.run.relative_to(here) if removal.run.is_relative_to(here) else removal.run),
-            *(removal.what, size(removal.freed), _WHY[removal.why]),
-        )
-        for removal in done.removed[:_SHOWN]
-    ]
-    if rows:
-        title = "would be removed" if done.dry else "removed"
-        console.measurements(title, ("run", "what", "size", "why"), rows)
-    if len(done.removed) > _SHOWN:
-        console.show_line(f"… and {len(done.removed) - _SHOWN} more")
-    if stays := Counter(entry.why for entry in (*done.kept, *done.stayed)):
+    conditional = "would be " if done.dry else ""
+    _show_removed(done, f"{conditional}removed")
+    stays = Counter(entry.why for entry in (*done.kept, *done.stayed))
+    if stays:
         stay_rows = [(str(count), reason) for reason, count in stays.most_common()]
         console.measurements("kept", ("paths", "why"), stay_rows)
     if not (done.removed or done.kept or done.stayed or done.failed):
         console.show_warnings(["There is no run and no night to prune."])
-    verb = "would be freed" if done.dry else "freed"
+    verb = f"{conditional}freed"
     console.show_line(
         f"{size(done.freed_bytes)} {verb}; {size(done.after)} of {size(done.before)} left"
     )
@@ -131,6 +125,20 @@ def _show(done: "nightly.Pruned") -> None:
             [f"That is {size(done.missing)} more than --max-size: the rest has to stay."]
         )
     console.show_warnings(done.failed)
+
+
+def _show_removed(done: "nightly.Pruned", title: str) -> None:
+    here = Path.cwd()
+    rows: list[tuple[str, str, str, str]] = []
+    for removal in done.removed[:_SHOWN]:
+        run = removal.run
+        if run.is_relative_to(here):
+            run = run.relative_to(here)
+        rows.append((str(run), removal.what, size(removal.freed), _WHY[removal.why]))
+    if rows:
+        console.measurements(title, ("run", "what", "size", "why"), rows)
+    if len(done.removed) > _SHOWN:
+        console.show_line(f"… and {len(done.removed) - _SHOWN} more")
 
 
 _WHY = {"old": "older than --keep", "room": "to make room"}

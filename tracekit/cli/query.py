@@ -28,8 +28,10 @@ def index(
     to their pages. It is rewritten each time. --markdown RESULTS.md writes the same table for a
     repository.
     """
-    files = [] if markdown in {None, console.STDOUT} else [markdown]
-    with writing([folder / fleet.INDEX, *filter(None, files)], force=force):
+    files = [folder / fleet.INDEX]
+    if markdown and markdown != console.STDOUT:
+        files.append(markdown)
+    with writing(files, force=force):
         page = fleet.write_index(folder)
         if markdown == console.STDOUT:
             console.show_line(fleet.index_markdown(folder).rstrip("\n"))
@@ -74,8 +76,11 @@ def query(
     A query can only read: it cannot write, change settings, load extensions or open files other
     than the tables of the given runs.
     """
+    places = sources or []
     if list_:
-        _list([*([Path(sql)] if sql else []), *(sources or [])], run_number)
+        if sql:  # without a query the first argument is a source
+            places = [Path(sql), *places]
+        _list(places, run_number)
         return
     if sql is None:
         raise UsageError(
@@ -83,14 +88,18 @@ def query(
             hint='tracekit query "select * from runs"; --list lists what can be asked.',
         )
 
-    output_form = None if output is None else fleet.form_of(output, form)
     if form is not None and output is None:
-        output, output_form = str(console.STDOUT), form
-    files = [Path(output)] if output and output != str(console.STDOUT) else []
+        output = str(console.STDOUT)
+    files: list[Path] = []
+    output_form = None
+    if output is not None:
+        output_form = fleet.form_of(output, form)
+        if output and output != str(console.STDOUT):
+            files.append(Path(output))
     with (
-        writing(files, sources or [], force=force),
+        writing(files, places, force=force),
         console.progress("query") as progress,
-        fleet.ask_runs(sql, sources or [], progress, run_number) as (answer, warnings),
+        fleet.ask_runs(sql, places, progress, run_number) as (answer, warnings),
     ):
         progress("asking")
         if output is not None and output_form is not None:
@@ -106,8 +115,11 @@ def query(
 def _list(sources: list[Path], run_number: int | None) -> None:
     with console.progress("list") as progress:
         views, warnings = fleet.listing(sources, progress, run_number)
-    listed = [(name, f"{runs:,}", ", ".join(columns)) for name, runs, columns in views]
-    console.table(("table", "runs", "columns"), listed)
+    rows: list[tuple[str, str, str]] = []
+    for name, run_count, columns in views:
+        column_names = ", ".join(columns)
+        rows.append((name, f"{run_count:,}", column_names))
+    console.table(("table", "runs", "columns"), rows)
     console.show_warnings(warnings)
 
 

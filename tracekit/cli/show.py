@@ -37,51 +37,69 @@ def tables(
     several runs, the last one is read, or the one that --run names.
     """
     traces.require_unpacked(run)
-    choice = traces.Choice(run_number, table if name is None else None)
-    with writing([] if output is None else [output], [run], force=force):
+    choice = traces.Choice(run_number)
+    if name is None:
+        choice = traces.Choice(run_number, table)
+    written_files = [output] if output else []
+    with writing(written_files, [run], force=force):
         if traces.is_bundle(run):
-            there = traces.tables_of_bundle(run, choice)
+            run_tables = traces.tables_of_bundle(run, choice)
         else:
-            there = tracekit.pipeline.tables_of(Recording(run), choice)
-        if name is None and output is not None:
-            raise UsageError("--output writes one table.", hint=f"Name it: {', '.join(there)}.")
-        if name is None:
-            console.table(("table", "rows", "columns"), list(_entries(there)))
+            run_tables = tracekit.pipeline.tables_of(Recording(run), choice)
+        if name is not None:
+            _show_table(run_tables, name, table, output, rows)
+        elif output is None:
+            console.table(("table", "rows", "columns"), list(_entries(run_tables)))
         else:
-            frame = there.chosen(name, table=table)
-            if output is None:
-                console.show_frame(frame, rows)
-            else:
-                traces.write_table(frame, output)
-                console.show_line(output)
-        console.show_warnings(there.warnings)
-        if name is None and set(there) <= {traces.LOSSES}:
+            names = ", ".join(run_tables)
+            raise UsageError("--output writes one table.", hint=f"Name it: {names}.")
+        console.show_warnings(run_tables.warnings)
+        if name is None and set(run_tables) <= {traces.LOSSES}:
             raise _none_in(run)
 
 
+def _show_table(
+    run_tables: "traces.Tables", name: str, place: int | None, output: Path | None, rows: int
+) -> None:
+    frame = run_tables.chosen(name, table=place)
+    if output is None:
+        console.show_frame(frame, rows)
+    else:
+        traces.write_table(frame, output)
+        console.show_line(output)
+
+
 def _none_in(run: Path) -> InconclusiveError:
-    """Say that a run or a bundle has no tables, and which of a run's stages did not end."""
+    """Return the error for a run or a bundle without tables, with the run's unfinished stages."""
     recording = Recording(run)
-    stages = recording.provenance().unfinished_stages if recording.provenance_file.exists() else {}
-    states = [
-        f"The stage {name} is {stage.state}. {stage.message}" for name, stage in stages.items()
-    ]
+    states: list[str] = []
+    if recording.provenance_file.exists():
+        for name, stage in recording.provenance().unfinished_stages.items():
+            state = f"The stage {name} is {stage.state}. {stage.message}"
+            states.append(state)
     return InconclusiveError(f"{run} has no tables.", hint=" ".join(states).strip())
 
 
-def _entries(there: "traces.Tables") -> Iterator[tuple[str, str, str]]:
+def _entries(run_tables: "traces.Tables") -> Iterator[tuple[str, str, str]]:
     """Yield each table with its rows and columns; of a repeated schema one for each repeat."""
-    for name in there:
-        for repeat in there.list_choices(name) or (None,):
-            label = name if repeat is None else f"{name} ({repeat})"
-            place = traces.Choice() if repeat is None else repeat.choice
-            try:
-                frame = there.chosen(name, table=place.table, run=place.run)
-            except TracekitError as error:
-                yield label, "", f"not available: {error}"
-            else:
-                columns = shorten(", ".join(frame.columns), _WIDEST, placeholder=" …")
-                yield label, f"{len(frame):,}", columns
+    for name in run_tables:
+        repeats = run_tables.list_choices(name)
+        if not repeats:
+            yield (name, *_measure_table(run_tables, name, traces.Choice()))
+        for repeat in repeats:
+            yield (f"{name} ({repeat})", *_measure_table(run_tables, name, repeat.choice))
+
+
+def _measure_table(
+    run_tables: "traces.Tables", name: str, choice: "traces.Choice"
+) -> tuple[str, str]:
+    """Return the number of rows of a table and its columns, or the reason why it is missing."""
+    try:
+        frame = run_tables.chosen(name, table=choice.table, run=choice.run)
+    except TracekitError as error:
+        return "", f"not available: {error}"
+    columns = shorten(", ".join(frame.columns), _WIDEST, placeholder=" …")
+    return f"{len(frame):,}", columns
 
 
 def workloads(*, workloads: options.Workloads = None) -> None:
@@ -94,9 +112,8 @@ def workloads(*, workloads: options.Workloads = None) -> None:
 def rules(name: Annotated[str | None, argument("[RULE]", "Rule to explain.")] = None) -> None:
     """List the rules, or explain one."""
     if name is None:
-        console.table(
-            ("rule", "finds"), [(rule.name, rule.title) for rule in analysis.RULES.values()]
-        )
+        titles = [(rule.name, rule.title) for rule in analysis.RULES.values()]
+        console.table(("rule", "finds"), titles)
         return
     require(name, analysis.RULES, "rule", otherwise="`tracekit rules` lists them.")
     rule = analysis.RULES[name]
@@ -120,11 +137,16 @@ def open_(
     Without an option this opens the page, or the GPU frame capture of a run that has only that. A
     bundle is opened in the Instruments of the Xcode that recorded it, if that is still installed.
     """
-    if page + trace + gputrace > 1:
+    kinds: list[record.What] = []
+    if page:
+        kinds.append("page")
+    if trace:
+        kinds.append("trace")
+    if gputrace:
+        kinds.append("gputrace")
+    if len(kinds) > 1:
         raise UsageError("Open one thing at a time: --page, --trace or --gputrace.")
-    kind: record.What | None = (
-        "page" if page else "trace" if trace else "gputrace" if gputrace else None
-    )
+    kind = kinds[0] if kinds else None
     opening = record.opening(Recording(run), kind)
     console.show_warnings(opening.warnings)
     if only_print:

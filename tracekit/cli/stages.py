@@ -13,6 +13,14 @@ from tracekit.cli import console, options
 from tracekit.cli.options import argument, option
 from tracekit.workload import Plan
 
+# The tables to export, and those of them to write as XML, for each choice of --export.
+_EXPORTS: "dict[str | None, tuple[str, recorders.Xml]]" = {
+    None: ("needed", "unchecked"),
+    "needed": ("needed", "asked"),
+    "all": ("all", "asked"),
+    "none": ("needed", "none"),
+}
+
 
 def capture(
     plan: Plan,
@@ -39,8 +47,7 @@ def capture(
     if gputrace:
         _capture_gpu(plan, open_it=open_page, json=json)
         return
-    xml = "none" if export == "none" else "asked" if export else "unchecked"
-    tables = "all" if export == "all" else "needed"
+    tables, xml = _EXPORTS[export]
     with console.progress("record") as progress:
         recording = tracekit.pipeline.record(plan, progress)
     with console.progress("export") as progress:
@@ -112,20 +119,21 @@ def export(
             f"{source} is no .trace bundle: a run is exported into its own folder.",
             hint="Leave OUTDIR and --run out.",
         )
+    recording = Recording(source)
     with console.progress("export") as progress:
-        tracekit.pipeline.export(Recording(source), progress, tables=tables or "needed")
-    console.show_folders([Recording(source)], "analyze")
-    console.show_warnings(Recording(source).provenance().warnings)
-    console.require_target_rows(Recording(source))
+        tracekit.pipeline.export(recording, progress, tables=tables or "needed")
+    console.show_folders([recording], "analyze")
+    console.show_warnings(recording.provenance().warnings)
+    console.require_target_rows(recording)
 
 
 def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | None) -> None:
-    output = Path(f"{bundle.stem}-exports") if output is None else output
+    if output is None:
+        output = Path(f"{bundle.stem}-exports")
     require_apart([output], [bundle])
     with console.progress("export") as progress:
-        done = traces.write_exports(
-            traces.Bundle(bundle), output, tracekit.pipeline.wanted_tables(tables), progress, run
-        )
+        choose_schemas = tracekit.pipeline.wanted_tables(tables)
+        done = traces.write_exports(traces.Bundle(bundle), output, choose_schemas, progress, run)
     console.show_line(output)
     console.show_warnings(done.warnings)
 

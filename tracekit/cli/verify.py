@@ -40,11 +40,10 @@ def parity(
 
     Exit code 0: all within bounds; 1: a bound is exceeded; 130: stopped.
     """
-    cases = (
-        lab.find_cases(case)
-        if case
-        else tuple(point for point in lab.GRID if point.quick or not quick)
-    )
+    if case:
+        cases = lab.find_cases(case)
+    else:
+        cases = tuple(point for point in lab.GRID if point.quick or not quick)
     if list_:
         console.table(("case", "lengths"), [(point.name, str(point.lens)) for point in cases])
         return
@@ -54,7 +53,8 @@ def parity(
             hint="Name a file that ends in .json.",
         )
     chosen = lab.chosen_implementations(subject or [], emulate=emulate)
-    with writing([] if output is None else [output], force=force):
+    written_files = [output] if output else []
+    with writing(written_files, force=force):
         with console.progress("parity") as progress:
             done = lab.run_parity(cases, chosen, seed=seed, emulate=emulate, progress=progress)
         if json:
@@ -81,11 +81,11 @@ def _show(done: "lab.Parity") -> None:
 
 def _end(done: "lab.Parity") -> None:
     for breach in done.breaches:
-        apart = f", {lab.error_words(breach.apart)} from dense" if breach.apart is not None else ""
-        reason = (
-            breach.failure
-            or f"error {lab.error_words(breach.error)}{apart}; bound {breach.bound:g}"
-        )
+        difference = ""
+        if breach.apart is not None:
+            difference = f", {lab.error_words(breach.apart)} from dense"
+        error = f"error {lab.error_words(breach.error)}{difference}; bound {breach.bound:g}"
+        reason = breach.failure or error
         console.show_warnings([f"{breach.subject} on {breach.case}: {reason}"])
     if done.breaches and done.worst is not None:
         console.show_error("A bound is exceeded.", f"Repeat it: {lab.repeat(done.worst, done)}")
@@ -94,7 +94,9 @@ def _end(done: "lab.Parity") -> None:
         raise InterruptedRunError("Parity was interrupted; cases are missing.")
 
 
-_METAL, _PYTHON, _ALL = ".metal", ".py", "all"
+_METAL = ".metal"
+_PYTHON = ".py"
+_ALL = "all"
 _OF_METAL = (
     *("function", "template", "buffer", "grid", "threadgroup", "threadgroup_memory"),
     *("constant", "include", "expect", "bound"),
@@ -167,18 +169,30 @@ def verify_kernel(
     def is_given(name: str) -> bool:
         return getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
 
-    wrong = next((name for name in _OF_METAL if is_given(name)), "")
-    if wrong and not subject.endswith(_METAL):
-        raise UsageError(
-            f"--{wrong.replace('_', '-')} is for a FILE.metal; {subject} says itself what is "
-            "launched.",
-        )
+    if not subject.endswith(_METAL):
+        for name in _OF_METAL:
+            if is_given(name):
+                raise UsageError(
+                    f"--{name.replace('_', '-')} is for a FILE.metal; {subject} says itself what "
+                    "is launched.",
+                )
     launch = lab.LaunchWords(
-        *(function, template, tuple(buffer or ()), grid, threadgroup),
-        *(tuple(threadgroup_memory or ()), tuple(constant or ())),
-        *(tuple(expect or ()), bound, lenient, patience, tuple(include or ())),
+        function,
+        template,
+        tuple(buffer or ()),
+        grid,
+        threadgroup,
+        tuple(threadgroup_memory or ()),
+        tuple(constant or ()),
+        tuple(expect or ()),
+        bound,
+        lenient,
+        patience,
+        tuple(include or ()),
     )
-    orders = tuple(lab.ThreadOrder) if order == _ALL else (lab.ThreadOrder(order),)
+    orders = tuple(lab.ThreadOrder)
+    if order != _ALL:
+        orders = (lab.ThreadOrder(order),)
     given_parameters = {name: value for name, value in parameters.items() if is_given(name)}
 
     def iter_verifications() -> Iterator[lab.Verification]:
@@ -194,29 +208,22 @@ def verify_kernel(
 
 def with_parameters(arguments: Sequence[str]) -> FileCommand:
     """Return the command, with the options of the check that a command line names."""
-    declared, added = _find_check(arguments), list[inspect.Parameter]()
+    own_parameters = inspect.signature(verify_kernel, eval_str=True).parameters
+    parameters = [
+        parameter
+        for parameter in own_parameters.values()
+        if parameter.kind is not parameter.VAR_KEYWORD
+    ]
+    declared = _find_check(arguments)
     if declared is not None:
-        taken_names = inspect.signature(verify_kernel).parameters
-        added = collect_options(
-            declared.make, f"the check {declared.name}", declared.file, taken_names
-        )
+        owner = f"the check {declared.name}"
+        parameters += collect_options(declared.make, owner, declared.file, own_parameters)
 
     @functools.wraps(verify_kernel)
     def wrapper(*args: Any, **values: Any) -> None:
         verify_kernel(*args, **values)
 
-    command_parameters = inspect.signature(verify_kernel, eval_str=True).parameters.values()
-    return set_signature(
-        wrapper,
-        [
-            *(
-                parameter
-                for parameter in command_parameters
-                if parameter.kind is not parameter.VAR_KEYWORD
-            ),
-            *added,
-        ],
-    )
+    return set_signature(wrapper, parameters)
 
 
 def _find_check(arguments: Sequence[str]) -> "lab.Declared | None":
@@ -235,37 +242,36 @@ def _find_check(arguments: Sequence[str]) -> "lab.Declared | None":
 def _subjects(
     subject: str, launch: "lab.LaunchWords", given_parameters: dict[str, Any], seed: int
 ) -> "Generator[lab.VerifiedCase]":
-    """Return everything that is to be verified, made when its turn comes."""
+    """Yield everything that is to be verified, made when its turn comes."""
     if subject.endswith(_METAL):
         yield lab.metal_subject(Path(subject), launch, seed)
         return
     if subject.endswith(_PYTHON):
         checks = [lab.load(Path(subject))]
+    elif subject == _ALL:
+        checks = [lab.shipped_check(name) for name in lab.shipped_names()]
     else:
-        checks = [
-            lab.shipped_check(name)
-            for name in (lab.shipped_names() if subject == _ALL else [subject])
-        ]
+        checks = [lab.shipped_check(subject)]
     how: Any = {"lenient": launch.lenient, "patience": launch.patience}
     for check in checks:
         yield from lab.check_subjects(check, given_parameters, seed, **how)
 
 
 def _show_verifications(verifications: "Iterator[lab.Verification]", *, as_json: bool) -> bool:
-    """Show verifications as they come, one alone in full; say whether there is a defect."""
+    """Show verifications as they come, a single one in full; tell whether there is a defect."""
     if as_json:
         everything = list(verifications)
         console.show_json({"verifications": everything, "not_proven": lab.NOT_PROVEN})
         return any(verification.defects for verification in everything)
     first_two = list(islice(verifications, 2))
-    wrong = False
+    describe = lab.in_full if len(first_two) == 1 else lab.in_short
+    has_defect = False
     for verification in chain(first_two, verifications):
-        for line in (
-            lab.in_full(verification) if len(first_two) == 1 else lab.in_short(verification)
-        ):
+        for line in describe(verification):
             console.show_line(line)
-        wrong = wrong or bool(verification.defects)
+        if verification.defects:
+            has_defect = True
     console.show_line("Not proven:")
     for line in lab.NOT_PROVEN:
         console.show_line(f"  {line}")
-    return wrong
+    return has_defect

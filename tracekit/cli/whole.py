@@ -1,4 +1,4 @@
-"""`verify`: whether a run, a bundle or a history is whole."""
+"""`verify`: examine whether a run, a bundle or a history is whole."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -77,35 +77,31 @@ def _examine_place(place: str, progress: Callable[[str], None]) -> Wholeness:
 
 
 def _examine_run(recording: Recording, progress: Callable[[str], None]) -> Wholeness:
-    """Hold a run's files against their checksums, and examine the bundle that it is read from."""
+    """Compare a run's files with their checksums, and examine the bundle that it is read from."""
     provenance = recording.provenance()
     progress("comparing checksums")
-    faults = [
-        f"The stage {name} is {stage.state}: it did not come to its end."
-        for name, stage in provenance.stages.items()
-        if stage.state != _DONE
-    ]
+    faults: list[str] = []
+    for name, stage in provenance.stages.items():
+        if stage.state != _DONE:
+            fault = f"The stage {name} is {stage.state}: it did not come to its end."
+            faults.append(fault)
     unknown: list[str] = []
     checked: dict[str, int] = {}
     try:
-        checksum_comparison = compare_checksums(
-            recording.folder, pruned=bool(provenance.pruning_note)
-        )
+        compared = compare_checksums(recording.folder, pruned=bool(provenance.pruning_note))
     except TracekitError as error:
         faults.append(error.message)
     else:
-        if checksum_comparison is None:
+        if compared is None:
             unknown.append("No checksums were kept when it was made.")
         else:
-            checked = {
-                "files": checksum_comparison.intact_count + len(checksum_comparison.faults),
-                "bytes": checksum_comparison.size,
-            }
-            faults += checksum_comparison.faults
-            if unnoted_files := _without(checksum_comparison.unnoted):
-                unknown.append(
-                    f"{len(unnoted_files):,} files have no checksum: {some_of(unnoted_files)}."
-                )
+            checked["files"] = compared.intact_count + len(compared.faults)
+            checked["bytes"] = compared.size
+            faults += compared.faults
+            unnoted_files = _select_own(compared.unnoted)
+            if unnoted_files:
+                names = some_of(unnoted_files)
+                unknown.append(f"{len(unnoted_files):,} files have no checksum: {names}.")
     bundle = _bundle_of(recording)
     if bundle is not None:
         examined = traces.examine_bundle(bundle, progress)
@@ -115,25 +111,26 @@ def _examine_run(recording: Recording, progress: Callable[[str], None]) -> Whole
     return Wholeness("run", str(recording.folder), checked, tuple(faults), tuple(unknown))
 
 
-def _without(names: tuple[str, ...]) -> list[str]:
-    """Return files that are tracekit's own, but for its cache: a user may add others."""
+def _select_own(names: tuple[str, ...]) -> list[str]:
+    """Return the files that are tracekit's own, except its cache: a user may add others."""
     places = Recording.places()
-    return [
-        name for name in names if name.partition("/")[0] in places and not name.startswith(_CACHE)
-    ]
+    own_names = [name for name in names if name.partition("/")[0] in places]
+    return [name for name in own_names if not name.startswith(_CACHE)]
 
 
 def _bundle_of(recording: Recording) -> Path | None:
-    """Return the bundle whose tables are read; None where they are read from exports alone."""
+    """Return the bundle whose tables are read; None if they are read from exports alone."""
     note = traces.direct(recording.exports)
-    return None if note is None else note.path(recording.exports)
+    if note is None:
+        return None
+    return note.path(recording.exports)
 
 
 def _show(outcome: Wholeness) -> None:
-    checked_rows = [
-        (name, size(number) if name == "bytes" else f"{number:,}")
-        for name, number in outcome.checked.items()
-    ]
+    checked_rows: list[tuple[str, str]] = []
+    for name, number in outcome.checked.items():
+        words = size(number) if name == "bytes" else f"{number:,}"
+        checked_rows.append((name, words))
     console.table(("checked", "number"), checked_rows)
     for text in (*outcome.faults, *outcome.unknown)[:_SHOWN]:
         console.show_line(text)
