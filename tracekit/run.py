@@ -18,7 +18,7 @@ class Run:
 
     @property
     def provenance(self) -> Provenance:
-        """Where the run comes from."""
+        """The origin of the run."""
         return self.recording.provenance()
 
     @cached_property
@@ -33,7 +33,7 @@ class Run:
 
 
 def open(folder: str | Path) -> Run:  # noqa: A001  tracekit.open(folder) reads as what it does
-    """Open a run's folder; raise RecordingError if it is none."""
+    """Open a run's folder; raise RecordingError if it is not one."""
     run = Run(Recording(Path(folder)))
     _ = run.provenance
     return run

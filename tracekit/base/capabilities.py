@@ -1,4 +1,4 @@
-"""What a machine's own recordings have shown to work: the outcome of `tracekit doctor --probe`."""
+"""The recordings that work on a machine, by a test: the outcome of `tracekit doctor --probe`."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ Mode = Literal["launch", "attach"]
 
 @dataclass(frozen=True)
 class Identity:
-    """What a probe's outcome depends on; after a change of any of them it says nothing.
+    """The system that a probe's outcome depends on; after any change the outcome is void.
 
     Builds, not versions: the numbers of Xcode's versions do not rise with time.
     """
@@ -22,7 +22,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Combination:
-    """What one way to record gave. None is "not known", never zero."""
+    """The outcome of one way to record. None is "not known", never zero."""
 
     mode: Mode  # whether the recorder started the probe, or attached to it
     counters: bool  # whether GPU counters were asked for
@@ -40,20 +40,22 @@ class Combination:
 
     @property
     def name(self) -> str:
-        """How people call it."""
-        return f"{self.mode}, {'with' if self.counters else 'without'} counters"
+        """Its name for people."""
+        if self.counters:
+            return f"{self.mode}, with counters"
+        return f"{self.mode}, without counters"
 
     @property
     def works(self) -> bool:
-        """Tell whether the target's work was recorded, and its counters if they were wanted."""
+        """Whether the target's work was recorded, and its counters if they were wanted."""
         if self.failure or not self.rows:
             return False
-        return bool(self.counter_rows) if self.counters else True
+        return not self.counters or bool(self.counter_rows)
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """The capability matrix of one machine: what each way to record gave, and when."""
+    """The capability matrix of one machine: the outcome of each way to record, and the time."""
 
     identity: Identity
     probed: str

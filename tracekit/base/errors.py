@@ -1,4 +1,4 @@
-"""Every error a user can meet, and what somebody may have meant by a name that is not there.
+"""Every error that a user can meet, and suggestions for names that do not exist.
 
     TracekitError                 3   something failed; the base of all
     ├── UsageError                2   the command line, a parameter or a configuration is wrong
@@ -9,7 +9,7 @@
     ├── InconclusiveError         4   nothing failed, but the data do not allow an answer
     └── InterruptedRunError     130   a person or the system asked to stop; the folder says how far
 
-A message states a fact, a hint says what to do, the exit code tells scripts what happened.
+A message states a fact, a hint is advice, the exit code is for scripts.
 """
 
 import difflib
@@ -18,7 +18,7 @@ from typing import ClassVar
 
 
 class TracekitError(Exception):
-    """Something a user can act on: shown as a sentence, never as a traceback."""
+    """An error that a user can act on: shown as a sentence, never as a traceback."""
 
     exit_code: ClassVar[int] = 3
 
@@ -35,7 +35,7 @@ class UsageError(TracekitError):
 
 
 class ToolError(TracekitError):
-    """A program that tracekit drives failed; its own words are quoted in the message."""
+    """A program that tracekit drives failed; the message quotes its own words."""
 
 
 class KernelError(ToolError):
@@ -57,13 +57,13 @@ class InconclusiveError(TracekitError):
 
 
 class InterruptedRunError(TracekitError):
-    """A person or the system asked to stop; the run's folder says how far it came."""
+    """A person or the system asked to stop; the run's folder has the state of each stage."""
 
     exit_code = 130
 
 
 def suggest_name(name: str, names: Collection[str], *, otherwise: str = "") -> str:
-    """Return a hint: the nearest name, else `otherwise`, by default all names there are."""
+    """Return a hint: the nearest name, else `otherwise`, by default all names."""
     near = difflib.get_close_matches(name, names, n=1)
     if near:
         return f"Did you mean {near[0]}?"
@@ -71,7 +71,7 @@ def suggest_name(name: str, names: Collection[str], *, otherwise: str = "") -> s
 
 
 def require(name: str, names: Collection[str], kind: str, *, otherwise: str = "") -> None:
-    """Raise UsageError, with what may have been meant, unless there is something of that name."""
+    """Raise UsageError, with the nearest name as a hint, unless the name is one of `names`."""
     if name not in names:
         hint = suggest_name(name, names, otherwise=otherwise)
         raise UsageError(f"There is no {kind} {name!r}.", hint=hint)

@@ -1,4 +1,4 @@
-"""Asks git of the repository that holds a folder; never of a network, and never a person."""
+"""Run git in the repository of a folder, without a network and without questions to the user."""
 
 import os
 import subprocess
@@ -15,8 +15,8 @@ REPOSITORY_VARIABLES = frozenset(
         *("CONFIG", "CONFIG_PARAMETERS", "CONFIG_COUNT", "IMPLICIT_WORK_TREE"),
     )
 )
-"""What points git to a repository, whatever folder it is in; hooks set them."""
-# Hooks are for what a person does; a monitor of files would stay behind as a process.
+"""Variables that point git to a repository, whatever folder it is in; hooks set them."""
+# Hooks are for a person's commands; a monitor of files would stay behind as a process.
 _SETTINGS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 _SECONDS = 300.0
 _QUOTED = 1000
@@ -25,16 +25,18 @@ _QUOTED = 1000
 def git(
     folder: Path, *arguments: str, seconds: float = _SECONDS
 ) -> subprocess.CompletedProcess[str]:
-    """Run git in a folder, in English, without hooks, and let it ask nobody anything.
+    """Run git in a folder, in English, without hooks and without prompts.
 
-    Variables that point it to another repository are left out. Raise ToolError where there is no
-    git, or where it took more than `seconds`; then it was ended, and all that it started.
+    Variables that point it to another repository are left out. Raise ToolError if there is no git,
+    or if it took more than `seconds`; then it was ended, and all that it started.
     """
     argv = ("git", "-C", str(folder), *_SETTINGS, *arguments)
-    kept_variables = {
-        name: value for name, value in os.environ.items() if name not in REPOSITORY_VARIABLES
-    }
-    env = kept_variables | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
+    env = dict(os.environ)
+    for name in REPOSITORY_VARIABLES:
+        env.pop(name, None)
+    env["LC_ALL"] = "C"
+    env["GIT_TERMINAL_PROMPT"] = "0"
+    env["GIT_NO_LAZY_FETCH"] = "1"
     try:
         return run(argv, seconds, env=env)
     except OSError as error:
@@ -48,7 +50,7 @@ def git(
 
 
 def done(folder: Path, *arguments: str) -> str:
-    """Run git and return what it says; raise ToolError with its words where it fails."""
+    """Run git and return its output; raise ToolError with its complaint if it fails."""
     outcome = git(folder, *arguments)
     if outcome.returncode != 0:
         raise ToolError(f"git {' '.join(arguments)} failed: {complaint(outcome)}")
@@ -56,7 +58,6 @@ def done(folder: Path, *arguments: str) -> str:
 
 
 def complaint(outcome: subprocess.CompletedProcess[str]) -> str:
-    """Return what git said when it failed."""
-    return (outcome.stderr or outcome.stdout).strip()[
-        -_QUOTED:
-    ] or f"exit status {outcome.returncode}"
+    """Return the end of git's output when it failed, or its exit status."""
+    words = (outcome.stderr or outcome.stdout).strip()
+    return words[-_QUOTED:] or f"exit status {outcome.returncode}"

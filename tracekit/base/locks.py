@@ -1,7 +1,7 @@
-"""Who holds a lock: a note in the locked file, and a lock that ends with its holder.
+"""Locks with a note of their holder in the locked file, which end with the holder.
 
 The system frees the lock when the last process that has the file open ends, however it ends; so
-there is nothing to clean up, and a note without a lock is only a memory.
+there is nothing to clean up, and a note without a lock is out of date.
 """
 
 import logging
@@ -29,7 +29,7 @@ _FLAGS = flags("O_CLOEXEC", "O_NOFOLLOW")
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds a lock: the process, as `base.processes` knows it, since when, and what for."""
+    """The process that holds a lock, as `base.processes` identifies it, its start and purpose."""
 
     pid: int
     start: int
@@ -38,12 +38,12 @@ class Holder:
 
     @property
     def lives(self) -> bool:
-        """Whether the process is still there; its number may have been given away again."""
+        """Whether this very process still exists; another one may have its number now."""
         return find_process(self.pid, self.start) is not None
 
     @property
     def local_start_time(self) -> str:
-        """Since when, on this machine's clock."""
+        """The time at which it took the lock, on this machine's clock."""
         try:
             return f"{datetime.fromisoformat(self.since).astimezone():%Y-%m-%d %H:%M:%S}"
         except ValueError:
@@ -51,7 +51,7 @@ class Holder:
 
 
 class HeldError(Exception):
-    """Somebody else has the lock; `holder` is None where the note cannot be read."""
+    """Another process has the lock; `holder` is None if the note cannot be read."""
 
     def __init__(self, holder: Holder | None) -> None:
         super().__init__("held by another process")
@@ -60,9 +60,9 @@ class HeldError(Exception):
 
 @contextmanager
 def open_lock_file(path: Path, hint: str) -> Generator[int]:
-    """Open the file of a lock, and make it where there is none; no link is followed.
+    """Open the file of a lock, or make it; no link is followed.
 
-    Raise RecordingError where it cannot be opened; `hint` says what it is for.
+    Raise RecordingError with `hint` if it cannot be opened.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def open_lock_file(path: Path, hint: str) -> Generator[int]:
 
 
 def take_lock(handle: int, path: Path) -> bool:
-    """Take the lock; return False where there are none, raise HeldError where somebody has it."""
+    """Take the lock; return False if there are no locks, raise HeldError if another has it."""
     try:
         flock(handle, EXCLUSIVE | AT_ONCE)
     except BlockingIOError:
@@ -88,7 +88,7 @@ def take_lock(handle: int, path: Path) -> bool:
 
 
 def is_held(path: Path) -> bool:
-    """Tell whether somebody has the lock now; nothing is made, and nothing is kept."""
+    """Tell whether a process has the lock now, without making or keeping anything."""
     try:
         handle = os.open(path, os.O_RDONLY | _FLAGS)
     except OSError:
@@ -105,17 +105,20 @@ def is_held(path: Path) -> bool:
 
 
 def place_of(kind: str, folder: Path) -> Path:
-    """Return the file in a folder of notes of a lock of one kind on this machine."""
+    """Return the file of this machine's lock of one kind, in a folder of notes."""
     machine = re.sub(r"[^\w.-]+", "-", platform.node()) or "machine"
     return folder / f"{kind}-on-{machine}.lock"
 
 
 @contextmanager
 def holding(path: Path, hint: str, purpose: str) -> Generator[tuple[int | None, Holder | None]]:
-    """Hold a lock for what is noted in its file; give its descriptor, and who did not give it back.
+    """Hold a lock with its purpose noted; yield its descriptor, and a holder that left its note.
 
-    Where the file system has no locks there is neither. Raise HeldError where somebody has it,
-    RecordingError where the file cannot be opened; `hint` says what it is for.
+    On a file system without locks both are None.
+
+    Raises:
+        HeldError: Another process has it.
+        RecordingError: The file cannot be opened, with `hint`.
     """
     with open_lock_file(path, hint) as handle:
         if not take_lock(handle, path):
@@ -130,7 +133,7 @@ def holding(path: Path, hint: str, purpose: str) -> Generator[tuple[int | None, 
 
 
 def note(handle: int, purpose: str) -> None:
-    """Write into a lock's file who holds it, and what for, if that can be written at all."""
+    """Write this process and its purpose into a lock's file, if it can be written at all."""
     ours = Holder(os.getpid(), start_of(os.getpid()), make_timestamp(), purpose)
     with suppress(OSError):  # a full disk; a file that another user made
         os.ftruncate(handle, 0)
@@ -138,13 +141,13 @@ def note(handle: int, purpose: str) -> None:
 
 
 def forget(handle: int) -> None:
-    """Take back what `note` wrote."""
+    """Remove the note from a lock's file."""
     with suppress(OSError):
         os.ftruncate(handle, 0)
 
 
 def read_holder(handle: int) -> Holder | None:
-    """Return the note in the file; None where there is none that can be read."""
+    """Return the note in the file; None if there is none that can be read."""
     with suppress(msgspec.MsgspecError):
         return msgspec.json.decode(os.pread(handle, _LARGEST, 0), type=Holder)
     return None

@@ -1,4 +1,4 @@
-"""Programs: the file that a name stands for, and why one cannot be started."""
+"""Programs: the file of a name, and the reason why one cannot be started."""
 
 import errno
 import os
@@ -15,15 +15,14 @@ _HEAD = 256  # bytes: as much of a first line as Linux reads
 _INTERPRETER = re.compile(rb"#![ \t]*([^ \t\n]+)")
 _ELF = b"\x7fELF"
 _MACH_O = tuple(bytes.fromhex(magic) for magic in ("feedface", "feedfacf", "cefaedfe", "cffaedfe"))
-_UNIVERSAL = bytes.fromhex(
-    "cafebabe"
-)  # Java's classes too, with their version as a number of parts
+# The magic of Java's classes too, which have their version instead of the number of parts.
+_UNIVERSAL = bytes.fromhex("cafebabe")
 _MOST_PARTS = 40
 _FOREIGN = {"darwin": "Linux", "linux": "macOS"}  # the system whose programs do not start here
 
 
 class ProgramError(OSError):
-    """A program cannot be started: `strerror` says why, `hint` what to do about it."""
+    """A program cannot be started: `strerror` is the reason, `hint` the remedy."""
 
     def __init__(self, number: int, reason: str, name: str, hint: str = "") -> None:
         super().__init__(number, reason, name)
@@ -38,9 +37,13 @@ def find_program(name: str, search: str | None, folder: Path | None = None) -> s
     such program, or one that this system cannot start.
     """
     start = str(folder or os.curdir)
-    # a path is joined as text: `Path` takes "./" away, and what is left would be searched for
-    path = os.path.join(start, name) if "/" in name else name  # noqa: PTH118
-    file = shutil.which(path, path=_from(start, search)) if name else None
+    path = name
+    if "/" in name:
+        # Joined as text: `Path` removes "./", and the rest would be searched for in PATH.
+        path = os.path.join(start, name)  # noqa: PTH118
+    file = None
+    if name:
+        file = shutil.which(path, path=_from(start, search))
     if file is None:
         raise _absence(name, Path(start, name))
     _require_startable(name, Path(start, file))
@@ -48,7 +51,7 @@ def find_program(name: str, search: str | None, folder: Path | None = None) -> s
 
 
 def require_program(name: str, search: str | None) -> str:
-    """Return the file of a program that somebody named, as `find_program` does; or UsageError."""
+    """Return the file of a user's program, as `find_program` does; raise UsageError."""
     try:
         return find_program(name, search)
     except ProgramError as error:
@@ -67,7 +70,7 @@ def needs_shell(file: Path) -> bool:
 
 
 def _head(file: Path) -> bytes:
-    """Return how a file begins; empty where that may not be read, though it may be started."""
+    """Return the beginning of a file; empty if it is not readable, though it may be executable."""
     try:
         with file.open("rb") as opened:
             return opened.read(_HEAD)
@@ -76,7 +79,7 @@ def _head(file: Path) -> bytes:
 
 
 def _from(start: str, search: str | None) -> str | None:
-    """Let the relative folders of a PATH, of which an empty one is one, count from a folder."""
+    """Return a PATH with its relative folders, also empty ones, relative to a folder."""
     if search is None:
         return None
     parts = search.split(os.pathsep)
@@ -84,7 +87,7 @@ def _from(start: str, search: str | None) -> str | None:
 
 
 def _absence(name: str, path: Path) -> ProgramError:
-    """Say why there is no program of a name; `path` is where it would be if it were a path."""
+    """Return the error for a name without a program; `path` is its place if it is a path."""
     if not name:
         return ProgramError(errno.ENOENT, "the name of the program is empty", name)
     if name.rstrip("/").endswith(".app"):
@@ -128,7 +131,9 @@ def _require_startable(name: str, file: Path) -> None:
         path = os.fsdecode(interpreter[1])
         if not Path(path).exists():
             reason = f"its first line names the interpreter {path!r}, which does not exist"
-            hint = "The file has the line ends of Windows." if path.endswith("\r") else ""
+            hint = ""
+            if path.endswith("\r"):
+                hint = "The file has the line ends of Windows."
             raise ProgramError(errno.ENOENT, reason, name, hint)
     system = _FOREIGN.get(sys.platform, "")
     if system and _is_program_of(system, head):
@@ -136,11 +141,13 @@ def _require_startable(name: str, file: Path) -> None:
 
 
 def _is_program_of(system: str, head: bytes) -> bool:
-    """Tell whether a file that begins so is a program of a system."""
+    """Tell whether a file with this beginning is a program of a system."""
     if system == "Linux":
         return head.startswith(_ELF)
-    parts = int.from_bytes(head[4:8], "big")
-    return head.startswith(_MACH_O) or (head.startswith(_UNIVERSAL) and 0 < parts < _MOST_PARTS)
+    if head.startswith(_UNIVERSAL):
+        part_count = int.from_bytes(head[4:8], "big")
+        return 0 < part_count < _MOST_PARTS
+    return head.startswith(_MACH_O)
 
 
 def module_command(python: Path, module: str) -> tuple[str, ...]:

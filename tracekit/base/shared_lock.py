@@ -1,14 +1,14 @@
-"""One lock for a whole machine, whoever's process it is: users share the machine, not their homes.
+"""One lock for a whole machine and all of its users, who share the machine, not their homes.
 
-Its file lies in a folder of the system in which every user may make files and only the owner of a
-file may remove it: root's own, with the mode 1777. The file is there to be locked; the note in it
-is a hint, for any user may write there. What others can plant in such a folder is refused: a link,
-a folder, a pipe, a file with a second name, a file that may not be opened. A user can hold the lock
-for ever, as of anything that users share, and can do no more with it.
+Its file is in a folder of the system in which every user may make files and only the owner of a
+file may remove it: root's own, with the mode 1777. The file exists to be locked; the note in it is
+a hint, as any user may write there. Things that others can plant in such a folder are refused: a
+link, a folder, a pipe, a file with a second name, a file that may not be opened. A user can hold
+the lock for ever, like anything that users share, and can do no more with it.
 
 On Linux the folder is /run/lock or /tmp. On macOS it is /Users/Shared or /private/tmp: both have
-that mode by what is known of macOS, which was not tried on a Mac. A process that the system shows a
-folder of its own, as in a container or with systemd's PrivateTmp, is not kept apart from others.
+that mode according to public knowledge of macOS, which was not tried on a Mac. A process with a
+private view of the folder, as in a container or with systemd's PrivateTmp, is not excluded.
 """
 
 import errno
@@ -31,16 +31,16 @@ _EVERYONES = stat.S_ISVTX | stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
 _MODE = 0o666
 _FLAGS = flags("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK")
 _ATTEMPTS = 8
-# A folder that takes no file, though its mode says so; the next one may.
+# A folder that takes no file, though its mode permits it; the next one may.
 _NO_ROOM = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.ENOENT}
 
 
 class NoPlaceError(Exception):
-    """No folder of this machine is one for all of its users."""
+    """No folder of this machine is open to all of its users."""
 
 
 def places(environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
-    """Return the folders that come into question: the one that TRACEKIT_LOCKS names alone."""
+    """Return the candidate folders; if TRACEKIT_LOCKS names one, that one alone."""
     configured_folder = environment.get(VARIABLE)
     if configured_folder:
         return (Path(configured_folder),)
@@ -49,7 +49,7 @@ def places(environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
 
 
 def is_for_everyone(folder: Path) -> bool:
-    """Tell whether all users may make files in a folder, and none may take away another's."""
+    """Tell whether all users may make files in a folder, and none may remove another's."""
     try:
         status = folder.lstat()
     except OSError:
@@ -62,10 +62,13 @@ def is_for_everyone(folder: Path) -> bool:
 def holding(
     kind: str, environment: Mapping[str, str] = os.environ
 ) -> Generator[tuple[int | None, str]]:
-    """Hold the machine's lock of one kind; give its descriptor, and what is to be known of it.
+    """Hold the machine's lock of one kind; yield its descriptor and an empty text.
 
-    Without a folder for it, or without locks in that, nothing is held, and a sentence says so.
-    Raise HeldError where a process has it, RecordingError where something else is in its place.
+    Without a folder for it, or without locks there, nothing is held: yield None and a sentence.
+
+    Raises:
+        HeldError: Another process has it.
+        RecordingError: Something else is in its place.
     """
     apart = f"so nothing keeps a {kind} of another user from running at the same time"
     try:
@@ -94,7 +97,7 @@ def _take_lock(name: str, folders: Sequence[Path]) -> int | None:
                 handle = _open_lock_file(path)
             except OSError as error:
                 if error.errno == errno.EEXIST:
-                    continue  # it was made, or taken away, in between
+                    continue  # it was made, or removed, in between
                 if error.errno in _NO_ROOM and not _is_there(path):
                     break
                 raise _make_lock_error(path, error.strerror or str(error)) from error
@@ -115,8 +118,8 @@ def _take_lock(name: str, folders: Sequence[Path]) -> int | None:
 def _open_lock_file(path: Path) -> int:
     """Open the file, or make it; it is never emptied, and no link is followed.
 
-    An open that may make a file is refused of another user's in such folders by Linux
-    (protected_regular), so it comes second; who may not write may still lock.
+    In such folders Linux refuses an open that may make a file for another user's file
+    (protected_regular), so it comes second; a user who may not write may still lock.
     """
     try:
         return os.open(path, os.O_RDWR | _FLAGS)
@@ -145,7 +148,7 @@ def _lock(handle: int, path: Path) -> bool:
 
 
 def _is_still(handle: int, path: Path) -> bool:
-    """Tell whether the name still leads to the file that was locked."""
+    """Tell whether the name is still that of the locked file."""
     try:
         return os.path.samestat(os.fstat(handle), path.lstat())
     except OSError:
@@ -170,7 +173,7 @@ def _make_lock_error(path: Path, reason: str) -> RecordingError:
 
 
 def words(error: HeldError) -> str:
-    """Return who holds the lock, as far as the note can be believed: a process that lives."""
+    """Return the holder of the lock in words; empty unless the note names a living process."""
     holder = error.holder
     if holder is None or not holder.lives or not holder.local_start_time.isprintable():
         return ""

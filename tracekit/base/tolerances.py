@@ -1,4 +1,4 @@
-"""How far a result is from its reference, and how far it may be."""
+"""The error of a result against its reference, and its bounds."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 BOUNDS: Mapping[str, float] = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
-"""What a kernel may be off by, by the type of its elements; see `relative_error`."""
+"""The largest relative error of a kernel, by the type of its elements; see `relative_error`."""
 
 NORM = "largest absolute error of a sequence over its largest absolute value"
 
 
 def as_float64(array: "mx.array") -> Floats:
     """Copy an array of MLX's, of any floating type, to numpy without losing a bit."""
-    import mlx.core as mx  # noqa: PLC0415  pairs are compared where there is no MLX to load
+    import mlx.core as mx  # noqa: PLC0415  pairs are compared without MLX, too
 
     return np.array(array.astype(mx.float32), dtype=np.float64)
 
@@ -31,8 +31,8 @@ def relative_error(output: Floats, expected: Floats) -> float:
     """Return max |out - expected| / max |expected|, of the sequence where it is largest.
 
     The first axis is that of sequences. Dividing by the largest value of the sequence, and not
-    by each element, keeps elements near 0 from deciding. Where nothing but zeros is expected
-    any other value is infinitely far off, as NaN is anywhere. Raise ValueError for other shapes.
+    by each element, keeps elements near 0 from deciding. If only zeros are expected, the error of
+    any other value is infinite, as that of NaN is always. Raise ValueError for different shapes.
     """
     if output.shape != expected.shape:
         raise ValueError(f"Shapes {list(output.shape)} and {list(expected.shape)} do not compare.")

@@ -1,4 +1,4 @@
-"""What an examination of a run, a bundle or a history comes to: whole, not whole, or not known."""
+"""The outcome of an examination of a run, a bundle or a history: whole, not whole, or unknown."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -6,10 +6,10 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Wholeness:
-    """What was examined and what is wrong with it.
+    """The examined place, and its faults.
 
-    `checked` counts what was looked at, by its name. `faults` say what is not whole, `unknown` what
-    keeps it from being said, both in sentences.
+    `checked` are the numbers of checked things, by their names. `faults` are the defects, `unknown`
+    the reasons why the outcome is not known, both in sentences.
     """
 
     kind: Literal["run", "bundle", "history"]
@@ -20,7 +20,9 @@ class Wholeness:
 
     @property
     def state(self) -> Literal["whole", "not whole", "not known"]:
-        """The outcome: a fault outweighs what is not known."""
+        """The outcome: a fault outweighs an unknown."""
         if self.faults:
             return "not whole"
-        return "not known" if self.unknown else "whole"
+        if self.unknown:
+            return "not known"
+        return "whole"

@@ -1,7 +1,7 @@
 """A run as Chrome's Trace Event Format: JSON that many viewers read.
 
 Times are microseconds there, with three decimals, so no nanosecond is lost. Ids of arrows are
-texts: numbers beyond 2^53 are rounded in JavaScript, which would join what is apart.
+texts: JavaScript rounds numbers beyond 2^53, which would join separate arrows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,13 +16,14 @@ _WITHOUT_PID = 1 << 24  # above the pids of any system
 
 
 def write_chrome(tracks: Sequence[Track], file: BinaryIO) -> None:
-    """Write the tracks as one JSON object; what overlaps on a track gets tracks of its own."""
+    """Write the tracks as one JSON object; overlapping slices get tracks of their own."""
     encoder = msgspec.json.Encoder()
-    separator = b'{"displayTimeUnit":"ns","traceEvents":[\n'
+    file.write(b'{"displayTimeUnit":"ns","traceEvents":[\n')
+    separator = b""
     for event in _events(tracks):
         file.write(separator + encoder.encode(event))
         separator = b",\n"
-    file.write((b"" if separator == b",\n" else separator) + b"\n]}\n")
+    file.write(b"\n]}\n")
 
 
 def _events(tracks: Sequence[Track]) -> Iterator[Event]:
@@ -31,9 +32,11 @@ def _events(tracks: Sequence[Track]) -> Iterator[Event]:
     tid = 0
     for track in tracks:
         if track.group not in pids:
-            group_pid = track.group.pid
-            pids[track.group] = _WITHOUT_PID + len(pids) if group_pid is None else group_pid
-            yield _make_name_event("process_name", pids[track.group], 0, track.group.name)
+            new_pid = track.group.pid
+            if new_pid is None:
+                new_pid = _WITHOUT_PID + len(pids)
+            pids[track.group] = new_pid
+            yield _make_name_event("process_name", new_pid, 0, track.group.name)
         pid = pids[track.group]
         if isinstance(track, StepSeries):
             yield from _counters(track, pid)
@@ -71,7 +74,7 @@ def _slices(lane: Slices, pid: int, tid: int) -> Iterator[Event]:
 
 
 def _chains(lane: Slices, pid: int, tid: int, started_chains: set[int]) -> Iterator[Event]:
-    """Yield a step of each chain that a slice is a link of: its first begins the chain."""
+    """Yield a step for each slice that is a link of a chain: the first begins the chain."""
     for flow in lane.flows:
         for start, link in zip(lane.starts.tolist(), flow.tolist(), strict=True):
             if not link:

@@ -17,10 +17,10 @@ from tracekit.tables import Flaw, Loss, Tables, report, write_table
 
 @dataclass(frozen=True)
 class TraceFormat:
-    """A format: the end of its files' names, what reads it, and what writes it.
+    """A format: the end of its files' names, its meaning for people, and its writer.
 
-    `write` takes tracks that are redacted; it is None where each table becomes a file of its own,
-    and for stacks, which are no tracks.
+    `write` takes redacted tracks; it is None if each table becomes a file of its own, and for
+    stacks, which are not tracks.
     """
 
     suffix: str
@@ -55,13 +55,13 @@ def convert_run(
     """Write a run in a format of `FORMATS` into a file, or a folder with a file for each table.
 
     Return the files; tables that could not be read are reported as losses. By default the place
-    is `convert/NAME` in the run's folder. `redact` takes out of a text what must not be shared;
-    tables that become files are written as they are. Files that tracekit did not make are replaced
-    only by `force`.
+    is `convert/NAME` in the run's folder. `redact` removes private names from a text; tables that
+    become files are written as they are. Files that tracekit did not make are replaced only with
+    `force`.
 
     Raises:
-        UsageError: There is no such format, or a file is there that is not to be replaced.
-        InputError: The run has nothing that the format could hold.
+        UsageError: There is no such format, or an existing file must not be replaced.
+        InputError: The run has no data for the format.
         RecordingError: The file cannot be written.
     """
     require(to, FORMATS, "format")
@@ -91,8 +91,10 @@ def convert_run(
 def _claim_files(
     files: Iterable[Path], recording: Recording, output: Path | None, *, force: bool
 ) -> AbstractContextManager[None]:
-    """Make sure of the files; those that nobody named stand in the run's own folder."""
-    return nullcontext() if output is None else writing(files, [recording.folder], force=force)
+    """Check the files of an `output` that the user named; else they are in the run's own folder."""
+    if output is None:
+        return nullcontext()
+    return writing(files, [recording.folder], force=force)
 
 
 def _each_table(tables: Tables, places: Mapping[str, Path]) -> list[Path]:

@@ -1,7 +1,7 @@
 """A run as a trace of Perfetto: TrackEvent packets, through Perfetto's own Python package.
 
-A name stands where it comes first; after that its number does. Perfetto's times are unsigned:
-where a workload's marks lie before the trace, all times are shifted, so that the first is 0.
+A name is written where it comes first, and its number from then on. Perfetto's times are unsigned:
+if a workload's marks are before the trace, all times are shifted, so that the first is 0.
 """
 
 from collections.abc import Sequence
@@ -17,15 +17,13 @@ from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 from tracekit.interop.tracks import Slices, StepSeries, Track, TrackGroup, known_of, lanes
 
 _SEQUENCE = 1
-_BEGIN, _END, _COUNTER = (
-    TrackEvent.TYPE_SLICE_BEGIN,
-    TrackEvent.TYPE_SLICE_END,
-    TrackEvent.TYPE_COUNTER,
-)
+_BEGIN = TrackEvent.TYPE_SLICE_BEGIN
+_END = TrackEvent.TYPE_SLICE_END
+_COUNTER = TrackEvent.TYPE_COUNTER
 
 
 def write_perfetto(tracks: Sequence[Track], file: BinaryIO) -> None:
-    """Write the tracks as a protobuf trace; what overlaps on a track gets tracks of its own."""
+    """Write the tracks as a protobuf trace; overlapping slices get tracks of their own."""
     _Writer(tracks, StreamingTraceProtoBuilder(file)).write()
 
 
@@ -35,10 +33,12 @@ class _Writer:
     def __init__(self, tracks: Sequence[Track], builder: StreamingTraceProtoBuilder) -> None:
         self._tracks = tracks
         self._builder = builder
-        self._names, self._keys = dict[str, int](), dict[str, int]()
+        self._names: dict[str, int] = {}
+        self._keys: dict[str, int] = {}
         self._groups: dict[TrackGroup, int] = {}
         self._uuid = 0
-        self._shift = max(0, -min((_get_start_time(track) for track in tracks), default=0))
+        first_time = min(map(_get_start_time, tracks), default=0)
+        self._shift = max(0, -first_time)
 
     def write(self) -> None:
         begin = self._packet()
@@ -124,7 +124,7 @@ class _Writer:
 
 
 def _number(name: str, numbers: dict[str, int], entries: Any) -> int:
-    """Return the number of a name, which is written down where it comes first."""
+    """Return the number of a name, which is added to the entries where it comes first."""
     if name not in numbers:
         numbers[name] = len(numbers) + 1
         entries.add(iid=numbers[name], name=name)

@@ -35,12 +35,13 @@ def write_speedscope(tables: Tables, name: str, redact: Redact, file: BinaryIO) 
 
 def _find_samples(tables: Tables) -> tuple[pd.DataFrame, Symbols, str]:
     for table, schema in PROFILES.items():
-        if table in tables:
-            samples = tables[table]
-            samples = samples[samples["stack"].notna()]
-            if len(samples):
-                ordered = samples.sort_values("time", kind="stable")
-                return ordered, tables.symbols(schema), _UNITS[table]
+        if table not in tables:
+            continue
+        samples = tables[table]
+        with_stacks = samples[samples["stack"].notna()]
+        if len(with_stacks):
+            ordered = with_stacks.sort_values("time", kind="stable")
+            return ordered, tables.symbols(schema), _UNITS[table]
     raise InputError(
         "The run has no samples of threads with stacks.",
         hint="They come from Time Profiler or CPU Profiler; export them with "
@@ -51,11 +52,15 @@ def _find_samples(tables: Tables) -> tuple[pd.DataFrame, Symbols, str]:
 def _frames(symbols: Symbols, redact: Redact) -> Iterator[dict[str, Any]]:
     for frame in symbols.frames.to_pylist():
         address = frame.get("address")
-        name = frame.get("name") or (f"0x{address:x}" if address is not None else "unknown")
-        place = frame.get("source") or frame.get("binary")
-        location = {"file": redact(place) if place else None, "line": frame.get("line")}
-        entry = {"name": redact(name)}
-        yield entry | {key: value for key, value in location.items() if value is not None}
+        unnamed = "unknown" if address is None else f"0x{address:x}"
+        entry: dict[str, Any] = {"name": redact(frame.get("name") or unnamed)}
+        file = frame.get("source") or frame.get("binary")
+        if file:
+            entry["file"] = redact(file)
+        line = frame.get("line")
+        if line is not None:
+            entry["line"] = line
+        yield entry
 
 
 def _profiles(

@@ -1,7 +1,7 @@
-"""Who analyses: processes that can be killed, of this machine or behind the workers of a cluster.
+"""The processes that analyse: killable ones, of this machine or of the workers of a cluster.
 
-An analysis may hang, crash or take all memory, whatever it reads from. So it runs in a process of
-its own, which analyses one recording after the other, and is started again when it had to end.
+An analysis may hang, crash or take all memory, whatever its source. So it runs in a process of its
+own, which analyses one recording after the other, and is started again after a forced end.
 """
 # ruff: noqa: PLC0415 - `distributed` takes half a second to load, and no other command needs it
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 Rows = tuple[BatchRow, ...]
 
-_EACH = 1 << 30  # bytes that a process wants at least
-_AHEAD = 2  # tasks for each process: one that runs, one that waits beside it
+_EACH = 1 << 30  # bytes that a process needs at least
+_AHEAD = 2  # tasks for each process: one that runs, and one that waits
 _LOOK = 0.2  # s between two looks at a process
 _PATIENCE = 20  # s in which a scheduler has to answer
 _TALKERS = ("distributed", "distributed.client", "tornado", "tornado.application")
@@ -53,36 +53,38 @@ class Analyst:
 
     def __init__(self, scratch: str, memory: float) -> None:
         """Keep private files in a folder `scratch`."""
-        self._scratch, self._memory = scratch, memory
+        self._scratch = scratch
+        self._memory = memory
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._closed = False
 
     def analyse(self, task: Task, seconds: float) -> Rows:
-        """Return the rows of a task; if the process does not survive it, one that says why."""
+        """Return the rows of a task; if the process does not survive it, one with the reason."""
         with tempfile.TemporaryDirectory(
             prefix="tracekit-", dir=self._scratch, ignore_cleanup_errors=True
         ) as folder:
             try:
-                process = self._ensure_process()
-                self._pipe.send((task, folder))
-                until = monotonic() + seconds
-                while not self._pipe.poll(_LOOK):
-                    if monotonic() > until:
-                        return self._end_with_failure(
-                            task, f"It took longer than {span(seconds)}.", _LATER
-                        )
-                    if (
-                        used_memory := psutil.Process(process.pid).memory_info().rss
-                    ) > self._memory:
-                        message = (
-                            f"It took {size(used_memory)} of memory; its share is "
-                            f"{size(self._memory)}."
-                        )
-                        return self._end_with_failure(task, message, _LARGER)
-                return cast("Rows", self._pipe.recv())
+                return self._await_rows(task, folder, seconds)
             except (EOFError, OSError, psutil.Error):
                 return self._end_with_failure(task, _DIED, _LARGER)
+
+    def _await_rows(self, task: Task, folder: str, seconds: float) -> Rows:
+        """Send a task and wait for its rows, unless it takes too much time or memory."""
+        process = self._ensure_process()
+        self._pipe.send((task, folder))
+        deadline = monotonic() + seconds
+        while not self._pipe.poll(_LOOK):
+            if monotonic() > deadline:
+                message = f"It took longer than {span(seconds)}."
+                return self._end_with_failure(task, message, _LATER)
+            used_memory = psutil.Process(process.pid).memory_info().rss
+            if used_memory > self._memory:
+                message = (
+                    f"It took {size(used_memory)} of memory; its share is {size(self._memory)}."
+                )
+                return self._end_with_failure(task, message, _LARGER)
+        return cast("Rows", self._pipe.recv())
 
     def _end_with_failure(self, task: Task, error: str, hint: str) -> Rows:
         self._end()
@@ -107,7 +109,7 @@ class Analyst:
             return self._process
 
     def close(self) -> None:
-        """End the process, whatever it is at, for good."""
+        """End the process, whatever it does, for good."""
         self._closed = True
         self._end()
 
@@ -125,18 +127,20 @@ class Analyst:
 
 @dataclass(frozen=True)
 class Workers:
-    """Who takes tasks: `submit` hands one over, `room` says how many should be under way."""
+    """The takers of tasks: `submit` hands one over, `room` is how many should run or wait."""
 
     submit: Callable[[Task], "Future[Rows]"]
     room: int
 
     def iter_rows(self, tasks: Iterable[Task]) -> Iterator[Rows]:
-        """Yield the rows of each task when it ends, whichever is first."""
-        coming = iter(tasks)
+        """Yield the rows of each task when it ends, in the order of the ends."""
+        remaining_tasks = iter(tasks)
         running: dict[Future[Rows], Task] = {}
         while True:
             room = max(0, self.room - len(running))
-            running |= {self.submit(task): task for task in islice(coming, room)}
+            for task in islice(remaining_tasks, room):
+                future = self.submit(task)
+                running[future] = task
             if not running:
                 return
             for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -160,9 +164,9 @@ def _rows(future: "Future[Rows]", task: Task) -> Rows:
 def local_workers(
     number: int | None, recordings: int, scratch: Path, seconds: float
 ) -> Generator[Workers]:
-    """Let processes of this machine work; they end with the context, whatever they do.
+    """Start processes of this machine; they end with the context, whatever they do.
 
-    Where no `number` is given, each has a core, a GiB of memory and a recording at least.
+    Without a `number`, each has a core, a GiB of memory and a recording at least.
     """
     from dask.system import CPU_COUNT
     from distributed.system import MEMORY_LIMIT
@@ -220,7 +224,7 @@ def workers_of(scheduler: str, seconds: float, shared: Path | None) -> Generator
 
 @contextmanager
 def _silence() -> Generator[None]:
-    """Let no library talk of what rows say: what became of recordings."""
+    """Silence the libraries that log failures of recordings, which rows report."""
     levels = {name: logging.getLogger(name).level for name in _TALKERS}
     for name in levels:
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -235,7 +239,7 @@ _thread = threading.local()
 
 
 def _there(task: Task, seconds: float) -> Rows:
-    """Analyse in a process beside the worker that this thread belongs to."""
+    """Analyse in a process next to the worker that this thread belongs to."""
     from distributed import get_worker
     from distributed.system import MEMORY_LIMIT
 
@@ -249,9 +253,8 @@ def _there(task: Task, seconds: float) -> Rows:
 def require_fitting(client: "Client", scheduler: str, shared: Path | None) -> None:
     """Raise unless there are workers, all with this version of tracekit, that see a file."""
 
-    def probe_worker(
-        name: str,
-    ) -> tuple[str, bool]:  # sent as it is, to workers that may not have us
+    # Its code is sent to workers that may not have tracekit.
+    def probe_worker(name: str) -> tuple[str, bool]:
         import os.path
         from importlib import metadata
 
@@ -266,14 +269,15 @@ def require_fitting(client: "Client", scheduler: str, shared: Path | None) -> No
             f"The cluster at {scheduler} has no worker.",
             hint=f"Start some: dask worker {scheduler}",
         )
-    ours = version("tracekit")
-    for address, (theirs, sees) in worker_states.items():
-        if theirs != ours:
+    own_version = version("tracekit")
+    for address, (worker_version, sees_file) in worker_states.items():
+        if worker_version != own_version:
             raise ToolError(
-                f"The worker {address} has tracekit {theirs}; this machine has {ours}.",
-                hint=f"Install tracekit {ours} where workers run.",
+                f"The worker {address} has tracekit {worker_version}; this machine has "
+                f"{own_version}.",
+                hint=f"Install tracekit {own_version} where workers run.",
             )
-        if shared is not None and not sees:
+        if shared is not None and not sees_file:
             raise UsageError(
                 f"The worker {address} does not see {shared.parent}, so it cannot keep tables.",
                 hint="Leave --tables out, or name a folder on a disk that workers share.",

@@ -1,4 +1,4 @@
-"""A question in SQL: what may be asked, and its answer with what it lacks."""
+"""A question in SQL: its check, and its answer with the omissions."""
 
 import re
 import tempfile
@@ -19,13 +19,14 @@ _HINT = "Ask with SELECT, WITH, PIVOT, SUMMARIZE, EXPLAIN, or DESCRIBE a table; 
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _EXPLAIN = re.compile(r"\s*explain\s+(?:analyze\s+)?(.*)", re.IGNORECASE | re.DOTALL)
 _LISTS = re.compile(r"show\b|desc(ribe)?(\s+(all\s+)?tables)?[\s;]*$")
-# What begins a PIVOT, of which DuckDB makes several statements.
+# The first words of a PIVOT, of which DuckDB makes several statements.
 _PIVOTS = {"pivot", "pivot_wider", "with", "select", "from", "("}
 
 
 def require_question(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Refuse what is not one statement that only reads."""
-    if explained := _EXPLAIN.match(sql):
+    """Raise UsageError unless the SQL is one statement that only reads."""
+    explained = _EXPLAIN.match(sql)
+    if explained:
         require_question(connection, explained[1])
         return
     statements = connection.extract_statements(sql)
@@ -36,8 +37,10 @@ def require_question(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         )
     kind = statements[0].type.name
     stripped_sql = _COMMENT.sub(" ", sql).strip().lower()
+    word = ""
     word_match = re.match(r"\(|\w+", stripped_sql)
-    word = word_match[0] if word_match else ""
+    if word_match:
+        word = word_match[0]
     if _LISTS.match(stripped_sql):
         raise UsageError(
             f"{word.upper()} is not answered: tables are made when a question names them.",
@@ -56,22 +59,22 @@ def ask_runs(
 ) -> Generator[tuple[QueryResult, tuple[str, ...]]]:
     """Ask all runs, batches and bundles below paths, by default those in `bench/traces`.
 
-    Yield the answer, whose rows can be read for as long as the context lasts, and what it does not
-    hold. Tables that the question names are made first, and `progress` is called with which of
-    which run. Of a bundle with several runs `number` is the one that is asked; None for the last.
+    Yield the answer, whose rows can be read as long as the context lasts, and its omissions. Tables
+    that the question names are made first, and `progress` is called with each table and run. Of a
+    bundle with several runs `number` is the one that is asked; None for the last.
 
     Raises:
-        UsageError: It is no question, or names what there is not.
+        UsageError: It is not a question, or names a table or column that does not exist.
         RecordingError: There is no run, or none that has a table.
         InputError: DuckDB could not read a file, or ran out of memory.
-        InterruptedRunError: Someone asked to stop.
+        InterruptedRunError: The user stopped it.
     """
     asked_sources = sources(paths)
     with tempfile.TemporaryDirectory(prefix="tracekit-query-") as name:
         workshop = Path(name).resolve()
-        folders = [
-            batch.path / name for batch in asked_sources.batches for name in ("tables", "results")
-        ]
+        folders: list[Path] = []
+        for batch in asked_sources.batches:
+            folders += [batch.path / "tables", batch.path / "results"]
         database = QueryDatabase(folders, workshop)
         try:
             omissions = LeftOut()
@@ -113,13 +116,15 @@ _NEAR = re.compile(r"(?:Candidate bindings|Did you mean).+")
 
 
 def missing_table(error: duckdb.Error) -> str:
-    """Return the name of the table that DuckDB misses; empty where something else is wrong."""
-    match = _TABLE.search(str(error)) if isinstance(error, duckdb.CatalogException) else None
+    """Return the name of the table that DuckDB misses; empty for another error."""
+    if not isinstance(error, duckdb.CatalogException):
+        return ""
+    match = _TABLE.search(str(error))
     return match[1] if match else ""
 
 
 def refusal(error: duckdb.Error) -> TracekitError:
-    """Put an error of DuckDB's into words."""
+    """Return the error for an error of DuckDB's, with a hint."""
     message = _sentence(str(error))
     if isinstance(error, duckdb.PermissionException):
         return UsageError(f"The query is refused: {message}", hint=_PLACE)
@@ -134,4 +139,6 @@ def _sentence(message: str) -> str:
     text = _KIND.sub("", message)
     paragraph = re.split(r"\n\s*(?:\n|Did you mean|Candidate bindings|LINE \d)", text)[0]
     line = " ".join(paragraph.split())
-    return line if line.endswith((".", "!", "?")) else f"{line}."
+    if line.endswith((".", "!", "?")):
+        return line
+    return f"{line}."

@@ -36,14 +36,17 @@ def _work(spec: Spec, account: Account, stop: Stop) -> int:
     try:
         run(spec, account, stop)
         stopped = stop.settle()
-        account.end("interrupted" if stopped else "done")
+        state = "interrupted" if stopped else "done"
+        account.end(state)
     except BaseException as raised:  # noqa: BLE001 - whatever a workload raises is reported
         stop.settle()
         error = failure_of(raised)
-        with suppress(TracekitError):  # where the disk is full, stderr must do
+        with suppress(TracekitError):  # if the disk is full, stderr must do
             account.end("failed", error=error.message, hint=error.hint, exit_code=error.exit_code)
         return _complain(error)
-    return InterruptedRunError.exit_code if stopped else 0
+    if stopped:
+        return InterruptedRunError.exit_code
+    return 0
 
 
 def _complain(error: TracekitError) -> int:

@@ -1,4 +1,4 @@
-"""What a worker is asked for, and its account of itself: a journal, and reports."""
+"""A worker's instructions, and its account of the run: a journal, and reports."""
 
 import sys
 import time
@@ -17,7 +17,7 @@ LONGER = 6
 
 @dataclass(frozen=True)
 class Spec:
-    """What to run, and how long."""
+    """The workload to run, and its limits."""
 
     file: Path  # the file of the workload
     name: str  # the workload's name
@@ -44,13 +44,13 @@ class Spec:
     gputrace: Path | None = None
 
     def steady(self, step: int) -> int:
-        """Return how long the steady phase lasts in ns, if a step takes `step` ns."""
+        """Return the length of the steady phase in ns, if a step takes `step` ns."""
         limit = round((self.seconds or 0.0) * 1e9)
         return max(limit, min(LONGER * limit, round(1.1 * self.steps * step)))
 
     @classmethod
     def from_plan(cls, plan: Plan, recording: Recording, **more: Any) -> Self:
-        """Return what a plan asks of a worker in a run's folder; `more` are other attributes."""
+        """Return the instructions of a plan in a run's folder; `more` are other attributes."""
         assert plan.workload is not None
         settings: dict[str, Any] = {"repeats": plan.repeats, "seconds": plan.time_limit} | more
         return cls(
@@ -64,12 +64,12 @@ class Spec:
         )
 
     def save(self, path: Path) -> None:
-        """Write it as JSON; raise RecordingError where that cannot be done."""
+        """Write it as JSON; raise RecordingError if that fails."""
         save(path, msgspec.to_builtins(self, enc_hook=str))
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read it back; raise InputError where it cannot be understood."""
+        """Read it back; raise InputError if it cannot be understood."""
         try:
             return msgspec.json.decode(
                 path.read_bytes(), type=cls, dec_hook=lambda kind, value: kind(value)
@@ -79,7 +79,7 @@ class Spec:
 
 
 def command(spec_file: Path) -> tuple[str, ...]:
-    """Return the worker's command line, with this very interpreter: a shim must not be traced."""
+    """Return the worker's command line, with this interpreter: a shim must not be traced."""
     return (*module_command(Path(sys.executable), "tracekit.workload.worker"), str(spec_file))
 
 
@@ -96,7 +96,7 @@ class Account:
         self.mark("anchor", **vars(ClockAnchor.read_clocks()))
 
     def enter(self, phase: str, state: str) -> None:
-        """Begin a phase; the report is saved first, so that its time is nobody's."""
+        """Begin a phase; the report is saved first, so that no phase contains its time."""
         self.mark("about", state=state)
         self.save()
         self.mark("phase", name=phase, start=time.monotonic_ns())

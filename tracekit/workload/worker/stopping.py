@@ -1,4 +1,4 @@
-"""How a worker ends: asked by a signal, because whoever started it is gone, or by a failure."""
+"""The end of a worker: by a signal, by the end of the process that started it, or by a failure."""
 
 import os
 import signal
@@ -21,9 +21,9 @@ def _do_nothing(_: bytes | None = None) -> None:
 
 @dataclass
 class Stop:
-    """How often somebody asked to stop; counted by a signal, read between steps.
+    """The requests to stop; counted by a signal, read between steps.
 
-    `abandoned` tells that the recorder is gone, so that there is nobody left to work for.
+    `abandoned` if the recorder is gone, so that the work is useless.
     """
 
     requests: int = 0
@@ -32,14 +32,15 @@ class Stop:
 
     @property
     def requested(self) -> bool:
-        """Whether anybody asked since the last settlement."""
+        """Whether there was a request since the last settlement."""
         return self.requests > self._settled_requests
 
     def settle(self) -> bool:
-        """Count what was asked so far as done; return whether anything was."""
-        requests, settled_before = self.requests, self._settled_requests
+        """Mark the requests so far as done; return whether there was any."""
+        requests = self.requests  # a signal may add one at any time
+        had_requests = requests > self._settled_requests
         self._settled_requests = requests
-        return requests > settled_before
+        return had_requests
 
     def on_signals(self, also: Callable[[], None] = _do_nothing) -> None:
         """Count SIGINT and SIGTERM from now on; `also` is called after each."""
@@ -58,11 +59,11 @@ class Stop:
         also: Callable[[], None] = _do_nothing,
         grace: float = GRACE,
     ) -> None:
-        """Read a pipe in a thread of its own until it ends; then ask to stop, and end soon.
+        """Read a pipe in a thread of its own until it ends; then request a stop, and end soon.
 
-        The other end of the pipe is with whoever started this process. `take` is called with what
-        comes, `also` once the pipe has ended; `grace` is how many seconds after that the process
-        may end by itself.
+        The process that started this one has the other end of the pipe. `take` is called with each
+        chunk, `also` once the pipe has ended; `grace` is the number of seconds after that in which
+        this process may end by itself.
         """
 
         def read() -> None:
@@ -82,6 +83,8 @@ def failure_of(error: BaseException) -> TracekitError:
     if isinstance(error, TracekitError):
         return error
     traceback.print_exception(error)
+    words = type(error).__name__
     text = str(error).strip()
-    words = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    if text:
+        words = f"{words}: {text}"
     return TracekitError(f"The workload failed: {words}")
