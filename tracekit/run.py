@@ -32,7 +32,7 @@ class Run:
         return load(self.recording.result_file)
 
 
-def open(folder: str | Path) -> Run:  # noqa: A001  tracekit.open(folder) reads as what it does
+def open(folder: str | Path) -> Run:  # noqa: A001  tracekit.open(folder) reads well
     """Open a run's folder; raise RecordingError if it is not one."""
     run = Run(Recording(Path(folder)))
     _ = run.provenance

@@ -1,4 +1,4 @@
-"""What every room uses: errors, units, run folders, files, locks, processes, redaction.
+"""The base of every room: errors, units, run folders, files, locks, processes, redaction.
 
 Other rooms import from here; `__init__.pyi` lists the names and the modules that they come from.
 """

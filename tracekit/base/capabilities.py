@@ -26,7 +26,7 @@ class Combination:
 
     mode: Mode  # whether the recorder started the probe, or attached to it
     counters: bool  # whether GPU counters were asked for
-    backend: str = ""  # where the probe's work ran: "metal" or "cpu"; empty where it never began
+    backend: str = ""  # where the probe's work ran: "metal" or "cpu"; empty if it never began
     rows: int | None = None  # GPU intervals of the probe's own process
     others: int | None = None  # GPU intervals of all other processes
     # GPU dispatches that the probe made while it was recorded, by its own account
@@ -35,8 +35,8 @@ class Combination:
     counter_rows: int | None = None  # samples of GPU counters
     # seconds from the end of the recording until its bundle could be opened
     saving: float | None = None
-    failure: str = ""  # why there is no whole recording; empty if there is one
-    warnings: tuple[str, ...] = ()  # what the recorder and the readers had to say
+    failure: str = ""  # why the recording is not whole; empty if it is
+    warnings: tuple[str, ...] = ()  # of the recorder and the readers
 
     @property
     def name(self) -> str:

@@ -4,7 +4,7 @@
     ├── UsageError                2   the command line, a parameter or a configuration is wrong
     ├── ToolError                 3   a program that tracekit drives failed (xctrace, a worker)
     │   └── KernelError           3   a Metal kernel does not compile, or broke a rule while it ran
-    ├── RecordingError            3   a run's folder lacks what a stage needs, or cannot be written
+    ├── RecordingError            3   a run's folder lacks a stage's input, or cannot be written
     ├── InputError                3   a file to read is damaged, hostile or of an unknown kind
     ├── InconclusiveError         4   nothing failed, but the data do not allow an answer
     └── InterruptedRunError     130   a person or the system asked to stop; the folder says how far
@@ -43,7 +43,7 @@ class KernelError(ToolError):
 
 
 class RecordingError(TracekitError):
-    """A run's folder lacks what a stage needs, or cannot be written."""
+    """A run's folder lacks a stage's input, or cannot be written."""
 
 
 class InputError(TracekitError):

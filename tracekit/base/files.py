@@ -47,7 +47,7 @@ _DOCUMENT_TYPE = re.compile(
 
 
 def open_input(path: Path) -> BinaryIO:
-    """Open a file to read its bytes; raise InputError where it cannot be opened.
+    """Open a file to read its bytes; raise InputError if it cannot be opened.
 
     A pipe or a device, which could hang or never end, is refused as well.
     """

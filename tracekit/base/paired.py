@@ -36,8 +36,8 @@ def paired_ratio(
     The interval is made of two order statistics of the ratios, those that a sign test with the
     same confidence would not reject: it presumes that pairs are independent of each other, and
     nothing of how ratios are distributed. Source: H. A. David and H. N. Nagaraja, Order
-    Statistics, 3rd ed., section 7.1. Raise InputError where the sequences differ in length, or a
-    value is no finite number above 0.
+    Statistics, 3rd ed., section 7.1. Raise InputError if the sequences differ in length, or a
+    value is not a finite number above 0.
     """
     if len(a) != len(b):
         raise InputError(f"Pairs need as many of one as of the other, not {len(a)} and {len(b)}.")

@@ -23,7 +23,7 @@ from tracekit.base.system import HANG_UPS, SIGKILL, kill_all
 log = logging.getLogger(__name__)
 
 _POLL = 0.05
-_KILLED = 5.0  # seconds: what the kernel holds on to may not even end then
+_KILLED = 5.0  # seconds: a process that the kernel blocks may not even end then
 _QUOTED = 2000
 
 
@@ -87,7 +87,7 @@ class StopPolicy:
     # SIGKILL always goes to the whole process group
     signals: tuple[tuple[int, float], ...] = ((SIGKILL, 5.0),)
     group: bool = False  # the other signals go to the whole group too, not to the process alone
-    # its standard input is a pipe from us: closing it comes before all signals
+    # its standard input is our pipe, which is closed before all signals
     lifeline: bool = False
     # files and folders; if tracekit is gone, the wait begins again while they grow
     grows: tuple[str, ...] = ()
@@ -137,7 +137,7 @@ class Child:
     killed: bool = False  # it had to be killed
     # Ctrl-C came while it was being stopped, so that it was killed at once
     interrupted: bool = False
-    # what it was seen to have started, in sessions of their own too
+    # the processes that it was seen to start, in sessions of their own too
     descendants: set[psutil.Process] = field(default_factory=set[psutil.Process])
 
     @property
@@ -236,9 +236,10 @@ def start_child(
 ) -> Child:
     """Start a program in a session of its own.
 
-    Its standard input ends with us if its policy has a lifeline; else it is empty. `announce` is
-    called with the child before the program begins; if tracekit is killed in it, none begins.
-    Raise OSError where it cannot be started; ProgramError where there is no such program.
+    Its standard input ends with this process if its policy has a lifeline; else it is empty.
+    `announce` is called with the child before the program begins; if tracekit is killed in it, the
+    program never begins.
+    Raise OSError if it cannot be started; ProgramError if there is no such program.
     """
     child = None
     find_program(argv[0], env.get("PATH"), cwd)

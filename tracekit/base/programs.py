@@ -33,7 +33,7 @@ def find_program(name: str, search: str | None, folder: Path | None = None) -> s
     """Return the file that the system starts for a name, as execvp(3) finds it.
 
     A name with a slash is a path, which counts from `folder`, by default the current one; any other
-    is searched in the folders of `search`, which is a PATH. Raise ProgramError where there is no
+    is searched in the folders of `search`, which is a PATH. Raise ProgramError if there is no
     such program, or one that this system cannot start.
     """
     start = str(folder or os.curdir)

@@ -139,36 +139,36 @@ class Recording:
     folder: Path
     lent: bool = field(default=False, compare=False)
 
-    provenance_file = _RunFile("recording.json")  # what was recorded, how, where and when
-    workload_file = _RunFile("workload.json")  # what the workload says of itself
+    provenance_file = _RunFile("recording.json")  # the target, the method, the place and the time
+    workload_file = _RunFile("workload.json")  # the workload's own account
     # the workload's marks as they happen; folded into `workload.json` at the end
     journal_file = _RunFile("workload.jsonl")
-    # what a monitor of the machine read beside the run, as marks; absent without one
+    # the readings of a monitor of the machine during the run, as marks; absent without one
     gauges_file = _RunFile("gauges.jsonl")
-    # what a program that xctrace or Metal recorded printed on its standard output
+    # the standard output of a program that xctrace or Metal recorded
     target_output_file = _RunFile("target-output.txt")
-    # what a recorded program that is not ours printed on its standard output
+    # the standard output of a recorded program that is not ours
     output_file = _RunFile("output.txt")
-    # how a user reads that program's numbers; absent where tracekit knows them, or there are none
+    # a user's patterns for that program's numbers; absent if tracekit knows them, or without any
     patterns_file = _RunFile("patterns.json")
-    spec_file = _RunFile("worker.json")  # what the worker was asked to do
+    spec_file = _RunFile("worker.json")  # the worker's instructions
     bundle = _RunFile("recording.trace")  # the bundle of `xctrace`, which Instruments opens
-    gputrace = _RunFile(
-        "capture.gputrace"
-    )  # what Metal captured of a few steps, for Xcode to replay
+    gputrace = _RunFile("capture.gputrace")  # Metal's capture of a few steps, for Xcode to replay
     # the raw samples of the host recorder, which Instruments cannot open
     host_bundle = _RunFile("recording.host")
-    host_session = _RunFile("recording.host/session.json")  # what the recording knows of itself
+    host_session = _RunFile("recording.host/session.json")  # the recording's own metadata
     host_samples = _RunFile("recording.host/samples.jsonl")  # as they came, one JSON object a line
     host_output = _RunFile("recording.host/stdout.txt")
     host_errors = _RunFile("recording.host/stderr.txt")
     exports = _RunFile("exports")  # the tables as XML, and the TOC
-    # the table of contents that came with the exports; absent where there was none
+    # the table of contents that came with the exports; absent without one
     toc_file = _RunFile("exports/toc.xml")
     tables = _RunFile("tables")  # the Parquet cache of the exports
     result_file = _RunFile("result.json")  # metrics, findings and checks
     report_file = _RunFile("report.html")  # the page
-    checksums_file = _RunFile(CHECKSUMS)  # of what each stage left; `tracekit verify` reads it
+    checksums_file = _RunFile(
+        CHECKSUMS
+    )  # of the files that each stage wrote; `tracekit verify` reads it
 
     @classmethod
     def places(cls) -> frozenset[str]:
@@ -181,7 +181,7 @@ class Recording:
         return frozenset(places)
 
     def provenance(self) -> Provenance:
-        """Read `recording.json`; raise where there is none, or one that cannot be understood."""
+        """Read `recording.json`; raise if there is none, or one that cannot be understood."""
         try:
             text = read_input(self.provenance_file)
         except FileNotFoundError:

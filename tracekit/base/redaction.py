@@ -142,7 +142,7 @@ def _without_values(argv: Sequence[str]) -> tuple[str, ...]:
 
 
 def _walk(value: Any, redact: Callable[[str], str]) -> Any:
-    """Redact all texts in a value, but of a dataclass only the fields that may name somebody."""
+    """Redact all texts in a value, but of a dataclass only the fields that may name people."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):

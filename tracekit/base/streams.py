@@ -47,7 +47,7 @@ class Guarded:
     """A standard stream whose text is shown by `visible`.
 
     Once standard output has no reader any more, the program ends with `CLOSED`. Text that cannot be
-    written to standard error is dropped: the exit code still says how the command ended.
+    written to standard error is dropped: the exit code still reports the outcome.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ def as_float64(array: "mx.array") -> Floats:
 
 
 def relative_error(output: Floats, expected: Floats) -> float:
-    """Return max |out - expected| / max |expected|, of the sequence where it is largest.
+    """Return max |out - expected| / max |expected|, of the sequence with the largest one.
 
     The first axis is that of sequences. Dividing by the largest value of the sequence, and not
     by each element, keeps elements near 0 from deciding. If only zeros are expected, the error of

@@ -100,7 +100,7 @@ def _format_finite(value: Number, words: Callable[[float], str]) -> str:
         return NOT_AVAILABLE
     try:
         finite = math.isfinite(value)
-    except TypeError:  # pandas.NA and NaT are no numbers
+    except TypeError:  # pandas.NA and NaT are not numbers
         finite = False
     return words(value) if finite else NOT_AVAILABLE
 

@@ -23,7 +23,7 @@ _MARKS = frozenset({"corespace", "open.creq", "form.template"})
 _MOST_MEMBERS = 200_000
 _MOST_BYTES = 1 << 37
 _ANY_RATIO = 1 << 28  # bytes up to which it does not matter how well they were packed
-_MOST_RATIO = 100  # of what bundles hold, most is deflated already
+_MOST_RATIO = 100  # most of a bundle is deflated already
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
     *(EOFError, NotImplementedError, RuntimeError, ValueError),

@@ -1,1 +1,1 @@
-"""The commands: each reads arguments, calls one stage, and says what happened."""
+"""The commands: each reads arguments, calls one stage, and reports the outcome."""

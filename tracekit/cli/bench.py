@@ -89,14 +89,10 @@ def bench(
         names.append(against)
     lab.chosen(suite, names)
     if list_:
-        entries = lab.chosen(suite)
-        cells = [(entry.name, entry.suite, entry.family, entry.summary) for entry in entries]
-        console.table(("subject", "suite", "family", "what it is"), cells)
+        _list(suite)
         return
-    if tune and (subject or against):
-        raise UsageError("--tune takes no --subject and no --against: it sweeps one kernel.")
-    if tune and output is not None and output.suffix == ".csv":
-        raise UsageError("--tune writes JSON only.", hint="Name a file that ends in .json.")
+    if tune:
+        _require_tunable(names, output)
     if output is not None:
         lab.check_writable(output)
     shape = lab.Shape(
@@ -111,6 +107,20 @@ def bench(
         effort = lab.Effort(warmup, repetitions, budget or 4.0)
         settings = lab.Settings(suite, tuple(subject or ()), against, effort, threshold)
         _bench(shape, settings, output, json=json)
+
+
+def _list(suite: str) -> None:
+    entries = lab.chosen(suite)
+    cells = [(entry.name, entry.suite, entry.family, entry.summary) for entry in entries]
+    console.table(("subject", "suite", "family", "what it is"), cells)
+
+
+def _require_tunable(names: list[str], output: Path | None) -> None:
+    """Raise UsageError for options that a sweep does not take."""
+    if names:
+        raise UsageError("--tune takes no --subject and no --against: it sweeps one kernel.")
+    if output is not None and output.suffix == ".csv":
+        raise UsageError("--tune writes JSON only.", hint="Name a file that ends in .json.")
 
 
 def _bench(

@@ -1,4 +1,4 @@
-"""`history` and `baseline`: nights and series, listed, drawn, exported; what is expected."""
+"""`history` and `baseline`: nights and series, listed, drawn, exported; accepted changes."""
 
 import getpass
 from collections.abc import Generator
@@ -37,7 +37,7 @@ Reason = Annotated[str, option("TEXT", "Why; it is kept.")]
 def _open_history(
     history: str, config: Path | None, *names: str, make: bool = False
 ) -> "Generator[nightly.Store]":
-    """Open a history; refuse `latest` where it could mean a night of several plans or machines."""
+    """Open a history; refuse `latest` if it could mean a night of several plans or machines."""
     with nightly.Store.connect(history_url(history, config), make=make) as store:
         if nightly.LATEST in names:
             with store.database.reading() as connection:
@@ -398,7 +398,7 @@ def _show_nights(
     outcome = nightly.Outcome(outcome_name) if outcome_name else None
     nights = store.nights(**selection, outcome=outcome, limit=limit)
     lines = [nightly.line(night) for night in nights]
-    # Where the limit cuts nights off, those that were missed before them are cut off, too.
+    # If the limit cuts nights off, those that were missed before them are cut off, too.
     if len(lines) == limit:
         selection = selection | {"since": lines[0].started}
     missed_nights = [] if outcome_name else store.missed_nights(**selection)

@@ -180,7 +180,7 @@ class _Log(logging.Handler):
 
 @contextmanager
 def _logging() -> Generator[None]:
-    """Show warnings that are logged, also where the calling program has handlers of its own."""
+    """Show warnings that are logged, even if the calling program has handlers of its own."""
     root = logging.getLogger()
     handler = _Log(logging.WARNING)
     level = root.level

@@ -253,7 +253,7 @@ def named_workload(arguments: Sequence[str]) -> Workload | None:
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--workload", nargs="?")
     parser.add_argument("--workloads", nargs="?", type=Path)
-    parsed_options, _ = parser.parse_known_args(arguments)  # what follows -- is no option
+    parsed_options, _ = parser.parse_known_args(arguments)  # words after -- are not options
     if parsed_options.workload in {None, ANY_PROGRAM}:
         return None
     return find(parsed_options.workload, parsed_options.workloads)

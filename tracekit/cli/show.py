@@ -1,4 +1,4 @@
-"""Commands that show: tables, workloads, rules; `open` a run where it can be looked at."""
+"""Commands that show: tables, workloads, rules; `open` a run in the program for it."""
 
 import shlex
 from collections.abc import Iterator

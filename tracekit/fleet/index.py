@@ -36,7 +36,9 @@ from tracekit.report import (
 
 INDEX = "index.html"
 MOST_POINTS = 30
-WIDTH, HEIGHT, MARGIN = 96.0, 22.0, 3.0
+WIDTH = 96.0
+HEIGHT = 22.0
+MARGIN = 3.0
 # The metric that is drawn over time: the first of these that a run has.
 _FOLLOWED = ("tokens_per_second", "step_p50", "gpu_busy", "host_busy")
 _GPUTRACE = "gputrace"
@@ -122,7 +124,7 @@ def _run_entries(folder: Path) -> list[dict[str, Any]]:
 
 
 def _followed_metric(result: Result) -> Measurement | None:
-    """Return the metric that stands for a run over time, if it has any of these."""
+    """Return the metric that is drawn for a run over time, if it has one."""
     for name in _FOLLOWED:
         metric = result.metric(name)
         if metric is not None and metric.value is not None:
@@ -336,7 +338,7 @@ def points(series: Sequence[float]) -> tuple[tuple[float, float], ...]:
 
 
 def words(series: Sequence[float], unit: str) -> str:
-    """Return a description of the line, for those who do not see it."""
+    """Return a description of the line, for readers who cannot see it."""
     if len(series) == 1:
         return "the first run of its kind"
     minimum = quantity(min(series), unit)

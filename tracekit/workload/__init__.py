@@ -1,4 +1,4 @@
-"""What a workload is, what it reports, and the processes that run it step by step.
+"""Workloads, their reports, and the processes that run them step by step.
 
 Other rooms import from here; `__init__.pyi` lists the names and the modules that they come from.
 """

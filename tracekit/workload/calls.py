@@ -31,11 +31,11 @@ class Variant:
 class Turns:
     """Two variants in turn, and the duration of each turn so far."""
 
-    subject: Variant  # what is judged
-    baseline: Variant  # what it is judged by
-    order: Order  # which of them the steps are, over and over: "abba" or "abab", a the subject
-    block: Callable[[Submitted], None]  # waits for what a variant submitted
-    # the steps so far: whose it was, and ns from building it until it was complete
+    subject: Variant  # the variant that is judged
+    baseline: Variant  # its reference
+    order: Order  # the repeated order of steps: "abba" or "abab", a the subject
+    block: Callable[[Submitted], None]  # waits for the work that a variant submitted
+    # the steps so far: the variant, and ns from building the step until it was complete
     timed: list[Timed] = field(default_factory=list[Timed])
     _started: int = 0
 

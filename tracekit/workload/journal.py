@@ -171,7 +171,7 @@ class Journal:
         self.append({"mark": mark, **values})
 
     def append(self, value: object) -> None:
-        """Append a line of JSON; raise RecordingError where the disk is full."""
+        """Append a line of JSON; raise RecordingError if the disk is full."""
         line = msgspec.json.encode(value, enc_hook=str) + b"\n"
         try:
             byte_count = self._file.write(line)
@@ -181,7 +181,7 @@ class Journal:
             raise RecordingError(f"{self.path} cannot be written: the disk is full.")
 
     def close(self) -> None:
-        """Close the file; what was written is safe without it."""
+        """Close the file; written marks are safe without it."""
         self._file.close()
 
 

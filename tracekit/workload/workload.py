@@ -33,23 +33,23 @@ COMPILE = "compile"
 READBACK = "readback"
 """Name of a span in which results were read back: the host waited for them and used them."""
 WALL_TIME = "wall_time"
-"""The result that says how long a program took, from its start to its exit."""
+"""The result with the duration of a program, from its start to its exit."""
 REFERENCE = "reference"
-"""Name of a gauge, in ns: how long fixed work took just then, which shows the machine's pace.
+"""Name of a gauge, in ns: the time of fixed work at that moment, which shows the machine's pace.
 
-And name of the span in which a worker did such work of its own, between steps: no step's time, and
-none that anybody could save."""
+Also the name of the span in which a worker did such work of its own, between steps: it belongs to
+no step, and cannot be saved."""
 OWN_REFERENCE = "tracekit"
-"""How the source of that gauge begins where the worker did the work, not the workload."""
+"""The beginning of that gauge's source if the worker did the work, not the workload."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A number that a workload found out; None, with the reason, where it could not.
+    """A workload's own measurement; None, with the reason, if it failed.
 
-    Units are those of metrics: "ns", "bytes", "ratio", "count", "tokens/s" … ; `better` says
-    which direction is good news. `samples` are the single repetitions of which the value is the
-    mean or the median, in order; `deviation` is their standard deviation, where it alone is known.
+    Units are those of metrics: "ns", "bytes", "ratio", "count", "tokens/s" … ; `better` is the
+    direction of an improvement. `samples` are the single repetitions of which the value is the
+    mean or the median, in order; `deviation` is their standard deviation, if it alone is known.
     """
 
     value: float | None
@@ -62,7 +62,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Span:
-    """What the host did for a while inside a step, such as "admit" or "prefill"."""
+    """An activity of the host inside a step, such as "admit" or "prefill"."""
 
     name: str
     start: int
@@ -71,7 +71,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Gauge:
-    """A level at one moment, such as the blocks in use; `source` is who read it."""
+    """A level at one moment, such as the blocks in use; `source` is its reader."""
 
     name: str
     value: float
@@ -82,7 +82,7 @@ class Gauge:
 
 @dataclass(frozen=True)
 class Request:
-    """One request that a server served, or did not."""
+    """One request to a server, served or not."""
 
     number: int  # its place in the schedule, from 0
     scheduled: int  # when it was to arrive; latencies count from here, however late it was seen
@@ -101,27 +101,27 @@ class Memory:
 
     phase: str  # "baseline", before the workload was loaded, or the phase that was over
     what: str  # "resident", "mlx_active", "mlx_peak" … : see the table `memory_profile`
-    bytes: int | None  # how much; None where it cannot be known
+    bytes: int | None  # None if it cannot be known
     at: int  # when it was read
     reason: str = ""  # why it cannot be known
 
 
 @dataclass(frozen=True)
 class StepReport:
-    """What a step says of itself once it is complete."""
+    """A step's own report once it is complete."""
 
     # which of several things that are compared this step was, such as "paged" or "sdpa"; empty
     # where all steps are alike; `IDLE` if it only waited for load
     variant: str = ""
-    tokens: int | None = None  # tokens that it produced, where that differs from step to step
-    spans: Sequence[Span] = ()  # what the host did in it
+    tokens: int | None = None  # tokens that it produced, if that differs from step to step
+    spans: Sequence[Span] = ()  # activities of the host in it
     gauges: Sequence[Gauge] = ()  # levels in it; a level holds until it is reported again
     requests: Sequence[Request] = ()  # requests that it completed or rejected
 
 
 @dataclass(frozen=True)
 class Work:
-    """What one step of a variant is known to do; units as of `Step`."""
+    """The known work of one step of a variant; units as of `Step`."""
 
     tokens: int = 0
     bytes_read: int = 0
@@ -131,7 +131,7 @@ class Work:
     dispatches: int | None = None
 
 
-# What `submit` hands to `wait`: arrays of MLX, or whatever the workload's device speaks of.
+# The value that `submit` hands to `wait`: arrays of MLX, or those of another device's library.
 Submitted = Any
 
 Results = Mapping[str, float | Measured]
@@ -143,12 +143,12 @@ def _do_nothing() -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """What is repeated and measured."""
+    """The unit of work that is repeated and measured."""
 
     submit: Callable[[], Submitted]  # build the work and hand it over, without waiting for it
-    wait: Callable[[Submitted], None]  # block until what `submit` returned is complete
-    backend: str  # where the work runs: "metal", "cpu", or "gpu" for another device of MLX's
-    tokens: int = 0  # tokens that one step produces; 0 where the word has no meaning
+    wait: Callable[[Submitted], None]  # block until the submitted work is complete
+    backend: str  # the device of the work: "metal", "cpu", or "gpu" for another one of MLX's
+    tokens: int = 0  # tokens that one step produces; 0 if the word has no meaning
     bytes_read: int = 0  # bytes that one step must read, counting every access
     bytes_unique: int = 0  # bytes that one step must read from memory, each one counted once
     bytes_written: int = 0  # bytes that one step writes
@@ -156,22 +156,22 @@ class Step:
     dispatches: int | None = None  # GPU dispatches to expect in one step; None: not known
     # names of the pipelines that the workload has made so far
     specializations: Callable[[], frozenset[str]] = frozenset
-    # what else the workload measured while it was prepared, such as its error
+    # other measurements of the preparation, such as the workload's error
     results: Results = field(default_factory=dict[str, float | Measured])
-    # what a step of each variant does, where steps are of several that are compared; the numbers
+    # the work of a step of each variant, if several variants are compared; the numbers
     # above then say nothing
     variants: Mapping[str, Work] = field(default_factory=dict[str, Work])
-    # called when a step is complete: what that step was; the time it takes is no step's
+    # called when a step is complete: its report; the time of the call counts for no step
     tell: Callable[[], StepReport] | None = None
     begin: Callable[[], None] = _do_nothing  # called when the steady phase begins
     exhausted: Callable[[], bool] = bool  # whether nothing is left to do, though there is time
-    # called when the steady phase is over: what the workload measured in it
+    # called when the steady phase is over: the workload's measurements in it
     finish: Callable[[], Results] = dict[str, float | Measured]
-    # called after that: what is still to report, such as requests that are not complete
+    # called after that: the rest of the report, such as requests that are not complete
     leave: Callable[[], StepReport] = StepReport
 
     def __post_init__(self) -> None:
-        """Refuse what no account could hold."""
+        """Raise InputError for values that no account could hold."""
         for work_field in fields(Work):
             name = work_field.name
             value: Any = getattr(self, name)
@@ -220,14 +220,14 @@ class Workload:
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
-        """The function's parameters: what a user may choose."""
+        """The function's parameters: the user's choices."""
         return inspect.signature(self.prepare, eval_str=True).parameters
 
     def bind(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Turn values as JSON or a command line knows them into the function's own types.
 
         Bounds that a parameter states in `typer.Option(min=…, max=…)` hold here too. Raises
-        UsageError where a name is unknown or missing, or a value does not fit.
+        UsageError if a name is unknown or missing, or a value does not fit.
         """
         parameters = self.parameters
         parameter_list = f"It has: {', '.join(parameters) or 'none'}."
@@ -265,7 +265,7 @@ def workload(prepare: Prepare) -> Prepare:
 def folders(extra: Path | None = None) -> tuple[Path, ...]:
     """Return the folders that are searched for workloads, a user's own first.
 
-    Raise UsageError where a user's own is not there.
+    Raise UsageError if a user's own does not exist.
     """
     if extra is not None and not extra.is_dir():
         raise UsageError(
@@ -278,7 +278,7 @@ def folders(extra: Path | None = None) -> tuple[Path, ...]:
 
 
 def find(name: str, extra: Path | None = None) -> Workload:
-    """Load the workload `name`; raise UsageError where no searched folder has it.
+    """Load the workload `name`; raise UsageError if no searched folder has it.
 
     In a folder, the file of the same name is loaded first, the others only if need be.
     """
@@ -366,7 +366,7 @@ def load(file: Path, name: str = "") -> Workload:
 
 
 def load_all(file: Path) -> list[Workload]:
-    """Load the workloads of `file`, in its order; raise InputError where it has none."""
+    """Load the workloads of `file`, in its order; raise InputError if it has none."""
     marked = load_marked(file, "workload", _MARK)
     if not marked:
         raise InputError(
@@ -389,7 +389,7 @@ def load_marked(file: Path, decorator: str, mark: str) -> list[Callable[..., Any
     """Load a file, and return its own functions that have the attribute `mark`, in its order.
 
     `decorator` is the name of the decorator that marks them; functions that the file imports are
-    not its own. Raise InputError where it cannot be loaded.
+    not its own. Raise InputError if it cannot be loaded.
     """
     name = f"tracekit.{decorator}s.{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)

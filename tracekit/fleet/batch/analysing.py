@@ -91,7 +91,7 @@ _LINKED = ("workload.json", "workload.jsonl", "gauges.jsonl", "exports", "record
 class Choices:
     """The settings for every recording of a batch.
 
-    `target` is the process, by pid or name, whose rows count where a recording is imported; of
+    `target` is the process, by pid or name, whose rows count if a recording is imported; of
     `tables` to keep, `all` stands for every one; `redacted` leaves names of people and machines
     out; `run` is the run of each trace that is analysed, by default the last, or the one that a
     run's folder was made for.

@@ -21,7 +21,7 @@ _NS_PER_MS = 1e6
 
 @dataclass(frozen=True)
 class RowFinding:
-    """A finding of a rule; `saving_ms` is None where it cannot be estimated."""
+    """A finding of a rule; `saving_ms` is None if it cannot be estimated."""
 
     rule: str
     severity: str

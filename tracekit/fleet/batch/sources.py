@@ -304,7 +304,9 @@ def _mark(info: Said) -> Any:
 _DEEPEST = 32
 _HEAD = 4096
 _EXPORT = re.compile(rb"<trace-(toc|query-result)[\s>/]")
-_BUNDLE, _ZIPPED, _GPUTRACE = ".trace", ".trace.zip", ".gputrace"
+_BUNDLE = ".trace"
+_ZIPPED = ".trace.zip"
+_GPUTRACE = ".gputrace"
 
 
 def sources_of(words: Iterable[str]) -> list[RecordingSource]:
@@ -403,7 +405,7 @@ def _to_look_through(place: SourcePlace, info: Said) -> bool:
 def _holds_an_export(place: SourcePlace) -> bool:
     if not place.base.lower().endswith(".xml"):
         return False
-    # File systems raise what they like.
+    # File systems raise errors of any class.
     with suppress(Exception), place.filesystem.open(place.path, "rb") as file:
         return bool(_EXPORT.search(file.read(_HEAD)))
     return False

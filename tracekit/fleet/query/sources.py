@@ -190,7 +190,7 @@ def _is_batch(path: Path) -> bool:
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    """Name each path by its last part, and by more parts where that is another's name too."""
+    """Name each path by its last part, and by more parts if another path has that name too."""
     parts = [path.resolve().parts for path in paths]
     lengths = [1] * len(parts)
     while True:

@@ -34,7 +34,7 @@ from tracekit.tables import (
     sentences,
 )
 
-_ROW_GROUP = 122_880  # rows; what one thread of DuckDB takes at a time
+_ROW_GROUP = 122_880  # rows; one thread of DuckDB takes so many at a time
 _NAMED = 12  # runs of one sentence, and sentences
 
 

@@ -86,7 +86,7 @@ def main() -> int:
         )
         answer(output_handle, ChildAnswer(hello=hello))
         return _serve(output_handle, lines, Resident(stop))
-    except OSError:  # nobody listens any more
+    except OSError:  # the answers have no reader any more
         return InterruptedRunError.exit_code
 
 

@@ -38,7 +38,7 @@ class RunSteps:
     seconds: float  # how long, at least
     least: int = 5  # how many steps, at least
     wake: float = 0.05  # how long to step before, unmeasured: a wait lets clocks and caches go down
-    planted: float = 0.0  # ns of work to do in each step besides its own, as a rehearsal plants it
+    planted: float = 0.0  # ns of additional work in each step, as a rehearsal plants it
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,12 @@ class Ready:
     """The workload is warm."""
 
     backend: str  # as `Step.backend`
-    mlx: str = ""  # the version of MLX that is loaded; empty where the workload loads none
-    device: dict[str, Any] = field(default_factory=dict[str, Any])  # what MLX says of its device
+    mlx: str = ""  # the version of the loaded MLX; empty if the workload loads none
+    device: dict[str, Any] = field(default_factory=dict[str, Any])  # MLX's facts about its device
     tokens: int = 0  # tokens of a step
     steps: int = 0  # steps of the warm-up
     last: int = 0  # how long the last of them took, in ns; 0 without one
-    warnings: tuple[str, ...] = ()  # what is not as it should be
+    warnings: tuple[str, ...] = ()  # of the preparation
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class Spec:
     go_timeout: float = 60.0  # seconds to wait for it
     # whether to time fixed work between steps on a CPU: it shows the machine's pace
     reference: bool = False
-    # whether standard input is a pipe whose end says that the recorder is gone
+    # whether standard input is a pipe that ends once the recorder is gone
     lifeline: bool = False
     # where Metal is to capture the steady steps, which are then not timed; None to time them
     gputrace: Path | None = None
