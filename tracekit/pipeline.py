@@ -169,8 +169,8 @@ def needed_tables() -> frozenset[str]:
 def wanted_tables(words: str) -> recorders.Choose:
     """Return a function that chooses the schemas of a trace to export, by a comma-separated list.
 
-    `needed` stands for the tables that metrics, rules and panels read, `all` for everything that
-    was recorded. Other words are tables of ours, or schemas of Apple's; the schemas of a table
+    `needed` means the tables that metrics, rules and panels read, `all` everything that was
+    recorded. Other words are tables of ours, or schemas of Apple's; the schemas of a table
     that was not recorded are chosen nevertheless, so that they are reported as missing. A word
     that can be neither is a UsageError.
     """

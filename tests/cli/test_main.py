@@ -145,7 +145,7 @@ def test_a_place_that_cannot_be_a_run_is_reported(tracekit: Any, tmp_path: Path)
         assert_error(tracekit(command, tmp_path), 3, "no recording.json")
     for command in ("import", "tables", "capture --workload"):
         assert_error(tracekit(*command.split(), "x" * 300), 3, "File name too long")
-    assert_error(tracekit("tables", "bad\udcff"), 2, "is no text in UTF-8")
+    assert_error(tracekit("tables", "bad\udcff"), 2, "is not UTF-8 text")
 
 
 @pytest.mark.processes

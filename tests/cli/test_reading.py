@@ -267,7 +267,7 @@ def test_a_runs_folder_that_is_called_like_a_bundle_is_one_of_a_run(
     run = tmp_path / "out.trace"
     assert tracekit("import", bundle, "--output", run).code == 0
     assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4
-    assert "is no .trace bundle" in tracekit("export", run, tmp_path / "x").err
+    assert "is not a .trace bundle" in tracekit("export", run, tmp_path / "x").err
     assert tracekit("convert", run, tmp_path / "run.json", "--to", "chrome").code == 0
     query_result = tracekit("query", "select state from runs", run, "--format", "csv")
     assert query_result.out == "state\nnot analyzed\n"

@@ -480,8 +480,8 @@ def test_looking_and_refusing_remove_nothing(nights: Path, tracekit: Run) -> Non
         ("--max-size 10B --dry-run", 0, "more than --max-size"),
         ("--keep 30d --dry-run", 0, ""),
         ("", 2, "Nothing says what may stay"),
-        ("--keep soon", 2, "is no age"),
-        ("--max-size big", 2, "is no size"),
+        ("--keep soon", 2, "Invalid age"),
+        ("--max-size big", 2, "Invalid size"),
         ("nowhere --keep 1d", 3, "nowhere is no folder"),
         ("--newest -1 --keep 1d", 2, "--newest"),
     ):

@@ -211,7 +211,7 @@ def test_names_in_another_encoding_are_read_or_refused(
 ) -> None:
     for kind, code, words in (
         (_Unmarked, 0, "not read: über.txt."),
-        (_Mismarked, 3, "is no zip file that can be read: 'utf-8' codec"),
+        (_Mismarked, 3, "is not a readable zip file: 'utf-8' codec"),
     ):
         archive = pack_bundle(tmp_path / "x.zip", files)
         with zipfile.ZipFile(archive, "a") as file:

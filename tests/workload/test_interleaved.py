@@ -111,13 +111,13 @@ def test_other_messages_are_not_requests(subtests: pytest.Subtests) -> None:
         *(b"", b"{", b"[]", b"{}", b"\xff", b'{"dance":{}}', b'{"steps":{}}', b'{"steps":null}'),
         *(b'{"steps":{"seconds":"x"}}', b'{"finish":{},"calibration":{}}'),
     ):
-        with subtests.test(line), pytest.raises(InputError, match="What was asked is"):
+        with subtests.test(line), pytest.raises(InputError, match="The line is not"):
             request_of(line)
 
 
 def test_other_messages_are_not_answers() -> None:
     for line in (b"", b"hello", b'{"steps":{"times":["x"]}}', b'{"hello":{}}'):
-        with pytest.raises(InputError, match="What was answered is no answer"):
+        with pytest.raises(InputError, match="The line is not an answer"):
             answer_of(line)
 
 
@@ -269,7 +269,7 @@ def test_a_whole_life(child: Line, workloads: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "message", "code"),
     [
-        (b"what?\n", "What was asked is no request", 3),
+        (b"what?\n", "The line is not a request", 3),
         (ChildRequest(prepare=Prepare("nap-s")), "There is no workload 'nap-s'.", 2),
         (ChildRequest(steps=RunSteps(1.0)), "Steps were asked of a child that nothing was", 3),
     ],

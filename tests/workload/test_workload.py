@@ -105,7 +105,7 @@ def test_a_bad_value_is_one_sentence(gemm: Workload, subtests: pytest.Subtests) 
         ("import nothing_like_it", "cannot be loaded: ModuleNotFound"),
         ("def (", "cannot be loaded: SyntaxError"),
         ("raise SystemExit(3)", r"cannot be loaded: SystemExit\(3\)"),
-        (LOST, "The workload lost returned 42, which is no Step"),
+        (LOST, "The workload lost returned 42, which is not a Step"),
     ],
 )
 def test_a_file_without_a_workload_is_refused(tmp_path: Path, text: str, sentence: str) -> None:

@@ -249,8 +249,8 @@ def stage(recording: Recording, name: str) -> Generator[None]:
             with contextlib.suppress(TracekitError):
                 mark(recording, name, "interrupted", str(stop))
             raise InterruptedRunError(
-                f"Interrupted while the stage `{name}` ran; {recording.folder} keeps what there "
-                "is.",
+                f"Interrupted while the stage `{name}` ran; {recording.folder} keeps the files "
+                "so far.",
                 hint=resume(recording, name),
             ) from stop
         except BaseException as error:

@@ -32,7 +32,7 @@ _NOBODY = {"root", "user", "admin", "runner", "localhost", "mac", "test", "build
 _SHORTEST_NAME = 3
 _PATH = re.compile(r"(?<![\w.])[~/][^\s\"':;,<>]*")
 # Words of results and pages that are also names of users and machines. A name that is not listed
-# here is left out everywhere, also where a sentence only uses it as a word.
+# here is left out everywhere, even if a sentence only uses it as a word.
 _SENTENCES = """
 abstained active all alone analyze apple auto bandwidth batch bench best blocks buffer bubbles
 bytes cache call capture channel chip chrome clock cold command compile compute context convert

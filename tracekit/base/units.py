@@ -174,7 +174,7 @@ def age(text: str) -> timedelta:
     """Turn 12h, 30d or 6w into a time; raise UsageError for anything else."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([hdw])", text.strip().lower(), re.ASCII)
     if match is None or float(match[1]) * _DAYS[match[2]] > _LONGEST:
-        raise UsageError(f"{text!r} is no age.", hint="Write hours, days or weeks: 12h, 30d, 6w.")
+        raise UsageError(f"Invalid age {text!r}.", hint="Write hours, days or weeks: 12h, 30d, 6w.")
     return timedelta(days=float(match[1]) * _DAYS[match[2]])
 
 
@@ -186,6 +186,6 @@ def size_of(text: str) -> int:
     pattern = r"(\d{1,18}(?:\.\d{1,9})?)\s*(?:([kmgtp]?)(i?)b)?"
     match = re.fullmatch(pattern, text.strip().lower(), re.ASCII)
     if match is None or (match[3] and not match[2]):
-        raise UsageError(f"{text!r} is no size.", hint="Write 50GB, 800MB or 20GiB.")
+        raise UsageError(f"Invalid size {text!r}.", hint="Write 50GB, 800MB or 20GiB.")
     base = 1024 if match[3] else 1000
     return round(float(match[1]) * base ** _POWERS[match[2] or ""])

@@ -67,7 +67,7 @@ def unpack_bundle(archive: Path, folder: Path) -> tuple[str, ...]:
 
 def _make_damage_error(archive: Path, error: Exception) -> InputError:
     return InputError(
-        f"{archive} is no zip file that can be read: {error}.",
+        f"{archive} is not a readable zip file: {error}.",
         hint="Pack the bundle again, or copy the file again.",
     )
 

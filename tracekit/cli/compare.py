@@ -197,7 +197,7 @@ def _measuring(
             hint="tracekit ab --read … -- ./main-old ARGS -- ./main-new ARGS",
         )
     if variants.count(_BETWEEN) != 1:
-        raise UsageError("Two variants stand on both sides of a --.", hint="tracekit ab A -- B")
+        raise UsageError("Give one variant on each side of a --.", hint="tracekit ab A -- B")
     place = variants.index(_BETWEEN)
     side_before = nightly.parse_side(variants[:place])
     side_after = nightly.parse_side(variants[place + 1 :], side_before.workload)

@@ -327,11 +327,11 @@ def require_rows(result: "analysis.Result") -> None:
     gate = next(check for check in result.checks if check.rule == _GATE)
     if gate.status is analysis.Status.FOUND:
         message = next(finding.message for finding in result.findings if finding.rule == _GATE)
-        raise InconclusiveError(message, hint=f"`tracekit rules {_GATE}` says what to do.")
+        raise InconclusiveError(message, hint=f"`tracekit rules {_GATE}` explains it.")
     if gate.status is not analysis.Status.PASSED and result.provenance.recorder == "xctrace":
         raise InconclusiveError(
             f"Whether the target's work was recorded cannot be said: {gate.reason}",
-            hint="The warnings say what went wrong; `tracekit export` can be run again.",
+            hint="The warnings say why; `tracekit export` can be run again.",
         )
 
 

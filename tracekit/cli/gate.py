@@ -176,7 +176,7 @@ def _require_none(**options: object) -> None:
     for name, value in options.items():
         if value is not None and value is not False and value != "":
             option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} has no meaning for what is judged here.", hint=_MEANT)
+            raise UsageError(f"{option} does not apply here.", hint=_MEANT)
 
 
 def _of_night(

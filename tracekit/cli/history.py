@@ -64,7 +64,7 @@ def time_of(text: str, current_time: datetime | None = None) -> datetime:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         raise UsageError(
-            f"{text!r} is no time.", hint="Write 30d, 12w, 2026-03-01 or 2026-03-01T02:30+00:00."
+            f"Invalid time {text!r}.", hint="Write 30d, 12w, 2026-03-01 or 2026-03-01T02:30+00:00."
         ) from None
     if moment.tzinfo:
         return moment
@@ -253,9 +253,7 @@ def history(
     if metric == "all":
         series_filter["metric"] = None
     if samples and export is None:
-        raise UsageError(
-            "--samples says what --export writes.", hint="Add --export FILE --format csv"
-        )
+        raise UsageError("--samples needs --export.", hint="Add --export FILE --format csv")
     url = history_url(history, config)
     read_files = _drop_missing(config, nightly.file_of(url))
     files = [file for file in _drop_missing(export, html) if file != console.STDOUT]

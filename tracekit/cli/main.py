@@ -168,7 +168,7 @@ def _run(arguments: Sequence[str]) -> None:
 def _require_text(argument: str) -> None:
     """Raise UsageError for bytes that are not text, which no JSON could hold."""
     if any("\ud800" <= letter <= "\udfff" for letter in argument):
-        raise UsageError(f"{argument!r} is no text in UTF-8.", hint="Rename it, or link to it.")
+        raise UsageError(f"{argument!r} is not UTF-8 text.", hint="Rename it, or link to it.")
 
 
 class _Log(logging.Handler):

@@ -55,7 +55,7 @@ def prune(
             done = nightly.prune(chosen_folders, limits, stays, progress, dry=dry_run)
     except KeyboardInterrupt as stop:
         raise InterruptedRunError(
-            "Interrupted; what was removed is noted.", hint="Prune again to finish."
+            "Interrupted; the removed files are noted.", hint="Prune again to finish."
         ) from stop
     if json:
         import msgspec

@@ -85,7 +85,7 @@ def query(
     if sql is None:
         raise UsageError(
             "No query was given.",
-            hint='tracekit query "select * from runs"; --list lists what can be asked.',
+            hint='tracekit query "select * from runs"; --list lists the tables.',
         )
 
     if form is not None and output is None:

@@ -13,7 +13,7 @@ from tracekit.cli import console, options
 from tracekit.cli.options import argument, option
 from tracekit.workload import Plan
 
-# The tables to export, and those of them to write as XML, for each choice of --export.
+# By choice of --export: the tables to export, and those of them to write as XML.
 _EXPORTS: "dict[str | None, tuple[str, recorders.Xml]]" = {
     None: ("needed", "unchecked"),
     "needed": ("needed", "asked"),
@@ -116,7 +116,7 @@ def export(
         return
     if output is not None or run_number is not None:
         raise UsageError(
-            f"{source} is no .trace bundle: a run is exported into its own folder.",
+            f"{source} is not a .trace bundle: a run is exported into its own folder.",
             hint="Leave OUTDIR and --run out.",
         )
     recording = Recording(source)

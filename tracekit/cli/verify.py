@@ -173,8 +173,8 @@ def verify_kernel(
         for name in _OF_METAL:
             if is_given(name):
                 raise UsageError(
-                    f"--{name.replace('_', '-')} is for a FILE.metal; {subject} says itself what "
-                    "is launched.",
+                    f"--{name.replace('_', '-')} is for a FILE.metal; {subject} has its own "
+                    "launch.",
                 )
     launch = lab.LaunchWords(
         function,

@@ -71,7 +71,7 @@ def convert_run(
         folder = output or recording.folder / "convert" / to
         if folder.exists() and not folder.is_dir():
             raise UsageError(
-                f"{folder} is no folder.", hint="Each table becomes a file of its own."
+                f"{folder} is not a folder.", hint="Each table becomes a file of its own."
             )
         files = {table: folder / f"{table}{form.suffix}" for table in tables}
         with _claim_files(files.values(), recording, output, force=force):

@@ -1,6 +1,6 @@
 """A run as a trace of Perfetto: TrackEvent packets, through Perfetto's own Python package.
 
-A name is written where it comes first, and its number from then on. Perfetto's times are unsigned:
+A name is written the first time, and its number from then on. Perfetto's times are unsigned:
 if a workload's marks are before the trace, all times are shifted, so that the first is 0.
 """
 
@@ -124,7 +124,7 @@ class _Writer:
 
 
 def _number(name: str, numbers: dict[str, int], entries: Any) -> int:
-    """Return the number of a name, which is added to the entries where it comes first."""
+    """Return the number of a name, which is added to the entries if it is new."""
     if name not in numbers:
         numbers[name] = len(numbers) + 1
         entries.add(iid=numbers[name], name=name)

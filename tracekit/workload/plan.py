@@ -146,9 +146,7 @@ def require_place(plan: Plan) -> None:
     try:
         Path.cwd()
     except FileNotFoundError:
-        raise UsageError(
-            "The folder you stand in is gone.", hint="Go to one that exists."
-        ) from None
+        raise UsageError("The current folder is gone.", hint="Go to one that exists.") from None
     if plan.output is not None:
         _require_free(plan.output)
 

@@ -247,7 +247,7 @@ class Workload:
         step: Any = self.prepare(**self.bind(values))
         if not isinstance(step, Step):
             raise InputError(
-                f"The workload {self.name} returned {step!r}, which is no Step.",
+                f"The workload {self.name} returned {step!r}, which is not a Step.",
                 hint=f"End the function in {self.file} with `return Step(submit=…, wait=…, …)`.",
             )
         return step

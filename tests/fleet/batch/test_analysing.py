@@ -206,5 +206,5 @@ def test_a_listed_file_that_is_missing_is_said(
 ) -> None:
     monkeypatch.setattr(LyingFileSystem, "names", ("HERE/open.creq",))
     source = RecordingSource(place_of("lying://box/run.trace"), SourceForm.BUNDLE)
-    with pytest.raises(InputError, match=r"cannot be fetched|is not what the listing says"):
+    with pytest.raises(InputError, match=r"cannot be fetched|does not have its listed size"):
         fetch_source(source, tmp_path)

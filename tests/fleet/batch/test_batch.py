@@ -124,7 +124,8 @@ def test_an_interrupt_keeps_finished_recordings(tmp_path: Path) -> None:
     run_options = {"capture_output": True, "text": True, "start_new_session": True}
     outcome = subprocess.run(argv, check=False, **run_options)
     assert outcome.stderr.startswith("130: Interrupted: 5 of 8")
-    assert "index.html shows what was done. The same command goes on from there." in outcome.stderr
+    message = "index.html shows the results so far. The same command goes on from there."
+    assert message in outcome.stderr
     assert "Traceback" not in outcome.stderr
     assert list(rows_of(tmp_path / "out").values()) == ["ok"] * 5
     assert (tmp_path / "out" / "index.html").exists()

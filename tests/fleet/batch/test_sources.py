@@ -102,7 +102,7 @@ def test_other_files_are_refused_by_name(tree: Path) -> None:
         ("t/exports/more/nothing.txt", r"nothing\.txt is no recording"),
         ("t/gone", "t/gone does not exist"),
         ("t/**.trace", r"t/\*\*\.trace is no pattern"),
-        ("nope://x", "nope://x is no source: Protocol not known: nope"),
+        ("nope://x", "nope://x is not a source: Protocol not known: nope"),
     ):
         with pytest.raises(UsageError, match=reason):
             find_sources(words)
@@ -192,7 +192,7 @@ def test_a_listing_that_leads_away_is_refused(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(LyingFileSystem, "names", (name,))
         place = place_of("lying://box/run.trace")
         for listing in (place.find_files, place.list_entries):
-            with pytest.raises(InputError, match="which is no path below it"):
+            with pytest.raises(InputError, match="which is not a path below it"):
                 listing()
 
 

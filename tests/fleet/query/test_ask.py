@@ -63,7 +63,7 @@ def test_an_undecodable_run_name_is_reported_and_others_answer(two_runs: Path, a
     (two_runs / "a").rename(two_runs / "a\udcff")
     assert ask("select distinct run from gpu_intervals", two_runs) == [{"run": "b"}]
     assert ask.said[0].startswith(r"gpu_intervals of a\udcff is left out: ")
-    assert ask.said[0].endswith("is no text in UTF-8.")
+    assert ask.said[0].endswith("is not UTF-8 text.")
     states = ask("select state from runs order by run", two_runs)
     assert states == [{"state": "unreadable"}, {"state": "not analyzed"}]
 

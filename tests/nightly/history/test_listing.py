@@ -88,7 +88,7 @@ def test_times_are_read_as_people_write_them() -> None:
         datetime(2026, 3, 1, 2, 30, tzinfo=UTC),
     ]
     for text in ("", "d", "30", "2026-13-01"):
-        with pytest.raises(UsageError, match="is no time"):
+        with pytest.raises(UsageError, match="Invalid time"):
             time_of(text, NOW)
 
 

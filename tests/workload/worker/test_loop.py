@@ -381,7 +381,7 @@ def test_a_spec_is_saved_and_read_back(tmp_path: Path, make_spec: Callable[..., 
     assert Spec.load(tmp_path / "worker.json") == spec
     for text in ("", "[]", '{"name": "naps"}', "\x00"):
         (tmp_path / "worker.json").write_text(text)
-        with pytest.raises(InputError, match="does not tell a worker what to do"):
+        with pytest.raises(InputError, match="does not have a worker's instructions"):
             Spec.load(tmp_path / "worker.json")
 
 

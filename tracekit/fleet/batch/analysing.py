@@ -59,7 +59,7 @@ def fetch_source(source: RecordingSource, folder: Path) -> Path:
         listed_size = files[name].get("size")
         if not _is_complete(copy, listed_size):
             raise InputError(
-                f"{name} of {place.name} is not what the listing says: {listed_size} bytes.",
+                f"{name} of {place.name} does not have its listed size: {listed_size} bytes.",
                 hint="It changed while it was fetched; try again with --retry-failed.",
             )
     return into
@@ -79,7 +79,7 @@ def _require_room(source: RecordingSource, files: Mapping[str, Said], folder: Pa
         raise InputError(
             f"{source.place.name} has {len(files):,} files of {size(total)} to fetch, "
             f"and {size(free_bytes)} are free.",
-            hint="Make room on the worker, or analyse it where it lies.",
+            hint="Make room on the worker, or analyse it in place.",
         )
 
 
@@ -92,7 +92,7 @@ class Choices:
     """The settings for every recording of a batch.
 
     `target` is the process, by pid or name, whose rows count if a recording is imported; of
-    `tables` to keep, `all` stands for every one; `redacted` leaves names of people and machines
+    `tables` to keep, `all` means every one; `redacted` leaves names of people and machines
     out; `run` is the run of each trace that is analysed, by default the last, or the one that a
     run's folder was made for.
     """

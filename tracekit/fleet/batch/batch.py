@@ -146,7 +146,7 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> tuple[Tally, Path]
         except KeyboardInterrupt as stop:
             page = write_page(plan.output)
             raise InterruptedRunError(
-                f"Interrupted: {batch.tally.words()}; {page} shows what was done.",
+                f"Interrupted: {batch.tally.words()}; {page} shows the results so far.",
                 hint="The same command goes on from there.",
             ) from stop
         progress("drawing the page")

@@ -166,8 +166,8 @@ class SourcePlace:
             leaves = leaves or part in {"", ".", ".."}
         if leaves or "\\" in relative_path or "\0" in relative_path:
             raise InputError(
-                f"The listing of {self.name} names {path!r}, which is no path below it.",
-                hint="Nothing of it was read; look at what made it.",
+                f"The listing of {self.name} names {path!r}, which is not a path below it.",
+                hint="Nothing of it was read; check the program that made it.",
             )
         return relative_path
 
@@ -200,7 +200,7 @@ def place_of(words: str) -> SourcePlace:
         ) from error
     except ValueError as error:
         raise UsageError(
-            f"{hide_secrets(words)} is no source: {error}.",
+            f"{hide_secrets(words)} is not a source: {error}.",
             hint="Give a path, or a URL as of s3 or gs.",
         ) from error
     except Exception as error:
@@ -341,7 +341,7 @@ def _find_sources(words: str) -> Iterator[RecordingSource]:
         pattern = re.compile(glob_translate(path))
     except ValueError as error:
         raise UsageError(
-            f"{words} is no pattern: {error}.", hint="Write folder/**/*.trace."
+            f"{words} is not a pattern: {error}.", hint="Write folder/**/*.trace."
         ) from error
     for place, info in _matching(place_of(find_fixed_folder(words)), pattern, deepest):
         yield from _find_at_place(place, info, strict=False)
@@ -373,7 +373,7 @@ def _find_at_place(
         yield RecordingSource(place, SourceForm.EXPORTS)
     elif strict:
         raise UsageError(
-            f"{place.name} is no recording.",
+            f"{place.name} is not a recording.",
             hint="Name a .trace, a .trace.zip, a run's folder or one with exports.",
         )
 

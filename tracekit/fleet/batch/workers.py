@@ -153,7 +153,7 @@ def _rows(future: "Future[Rows]", task: Task) -> Rows:
     except CancelledError as error:
         raise ToolError(
             "The scheduler is gone, or somebody cancelled the batch.",
-            hint="What was done is kept; the same command goes on from there.",
+            hint="The results so far are kept; the same command goes on from there.",
         ) from error
     except Exception as error:  # noqa: BLE001  of a worker that died, or cannot run us
         words = f"{type(error).__name__}: {error}"
@@ -210,7 +210,8 @@ def workers_of(scheduler: str, seconds: float, shared: Path | None) -> Generator
         ) from error
     except (ValueError, TypeError) as error:
         raise UsageError(
-            f"{scheduler} is no address of a scheduler: {error}.", hint="Write tcp://HOST:8786."
+            f"{scheduler} is not the address of a scheduler: {error}.",
+            hint="Write tcp://HOST:8786.",
         ) from error
     with _silence(), client:
         require_fitting(client, scheduler, shared)

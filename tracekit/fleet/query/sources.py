@@ -226,7 +226,7 @@ class Opener:
     def open_run(self, run: AskedRun) -> Recording:
         """Return the run."""
         if not is_text(run.path.resolve()):
-            raise InputError(f"{run.place} is no text in UTF-8.", hint="Rename it.")
+            raise InputError(f"{run.place} is not UTF-8 text.", hint="Rename it.")
         if not run.is_bundle:
             return Recording(run.path)
         if run.path not in self._imported:

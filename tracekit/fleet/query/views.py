@@ -153,8 +153,8 @@ class Views:
             parts = [f"No run has a table {name} that can be read.", *self.omissions.warnings]
             raise RecordingError(
                 " ".join(parts),
-                hint=f"It is made of {origins(SCHEMAS[name])}; `tracekit query --list` says what "
-                f"there is, and `tracekit tables RUN {name}` reads that of one run.",
+                hint=f"It is made of {origins(SCHEMAS[name])}; `tracekit query --list` lists the "
+                f"tables, and `tracekit tables RUN {name}` reads that of one run.",
             )
         return selects
 

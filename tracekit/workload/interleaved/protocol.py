@@ -154,10 +154,10 @@ def request_of(line: bytes) -> ChildRequest:
             line, type=ChildRequest, dec_hook=lambda kind, value: kind(value)
         )
     except msgspec.MsgspecError as error:
-        raise InputError(f"What was asked is no request: {error}.") from error
+        raise InputError(f"The line is not a request: {error}.") from error
     given_parts = [part for part in vars(request).values() if part is not None]
     if len(given_parts) != 1:
-        raise InputError("What was asked is not one request of a known kind.")
+        raise InputError("The line is not one request of a known kind.")
     return request
 
 
@@ -166,4 +166,4 @@ def answer_of(line: bytes) -> ChildAnswer:
     try:
         return msgspec.json.decode(line, type=ChildAnswer)
     except msgspec.MsgspecError as error:
-        raise InputError(f"What was answered is no answer: {error}.") from error
+        raise InputError(f"The line is not an answer: {error}.") from error

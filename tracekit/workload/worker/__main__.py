@@ -20,7 +20,7 @@ def main(arguments: list[str]) -> int:
     stop.on_signals()
     try:
         if len(arguments) != 1:
-            raise UsageError("A worker takes one argument: the file that tells it what to do.")
+            raise UsageError("A worker takes one argument: the file with its instructions.")
         spec = Spec.load(Path(arguments[0]))
         account = Account(spec.journal, spec.report)
     except TracekitError as error:

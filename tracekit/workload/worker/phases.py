@@ -81,8 +81,8 @@ _MLX = {
 def note(account: "Account | Notes", phase: str, *, thorough: bool = False) -> None:
     """Mark the memory of this process at the end of a phase; peaks of MLX count from here on.
 
-    `phase` is the one that is over, or "baseline". A `thorough` look asks `vmmap` too, where there
-    is one: that takes its time, and may pause this process.
+    `phase` is the one that is over, or "baseline". A `thorough` look runs `vmmap` too, if there is
+    one: that takes a while, and may pause this process.
     """
     read_at = time.monotonic_ns()
 

@@ -75,7 +75,7 @@ class Spec:
                 path.read_bytes(), type=cls, dec_hook=lambda kind, value: kind(value)
             )
         except (OSError, msgspec.MsgspecError) as error:
-            raise InputError(f"{path} does not tell a worker what to do: {error}.") from error
+            raise InputError(f"{path} does not have a worker's instructions: {error}.") from error
 
 
 def command(spec_file: Path) -> tuple[str, ...]:
