@@ -85,7 +85,7 @@ NO_SIZES = ("", "GB", "50G", "-1GB", "50XB", "1iB", "1e9", "5 0GB", "٣GB")
 def test_no_age_and_no_size(subtests: pytest.Subtests) -> None:
     for read, texts in ((units.age, NO_AGES), (units.size_of, NO_SIZES)):
         for text in texts:
-            with subtests.test(text), pytest.raises(UsageError, match=r"is no (age|size)"):
+            with subtests.test(text), pytest.raises(UsageError, match=r"Invalid (age|size)"):
                 read(text)
 
 

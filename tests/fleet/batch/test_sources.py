@@ -99,9 +99,9 @@ def test_an_archive_is_looked_through(tree: Path) -> None:
 
 def test_other_files_are_refused_by_name(tree: Path) -> None:
     for words, reason in (
-        ("t/exports/more/nothing.txt", r"nothing\.txt is no recording"),
+        ("t/exports/more/nothing.txt", r"nothing\.txt is not a recording"),
         ("t/gone", "t/gone does not exist"),
-        ("t/**.trace", r"t/\*\*\.trace is no pattern"),
+        ("t/**.trace", r"t/\*\*\.trace is not a pattern"),
         ("nope://x", "nope://x is not a source: Protocol not known: nope"),
     ):
         with pytest.raises(UsageError, match=reason):
