@@ -10,6 +10,8 @@ from labelled.submission import amount
 
 Random = np.random.Generator
 
+_FEWEST_PIECES = 12  # of a step, half of which have an array of metadata before them
+
 
 def _named(setup: Setup) -> tuple[Piece, ...]:
     kernels = ("QuantizedMatmul", "paged_attention", "RMSNorm")
@@ -47,8 +49,10 @@ def without(*labels: str, keep: int = 0) -> Callable[[Setup], Setup]:
 
 
 def metadata_per_layer(setup: Setup, random: Random) -> Setup:
-    """Make arrays of metadata before every other kernel."""
-    short = replace(setup, pieces=tuple(replace(p, work=p.work // 8) for p in setup.pieces))
+    """Make arrays of metadata before every other kernel, of at least twelve."""
+    layers = -(-_FEWEST_PIECES // len(setup.pieces))
+    pieces = tuple(replace(p, work=p.work // (8 * layers)) for p in setup.pieces)
+    short = replace(setup, pieces=pieces * layers)
     return _beside(short, "Arange", int(random.uniform(1, 9) * MICROSECOND))
 
 

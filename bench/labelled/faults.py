@@ -53,9 +53,11 @@ def _irregular_cadence(setup: Setup, random: Random) -> Setup:
 
 
 def _uneven_work(setup: Setup, random: Random) -> Setup:
+    """Let steps differ; one that drifts as well is no label's, as growing-steps says it."""
+    steady = replace(setup, drift=0.0)
     if random.random() < 0.5:
-        return replace(setup, swing=float(random.uniform(0.01, 0.4)))
-    return replace(setup, uneven=float(random.uniform(0.02, 0.6)))
+        return replace(steady, swing=float(random.uniform(0.01, 0.4)))
+    return replace(steady, uneven=float(random.uniform(0.02, 0.6)))
 
 
 def _step_spikes(setup: Setup, random: Random) -> Setup:
