@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysed import MS, TARGETS, Golden, given, table
-from stock import WIRE, Stock, frame, jitter, warnings
+from analysed import MS, Golden, given, table
+from stock import PID, WIRE, Stock, frame, jitter, warnings
 from tracekit.analysis import Result, Times, analyze
-from tracekit.base import Provenance
+from tracekit.base import Process, Provenance
 
 Scene = Callable[[], Stock]
 NONE = 0
@@ -460,7 +460,7 @@ def test_samples_show_the_hosts_work_in_the_gaps() -> None:
 # recording and nothing that its first finding rests on.
 Tables = Mapping[str, pd.DataFrame]
 Disturb = Callable[[Tables], Tables]
-KNOWN = Provenance(recorder="xctrace", targets=TARGETS)
+KNOWN = Provenance(recorder="xctrace", targets=(Process(PID, "mlx_lm.generate"),))
 _DRAWN = {"process": "WindowServer", "pid": 420, "target": False, "label": "frame"}
 _DRAWN |= {"state": "Active", "clock": "gpu", "device": "M1", "start_latency": 2_000}
 

@@ -182,13 +182,14 @@ FOUND = {
         ("bubbles", "shallow-queue", "gpu-contended", "irregular-cadence", "lost-residency"), 1
     ),
     "unfused-attention": 1,
+    "uneven-work": 1,
     "memory-growth": 4,
     "low-occupancy": 2,
     "roofline-distance": 2,
 }
 LIMITS = {"frequent-readback": {"limit": 0.02}}
 """Thresholds for faults that are small in recordings as short as these."""
-OF_TABLES = sorted(set(RULES) - {"schema-drift", "trace-overhead"})
+OF_TABLES = sorted(set(FAULTS) - {"schema-drift", "trace-overhead"})
 
 
 @pytest.fixture(

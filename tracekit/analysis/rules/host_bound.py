@@ -2,7 +2,13 @@
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import Gaps, gaps_of, host_time_without_wait, loaded_time
+from tracekit.analysis.idle.gaps import (
+    Gaps,
+    gaps_of,
+    host_time_without_wait,
+    idle_time,
+    loaded_time,
+)
 from tracekit.analysis.idle.levers import Habits, mechanism
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.iterations import Loop
@@ -60,7 +66,9 @@ def host_bound(
     pieces = int(buffers["intervals"].sum())
     name = mechanism(Cause.ENCODING, habits)
     growth = rising_encoding(buffers) if habits.host_sets_the_pace else None
-    best = savings.host if savings else without_replay("host", lost_gaps.time)
+    # A host that sets the pace is behind all that follows from it, such as starts.
+    at_most = idle_time(gaps) if habits.host_sets_the_pace else lost_gaps.time
+    best = savings.host if savings else without_replay("host", at_most)
     if name is Mechanism.COMMIT_EARLIER:
         best = without_replay("commit-earlier", min(lost_gaps.time, int(buffers["busy"].sum())))
     each_buffer = max(1, len(buffers))

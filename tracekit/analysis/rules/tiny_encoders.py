@@ -51,8 +51,7 @@ def tiny_encoders(
     if encoder_gaps.count < fewest or encoder_gaps.time <= limit * load:
         return
     starts, ends = spans(loop.rows(gpu.target_intervals[["start", "duration"]]))
-    simple = min(encoder_gaps.time, round(encoder_gaps.count * encoder_gaps.median))
-    best = savings.encoders if savings else without_replay("encoders", simple)
+    best = savings.encoders if savings else without_replay("encoders", encoder_gaps.time)
     yield finding(
         wording="tiny-encoders",
         facts=(
