@@ -19,6 +19,7 @@ from typing import Any
 
 import pandas as pd
 
+from tracekit.analysis.allocating import allocating_of
 from tracekit.analysis.channels import channels_table, work_groups_table
 from tracekit.analysis.counters import counter_means, counter_samples, pressure
 from tracekit.analysis.growth import growth_of
@@ -209,6 +210,7 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "meanwhile": meanwhile_table,
     "schedules": schedules_of,
     "savings": savings_of,
+    "allocating": allocating_of,
     "growth": growth_of,
     "residency": measure_residency,
     "request_rises": request_rises,

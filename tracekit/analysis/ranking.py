@@ -20,6 +20,7 @@ _FOLLOW_IDLE_TIME = frozenset({Mechanism.CLOCK_BURSTS})  # the GPU lowers its cl
 _VAGUE = frozenset({Mechanism.SPIKES_UNEXPLAINED, Mechanism.HOST_ELSEWHERE})
 """Levers that say no more than that of `bubbles` does."""
 _DOMINANT = "dominant-work"
+_SPIKES = "step-spikes"
 _SAY_MORE = frozenset(
     {
         *("avoidable-kernels", "unfused-attention", "gather-share", "scatter-encoder"),
@@ -50,11 +51,17 @@ def _without_details(findings: Sequence[Finding]) -> list[Finding]:
     levers = {finding.lever for finding in findings}
     rules = {finding.rule for finding in findings}
     explained: set[str] = set()
+    is_bulk = Mechanism.LONG_BEFORE_SHORT in levers
     if Mechanism.MEMORY_BY_SHAPE in levers:
         explained |= _BY_SHAPE
     if rules & _SAY_MORE:
         explained.add(_DOMINANT)
-    return [finding for finding in findings if finding.rule not in explained]
+    return [
+        finding
+        for finding in findings
+        if finding.rule not in explained
+        and not (finding.rule == _SPIKES and is_bulk and finding.lever == Mechanism.UNEVEN_WORK)
+    ]
 
 
 def merge_parts(findings: Sequence[Finding]) -> list[Finding]:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tracekit.analysis.allocating import Allocating
 from tracekit.analysis.idle.gaps import Gaps, gaps_of, gaps_of_waits, idle_time, loaded_time
 from tracekit.analysis.idle.levers import MANY_WAITS, Habits
 from tracekit.analysis.idle.pieces import Cause, Party
@@ -17,6 +18,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import NEVER, IntervalSet, Window, clip, spans
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.memory import Room
+from tracekit.analysis.pace import count_presents
 from tracekit.analysis.residency import Wired
 from tracekit.analysis.rule import Fact
 from tracekit.analysis.savings.estimate import Savings
@@ -31,6 +33,10 @@ _MOST = 0.5  # of the idle time
 _MANY_BUFFERS = 4  # an iteration, from which launches may share them
 _FEW_PIECES = 2.0  # in a command buffer that holds one launch
 _LITTLE_WORK = 500_000  # ns in a command buffer, on the device
+_FAR_LONGER = 2.0  # times the device, that a host takes which two in flight hardly help
+_SELDOM = 0.5  # of that time, for which it may encode
+_NEARLY_ALL = 0.8  # of the iterations, behind which nobody asks for the next
+_RARELY_ASKED = 0.1  # of the loop, in which there is load
 
 
 def describe_rate(number: int, iterations: pd.DataFrame | None) -> str:
@@ -101,6 +107,10 @@ def habits_of(
     savings: Savings | None,
     shares: dict[Cause, int],
     encoders: pd.DataFrame | None,
+    allocating: Allocating | None,
+    pauses: pd.DataFrame | None,
+    commits: pd.DataFrame | None,
+    present_requests: pd.DataFrame | None,
 ) -> Habits:
     """Return what advice on idle time depends on."""
     wait_gaps = gaps_of_waits(gaps, "yes", "unknown")
@@ -113,6 +123,8 @@ def habits_of(
     per_wait = len(buffers) / wait_gaps.count if wait_gaps.count else None
     boundaries = gaps_of(gaps, Cause.BETWEEN_BUFFERS)
     encoding = _encoding(encoders, loaded) / max(1, load)
+    shown_frames = count_presents(commits, present_requests, loop.start, loop.end)
+    draws = iterations is not None and shown_frames >= max(1, len(iterations) // 2)
     return Habits(
         waits=waits,
         buffers=per_wait,
@@ -132,7 +144,32 @@ def habits_of(
         outgrown=None if room is None else room.outgrown,
         other_stream=other_thread(gaps, cpu_profile, submissions),
         host_activity=host_words(meanwhile),
+        host_far_longer=not draws and _is_host_far_longer(parties, encoding * load),
+        allocating=allocating is not None and allocating.is_most,
+        asked_singly=_is_asked_singly(pauses, iterations, load, loop),
     )
+
+
+def _is_host_far_longer(parties: dict[Party, int], encoding: float) -> bool:
+    """Tell whether the host takes far longer than the device, mostly for other than encoding.
+
+    Work that is submitted ahead then saves the device's time, which is the lesser part. What a
+    program does that shows frames is not known so well: it may wait for the display.
+    """
+    host = parties[Party.HOST]
+    return host > _FAR_LONGER * parties[Party.WORKS] and encoding < _SELDOM * host
+
+
+def _is_asked_singly(
+    pauses: pd.DataFrame | None, iterations: pd.DataFrame | None, load: int, loop: Loop
+) -> bool:
+    """Tell whether the device is asked for one iteration now and then: nobody waits for the next.
+
+    What a round trip takes then costs nothing that more in flight could win.
+    """
+    if pauses is None or iterations is None or iterations.empty:
+        return False
+    return len(pauses) >= _NEARLY_ALL * (len(iterations) - 1) and load < _RARELY_ASKED * loop.length
 
 
 def _encoding(encoders: pd.DataFrame | None, loaded: pd.DataFrame) -> int:

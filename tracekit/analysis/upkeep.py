@@ -93,6 +93,37 @@ def growing_sizes(resources: pd.DataFrame, window: Window) -> tuple[int, int] | 
     return round(means[0]), round(means[-1])
 
 
+_SIZES_FEWEST = 16  # allocations that tell whether sizes come again
+_UNLIKE = 0.5  # of the allocations, that have a size of their own
+_NEAR = 4  # times the 10th percentile of sizes, that the 90th is: they are for the same purpose
+
+
+@dataclass(frozen=True)
+class UnlikeSizes:
+    """Allocations of about one size that hardly ever have the same: bytes, but for the numbers."""
+
+    number: int
+    distinct: int
+    smallest: int
+    largest: int
+
+
+def unlike_sizes(sizes: NDArray[np.int64]) -> UnlikeSizes | None:
+    """Return how unlike the sizes are of allocations for the same purpose; None if they are alike.
+
+    A pool that looks for the exact size cannot give such a buffer out again.
+    """
+    sizes = sizes[sizes > 0]
+    if sizes.size < _SIZES_FEWEST:
+        return None
+    lower_quantile, upper_quantile = np.quantile(sizes, (0.1, 0.9))
+    similar = sizes[(sizes >= lower_quantile / _NEAR) & (sizes <= upper_quantile * _NEAR)]
+    distinct = np.unique(similar).size
+    if upper_quantile > _NEAR * lower_quantile or distinct < _UNLIKE * similar.size:
+        return None
+    return UnlikeSizes(sizes.size, distinct, int(similar.min()), int(similar.max()))
+
+
 def _mean_of_largest(sizes: NDArray[np.int64]) -> float:
     return float(sizes[sizes >= np.quantile(sizes, _LARGEST)].mean())
 

@@ -40,6 +40,10 @@ class Habits:
     device is done, in ns; 0 if it does not. `boundary` is the median gap between command buffers
     that had both been committed, `until_encoding` that in which the host does nothing that is seen,
     in ns.
+
+    The host may take more than twice as long as the device, and seldom encodes meanwhile
+    (`host_far_longer`); most of its idle time may be `allocating`. Where pauses part nearly all
+    iterations, and fill nearly all of the time, the device is `asked_singly`.
     """
 
     waits: float | None = None
@@ -60,6 +64,9 @@ class Habits:
     quantum: int = 0
     boundary: float = 0.0
     until_encoding: float = 0.0
+    host_far_longer: bool = False
+    allocating: bool = False
+    asked_singly: bool = False
 
     @property
     def host_sets_the_pace(self) -> bool:
@@ -112,6 +119,8 @@ def _wiring(habits: Habits) -> Mechanism:
 def _turn(cause: Cause, habits: Habits) -> Mechanism:
     """Return the mechanism if host and device take turns, or if the host is late."""
     waits = habits.waits
+    if habits.allocating and cause in {Cause.HOST, Cause.ENCODING}:
+        return Mechanism.ALLOCATIONS_ANEW
     if habits.host_sets_the_pace:
         return _host_encodes(habits)
     if habits.quantum and cause is Cause.HOST:
@@ -141,6 +150,8 @@ def _waiting(habits: Habits) -> Mechanism:
         return Mechanism.LAUNCHES_APART
     if habits.small_work or habits.launches:
         return Mechanism.ROUND_TRIPS
+    if habits.host_far_longer:
+        return Mechanism.HOST_BETWEEN
     if habits.host_longer:
         return Mechanism.HOST_AFTER_WAIT
     return Mechanism.WAIT_EACH_ITERATION
@@ -168,6 +179,7 @@ _BESIDE: Mapping[Mechanism, Mechanism] = {
     Mechanism.LAUNCHES_APART: Mechanism.WAIT_EACH_ITERATION,
     Mechanism.WAIT_EACH_ITERATION: Mechanism.SLOW_WAIT,
     Mechanism.HOST_AFTER_WAIT: Mechanism.SLOW_WAIT,
+    Mechanism.HOST_BETWEEN: Mechanism.SLOW_WAIT,
     Mechanism.ROUND_TRIPS: Mechanism.SLOW_WAIT,
     Mechanism.SEVERAL_WAITS: Mechanism.SLOW_WAIT,
     Mechanism.HOST_ELSEWHERE: Mechanism.SLOW_WAIT,
@@ -175,11 +187,23 @@ _BESIDE: Mapping[Mechanism, Mechanism] = {
 }
 """The lever that fits the same facts as another one."""
 _WITH_SMALL_BUFFERS = frozenset(
-    {Mechanism.WAIT_EACH_ITERATION, Mechanism.HOST_AFTER_WAIT, Mechanism.HOST_ENCODES}
+    {
+        Mechanism.WAIT_EACH_ITERATION,
+        Mechanism.HOST_AFTER_WAIT,
+        Mechanism.HOST_BETWEEN,
+        Mechanism.HOST_ENCODES,
+    }
 )
 NAMED_BY: Mapping[Mechanism, set[Mechanism]] = {
     Mechanism.SLOW_WAIT: {Mechanism.SEVERAL_WAITS, Mechanism.ROUND_TRIPS},
     Mechanism.HOST_AFTER_WAIT: {Mechanism.WAIT_EACH_ITERATION, Mechanism.HOST_ENCODES},
+    Mechanism.HOST_BETWEEN: {Mechanism.WAIT_EACH_ITERATION, Mechanism.HOST_ENCODES},
+    Mechanism.ALLOCATIONS_ANEW: {
+        Mechanism.WAIT_EACH_ITERATION,
+        Mechanism.HOST_AFTER_WAIT,
+        Mechanism.HOST_BETWEEN,
+        Mechanism.HOST_ENCODES,
+    },
     Mechanism.DRIVER_WORK: {Mechanism.BOUNDARIES_BETWEEN_BUFFERS},
     Mechanism.SEVERAL_WAITS: {Mechanism.ROUND_TRIPS},
     Mechanism.LAUNCHES_APART: {Mechanism.BOUNDARIES_BETWEEN_BUFFERS},

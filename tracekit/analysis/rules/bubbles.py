@@ -29,6 +29,7 @@ _NOTHING = 100_000  # ns: what a thread needs to be woken
 _EITHER = "way back or host"
 _SAVED_ELSEWHERE = (Cause.COMPILE, Cause.OTHER_PROCESS)  # pipeline-churn, gpu-contended
 
+_TURNS = (Cause.START, Cause.REPORT, Cause.HOST, Cause.ENCODING)
 _NOT_REPLAYED = (
     Cause.DRIVER,
     Cause.WIRING,
@@ -80,7 +81,8 @@ def bubbles(
         whole window; where a CPU did the work, when steps wait or work inside `submit`, so that
         nothing tells their work from its preparation; and where intervals whose end cannot be may
         have filled so much of the idle time that `limit` was not reached. It is silent where
-        something outside paces the loop: the device waits for it.
+        something outside paces the loop: the device waits for it; so it is where single
+        iterations are asked for now and then, and the idle time is that of their round trips.
     """
     idle, load = idle_time(gaps), loaded_time(loaded)
     if idle <= limit * load or loop.paced:
@@ -94,6 +96,8 @@ def bubbles(
     all_gaps = gaps_of(gaps, *Cause)
     behind = [cause for cause in shares if mechanism(cause, habits) == name]
     worst = max(behind, key=lambda cause: shares[cause])
+    if habits.asked_singly and worst in _TURNS:
+        return
     won = _winnable(shares, idle, None if device.on_the_host else savings)
     unknown = idle_of_unknown_waits(gaps)
     yield finding(

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import Gaps, gaps_of, gaps_of_waits, loaded_time
-from tracekit.analysis.idle.levers import MANY_WAITS
+from tracekit.analysis.idle.levers import MANY_WAITS, Habits
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.iterations import Loop, steady_iterations, unit
@@ -29,6 +29,7 @@ def frequent_readback(
     iterations: pd.DataFrame,
     spans: pd.DataFrame | None,
     savings: Savings | None,
+    habits: Habits | None,
     *,
     most: float = MANY_WAITS,
     limit: float = 0.025,
@@ -72,6 +73,8 @@ def frequent_readback(
     within_iterations = ~between_iterations(wait_gaps, rows)
     lost_time = int(wait_gaps.lost_times[within_iterations].sum())
     if waits_per_iteration <= most or lost_time <= limit * load or loop.paced:
+        return
+    if habits is not None and habits.asked_singly:
         return
     best = without_replay("one-wait", lost_time)
     if savings is not None and not device.on_the_host:

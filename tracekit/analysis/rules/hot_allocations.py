@@ -3,12 +3,14 @@
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.allocating import Allocating, find_swing
 from tracekit.analysis.growth import LIMIT, Growth
 from tracekit.analysis.intervals import busy
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.residency import habit
 from tracekit.analysis.rule import Fact, Finding, Findings, finding, moments
+from tracekit.analysis.scope import Targets
 from tracekit.analysis.upkeep import allocations, growing_sizes, wiring
 from tracekit.base import size
 
@@ -21,6 +23,9 @@ def hot_allocations(
     driver_events: pd.DataFrame | None,
     iterations: pd.DataFrame | None,
     growth: Growth | None,
+    allocating: Allocating | None,
+    allocated_sizes: pd.DataFrame | None,
+    targets: Targets,
     *,
     per_step: float = 1.5,
     per_second: float = 50.0,
@@ -33,8 +38,10 @@ def hot_allocations(
         known `per_second` or more for each second (50). A pool that fills at the beginning does
         not count. Where the largest grow all the time, the finding says so, as buffers that are
         kept for use again do not help then; where the device's time for a step rises with them,
-        growing-steps says both. Time in which the driver wired memory for the target
-        is named beside it.
+        growing-steps says both. Where the device idles while the host allocates, most of the host's
+        time, that time is a part of bubbles, and where memory falls again each time, the levels
+        between which it swings are named: then a pool is emptied in the loop. Time in which the
+        driver wired memory for the target is named beside it.
 
     Why it matters:
         Making a buffer and wiring its memory takes time of the loop that asks for it. A loop
@@ -65,6 +72,9 @@ def hot_allocations(
         return
     sizes = resources["size"].dropna()
     largest = resources.sort_values("size", ascending=False, kind="stable")
+    is_most = allocating is not None and allocating.is_most
+    swing = find_swing(allocated_sizes, targets, loop)
+    given_back = swing is not None or is_most
     wired = 0 if driver_events is None else busy(*wiring(driver_events, loop))
     yield finding(
         wording="hot-allocations",
@@ -77,8 +87,18 @@ def hot_allocations(
             Fact("kinds", _kinds(resources)),
             Fact("wired", wired, "ns"),
             Fact("wired_share", wired / loop.length, "ratio"),
+            Fact("lowest", swing.lowest if swing else None, "bytes"),
+            Fact("highest", swing.highest if swing else None, "bytes"),
+            Fact("idle_while", allocating.time if allocating and is_most else None, "ns"),
+            Fact(
+                "idle_while_share",
+                allocating.time / loop.length if allocating and is_most else None,
+                "ratio",
+            ),
         ),
-        lever=Mechanism.WIRING_ALLOCATIONS,
+        lever=Mechanism.ALLOCATIONS_ANEW if given_back else Mechanism.WIRING_ALLOCATIONS,
+        saving=allocating.time if allocating and is_most else None,
+        within="bubbles" if is_most else "",
         evidence=moments(
             "resource_allocations",
             largest["time"],

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tracekit.analysis.counters import (
     FEWEST,
@@ -11,15 +12,26 @@ from tracekit.analysis.counters import (
     extremes,
     highest,
     mean_of,
+    meaning,
 )
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import spans
+from tracekit.analysis.intervals import Times, spans
+from tracekit.analysis.intervals import busy as measure_busy
+from tracekit.analysis.iterations import Loop
+from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.machine import Machine
-from tracekit.analysis.rule import Fact, Findings, finding
+from tracekit.analysis.rule import Fact, Findings, finding, longest
+from tracekit.analysis.scope import Device
 from tracekit.analysis.work_names import NamedWork
 from tracekit.base import percent
 
 _SHOWN = 3
+_SAMPLED = 3  # samples of an interval, to tell what it did by itself
+_FEWEST_PIECES = 3
+_MUCH = 0.10  # of the device's time, in work that keeps few threads at work
+_LOWER = 0.5  # times the occupancy of all other samples
+_ALIKE_PLACE = 0.9  # of the pieces, which have the same place in their command buffers
+_LOADS = (CounterKind.LIMITER, CounterKind.UTILIZATION)
 
 
 def low_occupancy(
@@ -28,6 +40,8 @@ def low_occupancy(
     machine: Machine,
     work: NamedWork | None,
     shader_runs: pd.DataFrame | None,
+    gpu: Device,
+    loop: Loop,
     *,
     limit: float = 0.30,
     busy: float = 0.70,
@@ -38,7 +52,10 @@ def low_occupancy(
         The mean of the compute occupancy counter over its samples in the steady window, weighted
         by the time in which the target's work ran. It fires below `limit` (default 30 %), unless
         arithmetic or memory does useful work for `busy` of its capacity (default 70 %): then few
-        threads are enough. Where the trace names kernels, it says which of them are low.
+        threads are enough. Where the trace names kernels, it says which of them are low. Where the
+        mean is not low, it looks at single pieces of work that have three samples or more: it fires
+        when those below the limit, and below half of all others, take more than 10 % of the
+        device's time, and no limiter or utilization is at `busy` in them.
 
     Why it matters:
         A GPU hides the latency of memory with other threads. With few of them in flight, each
@@ -58,9 +75,12 @@ def low_occupancy(
         memory,
     ]
     useful = max((load for load in loads if load), key=lambda load: load.share, default=None)
-    if occupancy["share"] >= limit or (useful and useful.share >= busy):
-        return
     name = str(occupancy["counter"])
+    if occupancy["share"] >= limit:
+        yield from _find_starved_work(name, counter_samples, gpu, loop, work, limit, busy)
+        return
+    if useful and useful.share >= busy:
+        return
     samples = counter_samples[counter_samples["counter"] == name]
     yield finding(
         wording="low-occupancy",
@@ -75,6 +95,87 @@ def low_occupancy(
         lever="low-occupancy",
         evidence=extremes(counter_samples, name, lowest=True),
     )
+
+
+def _find_starved_work(
+    name: str,
+    counter_samples: pd.DataFrame,
+    gpu: Device,
+    loop: Loop,
+    work: NamedWork | None,
+    limit: float,
+    busy_share: float,
+) -> Findings:
+    """Yield the pieces of work that keep few threads at work, where they take much of the time."""
+    rows = loop.rows(gpu.target_intervals).sort_values("start", kind="stable")
+    starts, ends = spans(rows)
+    places = _places(counter_samples, starts, ends)
+    values = counter_samples["value"].to_numpy(dtype=np.float64) / 100
+    of_occupancy = (counter_samples["counter"] == name).to_numpy() & (places >= 0)
+    sums = np.bincount(places[of_occupancy], weights=values[of_occupancy], minlength=starts.size)
+    counts = np.bincount(places[of_occupancy], minlength=starts.size)
+    means = sums / np.maximum(counts, 1)
+    low = (counts >= _SAMPLED) & (means < limit)
+    cost = int((ends - starts)[low].sum())
+    device_time = measure_busy(starts, ends)
+    others = int(counts[~low].sum())
+    if low.sum() < _FEWEST_PIECES or cost <= _MUCH * device_time or others < FEWEST:
+        return
+    there = float(sums[low].sum() / counts[low].sum())
+    elsewhere = float(sums[~low].sum() / others)
+    in_low = (places >= 0) & low[np.maximum(places, 0)]
+    highest_load = _highest_load(counter_samples[in_low])
+    if there > _LOWER * elsewhere or (highest_load and highest_load[1] >= busy_share):
+        return
+    flags = None if work is None else np.isin(work.starts, starts[low])
+    yield finding(
+        wording="low-occupancy-part",
+        facts=(
+            Fact("counter", name),
+            Fact("share", there, "ratio"),
+            Fact("elsewhere", elsewhere, "ratio"),
+            Fact("pieces", int(low.sum())),
+            Fact("device_share", cost / device_time, "ratio"),
+            Fact("window", loop.name),
+            Fact("longest", int((ends - starts)[low].max()), "ns"),
+            Fact("first_encoder", _are_first(rows, low)),
+            Fact("busiest_counter", highest_load[0] if highest_load else None),
+            Fact("busiest_share", highest_load[1] if highest_load else None, "ratio"),
+            Fact("kernels", "" if work is None or flags is None else work.name_longest(flags)),
+        ),
+        lever=Mechanism.FEW_THREADS,
+        evidence=longest("gpu_intervals", starts[low], ends[low]),
+    )
+
+
+def _places(samples: pd.DataFrame, starts: Times, ends: Times) -> NDArray[np.intp]:
+    """Return in which interval the middle of each sample lies; -1 where in none, or in several."""
+    sample_starts, sample_ends = spans(samples)
+    middles = (sample_starts + sample_ends) // 2
+    places = np.searchsorted(starts, middles, side="right") - 1
+    known_places = np.maximum(places, 0)
+    earlier_ends = np.concatenate((starts[:1], np.maximum.accumulate(ends)[:-1]))
+    inside = (places >= 0) & (middles < ends[known_places])
+    return np.where(inside & (middles >= earlier_ends[known_places]), places, -1)
+
+
+def _highest_load(samples: pd.DataFrame) -> tuple[str, float] | None:
+    """Return the limiter or utilization with the highest mean; None where there is none."""
+    loads = [
+        (str(name), float(rows["value"].mean()) / 100)
+        for name, rows in samples.groupby("counter", observed=True)
+        if (counted := meaning(str(name))) and counted.kind in _LOADS
+    ]
+    return max(loads, key=lambda load: load[1], default=None)
+
+
+def _are_first(rows: pd.DataFrame, low: NDArray[np.bool_]) -> bool:
+    """Tell whether nearly all of them are the first of several pieces of a command buffer."""
+    if "command_buffer" not in rows or rows["command_buffer"].isna().any():
+        return False
+    first_pieces = ~rows["command_buffer"].duplicated().to_numpy()
+    sizes = rows.groupby("command_buffer")["start"].transform("size").to_numpy()
+    return bool((first_pieces & (sizes > 1))[low].mean() >= _ALIKE_PLACE)
 
 
 def _kernels(samples: pd.DataFrame, work: NamedWork | None) -> str:

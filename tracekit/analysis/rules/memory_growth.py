@@ -15,7 +15,15 @@ from tracekit.analysis.machine import Machine
 from tracekit.analysis.memory import RequestRises
 from tracekit.analysis.rule import Evidence, Fact, Finding, Findings, finding
 from tracekit.analysis.scope import Targets, steady_steps, steady_tokens
-from tracekit.analysis.upkeep import Trend, allocations, growing_sizes, levels, trend
+from tracekit.analysis.upkeep import (
+    Trend,
+    UnlikeSizes,
+    allocations,
+    growing_sizes,
+    levels,
+    trend,
+    unlike_sizes,
+)
 from tracekit.base import size
 
 _SHOWN = 20
@@ -50,8 +58,9 @@ def memory_growth(
         once, does not count. Where the device's time for a step rises with it, growing-steps says
         both. Where pauses part three requests or more, it is what each of them
         leaves behind that counts: it fires when late ones leave as much as early ones, and is
-        silent when the last ones leave nothing. It is silent where the workload itself reports, by
-        a gauge `bytes_held`, that it keeps as much.
+        silent when the last ones leave nothing. Where new buffers of about one size hardly ever
+        have the same, it says so: a pool that looks for the exact size reuses none of them. It is
+        silent where the workload itself reports, by a gauge `bytes_held`, that it keeps as much.
 
     Why it matters:
         What grows with each token sets how long a sequence or a server can run. Near the end
@@ -82,6 +91,7 @@ def memory_growth(
     memory = machine.get("memory")
     level = int(memory_trend.floors[-1])
     full_after = None
+    unlike = _find_unlike_sizes(resource_allocations, loop)
     if memory is not None and memory_trend.rate > 0:
         full_after = max(0, memory - level) / memory_trend.rate
     yield finding(
@@ -99,8 +109,12 @@ def memory_growth(
             Fact("full_after", full_after, "ns"),
             Fact("variation", variation, "ratio"),
             Fact("urgent", _is_urgent(int(memory_trend.floors[0]), level)),
+            Fact("allocated", unlike.number if unlike else None),
+            Fact("sizes", unlike.distinct if unlike else None),
+            Fact("smallest", unlike.smallest if unlike else None, "bytes"),
+            Fact("largest", unlike.largest if unlike else None, "bytes"),
         ),
-        lever=_lever(resource_allocations, loop, variation),
+        lever=_lever(resource_allocations, loop, variation, unlike),
         evidence=_evidence(memory_trend),
     )
 
@@ -122,10 +136,26 @@ def _is_urgent(first_level: int, last_level: int) -> bool:
     return last_level > _TIMES * first_level and last_level - first_level > _MUCH
 
 
-def _lever(resource_allocations: pd.DataFrame | None, loop: Loop, variation: float) -> Mechanism:
+def _find_unlike_sizes(resource_allocations: pd.DataFrame | None, loop: Loop) -> UnlikeSizes | None:
+    """Return how unlike the sizes of new buffers are; None where they are alike, or not known."""
+    if resource_allocations is None:
+        return None
+    with suppress(Unavailable):
+        resources = allocations(resource_allocations, loop).dropna(subset=["size"])
+        return unlike_sizes(resources["size"].to_numpy(dtype=np.int64))
+    return None
+
+
+def _lever(
+    resource_allocations: pd.DataFrame | None,
+    loop: Loop,
+    variation: float,
+    unlike: UnlikeSizes | None,
+) -> Mechanism:
     """Return the lever: buffers that grow all the time are copied in order to grow.
 
-    Where iterations differ in size, what is kept is kept for each size.
+    Where iterations differ in size, what is kept is kept for each size; so it is where sizes of
+    buffers differ that are for the same purpose.
     """
     if variation:
         return Mechanism.MEMORY_BY_SHAPE
@@ -133,7 +163,7 @@ def _lever(resource_allocations: pd.DataFrame | None, loop: Loop, variation: flo
         with suppress(Unavailable):
             if growing_sizes(allocations(resource_allocations, loop), loop) is not None:
                 return Mechanism.GROWING_WORK
-    return Mechanism.MEMORY_GROWTH
+    return Mechanism.MEMORY_BY_SIZE if unlike else Mechanism.MEMORY_GROWTH
 
 
 def _matters(rises: RequestRises, least_growth: float, share: float) -> bool:

@@ -39,8 +39,8 @@ def shallow_queue(
         where it needs the last one's result. Where more than three would have to be in flight to
         hide the ways there and back, ten iterations behind one wait save nine tenths of them. Where
         iterations are known, waits inside of them are frequent-readback's, and waits in few of them
-        no habit. It is silent where something outside paces the loop. Bubbles counts the same idle
-        time.
+        no habit. It is silent where something outside paces the loop, or asks for single
+        iterations. Bubbles counts the same idle time.
 
     Why it matters:
         A command buffer takes time to start, and its report takes time to reach the host. An
@@ -64,7 +64,7 @@ def shallow_queue(
     best = savings.round_trips.at_most(idle)
     in_flight_prospect = savings.in_flight.at_most(idle)
     batch = savings.batch.at_most(idle)
-    if not chosen.any() or best.saving <= limit * load or loop.paced:
+    if not chosen.any() or best.saving <= limit * load or loop.paced or habits.asked_singly:
         return
     number = max(1, len(iterations))
     parts = {party: parties[party] / number for party in (Party.WORKS, *_TURN)}

@@ -24,6 +24,11 @@ from tracekit.analysis.rule import Fact, Finding, Findings, Severity, finding, l
 from tracekit.analysis.scope import Device
 
 _SHOWN = 3
+_HELD_UP = 10.0  # times a typical iteration, that a stretch of long ones takes
+_MOST_BULK = 0.3  # of the iterations, that are of the long work
+_NOTICED = 100_000_000  # ns: a wait that a person notices
+_NO_PAUSE = 0.1  # of a stretch, for which the device may have had nothing
+_BY_CHANCE = 0.05  # coefficient of variation, from which stretches come at no even distance
 
 
 def uneven_work(
@@ -53,6 +58,9 @@ def uneven_work(
         `least_share` (15 %), that take turns `least_changes` (6) times; or one that differs from
         the next by more than `limit` (20 %, a robust coefficient of variation). All of these are
         notes.
+        Where the few come in stretches that take ten times as long as a typical iteration, at least
+        100 ms, right behind short ones and at no even distance, short work is held up by long work
+        that something asked for meanwhile, such as a prompt: that is a warning.
         The few have more pieces of work or fewer: where as many take longer, step-spikes says so.
         Those in which the device also ran for other processes, on whatever channel, do not count.
 
@@ -82,9 +90,12 @@ def uneven_work(
             continue
         by_work = replace(row, ends=row.starts + row.work.astype(np.int64))
         far, _ = spikes(by_work, LEAST_Z, LEAST_EXCESS)
+        bulk = _report_bulk(row, far, called, fewest)
+        if bulk is not None:
+            yield bulk
+            continue
         far &= row.is_other_work
-        if far.any() and not far.all():
-            far &= ~beside_others(row, far, gpu.other_intervals)
+        far = _without_others(row, far, gpu)
         two = modes(by_work.times)
         of_two_kinds = two.are_two_kinds(
             excess=least_excess,
@@ -98,6 +109,13 @@ def uneven_work(
             yield _two(row, two.slow, called)
         elif row.variation_of_work * row.certain > limit:
             yield _spread(row, called)
+
+
+def _without_others(row: Beats, far: np.ndarray, gpu: Device) -> np.ndarray:
+    """Return which of the far beats ran alone on the device."""
+    if not far.any() or far.all():
+        return far
+    return far & ~beside_others(row, far, gpu.other_intervals)
 
 
 def _rounds(structure: Structure, steady: pd.DataFrame) -> Finding:
@@ -119,6 +137,47 @@ def _rounds(structure: Structure, steady: pd.DataFrame) -> Finding:
         lever=Mechanism.UNEVEN_WORK,
         severity=Severity.NOTE,
         evidence=longest("gpu_intervals", starts, ends),
+    )
+
+
+def _report_bulk(row: Beats, far: np.ndarray, called: str, fewest: int) -> Finding | None:
+    """Return the finding that stretches of long iterations hold up short ones; None if not so.
+
+    A stretch behind a pause was asked for alone. Stretches at an even distance are a part of the
+    loop, such as a validation.
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], far.astype(np.int8), [0]))))
+    begins, stops = edges[::2], edges[1::2]
+    inner = (begins > 0) & (stops < far.size)
+    begins, stops = begins[inner], stops[inner]
+    if begins.size < fewest or far.mean() > _MOST_BULK:
+        return None
+    usual = float(np.median(row.times[~far]))
+    starts, ends = row.starts[begins], row.starts[stops]
+    held = ends - starts
+    worked = np.concatenate(([0.0], np.cumsum(row.work)))
+    idle = held - (worked[stops] - worked[begins])
+    chosen = (held >= max(_HELD_UP * usual, _NOTICED)) & (idle <= _NO_PAUSE * held)
+    if chosen.sum() < fewest:
+        return None
+    between = np.diff(begins[chosen])
+    if between.std() < _BY_CHANCE * between.mean():
+        return None
+    return finding(
+        wording="uneven-work-bulk",
+        facts=(
+            Fact("unit", called),
+            Fact("variant", row.variant),
+            Fact("stretches", int(chosen.sum())),
+            Fact("pieces", round(float(np.median((stops - begins)[chosen])))),
+            Fact("held", float(np.median(held[chosen])), "ns"),
+            Fact("most", float(held[chosen].max()), "ns"),
+            Fact("usual", usual, "ns"),
+            Fact("factor", float(np.median(held[chosen])) / usual, "count"),
+            Fact("share", float(held[chosen].sum() / row.times.sum()), "ratio"),
+        ),
+        lever=Mechanism.LONG_BEFORE_SHORT,
+        evidence=longest("gpu_intervals", starts[chosen], ends[chosen]),
     )
 
 

@@ -1,0 +1,100 @@
+"""Buffers that a loop makes anew and gives back, and what that costs while the device idles.
+
+A program that empties its pool of buffers in each iteration allocates its working set again in the
+next. The trace shows three things of it: allocations in each iteration, a level of memory that goes
+up and down with it, and a host that allocates between two commits while the device has nothing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.idle.gaps import gaps_of
+from tracekit.analysis.idle.pieces import Cause
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import Times
+from tracekit.analysis.iterations import Loop
+from tracekit.analysis.scope import Targets
+from tracekit.analysis.upkeep import MemoryLevels, allocations, levels
+
+_FEWEST = 4  # allocations in a gap, of which the first and the last tell how long they took
+_MOST = 0.5  # of the host's idle time
+_SWING = 1.2  # times the lowest level, that the highest is
+_OFTEN = 8  # times that memory is given back
+
+
+@dataclass(frozen=True, eq=False)
+class Allocating:
+    """The gaps in which the host allocates before it commits; ns.
+
+    `starts` and `ends` bound the allocations of each gap; `host_time` is what the host takes of all
+    gaps, with and without allocations.
+    """
+
+    starts: Times
+    ends: Times
+    host_time: int
+
+    @property
+    def time(self) -> int:
+        """How long the device idles between the first and the last allocation of a gap."""
+        return int((self.ends - self.starts).sum())
+
+    @property
+    def is_most(self) -> bool:
+        """Whether most of the host's idle time lies between allocations."""
+        return self.time > _MOST * self.host_time > 0
+
+
+def allocating_of(loop: Loop, gaps: pd.DataFrame, resource_allocations: pd.DataFrame) -> Allocating:
+    """Return the host's allocations in gaps of the loop."""
+    times = np.sort(allocations(resource_allocations, loop)["time"].to_numpy(dtype=np.int64))
+    host_gaps = gaps_of(gaps, Cause.HOST, Cause.ENCODING)
+    firsts = np.searchsorted(times, host_gaps.starts, side="left")
+    counts = np.searchsorted(times, host_gaps.ends, side="right") - firsts
+    chosen = counts >= _FEWEST
+    firsts, counts = firsts[chosen], counts[chosen]
+    if not firsts.size:
+        return Allocating(np.empty(0, np.int64), np.empty(0, np.int64), host_gaps.time)
+    return Allocating(times[firsts], times[firsts + counts - 1], host_gaps.time)
+
+
+@dataclass(frozen=True)
+class Swing:
+    """Between which levels (bytes) the target's memory goes up and down, and how often it falls."""
+
+    lowest: int
+    highest: int
+    falls: int
+
+
+def find_swing(allocated_sizes: pd.DataFrame | None, targets: Targets, loop: Loop) -> Swing | None:
+    """Return the swing of the GPU's memory in the loop; None where it stays, or is not known."""
+    if allocated_sizes is None:
+        return None
+    try:
+        processes = levels(allocated_sizes, None, targets)
+    except Unavailable:
+        return None
+    swings = [_swing(_in_loop(process, loop)) for process in processes]
+    return max((swing for swing in swings if swing), key=lambda swing: swing.falls, default=None)
+
+
+def _in_loop(process: MemoryLevels, loop: Loop) -> NDArray[np.int64]:
+    return process.sizes[(process.starts < loop.end) & (process.ends > loop.start)]
+
+
+def _swing(sizes: NDArray[np.int64]) -> Swing | None:
+    """Return the swing of levels in their order.
+
+    A fall is one by half of the way from the usual lowest level to the usual highest.
+    """
+    if sizes.size < _OFTEN:
+        return None
+    lowest, highest = np.quantile(sizes, (0.05, 0.95))
+    falls = int((np.diff(sizes) < -(highest - lowest) / 2).sum())
+    if highest < _SWING * lowest or falls < _OFTEN:
+        return None
+    return Swing(int(lowest), int(highest), falls)
