@@ -11,11 +11,19 @@ import sys
 import tempfile
 from pathlib import Path
 
-from practice.problems import PROBLEMS
-from scorer import Score, read_labels, score, table
+from practice.problems import PROBLEMS as MADE
+from scorer import THIRD_LABELS, Label, Score, read_labels, score, table
 from take import run_tracekit
+from third.problems import PROBLEMS as THIRD_PROBLEMS
 
 LABELS = Path(__file__).parent / "practice" / "labels.toml"
+PROBLEMS = {**MADE, **THIRD_PROBLEMS}
+"""The problems of the third exam have been taken and published: they are for practice now."""
+
+
+def read_practice_labels() -> dict[str, Label]:
+    """Return the label of each recording, those of the third exam included."""
+    return read_labels(LABELS) | read_labels(THIRD_LABELS)
 
 
 def practise(name: str, folder: Path, *, shows: bool) -> Score:
@@ -27,12 +35,12 @@ def practise(name: str, folder: Path, *, shows: bool) -> Score:
         for finding in result["findings"]:
             finding_text = f"{finding['message']}\n    -> {finding['advice']}"
             sys.stdout.write(f"{finding['rule']} ({finding['severity']}): {finding_text}\n")
-    return score(read_labels(LABELS)[name], result)
+    return score(read_practice_labels()[name], result)
 
 
 def main(names: list[str]) -> None:
     """Score these problems, and show what is said of each, or all of them."""
-    labels = read_labels(LABELS)
+    labels = read_practice_labels()
     with tempfile.TemporaryDirectory() as folder:
         scores = {
             name: practise(name, Path(folder) / name, shows=bool(names))

@@ -5,16 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from practice.problems import PROBLEMS
-from practise import LABELS
-from scorer import read_labels
+from practise import PROBLEMS, read_practice_labels
 from sealed.exports import COLUMNS
 
 NAMES = sorted(PROBLEMS)
 
 
 def test_each_recording_has_a_label_with_patterns_that_can_be_read() -> None:
-    labels = read_labels(LABELS)
+    labels = read_practice_labels()
     assert sorted(labels) == NAMES
     for name, label in labels.items():
         for pattern in (*label.cause, *label.lever, *label.false, *label.foreign):
@@ -26,5 +24,5 @@ def test_each_recording_has_a_label_with_patterns_that_can_be_read() -> None:
 def test_a_recording_is_an_export_of_its_process(name: str, tmp_path: Path) -> None:
     PROBLEMS[name](tmp_path / "exports")
     heading = (tmp_path / "exports" / "toc.xml").read_text()
-    assert f'name="{read_labels(LABELS)[name].process}"' in heading
+    assert f'name="{read_practice_labels()[name].process}"' in heading
     assert {file.stem for file in (tmp_path / "exports").glob("*.xml")} == {*COLUMNS, "toc"}
