@@ -244,18 +244,22 @@ def _steps(program: Program, number: int, work: float) -> None:
     mac = program.mac
     before: Commit | None = None
     for _ in range(number):
-        for _ in range(3):
-            made = program.commit([Pass("Compute", mac.about(work / 3, 0.02))], encode=40)
+        commits = [
+            program.commit([Pass("Compute", mac.about(work / 3, 0.02))], encode=40)
+            for _ in range(3)
+        ]
         if before is not None:
             program.wait(before)
-        before = made
+        before = commits[-1]
 
 
 def _bulk(program: Program, number: int, work: float) -> None:
     for _ in range(number):
-        for _ in range(3):
-            made = program.commit([Pass("Compute", program.mac.about(work / 3, 0.02))], encode=60)
-        program.wait(made)
+        commits = [
+            program.commit([Pass("Compute", program.mac.about(work / 3, 0.02))], encode=60)
+            for _ in range(3)
+        ]
+        program.wait(commits[-1])
 
 
 def images_before_tokens(folder: Path) -> Rows:
