@@ -125,10 +125,8 @@ def _turn(cause: Cause, habits: Habits) -> Mechanism:
         return _host_encodes(habits)
     if habits.quantum and cause is Cause.HOST:
         return Mechanism.SLOW_WAIT
-    if waits is not None and waits < _NO_WAIT:
-        return _without_wait(cause, habits)
     if waits is not None and waits < RARE:
-        return Mechanism.PERIODIC_WAIT
+        return _without_wait(cause, habits) if waits < _NO_WAIT else Mechanism.PERIODIC_WAIT
     if cause is Cause.ENCODING and habits.late_commit:
         return Mechanism.COMMIT_EARLIER
     return _waiting(habits)
