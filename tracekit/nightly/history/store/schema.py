@@ -9,7 +9,7 @@ Version 1 had a night's document, and repeated its content as rows of seven tabl
 night is its document and its judgements. Version 3 knows the person who accepted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import sqlalchemy as sql
 
@@ -157,11 +157,8 @@ def make_or_change(connection: sql.Connection) -> None:
     if version is None:
         create(connection, METADATA.sorted_tables)
         _VERSION.create(connection, checkfirst=True)
-    elif version == "0001":
-        _to_documents(connection)
-    elif version == "0002":
-        statement = f"ALTER TABLE {ACCEPTANCES.name} ADD COLUMN who TEXT NOT NULL DEFAULT ''"
-        connection.exec_driver_sql(statement)
+    elif version in MIGRATIONS:
+        MIGRATIONS[version](connection)
     connection.execute(sql.delete(_VERSION))
     connection.execute(sql.insert(_VERSION).values(version_num=VERSIONS[-1]))
 
@@ -185,3 +182,16 @@ def _to_documents(connection: sql.Connection) -> None:
             last_number = f"SELECT max(number) FROM {table.name}"  # noqa: S608
             run(f"SELECT setval(pg_get_serial_sequence('{table.name}', 'number'), ({last_number}))")
         run(f"DROP TABLE kept_{table.name}")
+
+
+def _add_who_accepted(connection: sql.Connection) -> None:
+    """Add the column for the person who accepted a night."""
+    statement = f"ALTER TABLE {ACCEPTANCES.name} ADD COLUMN who TEXT NOT NULL DEFAULT ''"
+    connection.exec_driver_sql(statement)
+
+
+MIGRATIONS: Mapping[str, Callable[[sql.Connection], None]] = {
+    "0001": _to_documents,
+    "0002": _add_who_accepted,
+}
+"""By version of the tables, the function that changes them into the newest version."""
