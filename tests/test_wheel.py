@@ -143,7 +143,7 @@ from tracekit.nightly.history.store.documents import night_in
 from tracekit.nightly.history.store.store import Store
 
 assert Path(tracekit.__file__).is_relative_to(sys.argv[1]), tracekit.__file__
-with Store.open(sys.argv[2]) as store:
+with Store.connect(sys.argv[2]) as store:
     assert store.append(night_in(Path(sys.argv[3])))
 """
 

@@ -155,7 +155,7 @@ def test_differences_of_code_and_parameters_are_listed() -> None:
 def test_two_variants_are_asked_for(tracekit: Run) -> None:
     for words in (["paged"], ["paged", "--", "x=1", "--", "x=2"]):
         result = tracekit("ab", *words)
-        assert (result.code, "both sides of a --" in result.err) == (2, True), words
+        assert (result.code, "each side of a --" in result.err) == (2, True), words
 
 
 @pytest.mark.processes

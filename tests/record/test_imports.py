@@ -288,7 +288,7 @@ def test_a_refused_import_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(UnknownBundleError, match=r"x\.trace|recording\.trace") as error:
         import_run(tmp_path / "x.trace", tmp_path / "run")
     assert "xctrace export" in error.value.hint
-    with pytest.raises(InputError, match="no zip file"):
+    with pytest.raises(InputError, match="not a readable zip file"):
         import_run(tmp_path / "y.zip", tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
