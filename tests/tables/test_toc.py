@@ -75,7 +75,9 @@ def test_other_documents_are_not_tables_of_contents(
         ('<!DOCTYPE a [<!ENTITY b "c">]><trace-toc>&b;</trace-toc>', "declares a document type"),
         ("<trace-toc><run><data><table/></data></run></trace-toc>", "no schema"),
         ('<trace-toc><run number="one"/></trace-toc>', "'one' where a whole number"),
+        ('<trace-toc><run number="' + "9" * 5_000 + '"/></trace-toc>', "where a whole number"),
         (LAUNCHED.replace("2.123889", "long"), "'long' where seconds"),
+        (LAUNCHED.replace("2.123889", "nan"), "'nan' where seconds"),
         (b" " * ((1 << 26) + 1), "larger than any"),
     ):
         with subtests.test(sentence):

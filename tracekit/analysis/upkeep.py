@@ -184,9 +184,13 @@ def levels(
             if frame is None:
                 continue
             target_rows = of_target(frame, targets)
-            return [make(rows) for _, rows in target_rows.groupby("pid", sort=True)]
         except Unavailable as reason:
             reasons.append(str(reason))
+            continue
+        memory_levels = [make(rows) for _, rows in target_rows.groupby("pid", sort=True)]
+        if all(level.sizes.size for level in memory_levels):
+            return memory_levels
+        reasons.append("A process of the target has samples of its memory without a size.")
     reason_text = " ".join(reasons) or (
         "neither allocated sizes (metal-current-allocated-size) nor samples of the process were "
         "recorded."

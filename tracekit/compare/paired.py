@@ -171,6 +171,8 @@ def _difference(
     near = (upper_bound - lower_bound) * _NEAR
     while upper_bound - lower_bound > near:
         middle = lower_bound + (upper_bound - lower_bound) / 2
+        if middle in {lower_bound, upper_bound}:
+            break  # no floating-point number lies between the two
         if int(np.searchsorted(ours, sorted_expected + middle, "right").sum()) > place:
             upper_bound = middle
         else:

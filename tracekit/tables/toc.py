@@ -1,5 +1,6 @@
 """The table of contents of a trace: runs, devices, tables, settings."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -156,7 +157,7 @@ def select_tables(run: TocRun, schemas: Iterable[str]) -> tuple[WantedTable, ...
 _LARGEST = 1 << 26
 _ROOT = "trace-toc"
 _DEVICES = ("info/target/device", "info/target/host-device")
-_PLAIN_INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
+_PLAIN_INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 
 
 def read_toc(path: Path) -> Toc:
@@ -274,9 +275,12 @@ def _seconds(path: Path, text: str) -> float | None:
     if not text:
         return None
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
-        raise InputError(f"{path} has {text!r} where seconds belong.") from None
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise InputError(f"{path} has {text!r} where seconds belong.")
+    return seconds
 
 
 _MOST = 20

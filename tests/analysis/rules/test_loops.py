@@ -26,7 +26,9 @@ from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.analysis.rules import RULES
+from tracekit.analysis.rules.performance_cliff import _compare_names
 from tracekit.analysis.wording import put_into_words
+from tracekit.analysis.work_names import NamedWork
 
 
 def judge(
@@ -307,3 +309,12 @@ def test_a_prompt_alone_or_in_short_pieces_delays_nobody() -> None:
         judge_prefills([("allocate", 0, 5)])
     with pytest.raises(Unavailable, match="more than one token"):
         judge_prefills([("prefill", 5, 15), *DECODES], [(0, 20, 20), (5, None, None)])
+
+
+def test_work_that_went_is_named_by_its_time_before_the_border() -> None:
+    codes = np.array([0, 1, 1, 2], np.int64)
+    starts = np.array([0, 10, 20, 100], np.int64)
+    ends = np.array([4, 18, 29, 101], np.int64)
+    launches = np.zeros(4, np.int64)
+    work = NamedWork(starts, ends, launches, codes, ("short", "long", "new"))
+    assert _compare_names(work, 50) == (("new",), ("long", "short"))

@@ -200,7 +200,8 @@ def test_function_constants_are_given_by_number() -> None:
         run_one_thread(kernel("out[0] = 5;", parameters, before=declarations, constants={4: True}))
         == 5
     )
-    with pytest.raises(UsageError, match="the index of a function constant, 'NIX', is not a number"):
+    message = "the index of a function constant, 'NIX', is not a number"
+    with pytest.raises(UsageError, match=message):
         run_one_thread(kernel(body, parameters, before=declarations.replace("FIRST + 0", "NIX")))
 
 

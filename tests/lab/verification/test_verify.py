@@ -11,6 +11,7 @@ from tracekit.base.errors import InputError, ToolError
 from tracekit.lab.msl.compiler import find_compiler
 from tracekit.lab.msl.lint import find_clang
 from tracekit.lab.msl.program import ThreadOrder
+from tracekit.lab.verification import verify as verifying
 from tracekit.lab.verification.check import check_subjects, load
 from tracekit.lab.verification.verify import (
     MovedBytes,
@@ -305,3 +306,13 @@ def test_a_kernel_of_a_neighbouring_module_runs(row_sums: Write, tmp_path: Path)
     head = "from beside_the_check import *\nfrom beside_the_check import Check, check\n"
     (tmp_path / "row_sums.py").write_text(f"{head}\n@check({declared}")
     assert _verify_file(tmp_path / "row_sums.py").defects == ()
+
+
+def test_an_error_is_not_judged_by_the_name_of_its_file() -> None:
+    for message, question in (
+        ("divergent.metal: access of memory beyond buffer 'out'", Question.BOUNDS),
+        ("divergent.metal did not end within 1 s and was stopped.", Question.ENDS),
+        ("k.metal writes outside the buffer 'out'.", Question.BOUNDS),
+        ("k.metal: divergent threadgroup_barrier at line 3", Question.SYNCHRONISATION),
+    ):
+        assert verifying._blamed_question(message) is question, message

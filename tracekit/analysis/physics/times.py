@@ -65,7 +65,9 @@ def _judge_repeats(rows: ExaminedTable) -> None:
     start = rows.start
     end = rows.end
     order = None
-    if (start[1:] < start[:-1]).any():
+    is_earlier = start[1:] < start[:-1]
+    ends_earlier = (start[1:] == start[:-1]) & (end[1:] < end[:-1])
+    if (is_earlier | ends_earlier).any():
         order = np.lexsort((end, start))
         start = start[order]
         end = end[order]

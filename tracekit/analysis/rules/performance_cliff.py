@@ -137,13 +137,14 @@ def _when_idle(
 
 
 def _compare_names(work: NamedWork, border_time: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return which names of work came and which went about a moment, those that took most first."""
+    """Return the names of work that came and that went at a moment, the longest work first."""
     took = (work.ends - work.starts).astype(np.float64)
-    late = np.bincount(
-        work.codes, weights=took * (work.starts >= border_time), minlength=len(work.names)
-    )
-    shares = late / np.maximum(1, np.bincount(work.codes, weights=took, minlength=late.size))
-    ranked = [(work.names[code], float(shares[code])) for code in np.argsort(-late, kind="stable")]
-    came = tuple(name for name, share in ranked if share > 1 - _RARE)
-    went = tuple(name for name, share in ranked if share < _RARE)
+    total = np.bincount(work.codes, weights=took, minlength=len(work.names))
+    is_late = work.starts >= border_time
+    late = np.bincount(work.codes, weights=took * is_late, minlength=total.size)
+    shares = late / np.maximum(1, total)
+    by_late_time = np.argsort(-late, kind="stable")
+    by_early_time = np.argsort(late - total, kind="stable")
+    came = tuple(work.names[code] for code in by_late_time if shares[code] > 1 - _RARE)
+    went = tuple(work.names[code] for code in by_early_time if shares[code] < _RARE)
     return came[:_NAMED], went[:_NAMED]

@@ -130,11 +130,13 @@ NOT_PROVEN = (
     "that threadgroups do not race over device memory",
     "what fast math rounds differently",
 )
+# Words of `lab/msl/program.py`, `lab/msl/compile.py` and the sources that these compile in.
 _BLAMED = (
     ("cannot compile", Question.COMPILES),
     ("divergent", Question.SYNCHRONISATION),
     ("access of", Question.BOUNDS),
     ("access through", Question.BOUNDS),
+    ("writes outside", Question.BOUNDS),
 )
 _UNENDED = "did not end"
 
@@ -235,8 +237,10 @@ def _blame(error: KernelError, order: ThreadOrder) -> ProofVerdict:
 
 
 def _blamed_question(head: str) -> Question:
+    """Return the question that the first line of an error is about, whatever the file's name."""
+    file_name, _, said = head.partition(" ")
     for words, question in _BLAMED:
-        if words in head:
+        if words in (said or file_name):
             return question
     return Question.ENDS
 
