@@ -1,8 +1,8 @@
-"""Buffers that a loop makes anew and gives back, and what that costs while the device idles.
+"""Buffers that a loop allocates and frees in each iteration, and the idle time that this costs.
 
 A program that empties its pool of buffers in each iteration allocates its working set again in the
-next. The trace shows three things of it: allocations in each iteration, a level of memory that goes
-up and down with it, and a host that allocates between two commits while the device has nothing.
+next. The trace shows this in three ways: allocations in each iteration, a level of memory that
+rises and falls with them, and a host that allocates between two commits while the device is idle.
 """
 
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ from tracekit.analysis.iterations import Loop
 from tracekit.analysis.scope import Targets
 from tracekit.analysis.upkeep import MemoryLevels, allocations, levels
 
-_FEWEST = 4  # allocations in a gap, of which the first and the last tell how long they took
+_FEWEST = 4  # allocations in a gap; the first and the last bound their time
 _MOST = 0.5  # of the host's idle time
-_SWING = 1.2  # times the lowest level, that the highest is
-_OFTEN = 8  # times that memory is given back
+_SWING = 1.2  # ratio of the highest level to the lowest, at least
+_OFTEN = 8  # falls of the level, at least
 
 
 @dataclass(frozen=True, eq=False)
 class Allocating:
     """The gaps in which the host allocates before it commits; ns.
 
-    `starts` and `ends` bound the allocations of each gap; `host_time` is what the host takes of all
+    `starts` and `ends` bound the allocations of each gap; `host_time` is the host's share of all
     gaps, with and without allocations.
     """
 
@@ -39,7 +39,7 @@ class Allocating:
 
     @property
     def time(self) -> int:
-        """How long the device idles between the first and the last allocation of a gap."""
+        """The idle time of the device between the first and the last allocation of each gap; ns."""
         return int((self.ends - self.starts).sum())
 
     @property
@@ -63,7 +63,7 @@ def allocating_of(loop: Loop, gaps: pd.DataFrame, resource_allocations: pd.DataF
 
 @dataclass(frozen=True)
 class Swing:
-    """Between which levels (bytes) the target's memory goes up and down, and how often it falls."""
+    """The levels (bytes) between which the target's memory swings, and the number of falls."""
 
     lowest: int
     highest: int
@@ -71,7 +71,7 @@ class Swing:
 
 
 def find_swing(allocated_sizes: pd.DataFrame | None, targets: Targets, loop: Loop) -> Swing | None:
-    """Return the swing of the GPU's memory in the loop; None where it stays, or is not known."""
+    """Return the swing of the GPU's memory in the loop; None if it is steady or unknown."""
     if allocated_sizes is None:
         return None
     try:
@@ -87,9 +87,9 @@ def _in_loop(process: MemoryLevels, loop: Loop) -> NDArray[np.int64]:
 
 
 def _swing(sizes: NDArray[np.int64]) -> Swing | None:
-    """Return the swing of levels in their order.
+    """Return the swing of levels in the order of time.
 
-    A fall is one by half of the way from the usual lowest level to the usual highest.
+    A fall is a drop of at least half the distance between the usual highest and lowest level.
     """
     if sizes.size < _OFTEN:
         return None

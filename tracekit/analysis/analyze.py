@@ -35,14 +35,14 @@ _NAMES = frozenset({("gpu-performance-state-intervals", "gpu-performance-state")
 
 
 def add_doubts(finding: Finding, uncompared: AbstractSet[tuple[str, str]]) -> Finding:
-    """Return the finding; one that rests on values that are not surely read says which, as a fact.
+    """Return the finding, with a fact that names any evidence of uncertain reading.
 
     Such values are those of GPU counters, and the names of the GPU's performance states.
     """
     unsure: list[str] = []
     if uncompared & _VALUES and "gpu_counters" in recorded_tables(RULES[finding.rule].judge):
         unsure.append("values of the counters")
-    # Many rules look at performance states as well; evidence tells that they are what shows it.
+    # Many rules also read performance states; only evidence shows that a finding rests on them.
     if uncompared & _NAMES and any(
         evidence.table == "gpu_performance_states" for evidence in finding.evidence
     ):
@@ -58,10 +58,10 @@ log = logging.getLogger(__name__)
 def analyze(
     tables: Mapping[str, pd.DataFrame], provenance: Provenance, settings: Settings | None = None
 ) -> Result:
-    """Measure all metrics and judge by all rules.
+    """Measure all metrics and apply all rules.
 
-    What cannot be known is in the result with its reason; a metric or a rule that breaks
-    costs only itself. Findings stand worst first, then by what they could save.
+    The result holds each unknown value with its reason. An exception in a metric or a rule affects
+    only its own entry. Findings are sorted by severity, worst first, then by saving.
     """
     settings = settings or {}
     unknown = sorted(set(settings) - set(RULES))
@@ -96,21 +96,21 @@ def analyze(
 
 
 def program_kind(tables: Mapping[str, Any]) -> ProgramKind:
-    """Return which kind of program the target is; unknown where its tables cannot be read."""
+    """Return the kind of program that the target is; unknown if its tables cannot be read."""
     with suppress(KeyError, TracekitError):
         return tables["program"].kind
     return ProgramKind.UNKNOWN
 
 
 def used_tables() -> frozenset[str]:
-    """Return the names of the recorded tables that metrics and rules make use of."""
+    """Return the names of the recorded tables that metrics and rules use."""
     metrics, rules = METRICS.values(), RULES.values()
     functions = [*(metric.measure for metric in metrics), *(rule.judge for rule in rules)]
     return frozenset(name for function in functions for name in recorded_tables(function))
 
 
 def results_of(tables: Mapping[str, pd.DataFrame]) -> tuple[Measurement, ...]:
-    """Return what the workload measured itself, in its own order; nothing where it has none."""
+    """Return the measurements that the workload reports, in its own order; empty without any."""
     try:
         frame = tables["results"]
     except (KeyError, TracekitError):
@@ -130,14 +130,14 @@ def results_of(tables: Mapping[str, pd.DataFrame]) -> tuple[Measurement, ...]:
 
 
 def _samples(cell: object) -> tuple[float, ...]:
-    """Return an array of numbers in JSON; nothing for anything else."""
+    """Return the numbers of a JSON array; an empty tuple for any other cell."""
     with suppress(msgspec.MsgspecError):
         return msgspec.json.decode(_text(cell), type=tuple[float, ...])
     return ()
 
 
 def complete_findings(findings: Iterable[Finding], tokens: int | None) -> list[Finding]:
-    """Return the findings, `within` only rules that found something, with savings per token."""
+    """Return the findings with savings per token, and `within` only for rules with a finding."""
     findings = list(findings)
     there = {finding.rule for finding in findings if finding.saving}
     return [
@@ -172,7 +172,7 @@ def measure(metric: Metric, tables: Mapping[str, pd.DataFrame]) -> Measurement:
 def judge(
     rule: Rule, tables: Mapping[str, pd.DataFrame], settings: Mapping[str, object]
 ) -> tuple[RuleCheck, list[Finding]]:
-    """Return how the rule ended and what it found, not yet in words."""
+    """Return the outcome of the rule, and its findings before they are put into words."""
     try:
         raw_findings: list[Finding] = list(inject(rule.judge, tables, settings))
     except Unavailable as reason:

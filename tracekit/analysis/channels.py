@@ -1,8 +1,8 @@
-"""What the device did, without names: by channel, and by groups of pieces of equal length.
+"""The device's work without names: by channel, and by groups of pieces of equal length.
 
-Labels often do not name kernels. A channel says what kind of work a piece is (compute, blit,
-vertex, fragment), and pieces of one channel that always take as long, at the same place of the
-iteration, are most likely one kernel on data of one size: such a group stands in for a name.
+Labels often do not name kernels. A channel gives the kind of work (compute, blit, vertex,
+fragment). Pieces of one channel that always take equally long, at the same place of the iteration,
+are most likely one kernel on data of one size: such a group replaces a name.
 """
 
 from collections.abc import Iterator
@@ -22,8 +22,8 @@ ALIKE = 0.15
 
 Copies of one size differ by a few percent, and those of twice the size take nearly twice as long.
 """
-_APART = 1.25  # ratio of two neighbours among ordered lengths, from which they are two groups
-_LEAST = 0.01  # of the pieces of a channel and kernel, that a group of its own has at least
+_APART = 1.25  # ratio of two neighbours among ordered lengths that separates two groups
+_LEAST = 0.01  # of the pieces of a channel and kernel, the least share of a separate group
 _ENDS = (0.1, 0.9)
 _READ = ("start", "duration", "channel", "device", "bytes")
 _GROUPED = ("channel", "kernel", "pieces", "time", "length", "each", "place")
@@ -33,10 +33,10 @@ def channels_table(gpu: Device, loop: Window) -> pd.DataFrame:
     """Return the table `channels`: a row for each channel of each device, the longest time first.
 
     Columns: `channel`, `device`, `pieces`, `time` (ns in which the channel worked for the target),
-    `alone` (ns of it in which no other channel of the device did: what the device's time is shorter
-    without it), `share` and `alone_share` of the device's time for the target, `length` (ns, of a
-    typical piece), `alike` (whether nearly all take as long), `bytes` (all that its pieces moved,
-    null where the trace states none). Only work in the loop counts.
+    `alone` (ns of it in which no other channel of the device worked: the device's time is shorter
+    by this without the channel), `share` and `alone_share` of the device's time for the target,
+    `length` (ns, of a typical piece), `alike` (whether nearly all take equally long), `bytes` (all
+    that its pieces moved, null if the trace does not state any). Only work in the loop counts.
     """
     work, channels, names = _of_loop(gpu, loop)
     devices, titles = _codes(work, "device", "")
@@ -84,11 +84,11 @@ def work_groups_table(gpu: Device, loop: Window, iterations: pd.DataFrame | None
     """Return the table `work_groups`: a row for each group of equal work, the longest time first.
 
     A group has the pieces of one channel and kernel whose lengths form a cluster: each is at most a
-    quarter longer than the next shorter one. Labels that name no kernel count as one, and `kernel`
-    is null there. Columns: `channel`, `kernel`, `pieces`, `time` (their
-    sum, ns), `share` of all such sums, `length` (the median, ns), `each` (pieces an iteration),
-    `place` (the median place of its starts in their iterations, from 0 to 1). The last two are null
-    where iterations are not known.
+    quarter longer than the next shorter one. Labels that do not name a kernel count as one kernel,
+    whose `kernel` is null. Columns: `channel`, `kernel`, `pieces`, `time` (their sum, ns), `share`
+    of all such sums, `length` (the median, ns), `each` (pieces per iteration), `place` (the median
+    place of its starts in their iterations, from 0 to 1). The last two are null if iterations are
+    unknown.
     """
     work, channels, names = _of_loop(gpu, loop)
     starts, ends = spans(work)
@@ -123,7 +123,7 @@ def work_groups_table(gpu: Device, loop: Window, iterations: pd.DataFrame | None
 
 
 def is_alike(lengths: Times) -> bool:
-    """Tell whether nearly all lengths are equal."""
+    """Return whether nearly all lengths are equal."""
     lower_quantile, upper_quantile = np.quantile(lengths, _ENDS)
     return bool(upper_quantile - lower_quantile <= ALIKE * np.median(lengths))
 
@@ -138,7 +138,7 @@ def _of_loop(gpu: Device, loop: Window) -> tuple[pd.DataFrame, NDArray[np.intp],
 
 
 def _codes(work: pd.DataFrame, column: str, missing: str) -> tuple[NDArray[np.intp], list[str]]:
-    """Return a code for each value of a column of texts, and the texts; `missing` is for nulls."""
+    """Return a code for each value of a text column, and the texts; `missing` replaces nulls."""
     if column not in work:
         return np.zeros(len(work), np.intp), [missing]
     codes, texts = pd.factorize(work[column])
@@ -151,14 +151,14 @@ def _length(work: IntervalSet) -> int:
 
 
 def _bytes_of(work: pd.DataFrame, members: NDArray[np.intp]) -> int | None:
-    """Return the bytes that the trace states; traces write 0 where they do not know."""
+    """Return the bytes that the trace states; traces write 0 for an unknown number."""
     if "bytes" not in work:
         return None
     return int(work["bytes"].to_numpy(dtype=np.int64, na_value=0)[members].sum()) or None
 
 
 def _places(starts: Times, iterations: pd.DataFrame | None) -> NDArray[np.float64] | None:
-    """Return where in its iteration each start lies, from 0 to 1; None without iterations."""
+    """Return the place of each start in its iteration, from 0 to 1; None without iterations."""
     if iterations is None or iterations.empty:
         return None
     begins, ends = spans(iterations.sort_values("start", kind="stable"))
@@ -168,7 +168,7 @@ def _places(starts: Times, iterations: pd.DataFrame | None) -> NDArray[np.float6
 
 
 def _clusters(lengths: Times) -> Iterator[NDArray[np.intp]]:
-    """Yield the places of lengths that are near each other; small clusters join the next longer."""
+    """Yield the indices of lengths near each other; small clusters join the next longer one."""
     order = np.argsort(lengths, kind="stable")
     ordered = np.maximum(lengths[order], 1)
     splits = np.flatnonzero(ordered[1:] > _APART * ordered[:-1]) + 1

@@ -1,12 +1,12 @@
-"""GPU counters: what they mean, their samples while the target ran, what they say is busy.
+"""GPU counters: their meaning, their samples in the target's work, and the load that they show.
 
-Two sets are known: the 65 counters of an M3 or later, and the set Performance Limiters of an M1.
-A limiter is the time in which a unit works or is stalled, a utilization the time in which it works,
-both as a share of what it could do (Apple, "Analyzing Apple GPU performance using a visual
-timeline"). A counter that is not listed here means nothing to any rule.
+Two sets are known: the 65 counters of an M3 or later, and the set Performance Limiters of an M1. A
+limiter is the time in which a unit works or is stalled, a utilization the time in which it works,
+both as a share of the unit's capacity (Apple, "Analyzing Apple GPU performance using a visual
+timeline"). Rules ignore counters that are not listed here.
 
-Counters are device-wide, sampled at a rate of their own and with gaps. So only samples count that
-lie in the target's work for at least half of their length, and in which nobody else used the GPU.
+Counters are device-wide, sampled at their own rate and with gaps. A sample therefore counts only if
+at least half of it lies in the target's work and no other process used the GPU in it.
 """
 
 from collections.abc import Collection
@@ -26,7 +26,7 @@ from tracekit.base import percent, quantity
 
 
 class CounterKind(StrEnum):
-    """What sort of number a counter is; all but bandwidths are shares."""
+    """The quantity that a counter measures; all but bandwidths are shares."""
 
     OCCUPANCY = "occupancy"
     LIMITER = "limiter"
@@ -36,7 +36,7 @@ class CounterKind(StrEnum):
 
 
 class Group(StrEnum):
-    """Which part of the GPU a counter is about."""
+    """The part of the GPU that a counter measures."""
 
     THREADS = "threads"
     LAUNCH = "launch"
@@ -54,7 +54,7 @@ class Group(StrEnum):
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a counter is: its kind, its group, and the unit it belongs to, as we call it."""
+    """The meaning of a counter: its kind, its group, and its unit, under tracekit's name."""
 
     kind: CounterKind
     group: Group
@@ -64,7 +64,7 @@ class Meaning:
 RAY_TRACING = "RT Unit Active"
 """All that a stock template records, on M3 and later: it says nothing of compute."""
 
-# Units that have a limiter, a utilization or both; "=" stands between the names of one unit.
+# Units that have a limiter, a utilization or both; "=" separates the names of one unit.
 _UNITS = {
     Group.LAUNCH: "Compute Shader Launch, Vertex Shader Launch, Fragment Shader Launch",
     Group.ARITHMETIC: "ALU, F32, F16, Integer and Conditional, Integer and Complex",
@@ -102,7 +102,7 @@ _OTHERS = {
 
 
 def meaning(counter: str) -> Meaning | None:
-    """Return what a counter is, by the name that the trace gives it; None if it is not known."""
+    """Return the meaning of a counter, by its name in the trace; None if it is unknown."""
     return _MEANINGS.get(_normalize_name(counter))
 
 
@@ -174,12 +174,12 @@ def counter_samples(gpu_counters: pd.DataFrame | None, gpu: Device, loop: Loop) 
 
 
 def counter_means(counter_samples: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each counter whose meaning is known and that has ten samples or more.
+    """Return one row for each counter with a known meaning and ten samples or more.
 
-    Columns are counter (as the trace calls it), kind, group, unit, samples, mean (as the trace
-    counts it, each sample weighted by the target's work in it) and share: the mean as a ratio;
-    null where it is no percentage. Values that cannot be percentages are left out, and so are
-    bandwidths of no stated unit: some chips count them in percent, others in GB/s.
+    Columns are counter (its name in the trace), kind, group, unit, samples, mean (in the trace's
+    unit, each sample weighted by the target's work in it) and share: the mean as a ratio, null if
+    it is not a percentage. Impossible percentages are left out, and so are bandwidths without a
+    stated unit: some chips count them in percent, others in GB/s.
     """
     by_counter = counter_samples.groupby("counter", observed=True)
     means = [_mean_of(str(name), rows) for name, rows in by_counter]
@@ -207,7 +207,7 @@ def extremes(
     starts, ends = spans(ordered)
     ratio = bool(
         counter_rows["percentage"].fillna(value=True).all()
-    )  # only bandwidths are GB/s instead
+    )  # only bandwidths are in GB/s, not in percent
     return tuple(
         Evidence(
             "gpu_counters",
@@ -235,7 +235,7 @@ def _mean_of(name: str, samples: pd.DataFrame) -> tuple[object, ...]:
     means, flags = meaning(name), samples["percentage"]
     if means is None or (means.kind is CounterKind.BANDWIDTH and flags.isna().all()):
         return ()
-    ratio = bool(flags.fillna(value=True).all())  # where a trace does not state it, by its meaning
+    ratio = bool(flags.fillna(value=True).all())  # if the trace does not state it, by meaning
     values = samples["value"].to_numpy(dtype=np.float64)
     fits = (values >= 0) & (values <= _MOST_PERCENT) if ratio else values >= 0
     if fits.sum() < FEWEST:
@@ -255,7 +255,7 @@ OTHERS = tuple(group for group in Group if group not in _OWN)
 
 @dataclass(frozen=True)
 class Load:
-    """A counter and its mean, as a share of what its unit could do."""
+    """A counter and its mean, as a share of its unit's capacity."""
 
     counter: str
     share: float
@@ -273,7 +273,7 @@ class Load:
 class Pressure:
     """The highest load of arithmetic, of memory with its caches, and of all other units.
 
-    None where no such counter was recorded. `recorded` names what was.
+    A load is None if no such counter was recorded. `recorded` names the recorded ones.
     """
 
     arithmetic: Load | None
@@ -289,7 +289,7 @@ class Pressure:
         return self.arithmetic, self.memory
 
     def has_other_bottleneck(self, margin: float) -> bool:
-        """Tell whether another unit than arithmetic and memory stands out by the margin."""
+        """Return whether a unit other than arithmetic and memory exceeds both by the margin."""
         rivals = [load.share for load in (self.arithmetic, self.memory) if load is not None]
         return (
             self.other_units is not None
@@ -298,7 +298,7 @@ class Pressure:
 
 
 def pressure(counter_means: pd.DataFrame, machine: Machine) -> Pressure:
-    """Return how loaded the parts of the GPU are, from the means of counters."""
+    """Return the load of each part of the GPU, from the means of counters."""
     loads = [highest(counter_means, _LOADS, _MEMORY), bandwidth(counter_means, machine)]
     return Pressure(
         arithmetic=highest(counter_means, _LOADS, (Group.ARITHMETIC,)),
@@ -321,10 +321,10 @@ def highest(
 
 
 def bandwidth(counter_means: pd.DataFrame, machine: Machine) -> Load | None:
-    """Return what was read and written as a share of what the chip's memory delivers.
+    """Return the bytes read and written as a share of the bandwidth of the chip's memory.
 
-    M1 counts percent. M3 and later count GB/s (one source says GiB/s, 7 % more), which needs the
-    chip's bandwidth. None where either is not known.
+    M1 counts percent. M3 and later count GB/s (one source says GiB/s, 7 % more), which requires the
+    chip's bandwidth. Return None if either is unknown.
     """
     bandwidth_rows = counter_means[counter_means["kind"] == CounterKind.BANDWIDTH]
     combined_rows = bandwidth_rows[bandwidth_rows["unit"] == "both"]
@@ -343,7 +343,7 @@ def bandwidth(counter_means: pd.DataFrame, machine: Machine) -> Load | None:
 
 
 def mean_of(counter_means: pd.DataFrame, kind: CounterKind, unit: str) -> "pd.Series":
-    """Return the row of one unit's counter; raise Unavailable where it was not recorded."""
+    """Return the row of one unit's counter; raise Unavailable if it was not recorded."""
     counter_rows = counter_means[(counter_means["kind"] == kind) & (counter_means["unit"] == unit)]
     if counter_rows.empty:
         description = f"{kind} of {unit}" + (

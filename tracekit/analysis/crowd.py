@@ -1,4 +1,4 @@
-"""Who else used the cores while a recording's steady window ran, as the host recorder saw it."""
+"""Other users of the cores during a recording's steady window, from the host recorder."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from tracekit.machine import Crowd
 
 
 def crowd_of(tables: Mapping[str, pd.DataFrame], provenance: Provenance) -> Crowd | None:
-    """Return who used the cores, by the median sample; None where no sample shows it."""
+    """Return the other users of the cores, by the median sample; None without a sample."""
     cores = provenance.machine.get("cores")
     try:
         samples = tables["process_samples"]
@@ -24,12 +24,12 @@ def crowd_of(tables: Mapping[str, pd.DataFrame], provenance: Provenance) -> Crow
     window_samples = samples[samples["time"].between(window.start, window.end)]
     used_cores, own_cores = window_samples["machine"].median(), window_samples["cpu"].median()
     if pd.isna(used_cores) or pd.isna(own_cores):
-        return None  # no sample fell into the window, or the system gave none
+        return None  # no sample in the window, or none from the system
     return Crowd(max(0.0, float(used_cores - own_cores)), float(used_cores), cores)
 
 
 def explain_crowd(crowd: Crowd | None) -> str:
-    """Say that others took cores while times were measured; empty where they did not."""
+    """State that others used cores while times were measured; empty if they did not."""
     if crowd is None or not crowd.spoils:
         return ""
     words = f"{crowd.words[0].upper()}{crowd.words[1:]}"

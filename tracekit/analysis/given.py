@@ -1,15 +1,15 @@
-"""What is given to metrics, rules and panels: tables of a run, and what is made of them.
+"""The input of metrics, rules and panels: tables of a run, and values derived from them.
 
-A table that an instrument did not record is one thing: what can be known without it is. A table
-of which rows are missing is another: whatever is made of it looks like a number and is none. So
-nothing is made of an export that is damaged, nor of a table whose rows are gone while other
-tables of the recording speak of them. A row that cannot be is a third: it is left out of the table
-that is given, and nothing is made of a table that has too many of them.
+Three defects of tables differ. If an instrument did not record a table, the rest is still valid. If
+rows of a table are missing, any value derived from it looks valid and is wrong. So nothing is
+derived from a damaged export, nor from a table whose rows are missing while other tables of the
+recording refer to them. Impossible rows are removed from the table that is given, and nothing is
+derived from a table with too many of them.
 
-They ask by name. `provenance`, its `targets` and its `machine` are there from the start; what is
-made of tables is made when somebody asks, once. So are `losses`, which has what readers of the used
-tables had to say, `settings`, which has how instruments were set, `launches`, which has what
-processes were started with, and `profile_frames`, which has the frames of sampled stacks.
+Tables are requested by name. `provenance`, its `targets` and its `machine` exist from the start;
+derived values are computed once, on the first request. So are `losses` (the problems that readers
+of the used tables report), `settings` (the settings of the instruments), `launches` (the commands
+that started processes) and `profile_frames` (the frames of sampled stacks).
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -68,14 +68,14 @@ OF_MARKS = frozenset(
     }
 )
 """The tables that a workload of tracekit writes, all of them together."""
-# A workload has had this table for as short as any; one that has it has the others as well.
+# The table that was added last: a workload that writes it also writes all others.
 _LATEST = "memory_profile"
 
 
 def describe_damage(name: str, tables: _Recorded) -> str:
-    """Say in a sentence that an export which the table is made of is damaged; "" if none is.
+    """Return a sentence about a damaged export that the table is derived from; "" if none is.
 
-    Only what was read is known: the table is read for it.
+    Damage is known only after reading, so this reads the table.
     """
     if not isinstance(tables, Tables) or name not in SCHEMAS or _frame(tables, name) is None:
         return ""
@@ -89,9 +89,9 @@ def describe_damage(name: str, tables: _Recorded) -> str:
 
 
 def describe_missing_rows(name: str, tables: _Recorded) -> str:
-    """Say in a sentence which rows of a workload's own table are gone; "" if nothing tells.
+    """Return a sentence about missing rows of a workload's own table; "" without a sign of any.
 
-    A workload writes all of its tables together, whether it has anything to say in them or not.
+    A workload writes all of its tables together, including empty ones.
     """
     if name not in OF_MARKS:
         return ""
@@ -124,7 +124,7 @@ def _steps(frame: pd.DataFrame | None, tables: _Recorded) -> str:
 
 
 def _spans(frame: pd.DataFrame | None, tables: _Recorded) -> str:
-    """Look for the spans of reference work and of steps without load."""
+    """Return a sentence if spans of reference work or of steps without load are missing."""
     span_names = frozenset[str]() if frame is None else frozenset(frame["name"].dropna())
     gauges, steps = _frame(tables, "gauges"), _frame(tables, "steps")
     if REFERENCE not in span_names and gauges is not None:
@@ -154,26 +154,26 @@ def losses_of_used(
 ) -> pd.DataFrame:
     """Return the table `losses` of the used tables, of those that were read before, and `more`.
 
-    Tables that are used and were not read yet are read for it.
+    This reads each used table that has not been read yet.
     """
     for name in sorted(table_names):
-        with suppress(KeyError, TracekitError):  # which is a loss then
+        with suppress(KeyError, TracekitError):  # recorded as a loss
             _ = tables[name]
     return losses_table((*tables.losses, *more))
 
 
 def settings_table(tables: Tables) -> pd.DataFrame:
-    """Return the table `settings`: the `instrument` and one `setting` of it in each row.
+    """Return the table `settings`: an `instrument` and one `setting` of it in each row.
 
-    They are in the words of the table of contents, such as "Counter Set: Performance Limiters".
+    Settings have the wording of the table of contents, such as "Counter Set: Performance Limiters".
     """
     return pd.DataFrame(tables.settings, columns=["instrument", "setting"], dtype="string")
 
 
 def launches_table(tables: Tables) -> pd.DataFrame:
-    """Return the table `launches`: `pid`, `path` and `arguments` of processes, as they are known.
+    """Return the table `launches`: the known `pid`, `path` and `arguments` of processes.
 
-    Paths and arguments may name people, so that nothing that is shown repeats them whole.
+    Paths and arguments may contain personal names, so never show them in full.
     """
     runs = (
         [run for run in tables.toc.runs if tables.run in {None, run.number}] if tables.toc else []
@@ -233,10 +233,10 @@ GIVEN = frozenset({*GIVEN_BY_PROVENANCE, *DERIVED, *_OF_EXPORTS, *_OF_BELIEF})
 
 
 class Given(Mapping[str, Any]):
-    """The tables of a recording, and what the analysis adds.
+    """The tables of a recording, and the tables and values derived from them.
 
-    Who asks for a table twice gets the same frame twice, and so leaves it as it is.
-    What cannot be made raises Unavailable, with the reason, as often as it is asked for.
+    A second request for a table returns the same frame, so callers must not change it. Each request
+    for a table that cannot be made raises Unavailable, with the reason.
     """
 
     def __init__(
@@ -247,9 +247,9 @@ class Given(Mapping[str, Any]):
         *,
         part: bool = False,
     ) -> None:
-        """Take the tables; `losses` speaks of those that are `used_tables` and of all others read.
+        """Take the tables; `losses` covers the `used_tables` and all other tables that were read.
 
-        In a `part` of a recording no table is missed that another one speaks of.
+        In a `part` of a recording, a table that another one refers to does not count as missing.
         """
         self._tables = tables
         self._part = part
@@ -275,7 +275,7 @@ class Given(Mapping[str, Any]):
         return value
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether the recording has something of that name, though it may be damaged."""
+        """Return whether the recording has something of that name, even if it is damaged."""
         try:
             self[str(name)]
         except KeyError:
@@ -319,17 +319,17 @@ class Given(Mapping[str, Any]):
         return self._belief.breaches()
 
     def breaches(self, *names: str) -> tuple[Breach, ...]:
-        """Return the rows of tables that cannot be; of all tables that are judged without names."""
+        """Return the impossible rows of the named tables; without names, of all checked tables."""
         return self._belief.breaches(names or JUDGED)
 
     @property
     def belief_losses(self) -> tuple[Loss, ...]:
-        """What is not believed of the tables that are used, and of those examined before."""
+        """The rejected content of the used tables, and of those that were examined before."""
         self._belief.breaches(name for name in JUDGED if name in self._used)
         return self._belief.losses()
 
     def lost(self, name: str) -> str:
-        """Say why nothing may be made of a table of the recording; "" where nothing is wrong."""
+        """Return why a table of the recording must not be used; "" if nothing is wrong."""
         if name in GIVEN or self._part:
             return ""
         if name not in self._lost:
@@ -348,7 +348,7 @@ class Given(Mapping[str, Any]):
 
 @lru_cache(maxsize=512)
 def recorded_tables(function: Callable[..., object]) -> frozenset[str]:
-    """Return the names of the recording's tables that the function makes use of, derived or not."""
+    """Return the names of the recording's tables that the function uses, directly or derived."""
     table_names: set[str] = set()
     for name in asked_tables(function):
         table_names |= recorded_tables(DERIVED[name]) if name in DERIVED else {name}

@@ -1,8 +1,8 @@
-"""What grows over the iterations of a loop: device time, idle time, memory, allocations.
+"""Growth over the iterations of a loop: device time, idle time, memory, allocations.
 
-A loop that handles what it has made so far takes longer with each iteration. That its memory rises
-with it tells work on what is kept, such as a cache that is copied as it grows, from work that only
-takes longer, such as attention over a longer context in memory that was there from the beginning.
+A loop that processes all of its earlier results takes longer with each iteration. If its memory
+rises as well, the work is on kept data, such as a cache that is copied as it grows. If not, only
+the work grows, such as attention over a longer context in memory that was allocated at the start.
 """
 
 from dataclasses import dataclass
@@ -26,19 +26,19 @@ LIMIT = 0.25
 FEWEST = 16
 """Fewer iterations than this do not show whether something grows."""
 _PARTS = 8
-_RISING = 14  # pairs of parts that rise, less those that fall, of 28
-_CLEAR = 6.0  # robust deviations from neighbour to neighbour, of a rise that is not even
-_SIGMA = 1.4826  # of a normal distribution, in medians of absolute deviations
-_MEMORY_SHARE, _MEMORY = 0.05, 32 << 20  # of the first level, and bytes: what counts as a rise
-_SAME = 0.02  # by which numbers of pieces may differ, as a share
+_RISING = 14  # rising pairs of parts less falling ones, of 28
+_CLEAR = 6.0  # robust deviations between neighbours, for an uneven rise
+_SIGMA = 1.4826  # standard deviation / median absolute deviation of a normal distribution
+_MEMORY_SHARE, _MEMORY = 0.05, 32 << 20  # share of the first level, and bytes: the least rise
+_SAME = 0.02  # share by which equal numbers of pieces may differ
 
 
 @dataclass(frozen=True)
 class Rise:
-    """How a time (ns) rises over the iterations, by its line and by the medians of eight parts.
+    """The rise of a time (ns) over the iterations, by its line and by the medians of eight parts.
 
-    `noise` is a robust standard deviation from one iteration to the next; `jumps` tells whether all
-    of it comes at one iteration.
+    `noise` is a robust standard deviation from one iteration to the next; `jumps` tells whether the
+    whole rise occurs at one iteration.
     """
 
     line: TrendLine
@@ -48,12 +48,12 @@ class Rise:
 
     @property
     def is_even(self) -> bool:
-        """Whether it goes on from the first iteration to the last, by about as much each time."""
+        """Whether the rise lasts from the first iteration to the last, at about the same rate."""
         return self.line.is_steady
 
     @property
     def first_value(self) -> float:
-        """The value at the beginning: by the line where it is even."""
+        """The value at the beginning: that of the line if the rise is even."""
         return self.line.first_value if self.is_even else self.parts[0]
 
     @property
@@ -62,10 +62,10 @@ class Rise:
         return self.line.last_value if self.is_even else self.parts[-1]
 
     def is_over(self, minimum_rise: float) -> bool:
-        """Tell whether it rises by more than so long (ns), and surely so.
+        """Return whether the time rises by more than the minimum (ns), with certainty.
 
-        Sure is what the lower end of the slope's 95 % interval gives as well; a rise that is not
-        even has to show in the order of its parts.
+        The rise is certain if the lower end of the slope's 95 % interval also exceeds the minimum;
+        an uneven rise must also show in the order of its parts.
         """
         line = self.line
         if self.jumps:
@@ -80,13 +80,13 @@ class Rise:
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """What grows over the `number` of iterations; None for what is not known.
+    """The growth over the `number` of iterations; None for unknown values.
 
-    `device` is the device's time for an iteration, `idle` the rest of it; `memory` the line of the
-    level at the end of each (bytes), of the table `memory_table`. `allocations` is how many
-    resources an iteration allocates, `larger` whether they become larger. `pieces` are how many
-    pieces of device work the first and the last eighth of the iterations have. `disturbed` tells
-    whether the clock was lower, or other processes used the GPU more, towards the end, and
+    `device` is the device's time for an iteration, `idle` the rest of it; `memory` is the line of
+    the level at the end of each (bytes), from the table `memory_table`. `allocations` is the number
+    of resources that an iteration allocates, `larger` whether they become larger. `pieces` are the
+    numbers of pieces of device work in the first and the last eighth of the iterations. `disturbed`
+    tells whether the clock was lower, or other processes used the GPU more, towards the end, and
     `clock_known` whether the clock is known. `worked` is the device time of each (ns).
     """
 
@@ -105,7 +105,7 @@ class Growth:
 
     @property
     def memory_rises(self) -> bool:
-        """Whether memory rises with the iterations, by enough to count, and surely so."""
+        """Whether memory rises with the iterations, by a relevant amount and with certainty."""
         line = self.memory
         if line is None or line.slope <= 0 or line.lower <= 0:
             return False
@@ -118,21 +118,21 @@ class Growth:
         return abs(last_pieces - first_pieces) <= _SAME * max(first_pieces, last_pieces)
 
     def device_rises(self, limit: float) -> bool:
-        """Tell whether device time rises by more than this share, and neither clock nor others do.
+        """Return whether device time rises by more than this share in an undisturbed loop.
 
-        Where the clock falls or other processes use the GPU more, the same work takes longer.
+        If the clock falls or other processes use the GPU more, the same work takes longer.
         """
         rise = self.device
         return rise is not None and rise.is_over(limit * rise.first_value) and not self.disturbed
 
     def idle_rises(self, limit: float) -> bool:
-        """Tell whether idle time rises by more than this share of a whole iteration at first."""
+        """Return whether idle time rises by more than this share of a whole iteration at first."""
         if self.idle is None or self.device is None:
             return False
         return self.idle.is_over(limit * (self.device.first_value + self.idle.first_value))
 
     def is_joint(self, limit: float) -> bool:
-        """Tell whether device time and memory rise together."""
+        """Return whether device time and memory rise together."""
         return self.device_rises(limit) and self.memory_rises
 
 
@@ -147,7 +147,7 @@ def growth_of(
     resource_allocations: pd.DataFrame | None,
     gpu_performance_states: pd.DataFrame | None,
 ) -> Growth:
-    """Return what grows; raise Unavailable where no loop is found, or it is too short."""
+    """Return the growth; raise Unavailable without a loop, or if it is too short."""
     rows = steady_iterations(iterations).sort_values("start", kind="stable")
     if of_a_server(rows, requests, spans):
         raise Unavailable("the steps are a server's, which differ with the requests.")
@@ -206,7 +206,7 @@ def _level(
     targets: Targets,
     moments: Times,
 ) -> tuple[str, Numbers] | None:
-    """Return the level of memory at each moment, of all the target's processes, and its table."""
+    """Return the table and the memory level of all the target's processes at each moment."""
     try:
         all_levels = levels(allocated_sizes, process_samples, targets)
     except Unavailable:
@@ -226,7 +226,7 @@ def _level_at(level: MemoryLevels, moments: Times) -> Numbers:
 def _count_allocations(
     resource_allocations: pd.DataFrame | None, starts: Times, ends: Times
 ) -> tuple[float, bool]:
-    """Return how many resources an iteration allocates, and whether they become larger."""
+    """Return the number of resources per iteration, and whether they become larger."""
     if resource_allocations is None:
         return 0.0, False
     allocations = resource_allocations[resource_allocations["target"]]
@@ -243,7 +243,7 @@ def _count_allocations(
 
 
 def _is_disturbed(gpu: Device, states: pd.DataFrame | None, window: Window) -> bool:
-    """Tell whether the last quarter ran at a lower clock, or beside others, more than the first."""
+    """Return whether the last quarter had a lower clock, or more work of others, than the first."""
     quarter = window.length // 4
     first_quarter = Window(window.start, window.start + quarter)
     last_quarter = Window(window.end - quarter, window.end)

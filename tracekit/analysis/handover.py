@@ -1,9 +1,9 @@
-"""Whether a step's work can be told from what handed it over, where no device says when it ran.
+"""Whether a step's work is distinguishable from its submission, if no device reports work times.
 
-A GPU says when it worked. Of work on a CPU, and of a device that only the host looks at, two calls
-are known: `submit`, which is to hand work over, and `wait`, which blocks until it is complete. They
-tell work from preparation only if there is something left to wait for when `submit` returns, and
-if what `wait` waits for is work of the process itself. The CPU time of its threads says so.
+A GPU reports when it worked. For work on a CPU, and for a device that only the host observes, two
+calls are known: `submit`, which hands work over, and `wait`, which blocks until it is complete.
+They separate work from preparation only if some work remains when `submit` returns, and if `wait`
+waits for work of the process itself. The CPU time of its threads shows this.
 """
 
 from dataclasses import dataclass
@@ -19,25 +19,25 @@ from tracekit.analysis.scope import Device
 from tracekit.base import percent
 from tracekit.workload import IDLE, LEFT, REFERENCE
 
-_UNSURE = 0.05  # of the steps' time, which may be work or not, without a doubt about the rest
-_ASLEEP = 0.05  # of a core, below which a process does nothing while it waits
+_UNSURE = 0.05  # of the steps' time, the largest unclassified share that leaves no doubt
+_ASLEEP = 0.05  # share of a core below which a waiting process is idle
 
 Nanoseconds = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Handover:
-    """What is known of the time inside `submit`.
+    """The known composition of the time inside `submit`.
 
     `computing` is the share of the steps' time in which the calling thread computed there, which
-    counts as preparation; 0 where a GPU says itself when it worked.
+    counts as preparation; 0 if a GPU itself reports when it worked.
     """
 
     computing: float = 0.0
 
 
 def handover_of(device: Device, steps: pd.DataFrame | None, spans: pd.DataFrame | None) -> Handover:
-    """Return what is known of it; raise Unavailable where work and preparation are not divided."""
+    """Return the composition of `submit`; raise Unavailable if its parts are unknown."""
     if not device.on_the_host or steps is None or "submitted" not in steps:
         return Handover()
     judged = _select_working_steps(steps)
@@ -66,7 +66,7 @@ def handover_of(device: Device, steps: pd.DataFrame | None, spans: pd.DataFrame 
 
 
 def _select_working_steps(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return the steps of the steady phase, or all where there are none, that had work to do."""
+    """Return the steps with work of the steady phase, or of the whole run if it has none."""
     worked = steps
     if "variant" in steps:
         worked = steps[steps["variant"].fillna("") != IDLE]
@@ -79,7 +79,7 @@ def _select_working_steps(steps: pd.DataFrame) -> pd.DataFrame:
 def _unsure(steps: pd.DataFrame, spans: pd.DataFrame | None, *, on_a_cpu: bool) -> Nanoseconds:
     """Return how much of each step's time inside `submit` may have been work or preparation.
 
-    That for which the workload tells by spans what the host did is neither.
+    Time that the workload's spans assign to the host does not count.
     """
     start = steps["start"].to_numpy(dtype=np.int64)
     submitted = steps["submitted"].to_numpy(dtype=np.int64)
@@ -100,7 +100,7 @@ def _unsure(steps: pd.DataFrame, spans: pd.DataFrame | None, *, on_a_cpu: bool) 
 
 
 def _measure_span_time(spans: pd.DataFrame | None, starts: Times, handed: Times) -> Nanoseconds:
-    """Return how much of each `submit` lies in spans that end before it does; steps in order."""
+    """Return the time of each `submit` in spans that end before it does; steps are in order."""
     if spans is None or not starts.size:
         return np.zeros_like(starts)
     span_starts, span_ends = bounds(spans[~spans["name"].isin([IDLE, REFERENCE])])
@@ -112,7 +112,7 @@ def _measure_span_time(spans: pd.DataFrame | None, starts: Times, handed: Times)
 
 
 def _read_cpu_times(steps: pd.DataFrame, column: str) -> Nanoseconds | None:
-    """Return a column of CPU times; None where a step has none, as in older recordings."""
+    """Return a column of CPU times; None if a step has none, as in older recordings."""
     if column not in steps or steps[column].isna().any():
         return None
     return steps[column].to_numpy(dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The signature is the declaration: rules and metrics get the tables and what is made of them."""
+"""The signature is the declaration: rules and metrics get the tables and values that they name."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -12,16 +12,16 @@ from tracekit.analysis.result import Better
 from tracekit.base import TracekitError, UsageError
 from tracekit.tables import LOSSES, SCHEMAS, origins
 
-_OF_WORKLOADS = "host-"  # how the schemas begin that workloads and the host recorder write
-_OF_GPUS = ("metal", "gpu", "graphics")  # and those of what only a GPU's recorder can know
+_OF_WORKLOADS = "host-"  # prefix of the schemas that workloads and the host recorder write
+_OF_GPUS = ("metal", "gpu", "graphics")  # prefixes of schemas that only a GPU's recorder writes
 
 
 class Unavailable(Exception):  # noqa: N818  it is an answer, not an error
-    """A metric or a rule cannot know; the message says why and what would help."""
+    """A metric or a rule has no answer; the message gives the reason and a remedy."""
 
 
 def asked_tables(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of all tables that the function makes use of, if they are there."""
+    """Return the names of all tables that the function uses, required or optional."""
     return tuple(name for name, _ in _tables(function))
 
 
@@ -39,13 +39,12 @@ def inject(
     tables: Mapping[str, pd.DataFrame],
     settings: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Call the function with the tables it names and the thresholds that were set.
+    """Call the function with the tables that it names and the user's thresholds.
 
-    A parameter of type `DataFrame | None` is None where the table is missing or cannot be made
-    of others; for one of type DataFrame Unavailable is raised, with the reason that the tables
-    give. So it is for a table that cannot be read, of which there are several, or of which rows
-    are missing. A function that asks for `losses`, and so judges the damage itself, gets what
-    there is of such a table, or None.
+    A parameter of type `DataFrame | None` is None if the table is missing or cannot be derived. A
+    parameter of type DataFrame raises Unavailable, with the reason that the tables give. Both raise
+    it for a table that is unreadable or ambiguous, or that lacks rows. A function that asks for
+    `losses` judges the damage itself, and so gets the remaining rows of such a table, or None.
     """
     arguments: dict[str, Any] = {}
     judges_damage = LOSSES in asked_tables(function)
@@ -59,7 +58,7 @@ def inject(
             arguments[name] = tables[name]
         except KeyError as missing:
             if missing.args != (name,) and not isinstance(missing, TracekitError):
-                raise  # what makes the table is broken
+                raise  # the function that makes the table is broken
             if not optional:
                 raise Unavailable(absence(name, tables)) from missing
         except Unavailable:
@@ -101,7 +100,7 @@ ON_THE_CPU = (
 
 
 def absence(name: str, tables: Mapping[str, pd.DataFrame]) -> str:
-    """Say why the recording has no such table, and who would have had to record it."""
+    """Return why the recording has no such table, and which recorder would have to record it."""
     sources = origins(SCHEMAS[name]).split(" or ") if name in SCHEMAS else ["nowhere"]
     traced = [source for source in sources if not source.startswith(_OF_WORKLOADS)]
     missing = f"the recording has no table {name}"
@@ -126,8 +125,8 @@ Value = float | int
 class Metric:
     """A number about a run.
 
-    `measure` is a pure function of tables, and of what `given` makes of them, by the names of its
-    parameters; it returns the value, or raises `Unavailable` with the reason.
+    `measure` is a pure function of tables and of values that `Given` derives from them, by the
+    names of its parameters; it returns the value, or raises `Unavailable` with the reason.
     """
 
     name: str
@@ -137,7 +136,7 @@ class Metric:
 
     @property
     def meaning(self) -> str:
-        """What the number is: the docstring of the function."""
+        """The meaning of the number: the docstring of the function."""
         return inspect.getdoc(self.measure) or ""
 
 

@@ -1,7 +1,7 @@
 """The algebra of time: unions, gaps, overlaps, coverage of half-open intervals [start, end).
 
-All functions take int64 arrays of nanoseconds, in any order, and leave them as they are.
-Intervals of no length are nothing: they neither cover time nor split a gap.
+All functions take int64 arrays of nanoseconds, in any order, and do not change them. Intervals
+without length are ignored: they neither cover time nor split a gap.
 """
 
 import heapq
@@ -18,7 +18,7 @@ Times = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Window:
-    """A stretch of the trace's time, and what it is called in a sentence."""
+    """A stretch of the trace's time, and its name in a sentence."""
 
     start: int
     end: int
@@ -49,7 +49,7 @@ def in_order(frame: pd.DataFrame, column: str = "start") -> pd.DataFrame:
 
 
 def union(starts: Times, ends: Times) -> tuple[Times, Times]:
-    """Return the disjoint, ordered intervals that cover just what the given ones cover.
+    """Return the disjoint, ordered intervals that cover the same time as the given ones.
 
     Intervals that touch are joined.
     """
@@ -58,15 +58,15 @@ def union(starts: Times, ends: Times) -> tuple[Times, Times]:
         starts, ends = starts[real], ends[real]
     if starts.size == 0:
         return starts.copy(), ends.copy()
-    # Nothing runs on into the k-th start just if k intervals have ended before it, and these
-    # are the k that started before it. So starts and ends need not know of each other.
+    # No interval covers the k-th start exactly if k intervals have ended before it, and these are
+    # the k that started before it. So starts and ends can be sorted independently.
     starts, ends = sort_times(starts), sort_times(ends)
     apart = starts[1:] > ends[:-1]
     return starts[np.concatenate(([True], apart))], ends[np.concatenate((apart, [True]))]
 
 
 def sort_times(times: Times) -> Times:
-    """Return the times in order: mostly they are, and a look takes a tenth of a sort's time."""
+    """Return the times in order; a check takes a tenth of a sort's time, and most are sorted."""
     return times if (times[1:] >= times[:-1]).all() else np.sort(times)
 
 
@@ -85,7 +85,7 @@ def busy(starts: Times, ends: Times) -> int:
 def lanes_of(starts: Times, ends: Times, lane_limit: int | None = None) -> Times:
     """Return the lane of each interval, from 0: the lowest that is free when it starts.
 
-    They are ordered by start. One that finds none of `lane_limit` lanes free gets the lane -1.
+    Intervals are ordered by start. If none of `lane_limit` lanes is free, the lane is -1.
     """
     if not (starts[1:] < np.maximum.accumulate(ends)[:-1]).any():
         return np.zeros(starts.size, np.int64)
@@ -123,7 +123,7 @@ def gaps(starts: Times, ends: Times, begin: int, end: int) -> tuple[Times, Times
 
 
 def idle_before(starts: Times, ends: Times) -> Times:
-    """Return for how long nothing ran right before each interval; they are ordered by start."""
+    """Return the idle time right before each interval; the intervals are ordered by start."""
     latest_ends = np.maximum.accumulate(np.concatenate((starts[:1], ends[:-1])))
     return np.maximum(starts - latest_ends, 0)
 
@@ -135,7 +135,7 @@ def overlap(starts: Times, ends: Times, other_starts: Times, other_ends: Times) 
 
 
 def marked_window(phases: pd.DataFrame | None) -> Window | None:
-    """Return the phase `steady` of the table `phases`; None where there is none."""
+    """Return the phase `steady` of the table `phases`; None without one."""
     if phases is None:
         return None
     return _window_of(phases[phases["name"] == "steady"], "the steady window")
@@ -144,8 +144,8 @@ def marked_window(phases: pd.DataFrame | None) -> Window | None:
 def steady_window(phases: pd.DataFrame | None, frame: pd.DataFrame) -> Window | None:
     """Return the window in which the workload ran steadily.
 
-    By the workload's own marks where it made them: its phase `steady`. Else the span of the
-    given rows, from the first start to the last end. None where there is neither.
+    This is the phase `steady` that the workload marked. Without marks it is the span of the given
+    rows, from the first start to the last end. None without either.
     """
     name = "the time from the target's first to its last interval"
     return marked_window(phases) or _window_of(frame, name)
@@ -171,24 +171,24 @@ class IntervalSet:
 
     @classmethod
     def from_spans(cls, starts: Times, ends: Times) -> Self:
-        """Return what the intervals, given in any order, cover together."""
+        """Return the time that the intervals, given in any order, cover together."""
         return cls(*union(starts, ends))
 
     @classmethod
     def empty(cls) -> Self:
-        """Return no interval at all."""
+        """Return the empty set."""
         return cls(np.empty(0, np.int64), np.empty(0, np.int64))
 
     @classmethod
     def union_of(cls, sets: Sequence["IntervalSet"]) -> Self:
-        """Return what several sets cover together."""
+        """Return the time that several sets cover together."""
         if not sets:
             return cls.empty()
         starts = np.concatenate([intervals.starts for intervals in sets])
         return cls.from_spans(starts, np.concatenate([intervals.ends for intervals in sets]))
 
     def without(self, other_set: "IntervalSet") -> "IntervalSet":
-        """Return what this set covers and the other does not."""
+        """Return the time that this set covers and the other does not."""
         bounds = distinct(np.concatenate((self.bounds, other_set.bounds)))
         starts = bounds[:-1]
         is_kept = self.contains(starts) & ~other_set.contains(starts)
@@ -212,7 +212,7 @@ class IntervalSet:
         return np.where(ends > moments, starts, NEVER)
 
     def next_start(self, moments: Times) -> Times:
-        """Return for each moment when the next interval begins; FOREVER where none does."""
+        """Return for each moment the start of the next interval; FOREVER without one."""
         return np.append(self.starts, FOREVER)[self._count_begun(moments)]
 
     def measure_within(self, begins: Times, ends: Times) -> Times:
@@ -232,10 +232,10 @@ class IntervalSet:
         return np.where(begun_counts > 0, times[begun_counts - 1], NEVER)
 
     def _count_begun(self, moments: Times) -> NDArray[np.intp]:
-        """Return for each moment how many intervals have begun by then.
+        """Return for each moment the number of intervals that have begun by then.
 
-        Where few intervals meet many ordered moments, it is quicker to look the intervals up among
-        the moments, and to count.
+        For few intervals and many ordered moments, it is faster to look up the intervals among the
+        moments and to count.
         """
         has_few_intervals = self.starts.size < moments.size / _MANY_MOMENTS
         if has_few_intervals and bool((moments[1:] >= moments[:-1]).all()):
@@ -261,8 +261,8 @@ def heads_of(keys: Ids) -> NDArray[np.intp]:
 class EqualRuns:
     """Rows in groups of one key each, ascending by the `keys`.
 
-    `order` is the order of rows in which a group's stand together, each group's as they came; None
-    where they do so already. `heads` is where each group begins in that order.
+    `order` is the order of rows that puts each group together, in the original order within a
+    group; None if the rows are already grouped. `heads` is the start of each group in that order.
     """
 
     keys: Ids
@@ -272,7 +272,7 @@ class EqualRuns:
 
     @classmethod
     def from_keys(cls, keys: Ids) -> Self:
-        """Group rows by their keys; those whose keys ascend already take no sort."""
+        """Group rows by their keys; ascending keys need no sort."""
         order = None
         if (keys[1:] < keys[:-1]).any():
             order = np.argsort(keys, kind="stable")
@@ -282,7 +282,7 @@ class EqualRuns:
 
     @property
     def sizes(self) -> Integers:
-        """How many rows each group has."""
+        """The number of rows of each group."""
         return np.diff(np.append(self.heads, self.number))
 
     @property
@@ -291,7 +291,7 @@ class EqualRuns:
         return self.heads if self.order is None else self.order[self.heads]
 
     def reduce(self, way: np.ufunc, values: Integers) -> Integers:
-        """Return what is left of each group's values by a ufunc, such as `np.minimum`."""
+        """Return each group's values, reduced by a ufunc such as `np.minimum`."""
         if not values.size:
             return values
         return way.reduceat(values if self.order is None else values[self.order], self.heads)
@@ -299,9 +299,9 @@ class EqualRuns:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of values, ascending by `codes`: how many there are, their sum, their percentiles.
+    """Groups of values, ascending by `codes`: their numbers, sums and percentiles.
 
-    `percentiles` has a row for each group and a column for each percentile asked for.
+    `percentiles` has a row for each group and a column for each requested percentile.
     """
 
     codes: Integers
@@ -325,7 +325,7 @@ def grouped(codes: Integers, values: Integers, percents: Sequence[float]) -> Gro
 
 
 def _sort_by_code(codes: Integers, values: Integers) -> tuple[Integers, Integers]:
-    """Order by code and then by value: one sort of both in one number, where they fit."""
+    """Sort by code and then by value: in one sort of combined numbers, if they fit."""
     if codes.size == 0:
         return codes, values
     minimum = int(values.min())
@@ -340,7 +340,7 @@ def _sort_by_code(codes: Integers, values: Integers) -> tuple[Integers, Integers
 def _interpolate(
     lower: Integers, upper: Integers, share: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Interpolate as numpy does, from the nearer of both sides."""
+    """Interpolate as numpy does, from the nearer side."""
     apart = upper - lower
     near_lower, near_upper = lower + apart * share, upper - apart * (1 - share)
     return np.where(share < 0.5, near_lower, near_upper)  # noqa: PLR2004  # the middle

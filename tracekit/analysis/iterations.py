@@ -1,7 +1,7 @@
-"""The tables `iterations` and `pauses`, and the loop: what repeats, and the time that is judged.
+"""The tables `iterations` and `pauses`, and the loop: the repetitions, and the time that is judged.
 
-Iterations come from the first of these that has them: the steps of a workload of tracekit; the
-target's own signposts of one name, of any subsystem; the structure of its command buffers.
+Iterations come from the first of these sources that has any: the steps of a workload of tracekit;
+the target's own signposts of one name, of any subsystem; the structure of its command buffers.
 """
 
 from dataclasses import dataclass
@@ -35,8 +35,8 @@ from tracekit.tables import PHASES
 QUIET = 250_000_000
 """The device was not asked for work where nothing was active for longer than this; ns."""
 _MANY_STEPS = 10
-_SURE = 0.9  # of the groups in a loop, that have to be like iterations of it
-_ACTIVE = 0.2  # of a pause, in which the host was seen at work
+_SURE = 0.9  # of the groups in a loop, that must match its iterations
+_ACTIVE = 0.2  # of a pause, in which the host was observed at work
 
 
 def structure_of(
@@ -49,10 +49,10 @@ def structure_of(
     driver_events: pd.DataFrame | None,
     cpu_profile: pd.DataFrame | None,
 ) -> Structure:
-    """Return what repeats: the iterations, and what each of them consists of.
+    """Return the repetition: the iterations, and the composition of each.
 
-    The program's own marks count first, its steps or its signposts. Where it marks its steady phase
-    nothing outside of it is looked at.
+    The program's own marks, its steps or its signposts, take precedence. If it marks its steady
+    phase, nothing outside of that phase is examined.
     """
     if steps is not None and not steps.empty:
         return Structure(add_time(steady_steps(steps).assign(source="steps"), gpu))
@@ -74,20 +74,21 @@ def iterations_table(structure: Structure) -> pd.DataFrame:
     """Return the table `iterations`: one row for each repetition of the loop that is judged.
 
     Columns: `start`, `duration` (ns), `source` (steps, signposts, structure); `phase`, which is
-    steady but for iterations that open a request; `request`, its number, from 0; `groups`, of how
-    many groups of command buffers an iteration is; `share`, the part of all groups that belong to
-    like iterations; `work` and `ended`, the device time (ns) of the command buffers that were
-    begun in it, or in a marked step what ran meanwhile, and when the last of them ended, null where
-    not known; `pieces`, the intervals of them; and those of steps: `variant` and `tokens`, null
-    where only a workload could tell.
-    An iteration ends where the next one begins, or where all of its work is reported complete if
-    nobody asked for the next. It has no rows where nothing repeats often enough.
+    steady except for iterations that open a request; `request`, its number, from 0; `groups`, the
+    number of groups of command buffers in an iteration; `share`, the part of all groups that belong
+    to similar iterations; `work` and `ended`, the device time (ns) of the command buffers that
+    began in it, or for a marked step the device time during it, and the end of the last of them,
+    null if unknown; `pieces`, the number of their intervals; and for steps `variant` and `tokens`,
+    null for iterations of any other source.
+
+    An iteration ends at the start of the next one, or when all of its work is reported complete if
+    the next was not requested. Without enough repetitions the table has no rows.
     """
     return structure.iterations
 
 
 def quiet_limit(starts: Times) -> float:
-    """Return how long a pause between marked steps is out of all proportion to them; ns."""
+    """Return the pause between marked steps above which it is out of proportion to them; ns."""
     usual_period = float(np.median(np.diff(starts))) if starts.size > 1 else 0.0
     return max(QUIET, _MANY_STEPS * usual_period)
 
@@ -95,7 +96,7 @@ def quiet_limit(starts: Times) -> float:
 def _host(
     activity: pd.DataFrame | None, events: pd.DataFrame | None, samples: pd.DataFrame | None
 ) -> IntervalSet:
-    """Return when the host is seen at work for the target beside its encoding."""
+    """Return when the host was observed at work for the target, apart from encoding."""
     work_spans = [] if activity is None else [spans(activity)]
     if events is not None:
         work_spans.append(spans(wirings(events)))
@@ -120,11 +121,11 @@ def pauses_table(
     driver_events: pd.DataFrame | None,
     cpu_profile: pd.DataFrame | None,
 ) -> pd.DataFrame:
-    """Return the table `pauses`: stretches of the loop in which nobody asked for an iteration.
+    """Return the table `pauses`: stretches of the loop in which no iteration was requested.
 
-    That is, everything had been reported, the device was not asked for a quarter of a second, and
-    the host was not seen to do anything for the target. Without samples a pause and long work of
-    the host look alike. A workload that marks its steps or its steady phase says itself when it
+    In a pause, all work had been reported, the device got no work for a quarter of a second, and
+    the host was not observed at work for the target. Without samples a pause and long work of the
+    host look the same. A workload that marks its steps or its steady phase states itself when it
     had no load.
     """
     marked = marked_window(phases) is not None
@@ -138,7 +139,7 @@ def pauses_table(
 
 
 def _find_pauses(timeline: pd.DataFrame, host_work: IntervalSet) -> tuple[Times, Times]:
-    """Return when the device had been reported done and was not asked for a quarter of a second."""
+    """Return when all work had been reported and none was submitted for a quarter of a second."""
     no_times = np.empty(0, np.int64)
     if timeline.empty:
         return no_times, no_times
@@ -151,7 +152,7 @@ def _find_pauses(timeline: pd.DataFrame, host_work: IntervalSet) -> tuple[Times,
 
 
 def steady_iterations(iterations: pd.DataFrame | None) -> pd.DataFrame:
-    """Return the iterations; raise Unavailable where there are none."""
+    """Return the iterations; raise Unavailable if there are none."""
     if iterations is None or iterations.empty:
         raise Unavailable(
             "no repeating structure was found: the workload marks no steps, no signpost of the "
@@ -161,20 +162,20 @@ def steady_iterations(iterations: pd.DataFrame | None) -> pd.DataFrame:
 
 
 def unit(iterations: pd.DataFrame) -> str:
-    """Return what an iteration is called: a step where a workload marks them."""
+    """Return the noun for an iteration: a step if a workload marks them."""
     steps = "source" not in iterations or (iterations["source"] == "steps").all()
     return "step" if steps else "iteration"
 
 
 @dataclass(frozen=True)
 class Loop(Window):
-    """The one stretch of the recording that is judged; `paced` says by what from outside, or ""."""
+    """The stretch of the recording that is judged; `paced` names its external pace, or is ""."""
 
     paced: str = ""
 
 
 def _name_loop(iterations: pd.DataFrame) -> str:
-    """Return what the loop is called, which says where it is not sure to be one."""
+    """Return the name of the loop, which states any doubt that it is one."""
     name = f"{len(iterations):,} iterations"
     unsure = "share" in iterations and float(iterations["share"].iloc[0]) < _SURE
     return f"what may be a loop of {name}" if unsure else f"the loop of {name}"
@@ -191,8 +192,8 @@ def loop_of(
 ) -> Loop:
     """Return the loop: the workload's own steady phase, or from the first iteration to the last.
 
-    Without either it is the time from the target's first interval to its last. Unavailable where
-    no phase is steady, nothing tells of command buffers, or it has no length.
+    Without either it is the time from the target's first interval to its last. Raise Unavailable if
+    marked phases lack a steady one, if command buffers are unknown, or if the loop has no length.
     """
     marked = marked_window(phases)
     if marked is None and phases is not None and not phases.empty:
@@ -215,7 +216,7 @@ def loop_of(
 
 
 def _signposts(signposts: pd.DataFrame, timeline: pd.DataFrame) -> tuple[Times, Times] | None:
-    """Return the intervals of the name that holds most device work, or lasts longest."""
+    """Return the intervals of the signpost name with the most device work."""
     target_signposts = signposts[signposts["target"] & signposts["duration"].notna()]
     target_signposts = target_signposts[
         (target_signposts["subsystem"] != PHASES[0]).fillna(value=True)
@@ -225,7 +226,7 @@ def _signposts(signposts: pd.DataFrame, timeline: pd.DataFrame) -> tuple[Times, 
         starts, ends = spans(rows.sort_values("start", kind="stable"))
         if starts.size < FEWEST or (starts[1:] < ends[:-1]).any():
             continue
-        # Work that is queued ahead runs after its iteration: what is judged is the whole row.
+        # Queued work runs after its iteration, so the whole series is judged.
         in_series = (timeline["started"] >= starts[0]) & (timeline["started"] <= ends[-1])
         work_time = int(timeline["busy"][in_series].sum())
         if work_time >= OF_WORK * int(timeline["busy"].sum()) and work_time > most_work_time:

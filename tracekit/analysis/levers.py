@@ -1,8 +1,8 @@
-"""Levers: what to do about a mechanism, for the kind of program that the target is.
+"""Levers: the remedy for a mechanism, for the kind of program that the target is.
 
-The words are data, in `levers.toml` beside this module, with the threads where each was accepted
-and the settings that they name. A mechanism always has neutral words; a kind of program has its
-own only where they differ.
+The words are data, in `levers.toml` in this folder, with the threads in which each was accepted and
+the settings that they name. A mechanism always has neutral words; a kind of program has its own
+words only if they differ.
 """
 
 import tomllib
@@ -17,8 +17,7 @@ from typing import Any
 class ProgramKind(StrEnum):
     """A kind of program; its value is the key of `levers.toml`.
 
-    COMPUTE computes and shows nothing, and which library it uses is not known. UNKNOWN is not
-    known at all.
+    COMPUTE computes and shows nothing, with an unknown library. UNKNOWN is a program without signs.
     """
 
     MLX = "mlx"
@@ -137,8 +136,8 @@ class Mechanism(StrEnum):
 class Setting:
     """A variable, function or option that exists in a program.
 
-    `owner` is the kind of program that has it, or "metal", "macos" or "tracekit"; `source` is where
-    that is written.
+    `owner` is the kind of program that has it, or "metal", "macos" or "tracekit"; `source` is the
+    place that documents it.
     """
 
     name: str
@@ -148,10 +147,11 @@ class Setting:
 
 @dataclass(frozen=True)
 class Lever:
-    """What to do about a mechanism; `kind` is None for the words that hold for every program.
+    """The remedy for a mechanism; `kind` is None for the words that hold for every program.
 
-    `title` names the mechanism, `formula` says in words how the saving is estimated, `sources`
-    where the lever was accepted or measured, and `settings` are those that the words name.
+    `title` names the mechanism, `formula` is the formula of the saving in words, `sources` are the
+    places in which the lever was accepted or measured, and `settings` are those that the words
+    name.
     """
 
     mechanism: Mechanism
@@ -185,7 +185,7 @@ def settings() -> tuple[Setting, ...]:
 
 
 def settings_in(words: str) -> tuple[Setting, ...]:
-    """Return the settings that words name; one inside of a longer one does not count."""
+    """Return the settings that words name; a name inside a longer one does not count."""
     named_settings: list[Setting] = []
     remaining_words = words
     for setting in settings():
@@ -197,10 +197,10 @@ def settings_in(words: str) -> tuple[Setting, ...]:
 
 @cache
 def levers() -> Mapping[tuple[Mechanism, ProgramKind | None], Lever]:
-    """Return all levers, by mechanism and kind of program; None stands for every other kind.
+    """Return all levers, by mechanism and kind of program; None is the key for every other kind.
 
     Raises:
-        ValueError: The file names a mechanism or a kind of program that there is none of.
+        ValueError: The file names an unknown mechanism or kind of program.
         KeyError: A row lacks its words or its sources, or a mechanism its title or formula.
     """
     all_levers: dict[tuple[Mechanism, ProgramKind | None], Lever] = {}
@@ -228,9 +228,9 @@ def levers() -> Mapping[tuple[Mechanism, ProgramKind | None], Lever]:
 
 
 def lever_of(mechanism: Mechanism | str, kind: ProgramKind = ProgramKind.UNKNOWN) -> Lever:
-    """Return the lever for this kind of program, or the neutral one where it has none of its own.
+    """Return the lever for this kind of program, or the neutral one if it has none of its own.
 
-    Raises ValueError where there is no such mechanism.
+    Raise ValueError for an unknown mechanism.
     """
     mechanism = Mechanism(mechanism)
     table = levers()
@@ -238,12 +238,12 @@ def lever_of(mechanism: Mechanism | str, kind: ProgramKind = ProgramKind.UNKNOWN
 
 
 def advice(mechanism: Mechanism | str, kind: ProgramKind = ProgramKind.UNKNOWN) -> str:
-    """Return what to do about the mechanism, in at most 45 words."""
+    """Return the remedy for the mechanism, in at most 45 words."""
     return lever_of(mechanism, kind).words
 
 
 def brief(mechanism: Mechanism | str) -> str:
-    """Return what to do about a mechanism beside another one, in at most 16 words; "" if nothing.
+    """Return the remedy for a second mechanism, in at most 16 words; "" if there is none.
 
     It holds for every kind of program.
     """
@@ -251,5 +251,5 @@ def brief(mechanism: Mechanism | str) -> str:
 
 
 def title_of(mechanism: str) -> str:
-    """Return what a mechanism is called in a headline; "" where there is none of that name."""
+    """Return the name of a mechanism in a headline; "" for an unknown one."""
     return lever_of(mechanism).title if mechanism in set(Mechanism) else ""

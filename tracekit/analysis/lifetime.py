@@ -1,8 +1,8 @@
-"""How long the target lived while it was recorded.
+"""The target's lifetime in the recording.
 
-A recording begins before a target that it launches exists. Apple's table of life cycles tells when
-the system was through with creating the process; nothing is known that tells when one ended, but
-for a recording that ended with it.
+A recording begins before a target that it launches exists. Apple's table of life cycles shows when
+the system had created the process. The end of a process is known only if the recording ended with
+it.
 """
 
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ CREATION = "Initializing - Process Creation"
 
 @dataclass(frozen=True)
 class Lifetime:
-    """How long a target lived in a recording, and how long was recorded; ns.
+    """The target's lifetime in a recording, and the recorded time; ns.
 
-    `recorded` counts where nothing tells when the target was created.
+    `recorded` counts if the creation time of the target is unknown.
     """
 
     created: int | None
@@ -29,14 +29,14 @@ class Lifetime:
 
     @property
     def length(self) -> int:
-        """How long the target lived, at most."""
+        """The lifetime of the target, at most."""
         return self.recorded - (self.created or 0)
 
 
 def lifetime_of(
     life_cycles: pd.DataFrame | None, targets: Targets, provenance: Provenance
 ) -> Lifetime:
-    """Return it, of several targets from the first on; Unavailable where no duration is known."""
+    """Return the lifetime, from the first of several targets; Unavailable without a duration."""
     recorded = round((provenance.duration or 0) * 1e9)
     if recorded <= 0:
         raise Unavailable("how long was recorded is not known.")
@@ -46,7 +46,7 @@ def lifetime_of(
 def _find_creation_time(
     life_cycles: pd.DataFrame | None, targets: Targets, recorded: int
 ) -> int | None:
-    """Return when the first target had been created; None unless all are told."""
+    """Return the creation time of the first target; None unless all are known."""
     if life_cycles is None or not targets:
         return None
     target_rows = own_rows(life_cycles)

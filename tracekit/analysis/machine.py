@@ -1,4 +1,4 @@
-"""The machine of a recording: its chip, its clock, what a monitor read of it."""
+"""The machine of a recording: its chip, its clock, and the readings of monitors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Machine = Mapping[str, Any]
 
 
 def chip_of(machine: Machine) -> Chip:
-    """Return the chip of the machine; raise Unavailable where the recording does not name it."""
+    """Return the chip of the machine; raise Unavailable if the recording does not name it."""
     if not machine.get("chip"):
         raise Unavailable("the recording does not say which chip it was made on.")
     return chip(str(machine["chip"]), machine.get("gpu_cores"))
@@ -36,13 +36,13 @@ _HELP = {
 
 
 def readings(gauges: pd.DataFrame) -> pd.DataFrame:
-    """Return what monitors reported: neither the workload's own gauges nor any reference work."""
+    """Return the readings of monitors, without the workload's own gauges and reference work."""
     of_the_run = gauges["source"].eq("workload") | gauges["name"].eq(REFERENCE)
     return gauges[~of_the_run.fillna(value=False).astype(bool)]
 
 
 def read_monitor(gauges: pd.DataFrame | None, name: str) -> pd.DataFrame:
-    """Return what a monitor reported of one name; the workload's own gauges are no monitor's."""
+    """Return a monitor's readings of one name, without the workload's own gauges."""
     who = "no monitor was read"
     if gauges is not None:
         read = readings(gauges)
@@ -61,10 +61,10 @@ _LEAST_SAMPLES = 4
 
 @dataclass(frozen=True, eq=False)
 class Below:
-    """The time below the best state in a window, of the time in which the GPU was awake (ns).
+    """The time below the best state in a window, and the time in which the GPU was awake (ns).
 
-    `states` says how long each of the lower ones lasted, `best` when the GPU first and last came
-    to its best one; None where it never did. The column `induced` is not used: it is always set.
+    `states` holds the time in each lower state, `best` the first and the last start of the best
+    one; None if it never occurred. The column `induced` is ignored because it is always set.
     """
 
     awake: int
@@ -112,7 +112,7 @@ _FREE = ("default", "none", "off")
 
 
 def held_state(settings: pd.DataFrame | None, switches: pd.DataFrame | None) -> bool:
-    """Tell whether a tool held the GPU at one state, by the recording's settings."""
+    """Return whether a tool held the GPU at one state, by the recording's settings."""
     if switches is not None and switches["enabled"].fillna(value=False).any():
         return True
     if settings is None or settings.empty:
@@ -140,7 +140,7 @@ class Clock:
         return self.count_below(near) / self.hertz.size
 
     def count_below(self, near: float) -> int:
-        """Return how many readings are below `near` of the highest clock."""
+        """Return the number of readings below `near` of the highest clock."""
         return int((self.hertz < near * self.best).sum())
 
     @property
@@ -151,9 +151,9 @@ class Clock:
 
 
 def clock(gauges: pd.DataFrame | None, window: Window, active: float) -> Clock:
-    """Return the clock in the window, of readings in which the GPU was `active` or more.
+    """Return the clock in the window, from readings with an activity of `active` or more.
 
-    Where a monitor does not tell how active the GPU was, all its readings count.
+    If a monitor does not report the GPU's activity, all of its readings count.
     """
     read = read_monitor(gauges, "gpu_clock")
     assert gauges is not None
@@ -182,7 +182,7 @@ MORE_DISTURBED = 0.05
 
 
 def share_below_best(states: pd.DataFrame | None, window: Window) -> float | None:
-    """Return the share of a window at a clock below the best; None where that is not known."""
+    """Return the share of a window at a clock below the best; None if it is unknown."""
     try:
         return below_best(states, window).share
     except Unavailable:
