@@ -48,7 +48,7 @@ def inject(
     """
     arguments: dict[str, Any] = {}
     judges_damage = LOSSES in asked_tables(function)
-    explain_loss: Callable[[str], str] = getattr(tables, "lost", lambda _: "")  # what `Given` knows
+    explain_loss: Callable[[str], str] = getattr(tables, "lost", lambda _: "")  # only in `Given`
     for name, parameter in _tables(function):
         if not judges_damage and (reason := explain_loss(name)):
             raise Unavailable(reason)

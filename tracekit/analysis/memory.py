@@ -1,7 +1,7 @@
-"""Memory by request, and how the target's memory stands against what the machine can hold.
+"""Memory by request, and the target's memory against the capacity of the machine.
 
-A request is a stretch of work between two pauses in which nobody asked for anything. What it leaves
-behind shows in the pause: the lowest level there, against the lowest level of the pause before.
+A request is a stretch of work between two pauses without any demand. The memory that it retains is
+visible in the pause: the lowest level there, against the lowest level of the pause before.
 """
 
 from contextlib import suppress
@@ -19,22 +19,22 @@ from tracekit.analysis.upkeep import MemoryLevels, levels
 
 FEWEST = 3
 """Fewer requests than this do not show whether memory levels off."""
-_MOSTLY = 0.8  # of the requests, that leave more than the one before
-_STILL = 0.5  # of what early requests leave, that late ones leave too
-_NOTHING = 0.1  # of what requests leave on average
+_MOSTLY = 0.8  # of the requests, that retain some memory
+_STILL = 0.5  # of the memory that early requests retain, that late ones retain too
+_NOTHING = 0.1  # of the memory that requests retain on average
 _EARLY = 0.25  # of a request's time
-_AT_ONCE = 0.75  # of what a request leaves, that is there by then
+_AT_ONCE = 0.75  # of a request's retained memory, that exists by then
 
 Sizes = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class RequestRises:
-    """What each request left of the target's memory.
+    """The memory that each request of the target retained.
 
     `starts` and `ends` bound the requests; `floors` are the lowest levels (bytes) before the first
-    and behind each; `early` is the part of what a typical request leaves that is there after a
-    quarter of its time. `table` and `level_name` say which level it is.
+    and after each; `early` is the part of a typical request's retained memory that exists after a
+    quarter of its time. `table` and `level_name` identify the level.
     """
 
     table: str
@@ -46,27 +46,27 @@ class RequestRises:
 
     @property
     def rises(self) -> Sizes:
-        """Bytes that each request left, the first one's first."""
+        """Bytes that each request retained, in order."""
         return np.diff(self.floors)
 
     @property
     def typical(self) -> int:
-        """Bytes that a typical request left; the first makes what all use and does not count."""
+        """Bytes that a typical request retained, without the first, which makes shared data."""
         return int(np.median(self.rises[1:]))
 
     @property
     def grown(self) -> int:
-        """Bytes from behind the first request to behind the last."""
+        """Bytes by which the level rose from the end of the first request to that of the last."""
         return int(self.floors[-1] - self.floors[1])
 
     @property
     def at_once(self) -> bool:
-        """Whether a request takes what it leaves right at its beginning, as a prefill does."""
+        """Whether a request allocates its retained memory at its start, as a prefill does."""
         return self.early >= _AT_ONCE
 
     @property
     def rising(self) -> bool:
-        """Whether nearly every request leaves something, the late ones as much as the early."""
+        """Whether nearly every request retains memory, and late ones as much as early ones."""
         later = self.rises[1:]
         half = (later.size + 1) // 2
         goes_on = np.median(later[-half:]) >= _STILL * np.median(later[:half])
@@ -74,7 +74,7 @@ class RequestRises:
 
     @property
     def levels_off(self) -> bool:
-        """Whether the last quarter of the requests, two or more, leave next to nothing."""
+        """Whether the last quarter of the requests, two or more, retain next to nothing."""
         quarter = self.rises[-max(2, self.rises.size // 4) :]
         return bool(quarter.max() <= _NOTHING * max(self.rises.mean(), 0.0))
 
@@ -86,7 +86,7 @@ def request_rises(
     process_samples: pd.DataFrame | None,
     targets: Targets,
 ) -> RequestRises:
-    """Return what each request left; raise Unavailable where pauses do not part enough of them."""
+    """Return the memory that each request retained; raise Unavailable with too few requests."""
     starts, ends = spans(loaded.sort_values("start", kind="stable"))
     if starts.size < FEWEST:
         raise Unavailable(f"{loop.name} has {starts.size} stretches of work between pauses.")
@@ -107,20 +107,20 @@ def request_rises(
 
 
 def level_at(level: MemoryLevels, time: int) -> int:
-    """Return the level that held at a moment: the last known one; before all of them the first."""
+    """Return the level at a moment: the last known one, or the first before any is known."""
     order = np.argsort(level.starts, kind="stable")
     place = int(np.searchsorted(level.starts[order], time, side="right")) - 1
     return int(level.sizes[order[max(place, 0)]])
 
 
 def lowest(level: MemoryLevels, start: int, end: int) -> int:
-    """Return the lowest level in a window; where none is known in it, the one that held before."""
+    """Return the lowest level in a window, or the level at its start if none is known in it."""
     overlap = (level.starts < end) & (level.ends > start)
     return int(level.sizes[overlap].min()) if overlap.any() else level_at(level, start)
 
 
-_FULL = 0.9  # of what can be held, from which memory is short
-_MUCH_OF_MACHINE = 0.5  # below which memory is not short, where no limit is known
+_FULL = 0.9  # of the capacity, above which memory is short
+_MUCH_OF_MACHINE = 0.5  # of the machine's memory, below which it is not short if no limit is known
 _GROWN = 0.25  # of the highest level
 _WRITTEN_OUT = 0.05  # of the highest level
 _MUCH = 1 << 30  # bytes
@@ -128,12 +128,12 @@ _MUCH = 1 << 30  # bytes
 
 @dataclass(frozen=True)
 class Room:
-    """The target's memory of the GPU against what the machine can hold; bytes, None: not known.
+    """The target's memory of the GPU against the machine's capacity; bytes, None if unknown.
 
     `initial_level` and `highest_level` are the level at the beginning of the loop and the highest
     in it; `wired` is the highest level of memory that was wired for the GPU, of all processes
-    together; `limit` is the working set that the device recommends or, where that is set lower, the
-    wired limit; `machine` is the machine's memory; `swapped` is what the system wrote out
+    together; `limit` is the working set that the device recommends, or the wired limit if that is
+    lower; `machine` is the machine's memory; `swapped` is the memory that the system wrote out
     meanwhile.
     """
 
@@ -146,7 +146,7 @@ class Room:
 
     @property
     def grown(self) -> int:
-        """Bytes by which the highest level is above that at the loop's beginning."""
+        """Bytes by which the highest level exceeds the level at the loop's beginning."""
         return (
             0
             if self.initial_level is None or self.highest_level is None
@@ -155,12 +155,11 @@ class Room:
 
     @property
     def outgrown(self) -> bool | None:
-        """Whether it is caches, and what earlier work left, that push out what an iteration needs.
+        """Whether caches and the remains of earlier work displace the data of an iteration.
 
-        So it is where the target grew to where memory is short, has nearly all of the machine's, or
-        the system wrote memory out meanwhile. What stays below the limit, and where it was when the
-        loop began, is a model that lost its place. Between them, and where levels are not known, it
-        is not known.
+        True if the target grew until memory was short, if it has nearly all of the machine's
+        memory, or if the system wrote memory out meanwhile. False if the level stays below the
+        limit: then a model lost its residency. None between the two, and if levels are unknown.
         """
         if self.highest_level is None:
             return True if self.swapped >= _MUCH else None
@@ -173,7 +172,7 @@ class Room:
         return True if self.grown >= _GROWN * self.highest_level else None
 
     def _may_be_short(self, level: int) -> bool:
-        """Tell whether memory may be short at a level: near the limit, or if that is not known."""
+        """Return whether memory may be short at a level: near the limit, or large without one."""
         if self.limit is not None:
             return level >= _FULL * self.limit
         return self.machine is None or level >= _MUCH_OF_MACHINE * self.machine
@@ -187,7 +186,7 @@ def room_of(
     machine: Machine,
     targets: Targets,
 ) -> Room:
-    """Return how the target's memory stands in the loop."""
+    """Return the target's memory in the loop against the machine's capacity."""
     processes: list[MemoryLevels] = []
     with suppress(Unavailable):
         processes = levels(allocated_sizes, None, targets)

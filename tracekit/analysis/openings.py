@@ -1,7 +1,7 @@
 """Requests: stretches of a loop between two pauses, and the iterations that open them.
 
-Who answers a person works in requests: quiet, then a long first piece of work, such as a prompt
-that is read, then many short ones, then quiet again. The long ones are no spikes of the short ones.
+A program that answers people works in requests: a pause, then a long first piece of work, such as
+reading a prompt, then many short ones, then a pause again. The long ones are not spikes.
 """
 
 import numpy as np
@@ -12,21 +12,21 @@ from tracekit.analysis.intervals import Times
 STEADY = "steady"
 OPENING = "opening"
 """The phase of iterations that open a request."""
-_LONGER = 1.5  # times the device time of what follows, for an iteration to open a request
+_LONGER = 1.5  # ratio of an opening's device time to that of a usual iteration, at least
 _LATER_HALF = 2
-_NEAR = 4.0  # times as much or as little device time as openings of other requests have
-_MOSTLY = 0.5  # of the other requests, which open alike
+_NEAR = 4.0  # largest ratio to the device time of other requests' openings, or its inverse
+_MOSTLY = 0.5  # of the other requests, that have an opening
 
 Flags = NDArray[np.bool_]
 
 
 def number_requests(quiet: Flags) -> Times:
-    """Return the number of the request of each iteration, from 0, by the pauses between them."""
+    """Return the number of each iteration's request, from 0, by the pauses between iterations."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(quiet, dtype=np.int64)))
 
 
 def find_openings(work: Times, request: Times) -> Flags:
-    """Tell which iterations open their request: the first ones, with far more device time."""
+    """Return which iterations open their request: the first ones, with far more device time."""
     openings = np.zeros(work.size, bool)
     places = np.flatnonzero(np.diff(request, prepend=-1))
     parts = np.split(np.arange(work.size), places[1:])
@@ -43,9 +43,10 @@ def _later(part: Times) -> Times:
 
 
 def opens_alike(earlier_work: int, work: Times, request: Times, openings: Flags) -> bool:
-    """Tell whether device work (ns) before the first iteration opens the first request.
+    """Return whether device work (ns) before the first iteration opens the first request.
 
-    So it is where most other requests are opened by about as much, and this one is not yet.
+    It does if most other requests are opened by a similar amount of work, and this one has no
+    opening.
     """
     number = int(request[-1]) + 1
     if number == 1 or openings[request == 0].any() or not earlier_work:

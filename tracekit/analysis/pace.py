@@ -1,4 +1,4 @@
-"""Whether something outside paces a loop: a display, a sound device, a timer."""
+"""External pace of a loop: a display, a sound device, a timer."""
 
 from dataclasses import dataclass
 
@@ -9,28 +9,28 @@ from tracekit.analysis.intervals import IntervalSet, Times
 from tracekit.analysis.structure import FEWEST, begins_of, reported_ends
 from tracekit.base import duration
 
-_FREE = 0.05  # of a period, for which a paced loop has nothing to do at least
+_FREE = 0.05  # of a period, the least unused time of a paced loop
 _EVEN = 0.05  # coefficient of variation of the periods, at most
-_ON_A_GRID = 0.35  # of the distance from a line that a random walk of such periods has, at most
-_EXACT = 1_000.0  # ns from a grid, which no host keeps to by itself
+_ON_A_GRID = 0.35  # of a random walk's distance from a line, at most
+_EXACT = 1_000.0  # ns from a grid; no free-running host is that exact
 _WALK = 15.0  # variance of a random walk about its line, as a part of steps times their variance
 _SLOPE, _SURE = 0.25, 0.15  # distance from -1, and its standard error
-_ALIKE = 0.01  # of a period: work that varies less cannot show that the rest falls with it
-# Hz: what Apple lists for adaptive displays, other common displays, and buffers of sound.
+_ALIKE = 0.01  # of a period: smaller variations of work cannot show that the rest shrinks
+# Hz: Apple's list of adaptive displays, other common displays, and buffers of sound.
 _ADAPTIVE = (120.0, 80.0, 60.0, 48.0, 40.0, 30.0, 24.0, 20.0, 16.0, 15.0, 12.0, 10.0)
 _DISPLAYS = (*_ADAPTIVE, 144.0, 100.0, 90.0, 75.0, 72.0, 50.0, 25.0)
 _SOUND = tuple(rate / 2**power for rate in (48_000.0, 44_100.0) for power in range(7, 14))
 _NEAR_A_RATE = 0.005  # distance of a period from one of these
 _NEAR_A_TIMER = 0.02  # ms: distance of a period from whole milliseconds
 _OUTSIDE = 3.0  # times the median distance from the median
-_MOSTLY = 0.5  # of the rest, in which the host is seen at work
-_MOSTLY_ALIKE = 0.9  # of the iterations have as many command buffers as most have
+_MOSTLY = 0.5  # of the rest, in which the host is observed at work
+_MOSTLY_ALIKE = 0.9  # of the iterations, those with the most common number of command buffers
 
 
 def count_presents(
     commits: pd.DataFrame | None, presents: pd.DataFrame | None, start: int, end: int
 ) -> int:
-    """Return how often the target presented something to a display in the window."""
+    """Return the number of the target's presents to a display in the window."""
     times = [np.empty(0, np.int64)]
     if commits is not None and "presents" in commits:
         is_presenting = commits["presents"].fillna(value=False).astype(bool) & commits["target"]
@@ -41,16 +41,15 @@ def count_presents(
 
 
 def find_pace(starts: Times, timeline: pd.DataFrame, host_work: IntervalSet, *, shows: bool) -> str:
-    """Say by what iterations are paced from outside: by a display, a timer, whoever asks.
+    """Return the external pace of iterations: a display, a timer, a requester; "" without one.
 
-    All of this has to hold: iterations have as many command buffers each, all of them committed
-    without a wait in between; their periods are even
-    and those of a display, a buffer of sound or a timer; commits stay on a grid, where those of a
-    host that goes on by itself would wander off like a random walk; and the rest of a period, from
-    the report of all its work to the next encoding, falls one for one as the work grows. Where the
-    work hardly varies, that cannot be seen, and only a display's or a sound's rate tells. A rest in
-    which the host is seen at work is none. Iterations of several threads that begin out of turn
-    keep no pace.
+    All of these conditions must hold: iterations have equally many command buffers, all committed
+    without a wait in between; their periods are even and equal those of a display, a sound buffer
+    or a timer; commits stay on a grid, while those of a free-running host would drift like a random
+    walk; and the rest of a period, from the report of all its work to the next encoding, shrinks
+    one for one as the work grows. If the work hardly varies, that is not visible, and only the rate
+    of a display or a sound device is evidence. A rest in which the host is observed at work does
+    not count. Iterations of several threads that begin out of order have no pace.
     """
     if len(starts) <= FEWEST or (np.diff(starts) <= 0).any():
         return ""
@@ -68,7 +67,7 @@ def find_pace(starts: Times, timeline: pd.DataFrame, host_work: IntervalSet, *, 
 
 @dataclass(frozen=True, eq=False)
 class _PacedBeats:
-    """The periods of a loop that are near the `usual_period` one, with their work and rest; ns."""
+    """The periods of a loop that are near the `usual_period`, with their work and rest; ns."""
 
     usual_period: float
     periods: Times
@@ -77,13 +76,13 @@ class _PacedBeats:
 
     @property
     def is_free(self) -> bool:
-        """Whether a part of each period is left over."""
+        """Whether each period has some unused time."""
         enough = self.periods.size >= FEWEST
         return enough and float(np.median(self.rest_times)) >= _FREE * self.usual_period
 
     @property
     def is_even(self) -> bool:
-        """Whether the periods are a display's or a timer's, and nothing of the work's length."""
+        """Whether the periods are a display's or a timer's, independent of the work's length."""
         is_display_rate = _has_a_displays_rate(self.usual_period)
         if not is_display_rate and not _has_a_timers_rate(self.usual_period):
             return False
@@ -106,13 +105,13 @@ def _usual_beats(
 
 
 def _is_regular(counts: Times) -> bool:
-    """Tell whether nearly all iterations have the same number of command buffers."""
+    """Return whether nearly all iterations have the same number of command buffers."""
     mode_count = np.bincount(counts).max()
     return bool(mode_count >= _MOSTLY_ALIKE * counts.size)
 
 
 def _commits_at_once(timeline: pd.DataFrame, bounds: Times) -> bool:
-    """Tell whether nearly all iterations commit all of their work without a wait in between."""
+    """Return whether nearly all iterations commit all of their work without a wait in between."""
     begins = begins_of(timeline)
     done = timeline["completed"].fillna(timeline["ended"]).to_numpy(dtype=np.int64)
     waited = np.append(False, begins[1:] >= np.maximum.accumulate(done)[:-1])
@@ -122,10 +121,10 @@ def _commits_at_once(timeline: pd.DataFrame, bounds: Times) -> bool:
 
 
 def _keeps_a_grid(starts: Times, usual_period: float) -> bool:
-    """Tell whether the starts lie on a grid; a start that skips some of its lines may.
+    """Return whether the starts lie on a grid; a start may skip some of its lines.
 
     The distance from the line of best fit is compared with that of a random walk of as many steps
-    with the same spread, whose variance about its line is a fifteenth of its steps' together.
+    with the same spread, whose variance about its line is a fifteenth of the sum of its steps'.
     """
     lines = np.concatenate(([0], np.cumsum(np.round(np.diff(starts) / usual_period))))
     slope, level = np.polyfit(lines, starts - starts[0], 1)
@@ -136,18 +135,18 @@ def _keeps_a_grid(starts: Times, usual_period: float) -> bool:
 
 
 def _has_a_displays_rate(period: float) -> bool:
-    """Tell whether a display or a buffer of sound has this period; ns."""
+    """Return whether a display or a sound buffer has this period; ns."""
     return min(abs(period * rate / 1e9 - 1) for rate in (*_DISPLAYS, *_SOUND)) <= _NEAR_A_RATE
 
 
 def _has_a_timers_rate(period: float) -> bool:
-    """Tell whether a period is one of whole milliseconds; ns."""
+    """Return whether a period is a whole number of milliseconds; ns."""
     milliseconds = period / 1e6
     return milliseconds > _MOSTLY and abs(milliseconds - round(milliseconds)) <= _NEAR_A_TIMER
 
 
 def _falls(work: Times, rest_times: Times) -> bool:
-    """Tell whether the rest falls one for one as the work grows."""
+    """Return whether the rest shrinks one for one as the work grows."""
     x, y = work - work.mean(), rest_times - rest_times.mean()
     squares = float((x * x).sum())
     if squares == 0:

@@ -22,8 +22,8 @@ PROFILES = {"cpu_profile": "time-profile", "cycle_profile": "cpu-profile"}
 def frames_table(symbols: Symbols) -> pd.DataFrame:
     """Return a row for each frame of each stack: `stack`, `depth`, `function`, `binary`.
 
-    The innermost frame has depth 0. One without a name is called by its binary and its address;
-    a binary that is not known is "".
+    The innermost frame has depth 0. A frame without a name is named by its binary and its address;
+    an unknown binary is "".
     """
     frames = symbols.frames.to_pandas()
     address = frames["address"].map(
@@ -49,8 +49,8 @@ def frames_table(symbols: Symbols) -> pd.DataFrame:
 def functions(samples: pd.DataFrame, frames: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each function: `function`, `own` and `total` weight, `samples`.
 
-    The one with the greatest weight of its own comes first; of equal ones that with the greater
-    total. Samples without a stack belong to no function.
+    Rows are ordered by self weight, the greatest first, and then by total weight. Samples without a
+    stack do not belong to any function.
     """
     by_stack = _by_stack(samples)
     sampled_frames = frames[frames["stack"].isin(by_stack.index)]
@@ -82,7 +82,7 @@ def _by_stack(samples: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Block:
-    """A function in a flame graph, below what called it; `start` and `weight` as the samples'."""
+    """A function in a flame graph, below its caller; `start` and `weight` as in the samples."""
 
     function: str
     depth: int
@@ -95,7 +95,7 @@ def flame(
 ) -> list[Block]:
     """Return the blocks of a flame graph: stacks with equal callers are merged, by name.
 
-    Blocks of less than a share `least_share` of all weight are left out, and so is what they call;
+    Blocks with less than the share `least_share` of all weight are left out, with their callees;
     the `deepest` outermost frames of a stack are shown.
     """
     weights = _by_stack(samples)["weight"].to_dict()
@@ -119,14 +119,14 @@ def _blocks(
         weight = sum(weight for _, weight in members)
         if (
             name and weight >= least_weight
-        ):  # what has no name here are samples in the caller itself
+        ):  # samples in the caller itself have no name at this depth
             yield Block(name[0], depth, start, weight)
             yield from _blocks(members, depth + 1, start, least_weight)
         start += weight
 
 
 def sampled_weight(samples: pd.DataFrame) -> int:
-    """Return the weight of all samples; raise Unavailable where none has one."""
+    """Return the weight of all samples; raise Unavailable if no sample has one."""
     if samples["weight"].isna().all():
         raise Unavailable("no sample has a weight.")
     return int(samples["weight"].fillna(0).sum())

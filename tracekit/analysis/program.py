@@ -1,23 +1,23 @@
-"""Which kind of program the target is, told by signs in the recording.
+"""The kind of program that the target is, recognized by signs in the recording.
 
-Advice names settings of a program, so that a wrong kind is worse than none: a sign counts only
-where it belongs to one kind alone, and where signs of one strength disagree, only the words can
-decide between them. In order of strength:
+Advice names settings of a program, so a wrong kind is worse than none: a sign counts only if it
+belongs to one kind alone, and if signs of one strength disagree, only the words can decide between
+them. In order of strength:
 
     the workload        those that tracekit ships run on MLX; a user's own need not
-    kernels             names of shaders and labels; kernels are copied from project to project, so
-                        that only a product together with a chore (a copy, a norm, a gather) tells,
-                        with no name beside them that is of another project
+    kernels             names of shaders and labels; because kernels are copied from project to
+                        project, only a product together with a chore (a copy, a norm, a gather)
+                        is a sign, and only without a name of another project among them
     submitting stacks   sampled stacks of the target that hold a library and reach Metal from it
     words               the name of the process, its path, its arguments
     other stacks        a library of MLX or ggml in any sampled stack
-    loaded libraries    those of MLX or ggml; PyTorch and Core ML are loaded by many who let another
-                        library use the GPU
+    loaded libraries    those of MLX or ggml; many programs load PyTorch and Core ML and use the
+                        GPU through another library
 
-Where none of them tells, the channels do: what draws is graphics, what only computes and shows
-nothing is a compute program, of whichever library. The names are those of the projects' sources:
-ml-explore/mlx (mlx/backend/metal), ggml-org/llama.cpp (ggml/src/ggml-metal), pytorch/pytorch
-(aten/src/ATen/native/mps, c10/metal).
+Without any of these, the channels decide: a program that draws is graphics, a program that only
+computes and shows nothing is a compute program, of any library. The names are those of the
+projects' sources: ml-explore/mlx (mlx/backend/metal), ggml-org/llama.cpp (ggml/src/ggml-metal),
+pytorch/pytorch (aten/src/ATen/native/mps, c10/metal).
 """
 
 import re
@@ -38,7 +38,7 @@ from tracekit.base import Provenance, percent
 
 @dataclass(frozen=True)
 class Sign:
-    """A word that tells the kind of a program, and the place where the recording has it."""
+    """A word that identifies the kind of a program, and its place in the recording."""
 
     word: str
     place: str
@@ -46,7 +46,7 @@ class Sign:
 
 @dataclass(frozen=True)
 class Recognition:
-    """The kind of the target, the signs that tell it, and the reason where none does."""
+    """The kind of the target and its signs, or the reason why it is unknown."""
 
     kind: ProgramKind
     signs: tuple[Sign, ...] = ()
@@ -78,10 +78,10 @@ FUNCTIONS: Mapping[ProgramKind, re.Pattern[str]] = {
 }
 """Names of functions, as programs that link a library statically have them."""
 
-# What a stack holds whose thread hands work to the GPU.
+# Binaries and functions in a stack that submits work to the GPU.
 _TO_METAL = re.compile(r"^(Metal|IOGPU|AGXMetal\w*|MetalPerformanceShaders(Graph)?|MPS\w+)$")
 _USES_METAL = re.compile(r"\bmlx::core::metal::|\bggml_metal_\w|\bat::(native::)?mps::")
-_ALONE = (ProgramKind.MLX, ProgramKind.GGML)  # loaded by those who compute with them
+_ALONE = (ProgramKind.MLX, ProgramKind.GGML)  # loaded only by programs that compute with them
 
 PROCESSES: Mapping[ProgramKind, re.Pattern[str]] = {
     ProgramKind.MLX: re.compile(
@@ -106,19 +106,19 @@ _ARGUMENTS: Mapping[ProgramKind, re.Pattern[str]] = {
     ),
     ProgramKind.GGML: re.compile(r"^(--ollama-engine|llama_cpp(\.server)?)$"),
 }
-_WRAPPERS = re.compile(r"^(python|ollama)", re.IGNORECASE)  # which run what their arguments say
+_WRAPPERS = re.compile(r"^(python|ollama)", re.IGNORECASE)  # their arguments name the program
 _STARTERS = re.compile(r"^(python[\d.]*|uv|uvx|run|env|ollama|runner)$", re.IGNORECASE)
 
-_SHAPE = r"[vsg]{1,2}\d?n?\d?(_n\d|_dynamic)?(large)?"  # how MLX says what operands are like
+_SHAPE = r"[vsg]{1,2}\d?n?\d?(_n\d|_dynamic)?(large)?"  # MLX's notation for the shapes of operands
 _DTYPE = r"(bfloat16|float16|float32|complex64|u?int(8|16|32|64)|bool_)"
 
 
 @dataclass(frozen=True)
 class _Kernels:
-    """How the kernels of a project are called: its products, its chores, and all of them.
+    """The names of a project's kernels: its products, its chores, and all of them.
 
-    Many projects take the products of another one, and some take chores as well, so that all
-    names have to be of the project: whoever takes kernels has kernels of its own.
+    Many projects copy the products of another one, and some copy chores as well, so all names must
+    be of the project: a project that copies kernels also has its own.
     """
 
     product: re.Pattern[str]
@@ -156,7 +156,7 @@ _KERNELS: Mapping[ProgramKind, _Kernels] = {
     ProgramKind.MLX: _OF_MLX,
     ProgramKind.GGML: _OF_GGML,
 }
-# Two of these tell, whatever stands beside them: PyTorch has kernels of its own, of other projects
+# Two of these suffice, with any other names: PyTorch has kernels of its own, of other projects
 # and of Apple's, but each of its element-wise ones has a name of this form.
 _OF_PYTORCH = re.compile(
     r"^[a-z]\w*_(dense|strided)(_cast|_scalar)*_(float|half|bfloat)|^generated_kernel(_\d+)?$"
@@ -165,7 +165,7 @@ _OF_PYTORCH = re.compile(
 _DRAWS = frozenset({"vertex", "fragment"})
 _COMPUTES = frozenset({"compute", "blit"})
 _MOST = 0.5  # of the device time: drawing is what most of it is for
-_SOME = 0.2  # of the device time: a window beside a computation draws less; a display needs more
+_SOME = 0.2  # of the device time: a window of a computation draws less; a display needs more
 
 
 def program_of(
@@ -182,9 +182,9 @@ def program_of(
     presented_drawables: pd.DataFrame | None,
     losses: pd.DataFrame | None,
 ) -> Recognition:
-    """Return which kind of program the target is; never raises Unavailable.
+    """Return the kind of program that the target is; never raise Unavailable.
 
-    It asks for `losses`, since a damaged table takes a sign away and makes none.
+    It requests `losses` because a damaged table hides signs but never adds any.
     """
     del losses
     if provenance.workload and provenance.recorder != IMPORT and not provenance.workloads:
@@ -230,7 +230,7 @@ def _rows(frame: pd.DataFrame | None) -> int:
 
 
 def _by_kernels(shaders: pd.DataFrame | None, device: Device | None) -> _Signs:
-    """Look at the names of shaders and at the labels of the target's work."""
+    """Return the signs in the names of shaders and in the labels of the target's work."""
     names = set[str]()
     if shaders is not None:
         target_shaders = shaders[shaders["target"].astype(bool)]
@@ -248,11 +248,11 @@ def _by_kernels(shaders: pd.DataFrame | None, device: Device | None) -> _Signs:
     }
 
 
-_ENOUGH = 2  # kernels that tell a kind
+_ENOUGH = 2  # kernels that identify a kind
 
 
 def _kernels_of(kernels: _Kernels, names: Sequence[str]) -> list[str]:
-    """Return a product and a chore of the project; none where a name is not one of its own."""
+    """Return a product and a chore of the project; empty if any name is of another project."""
     if not all(map(kernels.any_kernel.search, names)):
         return []
     product = _match(kernels.product, names)
@@ -266,7 +266,7 @@ def _match(pattern: re.Pattern[str], names: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class _SampledFrames:
-    """The frames of the target's sampled stacks; `submits` tells whose stack reaches Metal."""
+    """The frames of the target's sampled stacks; `submits` marks stacks that reach Metal."""
 
     functions: pd.Series
     binaries: pd.Series
@@ -274,7 +274,7 @@ class _SampledFrames:
 
     @cached_property
     def signs(self) -> dict[bool, dict[ProgramKind, Sign]]:
-        """The kinds that frames show, by whether only stacks count that reach Metal."""
+        """The kinds that frames show, by whether only stacks that reach Metal count."""
         all_signs: dict[bool, dict[ProgramKind, Sign]] = {True: {}, False: {}}
         for program in LIBRARIES:
             names = self.binaries.where(_find_matches(self.binaries, LIBRARIES[program]))
@@ -293,14 +293,14 @@ _SAMPLED = "sampled stacks"
 
 
 def _find_matches(words: pd.Series, pattern: re.Pattern[str]) -> pd.Series:
-    """Tell which words the pattern finds; each distinct word is looked at once."""
+    """Return which words the pattern matches; each distinct word is searched once."""
     codes, distinct = pd.factorize(words)
     is_match = np.array([bool(pattern.search(word)) for word in distinct], dtype=bool)
     return pd.Series(is_match[codes], index=words.index, dtype=bool)
 
 
 def _frames_of(samples: pd.DataFrame | None, frames: pd.DataFrame | None) -> _SampledFrames:
-    """Return the frames of the target's samples; none where they were not recorded."""
+    """Return the frames of the target's samples; empty if they were not recorded."""
     if samples is None or frames is None or "binary" not in frames:
         no_names = pd.Series([], dtype=object)
         return _SampledFrames(no_names, no_names, pd.Series([], dtype=bool))
@@ -317,7 +317,7 @@ def _frames_of(samples: pd.DataFrame | None, frames: pd.DataFrame | None) -> _Sa
 def _by_words(
     provenance: Provenance, targets: Targets, launches: pd.DataFrame | None
 ) -> dict[ProgramKind, Sign]:
-    """Look at names, paths and arguments; only the word that tells is repeated."""
+    """Return the signs in names, paths and arguments; a sign repeats only the matching word."""
     pids = {target.pid for target in targets}
     names = [target.name for target in targets if target.name]
     lines = [provenance.command]
@@ -335,13 +335,13 @@ def _by_words(
 def _look_for(
     patterns: Mapping[ProgramKind, re.Pattern[str]], words: Sequence[str], place: str
 ) -> dict[ProgramKind, Sign]:
-    """Return a sign for each kind of which a word tells."""
+    """Return a sign for each kind that a word identifies."""
     matches = {kind: _match(pattern, words) for kind, pattern in patterns.items()}
     return {kind: Sign(word, place) for kind, word in matches.items() if word}
 
 
 def _run_by(line: Sequence[str]) -> list[str]:
-    """Return what a command line runs: its module, its first file, its engine."""
+    """Return the program that a command line runs: its module, its first file, its engine."""
     modules = [word for flag, word in pairwise(line) if flag == "-m"]
     files = [PurePosixPath(word).name for word in line if not word.startswith("-")]
     run_files = [name for name in files if not _STARTERS.search(name)]
@@ -358,7 +358,7 @@ def _by_loads(library_loads: pd.DataFrame | None) -> dict[ProgramKind, Sign]:
 
 
 def _channels(device: Device | None) -> dict[str, int]:
-    """Return the device time of each channel of the target, in ns, by its name in small letters."""
+    """Return the device time of each channel of the target, in ns, by its name in lower case."""
     if device is None or "channel" not in device.target_intervals:
         return {}
     sums = (

@@ -1,4 +1,4 @@
-"""Which question a run was made to answer, and its answer in a sentence: before any finding."""
+"""The question that a run was made to answer, and its answer in a sentence: before any finding."""
 
 from tracekit.analysis.result import Measurement, Result
 from tracekit.base import quantity
@@ -7,13 +7,13 @@ _STEP_TIME = "step_time_"
 
 
 def answer_of(result: Result) -> str:
-    """Answer what a comparing or a serving workload was run for; empty for any other."""
+    """Return the answer of a comparing or a serving workload; empty for any other."""
     metrics = {metric.name: metric for metric in (*result.metrics, *result.results)}
     return _compare_variants(metrics) or _serve(metrics)
 
 
 def _compare_variants(metrics: dict[str, Measurement]) -> str:
-    """Say how many times as long a step of one variant takes; empty where none is known."""
+    """Return the ratio of the steps of two variants in words; empty if it is unknown."""
     names = [name.removeprefix(_STEP_TIME) for name in metrics if name.startswith(_STEP_TIME)]
     speed = _value(metrics, "speedup")
     if len(names) != 2 or not speed:  # noqa: PLR2004  two variants
@@ -21,7 +21,7 @@ def _compare_variants(metrics: dict[str, Measurement]) -> str:
     subject, baseline = names
     lower_bound, upper_bound = _value(metrics, "speedup_low_95"), _value(metrics, "speedup_high_95")
     if speed < 1:
-        # Told of the one that is faster, so that the number says how much.
+        # The subject is the faster one, so that the number is the gain.
         subject, baseline = baseline, subject
         speed = 1 / speed
         lower_bound, upper_bound = (
@@ -38,7 +38,7 @@ def _compare_variants(metrics: dict[str, Measurement]) -> str:
 
 
 def _serve(metrics: dict[str, Measurement]) -> str:
-    """Give the latencies of a server and its goodput; empty where it served nothing."""
+    """Return the latencies of a server and its goodput; empty if it served nothing."""
     first_token_time = _value(metrics, "ttft_p50")
     if first_token_time is None:
         return ""

@@ -1,8 +1,8 @@
-"""Who waited behind whom: work of several threads of the target on one device.
+"""Waits behind other work: work of several threads of the target on one device.
 
 A command queue runs command buffers in the order of their commits. So a short piece of work that
-one thread commits waits for all that another thread committed before it to the same queue, however
-long that takes, while the device is never idle.
+one thread commits waits for all earlier commits of another thread to the same queue, however long
+that takes, while the device is never idle.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,11 +19,11 @@ FEWEST = 8
 """Fewer bursts than this show no habit of a thread."""
 _FEWEST_AHEAD = 3  # bursts of the other thread
 _MOST_THREADS = 8  # that are compared, those with most work on the device
-_LONGER = 2.0  # times a typical burst, that the work ahead of it takes
+_LONGER = 2.0  # ratio of the work ahead of a burst to a typical burst
 _MOSTLY = 0.5  # of the wait, in which the other thread's work ran
 _RARELY = 0.1  # of the bursts
-_AT_ONCE = 0.1  # of the time between two bursts: who follows so soon hands over the same work
-_SOON = 1_000_000  # ns: that the host takes to hand over the rest of what another thread began
+_AT_ONCE = 0.1  # of the time between two bursts: a thread that follows so soon shares their stream
+_SOON = 1_000_000  # ns: the host's time to submit the rest of work that another thread began
 _NEARLY_ALL = 0.8
 
 _SUFFIX = r"\s*(0x[0-9a-fA-F]+)?\s*\([^()]*(\([^()]*\))?[^()]*\)\s*$"
@@ -49,10 +49,10 @@ def thread_names(
 
 
 def bursts_table(timeline: pd.DataFrame) -> pd.DataFrame:
-    """Return the table `bursts`: what each thread asked of a device, from wait to wait.
+    """Return the table `bursts`: the work that each thread requests of a device, from wait to wait.
 
-    A thread's burst begins with a command buffer that it commits when all that it committed before
-    is reported; one that seldom lets the queue run dry has a burst for each command buffer.
+    A thread's burst begins with a command buffer that it commits when all of its earlier commits
+    are reported; a thread that seldom lets the queue run dry has a burst for each command buffer.
     Columns: `device`, `thread` (its id), `committed`, `started`, `ended` (ns), `busy` (ns of device
     work), `buffers`, `waits` (whether the thread waits for one burst before it begins the next).
     """
@@ -84,10 +84,10 @@ def _bursts(rows: pd.DataFrame) -> pd.DataFrame:
 class Behind:
     """Bursts of one thread that waited behind another thread's work; ns.
 
-    `starts` and `ends` bound these bursts from their commit on, `waits` is how long the work of
-    `blocker` ran in each. Of `bursts` in all the others typically started `usual_delay` after their
-    commit; a burst typically takes `length`. `grouped` tells whether bursts have several command
-    buffers.
+    `starts` and `ends` bound these bursts from their commit on, `waits` is the time in each for
+    which work of `blocker` ran. `bursts` is the number of all bursts; those that did not wait
+    typically started `usual_delay` after their commit. A burst typically takes `length`. `grouped`
+    tells whether bursts have several command buffers.
     """
 
     thread: int
@@ -102,9 +102,9 @@ class Behind:
 
     @property
     def win(self) -> int:
-        """What they would have won by running beside the blocker's work, in ns.
+        """The time that the bursts would save by running concurrently with the blocker; ns.
 
-        Each would then run at half its speed: that is the wait without the burst's own length.
+        Each would then run at half its speed: the saving is the wait less the burst's own length.
         """
         return int(np.maximum(self.waits - self.length, 0).sum())
 
@@ -112,11 +112,11 @@ class Behind:
 def waits_behind(bursts: pd.DataFrame, timeline: pd.DataFrame, loop: Window) -> Iterator[Behind]:
     """Yield the threads whose bursts wait behind those of another thread, in one queue.
 
-    Only where the two are no parts of one stream of work: bursts of the waiting thread are shorter
-    by half or more, seldom as long as the blocker's, and neither thread commits right behind the
-    other each time. Nor where bursts overtake what was committed before: such have queues of their
-    own. A thread that keeps several bursts in flight waits for no single one of them; there the
-    blocker's bursts have to be long themselves.
+    The two threads must not share one stream of work: bursts of the waiting thread are shorter by
+    half or more, seldom as long as the blocker's, and neither thread always commits right after the
+    other. Bursts that overtake earlier commits do not count either: they have a separate queue. A
+    thread that keeps several bursts in flight does not wait for any single one of them; for such a
+    thread the blocker's own bursts must be long.
     """
     loop_bursts = bursts[(bursts["committed"] >= loop.start) & (bursts["committed"] < loop.end)]
     for device, rows in loop_bursts.groupby("device", sort=True):
@@ -160,12 +160,12 @@ class _ThreadBursts:
 
     @property
     def length(self) -> int:
-        """What a typical burst takes."""
+        """The device time of a typical burst."""
         return int(np.median(self.busy))
 
     @property
     def period(self) -> float:
-        """The time between the commits of two bursts, typically."""
+        """The typical time between the commits of two bursts."""
         return float(np.median(np.diff(self.committed)))
 
 
@@ -175,7 +175,7 @@ def _behind(
     blocker_buffers: pd.DataFrame,
     other_commits: Times,
 ) -> Behind | None:
-    """Return the bursts that waited, where the two threads share a queue.
+    """Return the bursts that waited, if the two threads share a queue.
 
     `blocker_buffers` are the command buffers of the blocking thread, `other_commits` the commits of
     all threads but the waiting one.
@@ -213,7 +213,7 @@ def _behind(
 
 
 def _is_short_beside(waiting: _ThreadBursts, blocking: _ThreadBursts, wait: float) -> bool:
-    """Tell whether a thread's bursts are short beside what it waits for, and nearly all of them."""
+    """Return whether nearly all bursts of a thread are short compared with their wait."""
     if wait < _LONGER * waiting.length:
         return False
     if (waiting.busy >= wait / _LONGER).mean() > _RARELY:
@@ -226,7 +226,7 @@ def _times(frame: pd.DataFrame, name: str) -> Times:
 
 
 def _overtakes(waiting: _ThreadBursts, blocker_buffers: pd.DataFrame) -> bool:
-    """Tell whether bursts start before work of the other ends that was committed before them."""
+    """Return whether bursts start before the end of the other's work that was committed earlier."""
     order = np.argsort(_times(blocker_buffers, "committed"), kind="stable")
     committed = _times(blocker_buffers, "committed")[order]
     ends = np.maximum.accumulate(_times(blocker_buffers, "ended")[order])
@@ -237,10 +237,10 @@ def _overtakes(waiting: _ThreadBursts, blocker_buffers: pd.DataFrame) -> bool:
 
 
 def _follows(times: Times, other_times: Times, soon: float) -> bool:
-    """Tell whether nearly all moments come so soon behind one of the others, which are ordered.
+    """Return whether nearly all moments follow one of the others, which are ordered, within `soon`.
 
-    So it is where several threads, or a pool of them, hand over parts of one stream of work;
-    threads with work of their own follow each other so soon by chance alone.
+    They do if several threads, or a pool of them, submit parts of one stream of work; threads with
+    work of their own follow each other so soon only by chance.
     """
     previous_places = np.searchsorted(other_times, times, side="right") - 1
     lag = np.where(
@@ -250,5 +250,5 @@ def _follows(times: Times, other_times: Times, soon: float) -> bool:
 
 
 def name_of(thread: int, names: Mapping[int, str]) -> str:
-    """Return what a thread is called."""
+    """Return the name of a thread."""
     return names.get(thread, f"{thread:#x}")

@@ -1,9 +1,9 @@
-"""From the findings of all rules to those of a run: one for each stretch of time, worst first.
+"""Rank the findings of all rules for a run: one for each stretch of time, worst first.
 
-`bubbles` says how long the device was idle, and which lever has most of that time. A rule of one
-cause of idle time says why, in the same time. So `bubbles` carries the sentence of the rule with
-the same lever, and names it among its effects; so it does with all rules of idle time where that
-lever has nearly all of it. An advice is given once.
+`bubbles` gives the idle time of the device and the lever with most of it. A rule for one cause of
+idle time explains the same time. So `bubbles` adopts the sentence of the rule with the same lever,
+and names it among its effects; if that lever has nearly all of the idle time, all rules of idle
+time become effects. Each advice is given once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from tracekit.analysis.rule import Fact, Finding, Severity
 from tracekit.analysis.wording import put_into_words
 
 _WHOLE = "bubbles"
-_ALL = 0.9  # of the idle time, from which no other part has a time of its own
+_ALL = 0.9  # of the idle time, above which the other parts have no separate time
 _FOLLOW_IDLE_TIME = frozenset({Mechanism.CLOCK_BURSTS})  # the GPU lowers its clock while it waits
 _VAGUE = frozenset({Mechanism.SPIKES_UNEXPLAINED, Mechanism.HOST_ELSEWHERE})
 """Levers that say no more than that of `bubbles` does."""
@@ -35,19 +35,19 @@ _RANKS = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
 def rank_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings of a run, by severity and then by what they could save."""
+    """Return the findings of a run, by severity and then by saving."""
     merged = merge_parts(list(findings))
     ranked = sorted(_without_details(merged), key=_rank)
     return tuple(_advise_once(ranked))
 
 
 def _rank(finding: Finding) -> tuple[int, bool, float]:
-    """Return the place: by severity; what ends a run stands before what slows it; by the saving."""
+    """Return the sort key: severity, then failures before slowdowns, then saving."""
     return _RANKS[finding.severity], not get_fact_time(finding, "urgent"), -(finding.saving or 0)
 
 
 def _without_details(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings without those of which another one is the reason, or says more."""
+    """Return the findings, without those that another one explains or states in more detail."""
     levers = {finding.lever for finding in findings}
     rules = {finding.rule for finding in findings}
     explained: set[str] = set()
@@ -65,7 +65,7 @@ def _without_details(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def merge_parts(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings, those that explain the time of `bubbles` made one with it."""
+    """Return the findings; those that explain the time of `bubbles` are merged into it."""
     idle_finding = next((finding for finding in findings if finding.rule == _WHOLE), None)
     if idle_finding is None:
         return list(findings)
@@ -93,12 +93,12 @@ def merge_parts(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _named_by(lever: str) -> set[Mechanism]:
-    """Return the levers that the words of this one name as well."""
+    """Return the other levers that the words of this one name."""
     return NAMED_BY.get(Mechanism(lever), set()) if lever in set(Mechanism) else set()
 
 
 def _is_delay_alone(finding: Finding, idle_finding: Finding) -> bool:
-    """Tell whether other processes only delayed the target: that is idle time, and nothing else."""
+    """Return whether other processes only delayed the target, which is nothing but idle time."""
     if finding.lever != Mechanism.OTHER_PROCESS or idle_finding.lever != finding.lever:
         return False
     return (
@@ -113,7 +113,7 @@ def _says_no_more(part: Finding) -> bool:
 
 
 def get_fact_time(finding: Finding, name: str) -> float:
-    """Return a time that a finding is about, in ns; 0 where it does not have it."""
+    """Return the time (ns) in the fact of that name; 0 if the finding does not have it."""
     times = (fact.value for fact in finding.facts if fact.name == name)
     return next((time for time in times if isinstance(time, (int, float))), 0)
 
@@ -124,12 +124,12 @@ def _merge(idle_finding: Finding, parts: Sequence[Finding]) -> Finding:
     lever_part = next((part for part in parts if part.lever == idle_finding.lever), None)
     if lever_part is None:
         return replace(idle_finding, effects=effects)
-    # What is won is what the lever wins that is advised.
+    # The saving is that of the recommended lever.
     won = {"saving_least", "saving_most"}
     kept_facts = tuple(fact for fact in idle_finding.facts if fact.name not in won)
     fact_names = {fact.name for fact in kept_facts}
     facts = tuple(fact for fact in lever_part.facts if fact.name not in fact_names)
-    # The frame says already which tables are missing.
+    # The frame already names the missing tables.
     reason = put_into_words(_with_fact(lever_part, Fact("lacking", ""))).message
     explained = _with_fact(idle_finding, Fact("reason", reason))
     if any(fact.name == "meanwhile" for fact in lever_part.facts):
@@ -144,13 +144,13 @@ def _merge(idle_finding: Finding, parts: Sequence[Finding]) -> Finding:
 
 
 def _with_fact(finding: Finding, changed: Fact) -> Finding:
-    """Return the finding with a fact in the place of the one of that name."""
+    """Return the finding with the fact that has this name replaced."""
     other_facts = (fact for fact in finding.facts if fact.name != changed.name)
     return replace(finding, facts=(*other_facts, changed))
 
 
 def _advise_once(findings: Iterable[Finding]) -> Iterable[Finding]:
-    """Yield the findings; the advice on a lever that stands above already is left out."""
+    """Yield the findings, without advice on a lever that an earlier finding already has."""
     advised_levers: set[str] = set()
     for finding in findings:
         lever = finding.lever or finding.advice

@@ -1,4 +1,4 @@
-"""Iterations made of what repeats: in requests, with what opens them, unlike groups as one."""
+"""Iterations from repetition: in requests, with openings, and with rows of unlike groups as one."""
 
 from dataclasses import dataclass, replace
 
@@ -17,17 +17,17 @@ from tracekit.analysis.rounds import FEWEST, LEAST, GroupRow, Round, find_round
 from tracekit.analysis.scope import Device
 from tracekit.analysis.structure import begins_of, repeating, reported_ends
 
-_NEVER_IDLE = 0.97  # of a loop, in which a device works that never idles
-_ALIKE = 0.25  # by which device times of groups in a row may differ, to be of one kind
+_NEVER_IDLE = 0.97  # of a loop, for which a device works that is never idle
+_ALIKE = 0.25  # largest difference of device times of adjacent groups of one kind
 
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """What repeats: the table `iterations`, and of what each iteration consists.
+    """The repetition: the table `iterations`, and the composition of each iteration.
 
-    `profile` is the usual device time (ns) of each of the groups of command buffers that come again
-    in the same order, `times` often; it is empty where all are alike or none do. They are one
-    iteration where they come often enough.
+    `profile` is the usual device time (ns) of each of the groups of command buffers that recur in
+    the same order, `times` times; it is empty if all are alike or none recur. The groups are one
+    iteration if they recur often enough.
     """
 
     iterations: pd.DataFrame
@@ -36,7 +36,7 @@ class Structure:
 
     @property
     def kinds(self) -> tuple[tuple[int, int], ...]:
-        """The groups of a round in order, those alike in a row together: number and time (ns)."""
+        """The groups of a round in order, with similar neighbours merged: number and time (ns)."""
         rows: list[list[int]] = []
         for work in self.profile:
             usual_work = float(np.median(rows[-1])) if rows else np.inf
@@ -48,7 +48,7 @@ class Structure:
 
 
 def find_structure(timeline: pd.DataFrame, pauses: tuple[Times, Times]) -> Structure:
-    """Return what repeats in a row of command buffers, between pauses in which nobody asked."""
+    """Return the repetition in a row of command buffers, with pauses in which none was due."""
     repeats = repeating(timeline)
     if repeats is None:
         no_times = np.empty(0, np.int64)
@@ -70,7 +70,7 @@ def find_structure(timeline: pd.DataFrame, pauses: tuple[Times, Times]) -> Struc
 def _mark_openings(
     table: pd.DataFrame, timeline: pd.DataFrame, pauses: tuple[Times, Times]
 ) -> pd.DataFrame:
-    """Return the iterations, those that open a request marked, that of the first one among them."""
+    """Return the iterations, with the openings of requests marked, including the first one's."""
     work = table["work"].fillna(0).to_numpy(dtype=np.int64)
     request = table["request"].to_numpy(dtype=np.int64)
     openings = find_openings(work, request)
@@ -92,7 +92,7 @@ def _mark_openings(
 
 
 def _in_rounds(table: pd.DataFrame) -> Structure:
-    """Return the iterations, those of several groups that come again as one."""
+    """Return the iterations, with those of several recurring groups merged."""
     steady = table[table["phase"] == STEADY]
     row = find_length(steady)
     if row is None:
@@ -107,10 +107,10 @@ def _in_rounds(table: pd.DataFrame) -> Structure:
 
 
 def find_length(steady: pd.DataFrame) -> Round | None:
-    """Return the row of iterations that comes again; None where all are alike or none does.
+    """Return the row of iterations that recurs; None if all are alike or none recurs.
 
-    They are compared by their device work, or where the device never idles and its work is all
-    alike by the host's time, which then is that of a host that runs ahead.
+    They are compared by their device work. If the device is never idle and its work is all alike,
+    they are compared by the host's time, which then is that of a host that runs ahead.
     """
     if len(steady) < 2 * LEAST or steady["work"].isna().any():
         return None
@@ -128,7 +128,7 @@ def find_length(steady: pd.DataFrame) -> Round | None:
 
 
 def _merge_rounds(table: pd.DataFrame, members: pd.DataFrame, length: int) -> pd.DataFrame:
-    """Return the iterations with each round of the members as one, and the openings."""
+    """Return the iterations, with each round of the members merged, and the openings."""
     rounds = members.groupby(np.arange(len(members)) // length)
     first_rows, last_rows = rounds.first(), rounds.last()
     sums = rounds[["work", "pieces"]].sum()
@@ -149,7 +149,7 @@ def _merge_rounds(table: pd.DataFrame, members: pd.DataFrame, length: int) -> pd
 
 
 def add_work(table: pd.DataFrame, timeline: pd.DataFrame | None) -> pd.DataFrame:
-    """Add the device work of the command buffers that were begun in each iteration."""
+    """Add the device work of the command buffers that began in each iteration."""
     empty_column = _make_column(None, len(table), "Int64")
     if timeline is None or table.empty:
         return table.assign(work=empty_column, pieces=empty_column, ended=empty_column)
@@ -174,10 +174,10 @@ def add_work(table: pd.DataFrame, timeline: pd.DataFrame | None) -> pd.DataFrame
 
 
 def add_time(table: pd.DataFrame, gpu: Device | None) -> pd.DataFrame:
-    """Add for how long the device worked for the target in each marked step, until the next one.
+    """Add the device's time for the target in each marked step, until the next one; ns.
 
-    A program's marks may lie a little beside the trace's times: what a step encoded tells less than
-    what ran meanwhile. When the work of a step ended is not known.
+    A program's marks may deviate slightly from the trace's times, so the work during a step is more
+    reliable than the work that the step encoded. The end of a step's work is unknown.
     """
     empty_column = _make_column(None, len(table), "Int64")
     if gpu is None or table.empty:
@@ -195,7 +195,7 @@ def add_time(table: pd.DataFrame, gpu: Device | None) -> pd.DataFrame:
 
 
 def make_iterations(starts: Times, ends: Times, source: str) -> pd.DataFrame:
-    """Return a table `iterations` of iterations that are all alike, of one request."""
+    """Return a table `iterations` of uniform iterations, of one request."""
     return pd.DataFrame(
         {
             "start": starts,
@@ -212,5 +212,5 @@ def make_iterations(starts: Times, ends: Times, source: str) -> pd.DataFrame:
 
 
 def _make_column(value: str | None, number: int, dtype: str) -> pd.api.extensions.ExtensionArray:
-    """Return a column of one value: a list of a hundred thousand takes long to be typed."""
+    """Return a column of one value; converting a list of a hundred thousand takes longer."""
     return pd.Series(value, index=range(number), dtype=dtype).array

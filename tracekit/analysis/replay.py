@@ -1,7 +1,7 @@
 """Counters that Xcode exported of a GPU frame capture, encoder by encoder.
 
-They belong to a serialized replay at a fixed clock. So they rank what holds an encoder back, and
-say nothing of rates, of idle time, or of how encoders overlap in the run.
+They belong to a serialized replay at a fixed clock. So they rank the bottlenecks of an encoder, and
+do not show rates, idle time, or the overlap of encoders in the run.
 """
 
 import pandas as pd
@@ -22,14 +22,14 @@ _STACK = ("Stack L1 Read Accesses", "Stack L1 Write Accesses")
 
 
 def encoders(replay_counters: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each encoder, the dearest first, or in their order where no cost is known.
+    """Return a row for each encoder, the costliest first, or in encoder order without costs.
 
     Columns: `place`, `command_buffer`, `encoder`; `cost`, its share of the replay's time: its
-    execution cost where a tab has that, else its share of the sum of `GPU Time`;
-    `occupancy`; `limiter` and `limited`, the unit that was busy or stalled longest and its share;
-    `used`, the share in which that unit worked; `read` and `written`, bytes of device memory;
-    `bandwidth`, as Xcode writes it; `stack`, share of L1 accesses to stacks, which hold spilled
-    registers and private arrays. What is not known, or suspect, is null.
+    execution cost if a tab has that, else its share of the sum of `GPU Time`; `occupancy`;
+    `limiter` and `limited`, the unit that was busy or stalled longest and its share; `used`, the
+    share in which that unit worked; `read` and `written`, bytes of device memory; `bandwidth`, in
+    Xcode's format; `stack`, share of L1 accesses to stacks, which hold spilled registers and
+    private arrays. Unknown or suspect values are null.
     """
     sound = replay_counters[replay_counters["suspect"].isna()]
     values = sound.pivot_table(index="place", columns="counter", values="value", aggfunc="first")
@@ -66,7 +66,7 @@ def encoders(replay_counters: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_timed(replay_counters: pd.DataFrame) -> bool:
-    """Tell whether costs are shares of `GPU Time`: no cost was exported, and each time was."""
+    """Return whether costs are shares of `GPU Time`: no cost was exported, and each time was."""
     sound = replay_counters[replay_counters["suspect"].isna()]
     times = sound[(sound["counter"] == GPU_TIME) & (sound["unit"] == "ns")]
     costs = sound["counter"] == COST

@@ -1,8 +1,8 @@
-"""Memory that is wired for the GPU in the loop, beside what the loop allocates.
+"""Memory that is wired for the GPU in the loop, compared with the loop's allocations.
 
-What is wired once is the load of a model. What is wired in most parts of the loop was either
-allocated there, or had been wired before and lost it: pushed out by a wired limit or by other
-memory, or given back while nothing used it.
+Memory that is wired once is the load of a model. Memory that is wired in most parts of the loop was
+either allocated there, or had lost its earlier wiring: displaced by a wired limit or by other
+memory, or released while unused.
 """
 
 import re
@@ -18,8 +18,8 @@ from tracekit.analysis.iterations import Loop
 from tracekit.analysis.upkeep import allocations, wirings
 
 PARTS = 8
-_MOST = 5  # of the eight parts of a loop, for something to be a habit of it
-_ALIKE = 0.5  # of what is wired, that has to be allocated for it to be the reason
+_MOST = 5  # of the eight parts of a loop, from which an event is a habit
+_ALIKE = 0.5  # ratio of allocated to wired bytes, from which allocations explain the wiring
 LEAST = 1 << 20
 """Bytes a part of the loop, from which wiring is spoken of."""
 _SIZE = r"^\s*Wire\s+(\d+(?:\.\d+)?)\s*(Bytes|KiB|MiB|GiB|TiB)\b"
@@ -28,11 +28,12 @@ _UNITS = {"Bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 <
 
 @dataclass(frozen=True, eq=False)
 class Wired:
-    """What was wired in the loop for the target, by eight equal parts of it.
+    """The memory wired for the target in the loop, by eight equal parts of it.
 
-    `starts` and `ends` are those of wiring, overlaps joined; `sizes` and `allocated` the bytes that
-    were wired and allocated in each part, None where not known; `parts` tells in which there was
-    wiring at all, and `iteration_counts` in how many iterations, of how many; None without any.
+    `starts` and `ends` bound the wiring, with overlaps joined; `sizes` and `allocated` are the
+    bytes wired and allocated in each part, None if unknown; `parts` tells which parts have any
+    wiring; `iteration_counts` are the numbers of iterations with wiring and of all, None without
+    iterations.
     """
 
     starts: Times
@@ -49,7 +50,7 @@ class Wired:
 
     @property
     def has_lost_residency(self) -> bool | None:
-        """Whether it had been wired before: None where that is not known."""
+        """Whether the memory had been wired before; None if that is unknown."""
         if not self.habit:
             return False
         if self.sizes is None or self.allocated is None:
@@ -66,7 +67,7 @@ def measure_residency(
     allocated_sizes: pd.DataFrame | None,
     iterations: pd.DataFrame | None,
 ) -> Wired:
-    """Return what the driver wired for the target in the loop."""
+    """Return the memory that the driver wired for the target in the loop."""
     target_wirings = loop.rows(wirings(driver_events))
     starts, _ = spans(target_wirings)
     sizes = None
@@ -93,7 +94,7 @@ def measure_residency(
 
 
 def habit(times: Times, window: Window) -> bool:
-    """Tell whether something happens in most of eight equal parts of a window."""
+    """Return whether an event occurs in most of eight equal parts of a window."""
     return np.unique(_part(times, window)).size >= _MOST
 
 
@@ -109,7 +110,7 @@ def _by_part(times: Times, values: NDArray[np.int64], window: Window) -> NDArray
 
 
 def _rises(levels: pd.DataFrame, window: Window) -> NDArray[np.int64]:
-    """Return by how much the level rose in each part: of all processes together."""
+    """Return the rise of the level in each part, of all processes together."""
     ordered = levels.dropna(subset=["size"]).sort_values("start", kind="stable")
     starts = ordered["start"].to_numpy(dtype=np.int64)
     rises = np.maximum(np.diff(ordered["size"].to_numpy(dtype=np.int64), prepend=0), 0)
@@ -121,7 +122,7 @@ def _rises(levels: pd.DataFrame, window: Window) -> NDArray[np.int64]:
 def _measure_allocations(
     resources: pd.DataFrame | None, levels: pd.DataFrame | None, window: Window
 ) -> NDArray[np.int64] | None:
-    """Return the bytes that the target allocated in each part, by rows or by its level's rises."""
+    """Return the target's allocated bytes in each part, by rows or by the rises of its level."""
     if resources is not None:
         try:
             target_rows = allocations(resources, window)

@@ -1,4 +1,4 @@
-"""What an analysis says: the document that reports and histories read, and its summary.
+"""The result of an analysis: the document that reports and histories read, and its summary.
 
 `result.json` is versioned by `FORMAT`. History of the format:
 
@@ -30,7 +30,7 @@ FORMAT = 1
 
 
 class Better(StrEnum):
-    """Which direction of a metric is good news."""
+    """The direction of a metric that is an improvement."""
 
     LOWER = "lower"
     HIGHER = "higher"
@@ -38,7 +38,7 @@ class Better(StrEnum):
 
 
 class Status(StrEnum):
-    """How a check ended: abstained means that it could not know, failed that it broke."""
+    """The outcome of a check; an abstained one lacked data, a failed one raised an exception."""
 
     PASSED = "passed"
     FOUND = "found"
@@ -48,10 +48,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Measurement:
-    """A metric's value in this run; None, with the reason, where it is not available.
+    """A metric's value in this run; None, with the reason, if it is unavailable.
 
-    `samples` are the single repetitions of which a workload or a program measured it, in order;
-    `deviation` is their standard deviation, where one was stated.
+    `samples` are the single repetitions from which a workload or a program measured it, in order;
+    `deviation` is their standard deviation, if one was stated.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class RuleCheck:
-    """How one rule ended, and why it abstained or failed."""
+    """The outcome of one rule, and its reason for abstaining or failing."""
 
     rule: str
     status: Status
@@ -74,10 +74,10 @@ class RuleCheck:
 
 @dataclass(frozen=True)
 class Result:
-    """All that a report and a history know of a run.
+    """The complete content of a run for reports and histories.
 
-    `metrics` are what tracekit measured, `results` what the workload says it measured itself, and
-    `losses` what was not read of the tables, or not believed.
+    `metrics` are tracekit's measurements, `results` those that the workload reports, and `losses`
+    the parts of the tables that were not read, or not believed.
     """
 
     provenance: Provenance
@@ -89,12 +89,12 @@ class Result:
     format: int = field(default=FORMAT, kw_only=True)
 
     def metric(self, name: str) -> Measurement | None:
-        """Return the metric `name`, or None where this result does not have it."""
+        """Return the metric `name`, or None if this result does not have it."""
         return next((metric for metric in self.metrics if metric.name == name), None)
 
 
 def load(path: Path) -> Result:
-    """Read a `result.json`; raise where there is none, or one that cannot be understood."""
+    """Read a `result.json`; raise an error if it is missing or cannot be understood."""
     try:
         content = read_input(path)
         number = msgspec.json.decode(content, type=_Versioned).format
@@ -121,14 +121,14 @@ class _Versioned:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why rules did not judge, in words, and which rules gave that reason."""
+    """The reason why rules did not judge, in words, and the rules that gave it."""
 
     words: str
     rules: tuple[str, ...]
 
 
 def reasons(checks: Iterable[RuleCheck], *states: Status) -> tuple[Reason, ...]:
-    """Return the reasons of the checks that ended so, the one that most rules gave first."""
+    """Return the reasons of the checks with these states, the most common one first."""
     rules: dict[str, list[str]] = {}
     for check in checks:
         if check.status in states:
@@ -147,10 +147,10 @@ _OF_THE_SPAN = frozenset({"gpu_idle_ratio", "host_idle_ratio"})  # warm-up inclu
 
 
 def numbers(result: Result) -> dict[str, str]:
-    """Return the numbers that a reader came for; all that are known where none of those is.
+    """Return the key numbers of a run, or all that are known if it has none of those.
 
-    Shares of idle time that count the warm-up too stand only where that of the steady window,
-    which findings speak of, is not known.
+    Shares of idle time that include the warm-up are left out if that of the steady window, to which
+    findings refer, is known.
     """
     measurements = (*result.metrics, *result.results)
     texts = {
@@ -168,7 +168,7 @@ def numbers(result: Result) -> dict[str, str]:
 
 
 def describe_saving(finding: Finding) -> str:
-    """Say what fixing it could save, and which other finding counts that too."""
+    """Return the possible saving in words, and the other finding that includes it."""
     if not finding.saving:
         return ""
     saving_per_token = finding.saving_per_token
@@ -178,7 +178,7 @@ def describe_saving(finding: Finding) -> str:
 
 
 def saving_range(finding: Finding) -> str:
-    """Say how much could be saved: from the least to the most, or up to what was estimated."""
+    """Return the possible saving in words: from the least to the most, or up to the estimate."""
     facts = {fact.name: fact.value for fact in finding.facts}
     minimum, maximum = facts.get("saving_least"), facts.get("saving_most")
     if isinstance(minimum, int) and isinstance(maximum, int) and minimum:
@@ -188,7 +188,7 @@ def saving_range(finding: Finding) -> str:
 
 
 def silence(result: Result) -> str:
-    """Say that nothing was found, and by how many of the rules."""
+    """Return the sentence that nothing was found, with the number of the rules that judged."""
     judged = sum(check.status is Status.PASSED for check in result.checks)
     if judged == len(result.checks):
         return "No finding."
@@ -196,7 +196,7 @@ def silence(result: Result) -> str:
 
 
 def redact_result(result: Result, redact: Redaction) -> Result:
-    """Return the result without what names a person or a machine."""
+    """Return the result, without names of persons or machines."""
     return replace(
         result,
         provenance=redact_provenance(result.provenance, redact),

@@ -1,4 +1,4 @@
-"""The rhythm of the workload's steps: how even it is, which steps stand out, and why."""
+"""The rhythm of the workload's steps: its evenness, its outliers, and their causes."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ LEAST_Z = 8.0
 LEAST_EXCESS = 0.5
 """How much longer than that median a spike is at least, as a share of it."""
 
-_SIGMA = 1.4826  # of a normal distribution, in medians of absolute deviations
+_SIGMA = 1.4826  # standard deviation / median absolute deviation of a normal distribution
 _NEIGHBOURS = 31
-_OTHER = 0.25  # of the usual number of intervals
+_OTHER = 0.25  # largest usual deviation of the number of intervals, as a share
 _LEAST_SPREAD = 0.01  # of a typical step: no clock and no scheduler is steadier
 
 
@@ -39,11 +39,12 @@ _LEAST_SPREAD = 0.01  # of a typical step: no clock and no scheduler is steadier
 class Beats:
     """Steady steps of one variant, in order of their starts.
 
-    A beat ends where the next step starts, or the reference work that precedes it. A step that
-    none follows has no beat: in a loop that submits ahead the last one waits for all that is in
-    flight. Of iterations that no workload marks, a beat is the time from the device's end of one to
-    its end of the next: a host that runs ahead submits by its own rhythm, which nobody waits for.
-    `work` is the device time of each (ns), and `pieces` of how many intervals; NaN where not known.
+    A beat ends at the start of the next step, or of the reference work that precedes it. A step
+    without a successor has no beat: in a loop that submits ahead the last one waits for all work in
+    flight. For iterations without marks, a beat is the time from the device's end of one to its end
+    of the next: a host that runs ahead submits in a rhythm of its own, which does not matter to the
+    user. `work` is the device time of each (ns), and `pieces` the number of its intervals; NaN if
+    unknown.
     """
 
     variant: str
@@ -54,34 +55,34 @@ class Beats:
 
     @property
     def times(self) -> Times:
-        """How long each beat took, in ns."""
+        """The length of each beat, in ns."""
         return self.ends - self.starts
 
     @property
     def variation(self) -> float:
-        """How much one beat differs from the next: a robust coefficient of variation.
+        """The variation from one beat to the next: a robust coefficient of variation.
 
         The median of the absolute differences of neighbours, scaled to a standard deviation of
-        normal noise (by 1.4826 / √2), over the median beat. A slow drift, such as that of a
-        growing context, adds nothing, and neither do single outliers.
+        normal noise (by 1.4826 / √2), over the median beat. A slow drift, such as that of a growing
+        context, adds nothing, and neither do single outliers.
         """
         return _vary(self.times, self.times)
 
     @property
     def variation_of_rest(self) -> float:
-        """How much the time beside device work differs, over the median beat."""
+        """The variation of the time outside device work, over the median beat."""
         return _vary(self.rest_times, self.times)
 
     @property
     def variation_of_work(self) -> float:
-        """How much the device work differs, over its median; 0 where it is not known."""
+        """The variation of the device work, over its median; 0 if it is unknown."""
         return _vary(self.work, self.work) if self.has_work else 0.0
 
     @property
     def is_other_work(self) -> NDArray[np.bool_]:
-        """Tell which beats have far more or fewer intervals of device work than usual.
+        """Whether each beat has far more or fewer intervals of device work than usual.
 
-        They do something else; the others do the same, though it may take longer.
+        Such beats do different work; the others do the same work, though it may take longer.
         """
         median_pieces = float(np.median(self.pieces))
         with np.errstate(invalid="ignore"):
@@ -89,7 +90,7 @@ class Beats:
 
     @property
     def certain(self) -> float:
-        """What is left of a variation by so many beats, less one standard error.
+        """The certain part of a variation for this number of beats, by one standard error.
 
         A median of absolute differences has a relative standard error of about 1.17 / √n.
         """
@@ -102,20 +103,20 @@ class Beats:
 
     @property
     def rest_times(self) -> NDArray[np.float64]:
-        """How long each beat was beside its own device work, in ns, at least 0; all of it without.
+        """The length of each beat without its own device work, in ns, at least 0.
 
-        Where work is not known, it counts as none.
+        Unknown work counts as none.
         """
         return np.maximum(self.times - np.nan_to_num(self.work), 0)
 
     @property
     def of_variant(self) -> str:
-        """Whose steps these are, for a sentence; nothing where all are alike."""
+        """The variant of the steps, for a sentence; empty if all are alike."""
         return f" of {self.variant}" if self.variant else ""
 
 
 def _vary(values: NDArray[np.float64] | Times, typical: NDArray[np.float64] | Times) -> float:
-    """Return the variation of neighbours, as `Beats.variation` has it."""
+    """Return the variation of neighbours, as defined by `Beats.variation`."""
     apart = float(np.median(np.abs(np.diff(values))))
     return float(_SIGMA * apart / np.sqrt(2) / np.median(typical))
 
@@ -123,7 +124,7 @@ def _vary(values: NDArray[np.float64] | Times, typical: NDArray[np.float64] | Ti
 def beats(
     steps: pd.DataFrame, requests: pd.DataFrame | None, annotations: pd.DataFrame | None = None
 ) -> tuple[Beats, ...]:
-    """Return the rhythm of the steady steps, each variant apart."""
+    """Return the rhythm of the steady steps, separately for each variant."""
     if of_a_server(steps, requests, annotations):
         raise Unavailable(
             "the steps are a server's, which differ with the requests that arrive; "
@@ -143,7 +144,7 @@ def beats(
 
 
 def _by_variant(steady: pd.DataFrame) -> list[tuple[str, NDArray[np.bool_]]]:
-    """Return the variants in order, each with which of the steps are of it."""
+    """Return the variants in order, each with the mask of its steps."""
     if "variant" not in steady:
         return [("", np.ones(len(steady), np.bool_))]
     codes, names = pd.factorize(steady["variant"].fillna(""), sort=True)
@@ -151,7 +152,7 @@ def _by_variant(steady: pd.DataFrame) -> list[tuple[str, NDArray[np.bool_]]]:
 
 
 def _read_column(steady: pd.DataFrame, name: str) -> NDArray[np.float64]:
-    """Return a column as numbers, NaN where it or a value of it is not known."""
+    """Return a column as numbers, NaN for unknown values or a missing column."""
     if name not in steady:
         return np.full(len(steady), np.nan)
     return np.asarray(steady[name].to_numpy(dtype=np.float64, na_value=np.nan), np.float64)
@@ -161,9 +162,9 @@ _Beaten = tuple[NDArray[np.bool_], Times, Times]
 
 
 def _by_device(steady: pd.DataFrame) -> _Beaten | None:
-    """Return which iterations follow another one, and their beats by the ends of device work.
+    """Return the mask of iterations that follow another one, and beats by ends of device work.
 
-    None for steps that a workload marks, and where such ends are not known or not in order.
+    None for steps that a workload marks, and if such ends are unknown or not in order.
     """
     unmarked = "ended" in steady and not (steady["source"] == "steps").any()
     if not unmarked or steady["ended"].isna().any():
@@ -178,13 +179,13 @@ def _by_device(steady: pd.DataFrame) -> _Beaten | None:
 
 
 def _by_starts(steps: pd.DataFrame, steady: pd.DataFrame) -> _Beaten:
-    """Return which steps have another one right behind them, and their beats by the starts."""
+    """Return the mask of steps with another one right after them, and beats by the starts."""
     starts = bounds(steady)[0]
     return _find_followed(steps, steady), starts, np.roll(starts, -1)
 
 
 def _find_followed(steps: pd.DataFrame, steady: pd.DataFrame) -> NDArray[np.bool_]:
-    """Tell which of the steady steps have another one right behind them, without a pause."""
+    """Return which steady steps have another one right after them, without a pause."""
     starts, ends = bounds(steady)
     places = np.sort(bounds(steps)[0]).searchsorted(starts)
     follows = np.diff(places, append=-1) == 1
@@ -195,7 +196,7 @@ def _find_followed(steps: pd.DataFrame, steady: pd.DataFrame) -> NDArray[np.bool
 
 
 def _until_reference(starts: Times, ends: Times, annotations: pd.DataFrame | None) -> Times:
-    """End beats where reference work begins in them: it is done just before the next step."""
+    """End beats at the start of reference work in them, which runs just before the next step."""
     reference_starts = np.append(np.sort(reference_work(annotations)[0]), np.iinfo(np.int64).max)
     return np.minimum(ends, reference_starts[reference_starts.searchsorted(starts)])
 
@@ -214,7 +215,7 @@ def _long_enough(rows: tuple[Beats, ...]) -> list[Beats]:
 def spikes(
     row: Beats, least_z: float = LEAST_Z, least_excess: float = LEAST_EXCESS
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Tell which beats are far longer than their neighbours, and by how much each is; ns."""
+    """Return which beats are far longer than their neighbours, and the excess of each beat; ns."""
     around = pd.Series(row.times).rolling(_NEIGHBOURS, center=True, min_periods=1).median()
     typical = around.to_numpy(dtype=np.float64)
     excess = row.times - typical
@@ -227,7 +228,7 @@ _FEWEST_SPIKES = 4
 
 
 def period(chosen: NDArray[np.bool_]) -> int | None:
-    """Return by how many beats spikes follow each other, if most do by as many; else None."""
+    """Return the distance between spikes in beats, if most distances are equal; else None."""
     apart = np.diff(np.flatnonzero(chosen))
     if apart.size + 1 < _FEWEST_SPIKES:
         return None
@@ -249,7 +250,7 @@ COMPILED = "shaders were compiled"
 
 @dataclass(frozen=True)
 class Happening:
-    """Stretches of time that may explain a slow step, `description` they are in words."""
+    """Stretches of time that may explain a slow step, and their `description` in words."""
 
     description: str
     when: IntervalSet
@@ -257,9 +258,9 @@ class Happening:
 
 @dataclass(frozen=True, eq=False)
 class Happenings:
-    """What happened beside the steps, by the tables that show it.
+    """Events during the steps, by the tables that show them.
 
-    It is gathered when a slow step is to be explained: in most recordings none is.
+    They are collected only to explain a slow step, which most recordings do not have.
     """
 
     gpu_intervals: pd.DataFrame | None
@@ -273,11 +274,11 @@ class Happenings:
 
     @cached_property
     def ranked_happenings(self) -> tuple[Happening, ...]:
-        """All kinds of happenings that there are, the most telling one first.
+        """All kinds of recorded happenings, in order of relevance.
 
-        A compile says more than a span of the workload, and that more than an idle device. Idle
-        time has the causes of the table `gaps`, and of other processes only work on the target's
-        channels counts, as there.
+        A compile explains more than a span of the workload, and a span more than an idle device.
+        Idle time has the causes of the table `gaps`. As in that table, only work on the target's
+        channels counts for other processes.
         """
         listed = [
             *_of_the_host(self.compiler_activity, self.spans),
@@ -312,7 +313,7 @@ def happenings(
     handover: Handover | None,
     gaps: pd.DataFrame | None,
 ) -> Happenings:
-    """Return what happened beside the steps."""
+    """Return the events during the steps."""
     return Happenings(
         gpu_intervals,
         compiler_activity,
@@ -328,7 +329,7 @@ def happenings(
 def _of_the_host(
     compiler_activity: pd.DataFrame | None, spans: pd.DataFrame | None
 ) -> list[Happening]:
-    """Return when pipelines were compiled, by the trace and by the workload's word."""
+    """Return when pipelines were compiled, by the trace and by the workload's spans."""
     compiled = [] if compiler_activity is None else [compiler_activity[compiler_activity["target"]]]
     if spans is not None:
         compiled.append(spans[spans["name"] == COMPILE])
@@ -350,7 +351,7 @@ def _of_others(gpu_intervals: pd.DataFrame | None) -> list[Happening]:
 
 
 def _of_the_target(gpu_intervals: pd.DataFrame) -> list[Happening]:
-    """Return when the device had no work of the target, and when it had."""
+    """Return when the device had no work of the target, and when it had some."""
     target_work = _happening(
         LONGER_WORK, gpu_intervals.loc[gpu_intervals["target"], ["start", "duration"]]
     )
@@ -367,7 +368,7 @@ def _of_the_target(gpu_intervals: pd.DataFrame) -> list[Happening]:
 
 
 def _has_work_times(gpu_intervals: pd.DataFrame, handover: Handover | None) -> bool:
-    """Tell whether intervals are times of work; by a host's clock that is not always known."""
+    """Return whether intervals are times of work, which a host's clock does not always show."""
     by_a_host = "clock" in gpu_intervals and (gpu_intervals["clock"] == "host").any()
     return handover is not None or not by_a_host
 
@@ -405,10 +406,10 @@ _MOST = 0.5  # of a slow step's excess, for a happening to explain it
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """For each slow step, in order, what explains it; ns.
+    """The cause of each slow step, in order; ns.
 
-    `excess` is how much longer than usual it took, `compiled` and `idle` how much of that was
-    time in compiles, and time in which the device had nothing of the target to do.
+    `excess` is the step's time beyond the usual, `compiled` and `idle` the parts of it in compiles
+    and without work of the target on the device.
     """
 
     causes: tuple[str, ...]
@@ -418,14 +419,14 @@ class Explanation:
 
     @property
     def mechanism(self) -> Mechanism:
-        """The mechanism behind the cause that most steps have."""
+        """The mechanism behind the most common cause."""
         common_cause, _ = Counter(self.causes).most_common(1)[0]
         mechanisms = (name for words, name in _MECHANISMS.items() if common_cause.startswith(words))
         return next(mechanisms, Mechanism.SPIKES_UNEXPLAINED)
 
     @property
     def cause_words(self) -> str:
-        """The causes in words, the commonest first, each with its number; "" without any."""
+        """The causes in words, the most common first, each with its number; "" without any."""
         counts = Counter(cause for cause in self.causes if cause != UNEXPLAINED)
         if len(counts) == 1 and len(self.causes) == counts.total():
             return next(iter(counts))
@@ -433,7 +434,7 @@ class Explanation:
 
     @property
     def unexplained_count(self) -> int:
-        """How many steps nothing that was recorded explains."""
+        """The number of steps that no recorded event explains."""
         return self.causes.count(UNEXPLAINED)
 
     @property
@@ -443,18 +444,18 @@ class Explanation:
 
     @property
     def enclosing_rule(self) -> str:
-        """Name the rule that counts most of the time too: bubbles, where the device was idle."""
+        """The rule that also counts most of the time: bubbles, if the device was idle."""
         return "bubbles" if self.is_mostly_idle else ""
 
 
 def explain(
     beats: Beats, slow: NDArray[np.bool_], excess: NDArray[np.float64], happenings: Happenings
 ) -> Explanation:
-    """Find for each slow step the most telling happening that covers most of its excess.
+    """Find for each slow step the most relevant happening that covers most of its excess.
 
-    A happening counts beyond what the other steps have of it: what lies in all of them explains
-    nothing. A state, which holds on, counts beyond its share in the other steps.
-    `excess` says how much longer than usual each beat is, in ns.
+    Only the part of a happening beyond that of the other steps counts: an event in all of them
+    explains nothing. A state, which persists, counts beyond its share in the other steps. `excess`
+    is the time of each beat beyond the usual, in ns.
     """
     times, needed = beats.times[slow], _MOST * excess[slow]
     causes = np.full(times.size, UNEXPLAINED, dtype=object)
@@ -477,10 +478,10 @@ def explain(
 def beside_others(
     beats: Beats, far: NDArray[np.bool_], other_intervals: pd.DataFrame
 ) -> NDArray[np.bool_]:
-    """Tell of which beats that are far longer the device ran for other processes meanwhile.
+    """Return in which of the far longer beats the device also ran for other processes.
 
-    On whatever channel: all channels share the cores, so that the same work takes longer beside
-    another's. It counts where it lasted for half of what the device worked longer.
+    All channels count because they share the cores, so that the same work takes longer with another
+    process. Such work counts if it lasted for half of the additional device time.
     """
     shared = IntervalSet.from_spans(*bounds(other_intervals)).measure_within(
         beats.starts, beats.ends
@@ -491,7 +492,7 @@ def beside_others(
 
 
 def facts_of_spread(values: Times | NDArray[np.float64]) -> tuple[Fact, ...]:
-    """Return the fifth, the fiftieth and the ninety-fifth percentile of times, in ns."""
+    """Return the 5th, 50th and 95th percentiles of times, in ns."""
     low_percentile, middle, high_percentile = np.percentile(values, (5, 50, 95)).tolist()
     return (
         Fact("low", low_percentile, "ns"),
@@ -500,12 +501,12 @@ def facts_of_spread(values: Times | NDArray[np.float64]) -> tuple[Fact, ...]:
     )
 
 
-_ENDS = (0.05, 0.95)  # quantiles: what lies beyond must not pull the modes apart on its own
+_ENDS = (0.05, 0.95)  # quantiles; extremes beyond them must not separate the modes by themselves
 
 
 @dataclass(frozen=True, eq=False)
 class Modes:
-    """Two speeds: which steps are slow, what a fast and a slow one takes (ns), how often it turns.
+    """Two speeds: the slow steps, the time of a fast and of a slow one (ns), and the changes.
 
     `separation` is the distance of both over the wider one's robust standard deviation.
     """
@@ -519,7 +520,7 @@ class Modes:
     def are_two_kinds(
         self, *, excess: float, share: float, separation: float, changes: int
     ) -> bool:
-        """Tell whether these are two speeds: far and clearly apart, neither rare, in turns."""
+        """Return whether these are two speeds: clearly apart, neither rare, alternating."""
         return (
             self.excess >= excess
             and self.minority >= share
@@ -529,18 +530,18 @@ class Modes:
 
     @property
     def minority(self) -> float:
-        """The share of the rarer of both."""
+        """The share of the rarer speed."""
         share = float(self.slow.mean())
         return min(share, 1 - share)
 
     @property
     def excess(self) -> float:
-        """How much longer a slow step takes, as a share of a fast one; inf if that takes none."""
+        """The additional time of a slow step, as a share of a fast one; inf if that takes none."""
         return self.slow_time / self.fast_time - 1 if self.fast_time else float("inf")
 
 
 def modes(times: Times) -> Modes:
-    """Split the steps in fast and slow ones."""
+    """Split the steps into fast and slow ones."""
     capped = np.clip(times, *np.quantile(times, _ENDS)).astype(np.float64)
     ordered = np.sort(capped)
     slow = capped > ordered[best_split(ordered) - 1]
@@ -554,10 +555,10 @@ def modes(times: Times) -> Modes:
 
 
 def best_split(values: NDArray[np.float64], smallest_part: int = 1) -> int:
-    """Return after how many values a row falls in two parts most alike in themselves.
+    """Return the length of the first of two parts of a row that are most uniform.
 
     The split is the one of least squares, as that of k-means for two clusters in one dimension,
-    found exactly; each part has the `smallest_part` number of values or more.
+    found exactly; each part has at least `smallest_part` values.
     """
     places = np.arange(smallest_part, values.size - smallest_part + 1)
     sums = np.cumsum(values)
@@ -571,13 +572,13 @@ def spread(times: NDArray[np.float64] | Times) -> float:
 
 
 _SIDE = 8  # iterations on either side, at least
-_NEAR = 4  # iterations on either side of the border, which have the levels of their sides
+_NEAR = 4  # iterations on either side of the border that must have the level of their side
 _CLEAR = 6.0  # robust deviations between both levels
-_AT_ONCE = 0.75  # of the rise, which comes between two neighbours
+_AT_ONCE = 0.75  # of the rise, the part between two neighbours
 
 
 def find_border(times: NDArray[np.float64]) -> int | None:
-    """Return the place from which on the times lie higher, both sides steady; None without one."""
+    """Return the place from which the times are higher, both sides steady; None without one."""
     if times.size < 2 * _SIDE:
         return None
     border = best_split(times, _SIDE)

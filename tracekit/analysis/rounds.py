@@ -1,9 +1,9 @@
-"""Rounds: groups of unlike work that come again in the same order.
+"""Rounds: groups of unlike work that recur in the same order.
 
 Training that validates at every twentieth step makes rounds of twenty-one or more groups; a model
-that waits for each of its 48 layers makes rounds of 48, of which one ends with longer work. Where
-a group is unlike the one before it, the round's length is the distance at which the same change
-comes again.
+that waits for each of its 48 layers makes rounds of 48, of which one ends with longer work. If a
+group differs from the one before it, the round's length is the distance at which the same change
+recurs.
 """
 
 from dataclasses import dataclass, replace
@@ -17,27 +17,27 @@ FEWEST = 8
 """Fewer rounds than this are no iterations."""
 LEAST = 4
 """Fewer rounds than this are no repetition at all."""
-_WITHIN = 0.25  # by which like groups may differ, as a share
-_CHANGES = 2  # of each round, at least: to another kind of group and back
-_AGAIN = 0.8  # of the changes, that come again a round later
-_CLEARER = 0.4  # by which more of them do than at other distances
-_LOWER = 0.25  # quantile of all distances: multiples of a short round are many
-_FAR = 1.5  # times the usual size, for a group to be of another kind
-_CLEAR = 5.0  # robust deviations from it
-_SIGMA = 1.4826  # of a normal distribution, in medians of absolute deviations
+_WITHIN = 0.25  # share by which the sizes of similar groups may differ
+_CHANGES = 2  # in each round, at least: to another kind of group and back
+_AGAIN = 0.8  # of the changes, that recur one round later
+_CLEARER = 0.4  # share by which more of them recur than at other distances
+_LOWER = 0.25  # quantile of all distances, low because many are multiples of a short round
+_FAR = 1.5  # ratio to the usual size, for a group of another kind
+_CLEAR = 5.0  # robust deviations from the usual size
+_SIGMA = 1.4826  # standard deviation / median absolute deviation of a normal distribution
 _SMALL, _USUAL, _LARGE = 1, 10, 100
-_STANDS_OUT = 1.25  # times the next longest pause
+_STANDS_OUT = 1.25  # ratio to the next longest pause
 _MOST = 2048  # groups of one round
-_LOOKED_AT = 24  # distances that show how often changes come again by chance
+_LOOKED_AT = 24  # distances that show the chance share of recurring changes
 _CANDIDATES = 256  # distances that are tried, the shortest first
-_SAMPLE = 768  # changes by which the length is looked for
+_SAMPLE = 768  # changes that are searched for the length
 
 Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Round:
-    """A row of groups that repeats: how many groups, and at which of all the first row begins."""
+    """A row of groups that repeats: its number of groups, and the index of its first group."""
 
     length: int
     begin: int
@@ -46,9 +46,9 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class GroupRow:
-    """What is compared: the pieces of each group and its size, by device time or host time (ns).
+    """The compared values: each group's pieces and its size, as device time or host time (ns).
 
-    `pauses` (ns) are the host's before each; where a round begins is seen by the longest. Groups
+    `pauses` (ns) are the host's before each; the longest one marks the beginning of a round. Groups
     of different requests are not alike.
     """
 
@@ -58,19 +58,19 @@ class GroupRow:
     request: Times
 
     def are_alike(self, some: Times, other_places: Times) -> Flags:
-        """Tell for each pair of groups, by their places, whether they are alike."""
+        """Return for each pair of groups, by their places, whether they are alike."""
         sizes_before, behind = self.size[some], self.size[other_places]
         matches = np.abs(sizes_before - behind) <= _WITHIN * np.maximum(sizes_before, behind)
         matches &= self.pieces[some] == self.pieces[other_places]
         return matches & (self.request[some] == self.request[other_places])
 
     def find_alike(self, apart: int) -> Flags:
-        """Tell for each group whether the one so many behind it is alike."""
+        """Return for each group whether it is like the one at the distance `apart` after it."""
         places = np.arange(self.size.size - apart)
         return self.are_alike(places, places + apart)
 
     def coarse(self) -> "GroupRow":
-        """Return the groups by three sizes only: usual, far larger, far smaller."""
+        """Return the groups with three sizes only: usual, far larger, far smaller."""
         median_size = float(np.median(self.size))
         spread = _SIGMA * float(np.median(np.abs(self.size - median_size)))
         large = self.size > max(_FAR * median_size, median_size + _CLEAR * spread)
@@ -80,9 +80,9 @@ class GroupRow:
 
 
 def find_round(groups: GroupRow) -> Round | None:
-    """Return the shortest row of unlike groups that comes again; None where none does.
+    """Return the shortest row of unlike groups that recurs; None without one.
 
-    Where groups of one kind differ by themselves, only those that are far from usual count.
+    If groups of one kind vary, only those with a far from usual size count.
     """
     return _find(groups) or _find(groups.coarse())
 
@@ -101,7 +101,7 @@ def _find(groups: GroupRow) -> Round | None:
 
 
 def _length(groups: GroupRow, changes: Times) -> int | None:
-    """Return the shortest distance at which most changes come again, and clearly so."""
+    """Return the shortest distance at which most changes clearly recur; None without one."""
     number = groups.size.size
     maximum_length = min(_MOST, number // LEAST)
     if maximum_length <= 1:
@@ -124,7 +124,7 @@ def _length(groups: GroupRow, changes: Times) -> int | None:
 
 
 def _again(groups: GroupRow, changes: Times, apart: int) -> float:
-    """Return the share of the changes that come again so many groups later."""
+    """Return the share of the changes that recur at the distance `apart`."""
     compared_changes = changes[changes + apart < groups.size.size]
     compared_changes = compared_changes[
         groups.request[compared_changes - 1] == groups.request[compared_changes + apart]
@@ -138,10 +138,10 @@ def _again(groups: GroupRow, changes: Times, apart: int) -> float:
 
 
 def find_begin(groups: GroupRow, length: int) -> int:
-    """Return the place of the first group of the first round of so many.
+    """Return the place of the first group of the first round of this length.
 
-    A round begins with the longest pause where one stands out, else with its longest row of groups
-    that are alike.
+    A round begins with the longest pause if that is distinct, else with its longest row of similar
+    groups.
     """
     trimmed_size = groups.size.size // length * length
     pauses = np.median(groups.pauses[:trimmed_size].reshape(-1, length), axis=0)

@@ -1,16 +1,17 @@
 """A rule: one judgement, a function of tables that yields findings with their evidence.
 
-A rule's function is named after the bad state that it looks for, and documents itself under
-four heads, which pages and the reference show as they stand:
+A rule's function is named after the bad state that it detects, and documents itself under four
+heads, which pages and the reference show unchanged:
 
     What it looks for / Why it matters / What to do / When it abstains
 
-Where the docstring has no head "What to do", the neutral words of the levers that its module
-names are what it says.
-Parameters without a default are tables of the recording and what `given` makes of them, by name;
-keywords with a default are thresholds that a user may set. A rule that cannot know raises
+If the docstring has no head "What to do", the neutral words of the levers that its module names
+replace it.
+
+Parameters without a default are tables of the recording and values that `Given` derives from them,
+by name; keywords with a default are thresholds that a user may set. A rule without an answer raises
 `Unavailable` with the reason. Some parameters are tables that a rule does not read itself: it
-abstains where rows of them are missing, as what was made of them would not be right.
+abstains if rows of them are missing, because the values derived from them would be wrong.
 """
 
 import ast
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A window of a table where the finding can be seen; times in ns of the trace.
+    """A window of a table that shows the finding; times in ns of the trace.
 
-    `note` says what is special about this one, such as the cause of a gap.
+    `note` describes this window, such as the cause of a gap.
     """
 
     table: str
@@ -48,8 +49,8 @@ class Evidence:
 class Fact:
     """A number or a word that a finding rests on.
 
-    `unit` says how a number is written, as that of a metric does: "ns", "ratio", "bytes", "" for
-    a count. A word, or None for what is not known, has none.
+    `unit` is the unit of a number, as for a metric: "ns", "ratio", "bytes", "" for a count. A word,
+    or None for an unknown value, has no unit.
     """
 
     name: str
@@ -59,20 +60,20 @@ class Fact:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a rule found, as data: facts, the cause, the lever, windows and the saving.
+    """The finding of a rule, as data: facts, the cause, the lever, windows and the saving.
 
     `wording` names the sentence that states the facts, a file of `templates/findings`; the analysis
     writes it into `message`. `lever` is the mechanism whose repair `levers.toml` describes, for
-    this kind of program; the analysis writes that into `advice`. `cause` is the same mechanism,
-    or a narrower one that has no lever of its own. `also` is a second mechanism, which has time of
-    its own or fits the same facts: the advice ends with its repair in brief. `effects` are the
-    rules that found the same time, and have no finding of their own for that reason.
+    this kind of program; the analysis writes that into `advice`. `cause` is the same mechanism, or
+    a narrower one that has no lever of its own. `also` is a second mechanism, which has separate
+    time or fits the same facts: the advice ends with its repair in brief. `effects` are the rules
+    that found the same time, and therefore have no separate finding.
 
-    `saving` is the time that could be won in the window the rule looked at, in ns; None where
-    it cannot be estimated. `saving_per_token` is the same for each token of the steady window;
-    the analysis fills it in where steps and their tokens are known. `within` names the rule whose
-    saving holds most of this one's time already, so that nobody adds it up twice; the analysis
-    keeps it only where that rule found something too.
+    `saving` is the time that could be saved in the window that the rule examined, in ns; None if it
+    cannot be estimated. `saving_per_token` is the same for each token of the steady window; the
+    analysis fills it in if steps and their tokens are known. `within` names the rule whose saving
+    already includes most of this one's time, so that nobody adds both; the analysis keeps it only
+    if that rule has a finding too.
     """
 
     rule: str
@@ -91,13 +92,13 @@ class Finding:
     effects: tuple[str, ...] = ()
 
     def as_effects(self) -> "Iterator[Finding]":
-        """Yield a finding for each of the effects, for whoever counts what each rule found."""
+        """Yield a finding for each of the effects, to count the findings of each rule."""
         for rule in self.effects:
             words = f"It is an effect of {self.rule}, which says why."
             yield Finding(rule, self.severity, words, "", within=self.rule)
 
     def fact(self, name: str) -> float | int | str | bool | None:
-        """Return the value of a fact; raises KeyError where the finding does not have it."""
+        """Return the value of a fact; raise KeyError if the finding does not have it."""
         for fact in self.facts:
             if fact.name == name:
                 return fact.value
@@ -116,9 +117,9 @@ def finding(
     saving: int | None = None,
     within: str = "",
 ) -> Finding:
-    """Return what a rule found; the analysis adds the rule's name, the sentence and the advice.
+    """Return a rule's finding; the analysis adds the rule's name, the sentence and the advice.
 
-    A cause that is not given is the lever's.
+    The default cause is the lever.
     """
     return Finding(
         "",
@@ -145,7 +146,7 @@ _SHOWN = 20
 def longest(
     table: str, starts: "Times", ends: "Times", notes: tuple[str, ...] = ()
 ) -> tuple[Evidence, ...]:
-    """Return the windows that last longest, longest first, at most twenty."""
+    """Return the longest windows, at most twenty, longest first."""
     return tuple(
         Evidence(table, int(starts[i]), int(ends[i]), notes[i] if notes else "")
         for i in longest_first(ends - starts)
@@ -153,9 +154,9 @@ def longest(
 
 
 def longest_first(lengths: "Times") -> list[int]:
-    """Return the places of the longest, at most twenty, longest first; of equal ones the first.
+    """Return the places of the longest, at most twenty, longest first; ties in order.
 
-    Only those are sorted: there may be a million others.
+    Only those are sorted because there may be a million others.
     """
     number = min(_SHOWN, lengths.size)
     if not number:
@@ -170,7 +171,7 @@ def longest_first(lengths: "Times") -> list[int]:
 def moments(
     table: str, times: Iterable[int], notes: Iterable[str] = repeat("")
 ) -> tuple[Evidence, ...]:
-    """Return the first of the moments, at most twenty, with what is to say of each."""
+    """Return the first moments, at most twenty, each with its note."""
     noted_times = islice(zip(times, notes, strict=False), _SHOWN)
     return tuple(Evidence(table, int(time), int(time), note) for time, note in noted_times)
 
@@ -182,15 +183,15 @@ HEADS = ("What it looks for", "Why it matters", "What to do", "When it abstains"
 class Rule:
     """One judgement, by its name in kebab-case.
 
-    The function that makes it has the same name, and so has its module in `rules`. Its words are
-    read from the source: the module itself would load pandas.
+    Its function and its module in `rules` have the same name. Its words are read from the source,
+    because importing the module would load pandas.
     """
 
     name: str
 
     @cached_property
     def judge(self) -> Callable[..., Iterator[Finding]]:
-        """The function that makes the judgement, loaded when it is first asked for."""
+        """The function that makes the judgement, loaded on the first access."""
         return getattr(import_module(f"tracekit.analysis.rules.{self._function}"), self._function)
 
     @property
@@ -200,7 +201,7 @@ class Rule:
 
     @property
     def sections(self) -> dict[str, str]:
-        """The four heads of the docstring with their texts; raises ValueError without one."""
+        """The four heads of the docstring with their texts; raises ValueError if one is missing."""
         docstring, advice = self._source
         parts = re.split(rf"^({'|'.join(HEADS)}):\s*", docstring, flags=re.MULTILINE)
         texts = {"What to do": advice, **dict(zip(parts[1::2], parts[2::2], strict=True))}
@@ -214,7 +215,7 @@ class Rule:
 
     @cached_property
     def _source(self) -> tuple[str, str]:
-        """The docstring of the function, and what to do by the levers that the module names."""
+        """The docstring of the function, and the remedies for the levers that the module names."""
         file = Path(__file__).parent / "rules" / f"{self._function}.py"
         docstring = ""
         module = ast.parse(file.read_bytes())

@@ -1,4 +1,4 @@
-"""Whose rows count, what they are called, and which part of the run counts."""
+"""The rows that count, their owners in words, and the part of the run that counts."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +21,7 @@ UNKNOWN = (
 
 
 def of_target(frame: pd.DataFrame, targets: Targets) -> pd.DataFrame:
-    """Return the target's rows; raise Unavailable, with the reason, where there are none."""
+    """Return the target's rows; raise Unavailable, with the reason, if there are none."""
     if frame.empty:
         raise Unavailable("the table has no rows, of any process.")
     if not targets:
@@ -33,11 +33,11 @@ def of_target(frame: pd.DataFrame, targets: Targets) -> pd.DataFrame:
 
 
 class Recorded(pd.DataFrame):
-    """A table of the recording that nobody changes: its target's rows are picked once."""
+    """An immutable table of the recording: its target's rows are selected once."""
 
     @cached_property
     def target_rows(self) -> pd.DataFrame:
-        """The rows that belong to the target; to pick all of a long table takes long."""
+        """The rows that belong to the target, cached because selecting them takes long."""
         chosen = self["target"].astype(bool)
         return pd.DataFrame(self) if chosen.all() else self[chosen]
 
@@ -50,7 +50,7 @@ def own_rows(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def owners(frame: pd.DataFrame) -> pd.Series:
-    """Return whose each row is, in words such as "python3 (4711)"."""
+    """Return the owner of each row, in words such as "python3 (4711)"."""
     names = frame["process"].fillna("unknown process").astype(str)
     return names + " (" + frame["pid"].astype("string").fillna("no pid") + ")"
 
@@ -65,14 +65,14 @@ def name_targets(targets: Targets) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Device:
-    """What the device did: the intervals of all processes, and the target's `target_intervals`."""
+    """The device's work: the intervals of all processes, and the target's `target_intervals`."""
 
     intervals: pd.DataFrame
     target_intervals: pd.DataFrame
 
     @cached_property
     def spans(self) -> tuple[Times, Times]:
-        """When the target's intervals start and end."""
+        """The starts and ends of the target's intervals."""
         return spans(self.target_intervals)
 
     @cached_property
@@ -87,7 +87,7 @@ class Device:
 
     @cached_property
     def families(self) -> tuple[pd.Series, tuple[str, ...]]:
-        """The code of each label of the target's work, and the families that codes stand for."""
+        """The code of each label of the target's work, and the families that codes denote."""
         if "kernel" not in self.target_intervals:
             return families(self.target_intervals["label"])
         codes, names = pd.factorize(self.target_intervals["kernel"].fillna(""))
@@ -98,12 +98,12 @@ class Device:
         return clip(*self.spans, window.start, window.end)
 
     def measure_work(self, window: Window) -> int:
-        """Return for how long work of the target ran in a window, in ns."""
+        """Return the time in a window for which work of the target ran, in ns."""
         return busy(*self.clip_to_window(window))
 
 
 def device_of(gpu_intervals: pd.DataFrame, targets: Targets) -> Device:
-    """Return what the device did; raise Unavailable where it did nothing for the target."""
+    """Return the device's work; raise Unavailable if there is none for the target."""
     return Device(gpu_intervals, of_target(gpu_intervals, targets))
 
 
@@ -129,7 +129,7 @@ def reference_work(annotations: pd.DataFrame | None) -> tuple[Times, Times]:
 
 
 def reference_time(annotations: pd.DataFrame | None, window: Window) -> int:
-    """Return the nanoseconds of a window in which reference work was done."""
+    """Return the time in a window in which reference work ran, in ns."""
     return busy(*clip(*reference_work(annotations), window.start, window.end))
 
 
@@ -138,9 +138,9 @@ _PREFILL = "prefill"
 
 
 def steady_steps(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return the steps of the steady phase; raise Unavailable where there are none.
+    """Return the steps of the steady phase; raise Unavailable if there are none.
 
-    A step that only waited for load is none.
+    A step that only waited for load does not count.
     """
     chosen = (steps["phase"] == "steady").fillna(value=False).to_numpy(np.bool_)
     if "variant" in steps:
@@ -148,28 +148,28 @@ def steady_steps(steps: pd.DataFrame) -> pd.DataFrame:
         chosen = chosen & ~waited
     if not chosen.any():
         raise Unavailable("the workload made no step in its steady phase.")
-    # Mostly all are, and to pick all rows of a long table takes long.
+    # Mostly all rows are, and selecting all rows of a long table takes long.
     return steps if chosen.all() else steps[chosen]
 
 
 def variants(steps: pd.DataFrame) -> list[str]:
-    """Return which of several compared things the steps are, sorted; none where all are alike."""
+    """Return the variants that the steps compare, sorted; empty if all are alike."""
     if "variant" not in steps:
         return []
     return sorted(str(name) for name in steps["variant"].dropna().unique() if name)
 
 
 def require_alike(steady: pd.DataFrame) -> None:
-    """Raise Unavailable where steps are of several things that are compared."""
+    """Raise Unavailable if the steps compare several variants."""
     names = variants(steady)
     if len(names) > 1:
         raise Unavailable(f"steps are of several variants ({', '.join(names)}), of unlike work.")
 
 
 def steady_tokens(steps: pd.DataFrame) -> int:
-    """Return the tokens of the steady steps; raise Unavailable where there are none.
+    """Return the tokens of the steady steps; raise Unavailable if there are none.
 
-    Steps of several variants, which are compared, count together: their time does too.
+    Steps of several compared variants count together, as their time does.
     """
     tokens = int(steady_steps(steps)["tokens"].fillna(0).sum())
     if tokens == 0:
@@ -178,9 +178,9 @@ def steady_tokens(steps: pd.DataFrame) -> int:
 
 
 def require_seen(steady: pd.DataFrame, target_intervals: pd.DataFrame) -> None:
-    """Raise Unavailable where device work of the target is missing in steady steps.
+    """Raise Unavailable if device work of the target is missing in steady steps.
 
-    What the device did for the steps that were recorded must not be set against all of them.
+    The device's work for the recorded steps must not be divided among all steps.
     """
     unseen = IntervalSet.from_spans(*spans(target_intervals)).measure_within(*spans(steady)) == 0
     if unseen.mean() > _UNSEEN:
@@ -193,7 +193,7 @@ def require_seen(steady: pd.DataFrame, target_intervals: pd.DataFrame) -> None:
 def of_a_server(
     steps: pd.DataFrame, requests: pd.DataFrame | None, annotations: pd.DataFrame | None
 ) -> bool:
-    """Tell whether a server made the steps: it has requests, prefills prompts, waits for load."""
+    """Return whether a server made the steps: it has requests, prefills prompts, waits for load."""
     if requests is not None and not requests.empty:
         return True
     if annotations is not None and (annotations["name"] == _PREFILL).any():

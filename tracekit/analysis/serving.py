@@ -1,7 +1,7 @@
-"""What requests, ticks and levels of a server come to: latencies, and the parts of its run.
+"""Figures of a server's requests, ticks and levels: latencies, and the parts of its run.
 
-A tick is a step that was no wait for load. All functions are pure; what cannot be known raises
-`Unavailable`.
+A tick is a step that did not wait for load. All functions are pure; if a value cannot be known,
+they raise `Unavailable`.
 """
 
 import math
@@ -24,14 +24,14 @@ BUSY = 0.8
 
 
 def require_requests(requests: pd.DataFrame) -> pd.DataFrame:
-    """Return the requests that were to arrive in the run; raise Unavailable if there are none."""
+    """Return the requests scheduled to arrive in the run; raise Unavailable if there are none."""
     if requests.empty:
         raise Unavailable("the workload serves no requests.")
     return requests
 
 
 def select_completed(requests: pd.DataFrame) -> pd.DataFrame:
-    """Return the requests that got all their tokens; raise Unavailable if there are none."""
+    """Return the requests with all of their tokens; raise Unavailable if there are none."""
     done = require_requests(requests)
     done = done[done["state"] == "completed"]
     if done.empty:
@@ -40,7 +40,7 @@ def select_completed(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def first_token_times(requests: pd.DataFrame) -> Values:
-    """Return for each request that got a token how long the first one took, in ns (TTFT)."""
+    """Return the time to the first token of each request that got one, in ns (TTFT)."""
     first_tokens = require_requests(requests)["first_token"].dropna()
     if first_tokens.empty:
         raise Unavailable("no request got a token.")
@@ -48,7 +48,7 @@ def first_token_times(requests: pd.DataFrame) -> Values:
 
 
 def times_per_token(requests: pd.DataFrame) -> Values:
-    """Return for each completed request the mean ns of its tokens after the first one (TPOT)."""
+    """Return the mean time per token after the first of each completed request, in ns (TPOT)."""
     done = select_completed(requests)
     longer_requests = done[done["produced"] > 1]
     if longer_requests.empty:
@@ -58,7 +58,7 @@ def times_per_token(requests: pd.DataFrame) -> Values:
 
 
 def gaps_between_tokens(requests: pd.DataFrame, request_tokens: pd.DataFrame) -> Values:
-    """Return all gaps between one token of a request and its next one, in ns (ITL)."""
+    """Return all gaps between consecutive tokens of a request, in ns (ITL)."""
     require_requests(requests)
     ordered = request_tokens.sort_values(["request", "index"], kind="stable")
     gaps = ordered.groupby("request", sort=False)["time"].diff().dropna()
@@ -68,12 +68,12 @@ def gaps_between_tokens(requests: pd.DataFrame, request_tokens: pd.DataFrame) ->
 
 
 def whole_times(requests: pd.DataFrame) -> Values:
-    """Return for each completed request how long it took to its last token, in ns (E2E)."""
+    """Return the time to the last token of each completed request, in ns (E2E)."""
     return select_completed(requests)["last_token"].to_numpy(dtype=np.float64)
 
 
 def mean(values: Values) -> float:
-    """Return the mean, summed without a rounding error."""
+    """Return the mean, summed without rounding errors."""
     return statistics.fmean(values.tolist())
 
 
@@ -90,7 +90,7 @@ def limit(gauges: pd.DataFrame, name: str) -> float | None:
 
 
 def readings_named(gauges: pd.DataFrame, name: str) -> tuple[Times, Values]:
-    """Return when a level was reported, ascending, and the levels; each holds until the next."""
+    """Return the times and values of a level, ascending; each value holds until the next."""
     reported = gauges[gauges["name"] == name].sort_values("time", kind="stable")
     if reported.empty:
         raise Unavailable(f"the workload reported no {name}.")
@@ -98,7 +98,7 @@ def readings_named(gauges: pd.DataFrame, name: str) -> tuple[Times, Values]:
 
 
 def level_at(gauges: pd.DataFrame, name: str, moments: Times) -> Values:
-    """Return a level at each moment, as it was reported last; zero before the first report."""
+    """Return a level at each moment: the last reported value, or zero before the first report."""
     times, values = readings_named(gauges, name)
     place = np.searchsorted(times, moments, side="right") - 1
     return np.where(place >= 0, values[np.maximum(place, 0)], 0.0)
@@ -116,7 +116,7 @@ def steady_phase(steps: pd.DataFrame) -> Window:
 class Part:
     """A part of a run: its window, its ticks and tokens, the median of its ticks' rates.
 
-    `rate` is in tokens per second; None where there is no tick.
+    `rate` is in tokens per second; None without a tick.
     """
 
     window: Window
@@ -126,10 +126,10 @@ class Part:
 
 
 def parts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Mapping[str, Part]:
-    """Part a run into "ramp", "steady" and "tail".
+    """Divide a run into "ramp", "steady" and "tail".
 
-    Steady runs from the first to the last tick that had at least `BUSY` of the slots taken;
-    ramp is what comes before, tail what comes after.
+    Steady runs from the first to the last tick that had at least `BUSY` of the slots taken; ramp is
+    the part before, tail the part after.
     """
     slots = limit(gauges, "active_sequences")
     if slots is None:
@@ -163,7 +163,7 @@ def _part(ticks: pd.DataFrame, window: Window) -> Part:
 
 
 def time_weighted(gauges: pd.DataFrame, name: str, window: Window) -> float:
-    """Return the mean of a level over a window, each reading weighted by how long it held."""
+    """Return the mean of a level over a window, each reading weighted by its duration."""
     if not window.length:
         raise Unavailable(f"{window.name} has no length.")
     times, _ = readings_named(gauges, name)

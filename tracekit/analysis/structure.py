@@ -1,11 +1,11 @@
-"""What repeats in a row of command buffers, without any word of the program.
+"""Repetition in a row of command buffers, without any help of the program.
 
-Where the host paused for far longer than between other command buffers, or had waited for all of
-its work, the row is split into groups. Iterations are groups alike, or the shortest row of unlike
-groups that repeats; where nothing splits, the shortest row of unlike command buffers. Groups are
-alike by the number of their intervals, by their device time and by the pause behind them. What
-repeats is one stretch: two loops in a row are two, of which the one with more device work counts,
-and a load before the loop, which differs from it, is none of its iterations.
+The row is split into groups where the host paused for far longer than between other command
+buffers, or had waited for all of its work. Iterations are similar groups, or the shortest row of
+unlike groups that repeats; without any split, the shortest row of unlike command buffers. Groups
+are compared by the number of their intervals, by their device time and by the pause after them. The
+repetition is one stretch: of two loops in a row only the one with more device work counts, and a
+load before the loop, which differs from it, does not belong to its iterations.
 """
 
 from collections.abc import Iterator
@@ -23,17 +23,17 @@ FEWEST = 8
 OF_WORK = 0.5
 """The share of all device time that iterations have to hold."""
 _ALIKE = 0.7  # of the groups from the first iteration to the last
-_MOSTLY = 0.6  # of the groups, which have like pauses behind them too
-_CLEARER = 0.15  # by which a longer row has to be more alike than single groups are
-_WITHIN = 0.25  # by which device times of like groups may differ, as a share
-_APART = 3.0  # a pause that splits is this many times as long as one that does not
-_BRIEF = 10_000  # ns: shorter pauses are as good as none
+_MOSTLY = 0.6  # of the groups, that also have similar pauses after them
+_CLEARER = 0.15  # by which a longer row must be more alike than single groups
+_WITHIN = 0.25  # share by which device times of similar groups may differ
+_APART = 3.0  # ratio of a pause that splits to one that does not
+_BRIEF = 10_000  # ns: shorter pauses count as none
 _LONGEST = 256  # groups of one iteration
-_SAMPLE = 8192  # groups by which the length of a row is looked for
-_LEVEL = 0.5  # by which levels before and behind a break may differ, for it to part no loops
-_LOOK = 8  # rows on both sides of a break, to tell whether it parts two loops
-_FAR = 2.6  # times the usual distance of neighbours: four deviations of two medians of 8
-_SIGMAS = 3.5  # from which shares are apart by more than chance
+_SAMPLE = 8192  # groups in which the length of a row is searched
+_LEVEL = 0.5  # share by which levels before and after a break may differ within one loop
+_LOOK = 8  # rows on both sides of a break, for comparison
+_FAR = 2.6  # ratio to the usual distance of neighbours: four deviations of two medians of 8
+_SIGMAS = 3.5  # deviations, from which two shares differ by more than chance
 
 Flags = NDArray[np.bool_]
 Places = NDArray[np.intp]
@@ -41,7 +41,7 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class _BufferGroups:
-    """Command buffers in groups; `pauses` (ns) are the host's behind each, -1 for the last."""
+    """Command buffers in groups; `pauses` (ns) are the host's after each, -1 for the last."""
 
     first_rows: Places
     pieces: Times
@@ -54,14 +54,14 @@ class _BufferGroups:
         return self.first_rows.size
 
     def sample(self) -> "_BufferGroups":
-        """Return some of them from the middle, where there are very many."""
+        """Return a sample from the middle, or all groups if they are few."""
         begin = max(0, (self.number - _SAMPLE) // 2)
         part = slice(begin, begin + _SAMPLE)
         pieces, busy, pauses = (column[part] for column in (self.pieces, self.busy, self.pauses))
         return _BufferGroups(self.first_rows[part], pieces, busy, pauses, self.split)
 
     def find_alike(self, apart: int, *, pauses: bool = True) -> Flags:
-        """Tell for each group whether the one so many behind it is alike."""
+        """Return for each group whether it is like the one at the distance `apart` after it."""
         ways = (self.pieces, self.busy, np.maximum(self.pauses, 0) + _BRIEF)
         pieces, busy, behind = ((column[:-apart], column[apart:]) for column in ways)
         matches = pieces[0] == pieces[1]
@@ -73,7 +73,7 @@ class _BufferGroups:
         return matches
 
     def rows(self, length: int) -> tuple[Times, Times]:
-        """Return pieces and device time of each row of so many groups, wherever it begins."""
+        """Return pieces and device time of each row of `length` groups, from any group on."""
         sums = (np.concatenate(([0], np.cumsum(column))) for column in (self.pieces, self.busy))
         pieces, busy = (column[length:] - column[:-length] for column in sums)
         return pieces, busy
@@ -81,7 +81,7 @@ class _BufferGroups:
 
 @dataclass(frozen=True, eq=False)
 class Repeats:
-    """Iterations: when each starts and ends (ns), and of how many groups each one is.
+    """Iterations: the start and end of each (ns), and the number of groups in one.
 
     `share` is the part of the groups from the first to the last that belong to iterations of the
     usual number of intervals; `profile` the usual device time (ns) of each group of an iteration.
@@ -99,7 +99,7 @@ class Repeats:
 
 
 def repeating(timeline: pd.DataFrame) -> Repeats | None:
-    """Return the groups of command buffers that repeat; None where none do."""
+    """Return the groups of command buffers that repeat; None without any."""
     if len(timeline) < FEWEST:
         return None
     begin_times, committed, completed = (
@@ -133,7 +133,7 @@ def repeating(timeline: pd.DataFrame) -> Repeats | None:
         )
         follows = first_groups[1:] == first_groups[:-1] + length
         ends[:-1] = np.where(follows, starts[1:], ends[:-1])
-        # What waits for work from before the loop takes that work's time.
+        # An iteration that waits for work from before the loop includes that work's time.
         load_end = int(np.max(end_times[: groups.first_rows[first_groups[0]]], initial=NEVER))
         skipped_iterations = int(np.searchsorted(starts, load_end))
         skipped_iterations *= starts.size - skipped_iterations >= FEWEST
@@ -158,7 +158,7 @@ def _share(groups: _BufferGroups, first_groups: Places, length: int) -> float:
 
 
 def begins_of(timeline: pd.DataFrame) -> Times:
-    """Return when the host began each command buffer, as far as that is known."""
+    """Return when the host began each command buffer, or the earliest known time after that."""
     begin_times = timeline["begun"].fillna(timeline["committed"]).fillna(timeline["started"])
     return begin_times.to_numpy(dtype=np.int64)
 
@@ -182,9 +182,10 @@ def _group_buffers(splits: Flags, pieces: Times, busy: Times, pauses: Times) -> 
 
 
 def _find_inner_splits(groups: _BufferGroups, first_groups: Places, pieces: Times) -> Flags:
-    """Return where groups have to be split that hold several iterations without a pause.
+    """Return the additional splits of groups that hold several iterations without a pause.
 
-    So it is after a pause that stood out: what had been handed over ahead is used up by then.
+    Such groups follow a distinct pause: the work that had been submitted ahead is exhausted by
+    then.
     """
     no_splits = np.zeros(pieces.size - 1, bool)
     if not first_groups.size:
@@ -208,16 +209,16 @@ def _splits(pauses: Times, drained: Flags) -> Iterator[Flags]:
 
 
 def _iterations(groups: _BufferGroups) -> tuple[Places, int]:
-    """Return the first group of each iteration, and how many groups an iteration has."""
+    """Return the first group of each iteration, and the number of groups per iteration."""
     no_iterations = np.empty(0, np.intp), 1
     if groups.number < FEWEST:
         return no_iterations
     alike_groups = groups.find_alike(1)
     if alike_groups.mean() >= _MOSTLY:
-        alike_groups = groups.find_alike(1, pauses=False)  # some pauses stand out
+        alike_groups = groups.find_alike(1, pauses=False)  # a few distinct pauses do not matter
     stretch = _stretch(groups, alike_groups, 1)
     if stretch is not None:
-        # Where nothing splits and all are alike, nothing tells where an iteration begins.
+        # Without splits and with uniform groups, the beginning of an iteration is unknown.
         return (np.arange(*stretch), 1) if groups.split else no_iterations
     length = _length(groups.sample()) or _round(groups.sample())
     if length is not None:
@@ -233,14 +234,14 @@ def _iterations(groups: _BufferGroups) -> tuple[Places, int]:
 
 
 def _length(groups: _BufferGroups) -> int | None:
-    """Return the length of the shortest row that repeats clearly; None where none does."""
+    """Return the length of the shortest row that repeats clearly; None without one."""
     single = groups.find_alike(1)
     for length in range(2, min(_LONGEST, groups.number // FEWEST) + 1):
         alike_groups = groups.find_alike(length)
         begin, end = _mostly(alike_groups)
         if end - begin + length < FEWEST * length:
             continue
-        chance = _SIGMAS * np.sqrt(0.5 / (end - begin))  # of two shares of one half
+        chance = _SIGMAS * np.sqrt(0.5 / (end - begin))  # for two shares of one half
         by = alike_groups[begin:end].mean() - single[begin : end + length - 1].mean()
         if by > max(_CLEARER, chance):
             return length
@@ -248,23 +249,23 @@ def _length(groups: _BufferGroups) -> int | None:
 
 
 def _round(groups: _BufferGroups) -> int | None:
-    """Return the length of a row of unlike groups that comes again, however alike most of it is."""
+    """Return the length of a row of unlike groups that recurs, even if most of it is alike."""
     group_round = find_round(_make_group_row(groups, slice(None)))
     return None if group_round is None or group_round.times < FEWEST else group_round.length
 
 
 def _make_group_row(groups: _BufferGroups, part: slice) -> GroupRow:
-    """Return what is compared of groups, with the pause before each."""
+    """Return the values by which groups are compared, with the pause before each."""
     pauses = np.concatenate(([0], groups.pauses[:-1]))[part]
     pieces = groups.pieces[part]
     return GroupRow(pieces, groups.busy[part], pauses, np.zeros(pieces.size, np.int64))
 
 
 def _stretch(groups: _BufferGroups, alike_groups: Flags, length: int) -> tuple[int, int] | None:
-    """Return the stretch of groups that repeats, of one loop; None where no stretch does.
+    """Return the stretch of groups that repeats, of one loop; None without one.
 
-    Where a row of groups is unlike the one behind it, rows before and behind that break are
-    compared: an iteration that stands out has like ones on both sides, two loops have not.
+    If a row of groups differs from the one after it, rows before and after that break are compared:
+    an outlier iteration has similar ones on both sides, the break between two loops has not.
     """
     turns = np.flatnonzero(
         np.diff(np.concatenate(([False], alike_groups, [False])).astype(np.int8))
@@ -307,9 +308,10 @@ def _medians(values: Times, begins: Places, ends: Places) -> NDArray[np.float64]
 
 
 def _mostly(flags: Flags) -> tuple[int, int]:
-    """Return the stretch in which most are true, as the one of the greatest sum of scores.
+    """Return the stretch in which most flags are true: the one with the greatest score.
 
-    A true one scores 1, a false one so much less that a stretch of equal sum has `_ALIKE` of them.
+    A true flag scores 1, a false one so much less that a stretch with a sum of zero has the share
+    `_ALIKE` of true ones.
     """
     scores = np.where(flags, 1.0, -_ALIKE / (1 - _ALIKE))
     sums = np.concatenate(([0.0], np.cumsum(scores)))
@@ -321,7 +323,7 @@ def _mostly(flags: Flags) -> tuple[int, int]:
 def _in_rows(
     groups: _BufferGroups, alike_groups: Flags, begin: int, end: int, length: int
 ) -> Places:
-    """Return where rows of so many groups begin in a stretch, the longest pause before each."""
+    """Return the beginnings of rows of `length` groups, the longest pause before each."""
     position = begin + find_begin(_make_group_row(groups, slice(begin, end)), length)
     row_begins = list[int]()
     while position + length <= end:

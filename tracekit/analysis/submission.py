@@ -1,4 +1,4 @@
-"""How the target hands work to the device: waits of an iteration, command buffers in flight."""
+"""The target's submission of work: waits of an iteration, command buffers in flight."""
 
 from contextlib import suppress
 
@@ -27,20 +27,20 @@ from tracekit.analysis.trends import TrendLine, fit_trend
 from tracekit.base import count
 from tracekit.workload import READBACK
 
-_NEAR = 5_000  # ns: what a program does between its last wait and its mark
-_GROWS = 0.5  # of what the host takes for a command buffer at first
+_NEAR = 5_000  # ns: a program's time between its last wait and its mark
+_GROWS = 0.5  # of the host's initial time for a command buffer
 _MOST = 0.5  # of the idle time
-_MANY_BUFFERS = 4  # an iteration, from which launches may share them
+_MANY_BUFFERS = 4  # per iteration, from which launches may share them
 _FEW_PIECES = 2.0  # in a command buffer that holds one launch
 _LITTLE_WORK = 500_000  # ns in a command buffer, on the device
-_FAR_LONGER = 2.0  # times the device, that a host takes which two in flight hardly help
-_SELDOM = 0.5  # of that time, for which it may encode
-_NEARLY_ALL = 0.8  # of the iterations, behind which nobody asks for the next
-_RARELY_ASKED = 0.1  # of the loop, in which there is load
+_FAR_LONGER = 2.0  # ratio of the host's time to the device's, from which two in flight hardly help
+_SELDOM = 0.5  # of that time, the largest part in which it may encode
+_NEARLY_ALL = 0.8  # of the iterations, that are not followed by demand for the next
+_RARELY_ASKED = 0.1  # of the loop, the time under load
 
 
 def describe_rate(number: int, iterations: pd.DataFrame | None) -> str:
-    """Say how many that are per step or iteration and per token; nothing where neither is known."""
+    """Return the rate per step or iteration and per token in words; empty if both are unknown."""
     if iterations is None or iterations.empty:
         return ""
     rate_text = f", {count(number / len(iterations))} per {unit(iterations)}"
@@ -51,9 +51,9 @@ def describe_rate(number: int, iterations: pd.DataFrame | None) -> str:
 
 
 def rate_facts(number: int, iterations: pd.DataFrame | None) -> tuple[Fact, ...]:
-    """Return the facts how many that are per iteration, by what an iteration is called, and token.
+    """Return the facts of a number's rates: per iteration, with its noun, and per token.
 
-    What is not known is None.
+    Unknown values are None.
     """
     per_iteration = per_token = name = None
     if iterations is not None and len(iterations):
@@ -69,7 +69,7 @@ def rate_facts(number: int, iterations: pd.DataFrame | None) -> tuple[Fact, ...]
 
 
 def between_iterations(waits: Gaps, iterations: pd.DataFrame) -> NDArray[np.bool_]:
-    """Tell which waits lie between two iterations: those that a loop needs which reads each one.
+    """Return which waits lie between two iterations: a loop that reads each result needs them.
 
     An iteration starts between the wait and the next commit, or the last one ends there.
     """
@@ -80,7 +80,7 @@ def between_iterations(waits: Gaps, iterations: pd.DataFrame) -> NDArray[np.bool
 
 
 def per_iteration(waits: Gaps, iterations: pd.DataFrame) -> float:
-    """Return how many waits an iteration has on average; of several variants the most."""
+    """Return the mean number of waits per iteration; of several variants the highest."""
     ordered = iterations.sort_values("start", kind="stable")
     variants = pd.Series("", ordered.index)
     if "variant" in ordered:
@@ -112,7 +112,7 @@ def habits_of(
     commits: pd.DataFrame | None,
     present_requests: pd.DataFrame | None,
 ) -> Habits:
-    """Return what advice on idle time depends on."""
+    """Return the facts on which advice about idle time depends."""
     wait_gaps = gaps_of_waits(gaps, "yes", "unknown")
     buffers = loop.rows(timeline, "started")
     ways = parties[Party.WAY_THERE] + parties[Party.WAY_BACK]
@@ -151,10 +151,10 @@ def habits_of(
 
 
 def _is_host_far_longer(parties: dict[Party, int], encoding: float) -> bool:
-    """Tell whether the host takes far longer than the device, mostly for other than encoding.
+    """Return whether the host takes far longer than the device, mostly for other than encoding.
 
-    Work that is submitted ahead then saves the device's time, which is the lesser part. What a
-    program does that shows frames is not known so well: it may wait for the display.
+    Submitting work ahead then saves only the device's time, which is the lesser part. The habits of
+    a program that shows frames are less certain: it may wait for the display.
     """
     host = parties[Party.HOST]
     return host > _FAR_LONGER * parties[Party.WORKS] and encoding < _SELDOM * host
@@ -163,9 +163,9 @@ def _is_host_far_longer(parties: dict[Party, int], encoding: float) -> bool:
 def _is_asked_singly(
     pauses: pd.DataFrame | None, iterations: pd.DataFrame | None, load: int, loop: Loop
 ) -> bool:
-    """Tell whether the device is asked for one iteration now and then: nobody waits for the next.
+    """Return whether nearly every iteration is requested alone, with a pause after it.
 
-    What a round trip takes then costs nothing that more in flight could win.
+    The time of a round trip is then free, and more work in flight does not save it.
     """
     if pauses is None or iterations is None or iterations.empty:
         return False
@@ -173,9 +173,9 @@ def _is_asked_singly(
 
 
 def _encoding(encoders: pd.DataFrame | None, loaded: pd.DataFrame) -> int:
-    """Return how long the thread that encodes most had an encoder open, while there was load; ns.
+    """Return the time under load for which the busiest encoding thread had an encoder open; ns.
 
-    Without encoders nothing tells it: a command buffer may be made long before it is used.
+    Without encoders it is unknown: a command buffer may be made long before it is used.
     """
     if encoders is None or "tid" not in encoders:
         return 0
@@ -189,9 +189,9 @@ def _encoding(encoders: pd.DataFrame | None, loaded: pd.DataFrame) -> int:
 
 
 def rising_encoding(buffers: pd.DataFrame) -> TrendLine | None:
-    """Return how the time that the host takes for a command buffer rises; None where it does not.
+    """Return the rise of the host's time for a command buffer; None if it does not rise.
 
-    It has to rise all the time, by half of what it is at first, and surely so.
+    It must rise all the time, with certainty and by half of its initial value.
     """
     timed_buffers = buffers.dropna(subset=["begun", "committed"]).sort_values("committed")
     encoding_times = timed_buffers["committed"].to_numpy(dtype=np.float64) - timed_buffers[
@@ -204,13 +204,13 @@ def rising_encoding(buffers: pd.DataFrame) -> TrendLine | None:
 
 
 def _commits_late(shares: dict[Cause, int], idle: int, buffers: float | None) -> bool:
-    """Tell whether most idle time is that of a host that encodes one command buffer for a wait."""
+    """Return whether most idle time is that of a host that encodes one command buffer per wait."""
     has_one_buffer = buffers is not None and buffers <= MANY_WAITS
     return has_one_buffer and shares[Cause.ENCODING] > _MOST * idle
 
 
 def _are_small(buffers: pd.DataFrame, iterations: pd.DataFrame | None) -> bool:
-    """Tell whether an iteration has many command buffers of one launch with little work each."""
+    """Return whether an iteration has many command buffers of one launch with little work each."""
     if buffers.empty or iterations is None or iterations.empty:
         return False
     number = len(buffers) / len(iterations)
@@ -220,7 +220,7 @@ def _are_small(buffers: pd.DataFrame, iterations: pd.DataFrame | None) -> bool:
 
 
 def _idles_within(gaps: pd.DataFrame, iterations: pd.DataFrame | None) -> bool:
-    """Tell whether most of the idle time lies within iterations."""
+    """Return whether most of the idle time lies within iterations."""
     if iterations is None:
         return False
     all_gaps = gaps_of(gaps, *Cause)
@@ -229,10 +229,10 @@ def _idles_within(gaps: pd.DataFrame, iterations: pd.DataFrame | None) -> bool:
 
 
 def host_time(waits: Gaps, timeline: pd.DataFrame, loaded: pd.DataFrame) -> int:
-    """Return how long the host prepared work while there was load, at least; ns.
+    """Return the least time for which the host prepared work under load; ns.
 
-    That is, in each of the gaps after a wait, from the report of all earlier work to the commit of
-    the next; outside of them, from the beginning of each command buffer's encoding to its commit.
+    In each gap after a wait it lasts from the report of all earlier work to the next commit;
+    elsewhere from the beginning of each command buffer's encoding to its commit.
     """
     begin_times, committed, completed = (
         timeline[name].to_numpy(dtype=np.int64, na_value=NEVER)
@@ -249,10 +249,10 @@ def host_time(waits: Gaps, timeline: pd.DataFrame, loaded: pd.DataFrame) -> int:
 
 
 def annotated_readbacks(annotations: pd.DataFrame | None, window: Window) -> Gaps | None:
-    """Return the readbacks in the window that the workload annotates; None where it has none.
+    """Return the annotated readbacks in the window; None if the workload annotates none at all.
 
-    A span begins when the program begins to wait, long before the device is through. What the
-    device then lacks is work at the span's end, so that a wait is taken to be there.
+    A span begins when the program begins to wait, long before the device is done. The device runs
+    out of work at the span's end, so the wait is placed there.
     """
     if annotations is None:
         return None
@@ -265,7 +265,7 @@ def annotated_readbacks(annotations: pd.DataFrame | None, window: Window) -> Gap
 
 
 def in_flight(timeline: pd.DataFrame, window: Window) -> float:
-    """Return how many command buffers are committed and not complete: the mean over the time."""
+    """Return the mean number of command buffers that are committed and not complete."""
     committed, completed = (
         timeline[name].to_numpy(dtype=np.int64, na_value=NEVER)
         for name in ("committed", "completed")
@@ -279,13 +279,13 @@ def in_flight(timeline: pd.DataFrame, window: Window) -> float:
 
 
 def require_lives(timeline: pd.DataFrame) -> None:
-    """Raise Unavailable where no command buffer has both a commit and a completion."""
+    """Raise Unavailable if no command buffer has both a commit and a completion."""
     if not (timeline["completed"] >= timeline["committed"]).fillna(value=False).any():
         raise Unavailable("no command buffer of the target has both a commit and a completion.")
 
 
 def require_commits(timeline: pd.DataFrame) -> None:
-    """Raise Unavailable where nothing tells when the target's work was committed."""
+    """Raise Unavailable if the commits of the target's work are unknown."""
     if timeline["committed"].isna().all():
         raise Unavailable(
             "when work was committed is not known: no interval of the target has a start latency, "
@@ -294,6 +294,6 @@ def require_commits(timeline: pd.DataFrame) -> None:
 
 
 def require_buffers(timeline: pd.DataFrame) -> None:
-    """Raise Unavailable where the trace does not tell command buffers apart."""
+    """Raise Unavailable if the trace does not distinguish command buffers."""
     if not timeline["known"].any():
         raise Unavailable("the trace does not say to which command buffers the work belongs.")

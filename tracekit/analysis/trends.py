@@ -1,10 +1,10 @@
-"""How a number goes over the iterations of a loop: its slope, and how well that is known.
+"""The trend of a number over the iterations of a loop: its slope, and the slope's certainty.
 
 The slope is that of Theil and Sen, the median of the slopes of all pairs, which a few odd
 iterations do not move. Its interval is Sen's (1968): the slopes whose ranks are as far from the
-middle as Kendall's S may be by chance. Where what is left beside the line hangs together from one
-iteration to the next, there are fewer independent ones than iterations, and the interval is wider
-by √((1 + r) / (1 - r)), with r the correlation of neighbours (Bayley and Hammersley 1946).
+middle as Kendall's S may be by chance. If the residuals are correlated from one iteration to the
+next, there are fewer independent ones than iterations, and the interval is wider by √((1 + r) / (1
+- r)), with r the correlation of neighbours (Bayley and Hammersley 1946).
 """
 
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 FEWEST = 8
 """Fewer values than this have no trend."""
-_MOST = 400  # values of which all pairs are taken; of more, medians of as many equal groups
+_MOST = 400  # values of which all pairs are used; more are reduced to as many group medians
 _SURE = 1.96  # standard errors on both sides of a 95 % interval
-_LARGEST = 0.99  # correlation of neighbours, beyond which nothing can be known
+_LARGEST = 0.99  # correlation of neighbours above which the slope is unknown
 _HALF = 0.5
 
 Numbers = NDArray[np.float64]
@@ -26,9 +26,9 @@ Numbers = NDArray[np.float64]
 class TrendLine:
     """A line through numbers, in their unit, and per place.
 
-    `slope` lies between `lower` and `upper` with 95 %; `first_value` and `last_value` are the
-    line's values at the first and the last place. `halves` are the slopes of the first and the
-    second half alone.
+    `slope` lies between `lower` and `upper` with a confidence of 95 %; `first_value` and
+    `last_value` are the line's values at the first and the last place. `halves` are the slopes of
+    the first and the second half alone.
     """
 
     number: int
@@ -41,7 +41,7 @@ class TrendLine:
 
     @property
     def rise(self) -> float:
-        """By how much the line rises from its first place to its last."""
+        """The rise of the line from its first place to its last."""
         return self.last_value - self.first_value
 
     @property
@@ -51,28 +51,29 @@ class TrendLine:
 
     @property
     def least_share(self) -> float:
-        """The rise that there is at least, by the lower bound, as a share of the first value."""
+        """The least rise, by the lower bound, as a share of the first value."""
         if not self.slope or self.first_value <= 0:
             return 0.0
         return self.share * self.lower / self.slope
 
     @property
     def is_steady(self) -> bool:
-        """Whether either half has half of the slope or more: it goes on, and did from the start.
+        """Whether either half has half of the slope or more: the rise lasts from start to end.
 
-        One jump has next to none in one of its halves; neither has what levels off.
+        A single jump has next to no slope in one of its halves; a rise that levels off has none in
+        its second half.
         """
         return all(half * self.slope > 0 and half / self.slope >= _HALF for half in self.halves)
 
     def predict(self, place: float) -> float:
-        """Return where the line leads: its value at a place, counted from the first one."""
+        """Return the value of the line at a place, counted from the first one."""
         return self.first_value + self.slope * place
 
 
 def fit_trend(values: ArrayLike) -> TrendLine | None:
-    """Return the line through numbers in a row; NaN is not known, and `FEWEST` have to be.
+    """Return the line through numbers in a row; NaN values are unknown.
 
-    None where fewer are.
+    None if fewer than `FEWEST` values are known.
     """
     numbers = np.asarray(values, dtype=np.float64)
     places = np.flatnonzero(np.isfinite(numbers)).astype(np.float64)
@@ -99,7 +100,7 @@ def fit_trend(values: ArrayLike) -> TrendLine | None:
 
 
 def _group_medians(places: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the values, or where there are very many the medians of equal groups of them."""
+    """Return the values, or if there are very many, the medians of equal groups of them."""
     size = -(-numbers.size // _MOST)
     if size == 1:
         return places, numbers
@@ -117,7 +118,7 @@ def _slopes(x: Numbers, y: Numbers) -> Numbers:
 
 
 def _interval(slopes: Numbers, y: Numbers, residuals: Numbers) -> tuple[float, float]:
-    """Return the 95 % interval of the median slope; nothing is known where it has no end."""
+    """Return the 95 % interval of the median slope; infinite bounds if it is unknown."""
     number = y.size
     ties = np.unique(y, return_counts=True)[1].astype(np.float64)
     variance = number * (number - 1) * (2 * number + 5)

@@ -1,8 +1,8 @@
-"""What a program does beside its work: allocations, pipelines that come late, memory that grows.
+"""A program's work apart from its kernels: allocations, late pipelines, memory growth.
 
-Growth: what is allocated and freed again leaves the lowest levels where they are, however high it
-goes in between; what is kept lifts them from part to part. So a saw-tooth is no growth, and
-neither is one allocation that is never freed.
+Growth: memory that is allocated and freed again leaves the lowest levels unchanged, however high it
+rises in between; memory that is kept raises them from part to part. So a saw-tooth does not count
+as growth, nor does one allocation that is never freed.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, clip, spans, union
 from tracekit.analysis.scope import Device, Targets, of_target
 
-# The only events of these tables that a trace was ever seen to hold.
+# The only events of these tables in any trace so far.
 ALLOCATION = "Allocation"
 WIRE = "Wire Memory"
 
@@ -45,12 +45,12 @@ _SERVICE = "compiler"  # in the name of a process that compiles for others
 
 
 def of_the_service(activity: pd.DataFrame) -> pd.DataFrame:
-    """Return what the compiler did under its own name: for whom, the trace does not say."""
+    """Return the compiler's work under its own name, whose client is not in the trace."""
     return activity[activity["process"].fillna("").str.contains(_SERVICE, case=False)]
 
 
 def select_pipelines(device: Device, specializations: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Return the pipelines that the workload counts; None where it names none on a GPU."""
+    """Return the pipelines that the workload counts; None if it does not name any on a GPU."""
     if specializations is not None and not specializations.empty:
         return specializations
     if device.on_the_host:
@@ -61,11 +61,11 @@ def select_pipelines(device: Device, specializations: pd.DataFrame | None) -> pd
 PARTS = 8
 # Rising pairs less falling ones, of 28: 285 of the 40,320 orders of eight values have as many.
 _RISING = 20
-_LATER = 0.25  # of the growth, that the second half of the window must have
+_LATER = 0.25  # of the growth, the least part in the second half of the window
 
 
-_LARGER = 1.1  # times the first, that the last of growing sizes are
-_LARGEST = 0.75  # the quantile above which sizes are the largest
+_LARGER = 1.1  # ratio of the last to the first of growing sizes
+_LARGEST = 0.75  # quantile above which sizes are the largest
 _FEW = 4  # allocations in a part of a window
 
 
@@ -93,14 +93,14 @@ def growing_sizes(resources: pd.DataFrame, window: Window) -> tuple[int, int] | 
     return round(means[0]), round(means[-1])
 
 
-_SIZES_FEWEST = 16  # allocations that tell whether sizes come again
-_UNLIKE = 0.5  # of the allocations, that have a size of their own
-_NEAR = 4  # times the 10th percentile of sizes, that the 90th is: they are for the same purpose
+_SIZES_FEWEST = 16  # allocations, from which recurring sizes are visible
+_UNLIKE = 0.5  # of the allocations, that have a unique size
+_NEAR = 4  # ratio of the 90th to the 10th percentile of sizes that have one purpose
 
 
 @dataclass(frozen=True)
 class UnlikeSizes:
-    """Allocations of about one size that hardly ever have the same: bytes, but for the numbers."""
+    """Allocations of similar but hardly ever equal sizes: bytes, except for the numbers."""
 
     number: int
     distinct: int
@@ -109,9 +109,9 @@ class UnlikeSizes:
 
 
 def unlike_sizes(sizes: NDArray[np.int64]) -> UnlikeSizes | None:
-    """Return how unlike the sizes are of allocations for the same purpose; None if they are alike.
+    """Return the spread of sizes of allocations with one purpose; None if they are alike.
 
-    A pool that looks for the exact size cannot give such a buffer out again.
+    A pool that looks for the exact size cannot reuse such a buffer.
     """
     sizes = sizes[sizes > 0]
     if sizes.size < _SIZES_FEWEST:
@@ -130,7 +130,7 @@ def _mean_of_largest(sizes: NDArray[np.int64]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class MemoryLevels:
-    """How much memory there was and when, by which table, and what it is in words.
+    """The levels of memory over time, their table, and their description in words.
 
     `starts` and `ends` bound the stretches in which the levels (bytes) held.
     """
@@ -144,7 +144,7 @@ class MemoryLevels:
 
 @dataclass(frozen=True, eq=False)
 class Trend:
-    """The lowest level (bytes) of each of eight equal parts of a window, which `bounds` bound."""
+    """The lowest level (bytes) of each of eight equal parts of a window, with their `bounds`."""
 
     table: str
     description: str
@@ -177,7 +177,7 @@ class Trend:
 def levels(
     allocated_sizes: pd.DataFrame | None, process_samples: pd.DataFrame | None, targets: Targets
 ) -> list[MemoryLevels]:
-    """Return what is known of the target's memory, of each of its processes: the GPU's first."""
+    """Return the known levels of the memory of each of the target's processes, the GPU's first."""
     reasons: list[str] = []
     for frame, make in ((allocated_sizes, _read_allocated_levels), (process_samples, _resident)):
         try:
@@ -199,7 +199,7 @@ def levels(
 
 
 def trend(memory_levels: list[MemoryLevels], window: Window) -> Trend:
-    """Return how the lowest levels went, of all processes together."""
+    """Return the trend of the lowest levels, of all processes together."""
     bounds = np.linspace(window.start, window.end, PARTS + 1).astype(np.int64)
     floors = np.zeros(PARTS, np.int64)
     for level in memory_levels:

@@ -1,9 +1,9 @@
-"""The sentence of a finding: a template over its facts, the only place where facts become words.
+"""The sentence of a finding: a template over its facts, the only place that turns facts into words.
 
-The templates are the files of `templates/findings`, in jinja2; those in `shared` are of all
-findings. A fact stands in them by its name and is written by its unit; `if` asks whether it is
-neither zero, nor empty, nor unknown. Line breaks and indents of a template count as one blank. The
-advice is that of the finding's lever.
+The templates are the files of `templates/findings`, in jinja2; those in `shared` belong to all
+findings. A template refers to a fact by its name, and the fact is formatted by its unit; `if` tests
+that it is neither zero, nor empty, nor unknown. Line breaks and indents of a template count as one
+blank. The advice is that of the finding's lever.
 """
 
 from collections.abc import Callable
@@ -24,10 +24,10 @@ UNCOMPARED = "uncompared"
 
 
 class ShownFact:
-    """A fact as a template sees it: written by its unit, compared by its value."""
+    """A fact in a template: formatted by its unit, compared by its value."""
 
     def __init__(self, fact: Fact) -> None:
-        """Show the fact."""
+        """Wrap the fact."""
         self.value = fact.value
         self._unit = fact.unit
 
@@ -40,7 +40,7 @@ class ShownFact:
         return quantity(self.value, self._unit)
 
     def __bool__(self) -> bool:
-        """Tell whether there is anything to write."""
+        """Return whether the value is neither zero, nor empty, nor unknown."""
         return bool(self.value)
 
 
@@ -69,9 +69,9 @@ def _environment() -> "Environment":
 
 
 def sentence_of(finding: Finding) -> str:
-    """Return the sentence that states the finding's facts, and what makes it doubtful.
+    """Return the sentence that states the finding's facts, and the reason for any doubt.
 
-    A finding that has no template keeps its own sentence.
+    A finding without a template keeps its own sentence.
     """
     shown_facts = {fact.name: ShownFact(fact) for fact in finding.facts}
     sentence = (
@@ -93,7 +93,7 @@ def put_into_words(finding: Finding) -> Finding:
 
 
 def put_advice(finding: Finding, kind: ProgramKind) -> Finding:
-    """Return the finding with what to do about its lever, for this kind of program."""
+    """Return the finding with the remedy of its lever, for this kind of program."""
     if not finding.lever:
         return finding
     words = advice(finding.lever, kind)
@@ -112,10 +112,10 @@ _SHARES = {
 
 
 def headline(finding: Finding) -> str:
-    """Return the finding in one line: its cause, and its share where it is one of time.
+    """Return the finding in one line: its cause, and its share if it concerns time.
 
-    A finding without a lever is its own sentence, and so is one whose lever is of another version
-    of tracekit.
+    For a finding without a lever, or with a lever of another version of tracekit, it is the
+    sentence.
     """
     title = title_of(finding.lever)
     if not title:

@@ -1,12 +1,12 @@
-"""What the names of work say: families of labels, chores, why a kernel was made again.
+"""The meaning of the names of work: families of labels, chores, reasons for another kernel.
 
 A trace names work by the labels that the program gave its command buffers and encoders. Stock
-builds of MLX give none ("Compute Command 3"), builds with MLX_METAL_DEBUG those of primitives;
-with the shader timeline on, a trace names the shaders themselves.
+builds of MLX give none ("Compute Command 3"), builds with MLX_METAL_DEBUG those of primitives; with
+the shader timeline on, a trace names the shaders themselves.
 
-MLX calls a custom kernel `custom_kernel_NAME__` and then its template values, the dtypes of its
-inputs and those of its outputs, joined by `_`. A dtype ends in `s` where the input is a scalar and
-in `c` where it has fewer than 8 elements: both are read as constants, and change the signature
+MLX names a custom kernel `custom_kernel_NAME__` and then its template values, the dtypes of its
+inputs and those of its outputs, joined by `_`. A dtype ends in `s` if the input is a scalar and in
+`c` if it has fewer than 8 elements: both are read as constants, and change the signature
 (mlx/backend/common/metal_kernel.cpp; 0.32.1).
 """
 
@@ -31,11 +31,11 @@ _DEFAULT = re.compile(
 
 
 def is_unnamed(name: str) -> bool:
-    """Tell whether a label says nothing of what the work is."""
+    """Return whether a label does not describe the work."""
     return bool(_DEFAULT.match(name.lower()))
 
 
-# Work that does more than move data around, whatever else its label names.
+# Work that does more than move data, whatever else is in its label.
 _KERNEL = re.compile(r"attention|sdpa|matmul|gemm|gemv|qmm|qmv|norm|rope|softmax|paged|flash")
 _HOW_TO_GET = (
     "A build of MLX with MLX_METAL_DEBUG labels its command buffers; a program can label its own; "
@@ -66,8 +66,8 @@ class Chore(Enum):
 class NamedWork:
     """The target's device work in a window, in order of its starts; one entry for each piece.
 
-    `launches` is the idle time right before each piece, in ns; 0 where it is too long for a
-    launch. `codes` say which of `names` each piece has.
+    `launches` is the idle time right before each piece, in ns; 0 if it is too long for a launch.
+    `codes` index `names` for each piece.
     """
 
     starts: Times
@@ -77,17 +77,17 @@ class NamedWork:
     names: tuple[str, ...]
 
     def are(self, chore: Chore) -> NDArray[np.bool_]:
-        """Tell which pieces are the chore and nothing else, by their names."""
+        """Return which pieces belong to the chore and to nothing else, by their names."""
         words = [words_of(name) for name in self.names]
         matches = [bool(chore.value.search(word)) and not _KERNEL.search(word) for word in words]
         return np.array(matches, bool)[self.codes]
 
     def costs(self, chosen: NDArray[np.bool_]) -> Times:
-        """Return what each chosen piece took, its launch included; ns."""
+        """Return the time of each chosen piece, including its launch; ns."""
         return (self.ends - self.starts + self.launches)[chosen]
 
     def name_longest(self, chosen: NDArray[np.bool_], number: int = 3) -> str:
-        """Name the chosen pieces, those that took most first."""
+        """Return the names of the chosen pieces, the longest time first."""
         total_times = np.bincount(
             self.codes[chosen], weights=self.costs(chosen), minlength=len(self.names)
         )
@@ -99,9 +99,9 @@ class NamedWork:
 
 
 def named_work(gpu: Device, loop: Window, shader_runs: pd.DataFrame | None) -> NamedWork:
-    """Return the target's work that starts in the loop, with the names that the trace has.
+    """Return the target's work that starts in the loop, with its names in the trace.
 
-    Names of shaders are taken where the trace has any, else the labels of the intervals.
+    These are the names of shaders if the trace has any, else the labels of the intervals.
     """
     if shader_runs is not None and shader_runs["target"].any():
         rows = shader_runs[shader_runs["target"]]
@@ -123,7 +123,7 @@ def named_work(gpu: Device, loop: Window, shader_runs: pd.DataFrame | None) -> N
 
 
 def words_of(name: str) -> str:
-    """Return a name in small letters, with a blank where a capital begins a word."""
+    """Return a name in lower case, with a blank before each word that began with a capital."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 
@@ -136,9 +136,9 @@ _LOOKED_AT = 256
 
 
 def reasons(name: str, earlier_names: Iterable[str]) -> tuple[str, ...]:
-    """Say in words what a kernel's name has that its nearest earlier namesake has not.
+    """Return in words the differences of a kernel's name from its nearest earlier namesake.
 
-    Nothing where the name is not one of MLX's scheme, or has no earlier namesake.
+    Empty if the name does not follow MLX's scheme, or has no earlier namesake.
     """
     stem, _, signature = name.partition("__")
     if not name.startswith(_OURS) or not signature:
@@ -160,7 +160,7 @@ def reasons(name: str, earlier_names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _changes(old_parts: list[str], new_parts: list[str]) -> list[tuple[str, str]]:
-    """Return what differs, part by part where both have as many."""
+    """Return the differences, part by part if both have equally many."""
     if len(old_parts) == len(new_parts):
         return [pair for pair in zip(old_parts, new_parts, strict=True) if pair[0] != pair[1]]
     blocks = SequenceMatcher(None, old_parts, new_parts, autojunk=False).get_opcodes()
