@@ -27,7 +27,7 @@ FEWEST = 16
 """Fewer iterations than this do not show whether something grows."""
 _PARTS = 8
 _RISING = 14  # rising pairs of parts less falling ones, of 28
-_CLEAR = 6.0  # robust deviations between neighbours, for an uneven rise
+_CLEAR = 6.0  # robust deviations between neighbours, at least, of an uneven rise
 _SIGMA = 1.4826  # standard deviation / median absolute deviation of a normal distribution
 _MEMORY_SHARE, _MEMORY = 0.05, 32 << 20  # share of the first level, and bytes: the least rise
 _SAME = 0.02  # share by which equal numbers of pieces may differ

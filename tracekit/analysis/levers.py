@@ -1,4 +1,4 @@
-"""Levers: the remedy for a mechanism, for the kind of program that the target is.
+"""Levers: the remedy for a mechanism, by the kind of program that the target is.
 
 The words are data, in `levers.toml` in this folder, with the threads in which each was accepted and
 the settings that they name. A mechanism always has neutral words; a kind of program has its own

@@ -111,7 +111,7 @@ class Beats:
 
     @property
     def of_variant(self) -> str:
-        """The variant of the steps, for a sentence; empty if all are alike."""
+        """The variant of the steps as words in a sentence; empty if all are alike."""
         return f" of {self.variant}" if self.variant else ""
 
 
@@ -401,7 +401,7 @@ _MECHANISMS = {
 """What causes begin with, and the mechanism that each is of."""
 _LISTED = 3
 
-_MOST = 0.5  # of a slow step's excess, for a happening to explain it
+_MOST = 0.5  # of a slow step's excess, above which a happening explains it
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,11 +1,11 @@
 """Repetition in a row of command buffers, without any help of the program.
 
-The row is split into groups where the host paused for far longer than between other command
-buffers, or had waited for all of its work. Iterations are similar groups, or the shortest row of
-unlike groups that repeats; without any split, the shortest row of unlike command buffers. Groups
-are compared by the number of their intervals, by their device time and by the pause after them. The
-repetition is one stretch: of two loops in a row only the one with more device work counts, and a
-load before the loop, which differs from it, does not belong to its iterations.
+The row is split into groups after each pause of the host that is far longer than between other
+command buffers, or after each wait for all of its work. Iterations are similar groups, or the
+shortest row of unlike groups that repeats; without any split, the shortest row of unlike command
+buffers. Groups are compared by the number of their intervals, by their device time and by the pause
+after them. The repetition is one stretch: of two loops in a row only the one with more device work
+counts, and a load before the loop, which differs from it, does not belong to its iterations.
 """
 
 from collections.abc import Iterator

@@ -93,7 +93,7 @@ def put_into_words(finding: Finding) -> Finding:
 
 
 def put_advice(finding: Finding, kind: ProgramKind) -> Finding:
-    """Return the finding with the remedy of its lever, for this kind of program."""
+    """Return the finding with the remedy of its lever that fits this kind of program."""
     if not finding.lever:
         return finding
     words = advice(finding.lever, kind)

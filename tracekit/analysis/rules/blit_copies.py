@@ -12,7 +12,7 @@ from tracekit.analysis.scope import Device
 
 _FEWEST = 8
 _NS = 1e9  # in a second
-_MOSTLY = 0.9  # of the command buffers with copies, that have as many
+_MOSTLY = 0.9  # of the command buffers with copies, those with the same number
 
 
 def blit_copies(
@@ -76,7 +76,7 @@ def blit_copies(
 
 
 def _has_blits(gpu: Device) -> bool:
-    """Tell whether a channel of the target is one of copies: most programs have none."""
+    """Return whether the target has a channel for copies; most programs have none."""
     if "channel" not in gpu.target_intervals:
         return False
     names = gpu.target_intervals["channel"].dropna().unique()
@@ -86,7 +86,7 @@ def _has_blits(gpu: Device) -> bool:
 def _measure_copy_rate(
     copies: pd.DataFrame, iterations: pd.DataFrame | None
 ) -> tuple[float | None, str]:
-    """Return how many copies an iteration has, or else a command buffer, and which of both."""
+    """Return the number of copies per iteration, or else per command buffer, and the noun."""
     if iterations is not None and not iterations.empty:
         return len(copies) / len(iterations), unit(iterations)
     counts = copies["command_buffer"].value_counts()

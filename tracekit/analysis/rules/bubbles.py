@@ -22,10 +22,10 @@ from tracekit.analysis.savings.estimate import Savings
 from tracekit.analysis.scope import Device
 from tracekit.base import percent
 
-_MOST = 0.5  # of the idle time, for what the host did to be named
-_LEAST = 0.05  # of the idle time, for a cause to be named
-_UNSEEN = 0.25  # of the idle time, in which the host does nothing that is seen
-_NOTHING = 100_000  # ns: what a thread needs to be woken
+_MOST = 0.5  # of the idle time, above which the host's activity is named
+_LEAST = 0.05  # of the idle time, above which a cause is named
+_UNSEEN = 0.25  # of the idle time, the share without observed work of the host
+_NOTHING = 100_000  # ns: the time to wake a thread
 _EITHER = "way back or host"
 _SAVED_ELSEWHERE = (Cause.COMPILE, Cause.OTHER_PROCESS)  # pipeline-churn, gpu-contended
 
@@ -134,10 +134,10 @@ def bubbles(
 
 
 def _winnable(shares: dict[Cause, int], idle: int, savings: Savings | None) -> dict[str, int]:
-    """Return the `saving`, the `least` and the `most` that all levers win of the idle time.
+    """Return the `saving`, the `least` and the `most` that all levers save of the idle time.
 
-    A replay tells what the levers on waits, starts, boundaries and half of the host's work win.
-    What remains of round trips and of the host's work, none does. Other causes count in full.
+    A replay gives the saving of the levers on waits, starts, boundaries and half of the host's
+    work. The rest of round trips and of the host's work has no lever. Other causes count in full.
     """
     winnable_time = idle - sum(shares[cause] for cause in _SAVED_ELSEWHERE)
     if savings is None:
@@ -149,23 +149,23 @@ def _winnable(shares: dict[Cause, int], idle: int, savings: Savings | None) -> d
 
 
 def _until_encoding(shares: dict[Cause, int], habits: Habits) -> int:
-    """Return how long the host does nothing that is seen, typically; 0 where it does not matter.
+    """Return the host's typical time without observed work; 0 if it does not matter.
 
-    That is from a report, or its last commit, until it encodes again.
+    It lasts from a report, or the host's last commit, until the host encodes again.
     """
     is_host_seen = bool(habits.host_activity) or shares[Cause.HOST] < _UNSEEN * sum(shares.values())
     return 0 if is_host_seen or habits.until_encoding < _NOTHING else round(habits.until_encoding)
 
 
 def _computing(handover: Handover, idle: float) -> float:
-    """Return for how much of the steps' time `submit` computes, where that is most of `idle`."""
+    """Return the share of the steps' time in which `submit` computes, if most of `idle`; else 0."""
     return handover.computing if handover.computing > _MOST * idle else 0.0
 
 
 def _list_causes(shares: dict[Cause, int], idle: int, load: int, unknown: int) -> str:
-    """Name the causes that matter, the most first, each with its share of the window.
+    """Return the relevant causes, the longest first, each with its share of the window.
 
-    Ways back of which nothing tells whether the host waited, `unknown` ns, are named apart.
+    The `unknown` ns of ways back for which a wait of the host is uncertain are listed separately.
     """
     times = {CAUSES[cause]: shares[cause] for cause in shares}
     times[CAUSES[Cause.REPORT]] -= unknown
@@ -182,7 +182,7 @@ def _of_causes(shares: dict[Cause, int]) -> Iterator[Fact]:
 
 
 def _spans(gaps: pd.DataFrame, idle: int) -> str:
-    """Return the name of the workload's spans that cover most of the idle time; "" if none do."""
+    """Return the name of the workload's spans that cover most of the idle time; "" without any."""
     sums = gaps.groupby("during", observed=True)["duration"].sum()
     span_times = sums.drop(["", *DOING], errors="ignore")
     if span_times.empty or span_times.max() < _MOST * idle:

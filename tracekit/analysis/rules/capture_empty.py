@@ -39,7 +39,7 @@ def capture_empty(gpu_intervals: pd.DataFrame, targets: Targets) -> Findings:
 
 
 def _list_owners(intervals: pd.DataFrame) -> str:
-    """Name the processes that have most rows."""
+    """Return the names of the processes with the most rows."""
     counts = owners(intervals).value_counts()
     listed = ", ".join(f"{name} {count:,}" for name, count in counts[:_NAMED].items())
     more = len(counts) - _NAMED

@@ -105,9 +105,9 @@ def _find_damage(losses: pd.DataFrame) -> Findings:
 
 
 def _working(phases: pd.DataFrame | None, steps: pd.DataFrame | None) -> Window | None:
-    """Return the time from the first steady step to the last that had something to do.
+    """Return the time from the first steady step with work to the last.
 
-    Without such steps it is the steady phase; None where there is none either.
+    Without such steps it is the steady phase; None without that either.
     """
     with suppress(Unavailable):
         if steps is not None:

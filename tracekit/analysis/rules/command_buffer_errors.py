@@ -15,9 +15,9 @@ from tracekit.analysis.rule import Fact, Findings, Severity, finding, moments
 from tracekit.analysis.scope import UNKNOWN, Targets
 
 _TIMEOUT, _MEMORY, _INTERACTIVITY = 2, 8, 14
-_STOPPED = {1, _TIMEOUT, 3, _INTERACTIVITY}  # what takes too long, in both ways to read a code
-_DISCARDED = {4, 5}  # buffers that were not run, because of an error of another one
-_OF_THE_DRIVER = {5, 6, 14}  # numbers that only the driver has, not Metal
+_STOPPED = {1, _TIMEOUT, 3, _INTERACTIVITY}  # codes of timeouts, in both interpretations
+_DISCARDED = {4, 5}  # buffers that did not run because of an error of another one
+_OF_THE_DRIVER = {5, 6, 14}  # codes that only the driver has, not Metal
 _METAL = {
     1: "an internal error",
     2: "a timeout",
@@ -48,7 +48,7 @@ _EITHER = _METAL | {
     11: "a page fault or the device removed",
 }
 """Which of both a trace has was never seen; they differ in what is named twice here."""
-_HALF = 0.5  # of its time, in which a buffer worked or waited
+_HALF = 0.5  # of its time, for which a buffer worked or waited
 _LEVERS = {
     **dict.fromkeys((3, 9, 11, 12), "error-page-fault"),
     **dict.fromkeys(_DISCARDED, "error-cascade"),
@@ -98,7 +98,7 @@ def command_buffer_errors(
         return
     errors = errors.assign(code=errors["error"].fillna(-1).astype(int))
     errors["discarded"] = errors["code"].isin(_DISCARDED)
-    # Of one moment, a buffer that was discarded is not the cause.
+    # At the same moment, a discarded buffer is not the cause.
     errors = errors.sort_values(["time", "discarded"], kind="stable")
     owners = _find_owners(errors["command_buffer"], gpu_intervals, submissions, commits)
     ours = [pd.isna(id_) or not owners.get(int(id_)) for id_ in errors["command_buffer"]]
@@ -140,7 +140,7 @@ def command_buffer_errors(
 
 
 def _find_owners(buffers: pd.Series, *tables: pd.DataFrame | None) -> dict[int, str]:
-    """Return the process of each command buffer that tables know; "" stands for the target."""
+    """Return the process of each command buffer in the tables; "" denotes the target."""
     owners: dict[int, str] = {}
     for table in tables:
         if table is None or "command_buffer" not in table:
@@ -159,12 +159,12 @@ def _find_owners(buffers: pd.Series, *tables: pd.DataFrame | None) -> dict[int, 
 
 @dataclass(frozen=True)
 class BufferCourse:
-    """How a command buffer went from its commit, or its start, to its error; ns, None: not known.
+    """The course of a command buffer from its commit or start to its error; ns, None if unknown.
 
-    `has_started` tells whether it had work on the device, `run_time` for how long, and `queued` for
-    how long other work of the target ran before its start, in whose turn it was. In all of its time
-    other processes used the device for `other_time`, other work of the target for `target_time`,
-    and nothing did for `idle`.
+    `has_started` tells whether it had work on the device, `run_time` the duration of that work, and
+    `queued` the time for which other work of the target, ahead of it in the queue, ran before its
+    start. Over its whole time other processes used the device for `other_time`, other work of the
+    target for `target_time`, and it was idle for `idle`.
     """
 
     has_started: bool | None = None
@@ -177,7 +177,7 @@ class BufferCourse:
 
     @property
     def is_mostly_busy(self) -> bool | None:
-        """Whether it worked for half of its time or more, its turn behind own work left out."""
+        """Whether it worked for half of its time or more, apart from its wait behind own work."""
         if not self.has_started:
             return self.has_started
         if self.run_time is None or self.lasted is None:
@@ -186,12 +186,12 @@ class BufferCourse:
 
     @property
     def wait_time(self) -> int | None:
-        """How long it had no work on the device."""
+        """The time without work of the buffer on the device."""
         return None if self.lasted is None or self.run_time is None else self.lasted - self.run_time
 
     @property
     def blocker(self) -> str:
-        """What the device did for most of the time in which the buffer waited; "" if not known."""
+        """The main use of the device while the buffer waited; "" if unknown."""
         all_times = {"others": self.other_time, "own": self.target_time, "idle": self.idle}
         times = {name: time for name, time in all_times.items() if time is not None}
         if not self.wait_time or not times:
@@ -200,7 +200,7 @@ class BufferCourse:
         return longest_use if times[longest_use] >= _HALF * self.wait_time else ""
 
     def facts(self) -> tuple[Fact, ...]:
-        """Return all of it as facts."""
+        """Return the complete course as facts."""
         return (
             Fact("began", self.has_started),
             Fact("worked", self.is_mostly_busy),
@@ -253,7 +253,7 @@ def _follow_buffer(
 
 
 def _distinguishes(intervals: pd.DataFrame | None) -> TypeGuard[pd.DataFrame]:
-    """Tell whether the device's work is known by command buffer; some traces number all alike."""
+    """Return whether device work is known by command buffer; some traces number all alike."""
     if intervals is None:
         return False
     ids = intervals["command_buffer"].dropna()
@@ -263,7 +263,7 @@ def _distinguishes(intervals: pd.DataFrame | None) -> TypeGuard[pd.DataFrame]:
 def _find_commit(
     buffer: object, submissions: pd.DataFrame | None, commits: pd.DataFrame | None
 ) -> int | None:
-    """Return when the buffer was committed, by its row, else by the end of its submission."""
+    """Return the commit time of the buffer, by its row, else by the end of its submission."""
     if commits is not None:
         buffer_rows = commits[commits["command_buffer"] == buffer]
         for column in ("committed", "time"):
@@ -281,7 +281,7 @@ def _find_commit(
 def _made_copies(
     buffer: object, intervals: pd.DataFrame | None, encoders: pd.DataFrame | None
 ) -> bool:
-    """Tell whether a command buffer only made copies: by its channels, else by its encoders."""
+    """Return whether a command buffer only made copies: by its channels, else by its encoders."""
     if pd.isna(buffer):  # pyright: ignore[reportArgumentType, reportCallIssue]
         return False
     for table, column in ((intervals, "channel"), (encoders, "label")):
@@ -306,7 +306,7 @@ def _choose_lever(code: int, course: BufferCourse, names: dict[int, str], *, cop
 def _compare_memory(
     code: int, time: int, allocated_sizes: pd.DataFrame | None, machine: Machine
 ) -> tuple[Fact, ...]:
-    """Return the memory that the target had when it ran out of it, and what the machine has."""
+    """Return the memory of the target when it ran out of memory, and that of the machine."""
     level = machine_memory = None
     if code == _MEMORY and allocated_sizes is not None:
         target_levels = allocated_sizes[allocated_sizes["target"].fillna(value=False).astype(bool)]

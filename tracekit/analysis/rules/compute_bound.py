@@ -55,7 +55,7 @@ def compute_bound(
 
 
 def _expect_limit(roof: Roof | None) -> str | None:
-    """Return the limit that the workload's own account lets expect."""
+    """Return the limit to expect from the workload's own account."""
     if roof is None or roof.intensity is None:
         return None
     return "memory" if roof.by_memory else "arithmetic"

@@ -100,7 +100,7 @@ def frequent_readback(
 
 
 def _around(gaps: pd.DataFrame, waits: Gaps) -> Gaps:
-    """Return the gaps that hold one of the waits."""
+    """Return the gaps that contain one of the waits."""
     all_gaps = gaps_of(gaps, *Cause)
     places = np.searchsorted(all_gaps.starts, waits.starts, side="right") - 1
     places = (

@@ -17,7 +17,7 @@ from tracekit.base import duration, quantity
 
 
 class _ClockCourse(StrEnum):
-    """How the clock went in the loop; the value is the lever."""
+    """The course of the clock in the loop; the value is the lever."""
 
     HELD = "clock-held"
     RAMP = "clock-ramp"
@@ -29,13 +29,13 @@ class _ClockCourse(StrEnum):
     UNKNOWN = "clock-unknown"
 
 
-_FALLS = 0.95  # of the clock at the beginning, from which a clock is said to fall
-_RAMP = 500_000_000  # ns of work, within which the GPU comes to its best state
+_FALLS = 0.95  # of the clock at the beginning, below which a clock falls
+_RAMP = 500_000_000  # ns of work, within which the GPU reaches its best state
 _BUSY = 0.5  # of the window, from which the GPU is kept busy
 _HOT = ("Serious", "Critical")
 _TWO = 2
 _MOSTLY = 2 / 3  # of the stretches of load
-_RISES = 0.9  # of a stretch, for which the clock is low at most where it rises
+_RISES = 0.9  # of a stretch, for which the clock is low at most if it rises
 
 
 def gpu_downclocked(
@@ -114,9 +114,9 @@ def gpu_downclocked(
 
 
 def _clip_to_load(states: pd.DataFrame | None, load: IntervalSet) -> pd.DataFrame | None:
-    """Return the states in the time in which there was load: nobody waits for the clock of others.
+    """Return the states in the time under load, because the clock at other times does not matter.
 
-    One that holds over a pause is there before and behind it.
+    A state that lasts over a pause is split into the parts before and after it.
     """
     if states is None or load.starts.size < _TWO:
         return states
@@ -131,9 +131,10 @@ def _clip_to_load(states: pd.DataFrame | None, load: IntervalSet) -> pd.DataFram
 
 
 def _follows_pauses(slow_time: Below, load: IntervalSet) -> bool:
-    """Tell whether most stretches of load but the first begin below the best clock, and come to it.
+    """Return whether most stretches of load begin below the best clock and reach it.
 
-    A stretch in which the clock stays low all the time does not follow from the pause.
+    The first stretch does not count. A clock that stays low for a whole stretch is not due to the
+    pause.
     """
     begins, ends = load.starts[1:], load.ends[1:]
     if begins.size < _TWO:
@@ -147,7 +148,7 @@ def _follows_pauses(slow_time: Below, load: IntervalSet) -> bool:
 def _course(
     slow_time: Below, gpu: Device, loop: Loop, load: IntervalSet, thermal: pd.DataFrame | None
 ) -> _ClockCourse:
-    """Tell how the clock went in the loop."""
+    """Return the course of the clock in the loop."""
     best = slow_time.best
     rises = best is not None and (slow_time.starts < best[0]).all()
     if best is not None and rises and gpu.measure_work(Window(loop.start, best[0])) <= _RAMP:
@@ -172,7 +173,7 @@ def _course(
 def _read_sources(
     states: pd.DataFrame | None, gauges: pd.DataFrame | None, window: Window, active: float
 ) -> tuple[Below | None, Clock | None]:
-    """Return what both sources say; raise Unavailable, with both reasons, if neither does."""
+    """Return the readings of both sources; raise Unavailable, with both reasons, without any."""
     try:
         slow_time = below_best(states, window)
     except Unavailable as lacking:
@@ -186,7 +187,7 @@ def _read_sources(
 
 
 def _describe_states(slow_time: Below | None) -> tuple[Fact, ...]:
-    """Return the time below the best state; None where states are not known or good."""
+    """Return the time below the best state; None if states are unknown or good."""
     states = {} if slow_time is None else slow_time.states
     words = ", ".join(f"{name} {duration(lasted)}" for name, lasted in states.items())
     return (
@@ -198,7 +199,7 @@ def _describe_states(slow_time: Below | None) -> tuple[Fact, ...]:
 
 
 def _describe_clock(read: Clock | None, near: float) -> tuple[Fact, ...]:
-    """Return how the clock was against the run's highest; None where nobody read it."""
+    """Return the clock compared with the run's highest; None without readings."""
     first_clock, last_clock = (None, None) if read is None else read.ends
     return (
         Fact("clock_ratio", read and read.ratio, "ratio"),

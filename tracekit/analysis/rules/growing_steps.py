@@ -13,7 +13,7 @@ from tracekit.analysis.trends import Numbers, TrendLine
 from tracekit.analysis.work_names import NamedWork
 
 _PARTS = 8
-_NEAR = 2  # times as many iterations: what a slope says of what comes is that far to be trusted
+_NEAR = 2  # factor of iterations, up to which a slope is extrapolated
 
 
 def growing_steps(
@@ -97,7 +97,7 @@ def _by_device(
 
 
 def _severity(rise: Rise, *, memory_rises: bool, memory_known: bool) -> Severity:
-    """Return a note for work alone that grows, and for a rise that is not even."""
+    """Return the severity: a note if only work grows, and for an uneven rise."""
     if memory_rises or (rise.is_even and not memory_known):
         return Severity.WARNING
     return Severity.NOTE
@@ -135,12 +135,12 @@ def _of_rise(growth: Growth, rise: Rise) -> tuple[Fact, ...]:
 
 
 def _then(line: TrendLine, growth: Growth) -> float:
-    """Return where a line leads after as many iterations again."""
+    """Return the value of a line after as many iterations again."""
     return line.predict(_NEAR * growth.number - 1)
 
 
 def _grown(work: NamedWork | None, growth: Growth) -> tuple[str, float]:
-    """Return the name of the work that has most of the rise, and its share of it."""
+    """Return the name of the work with the largest part of the rise, and its share of it."""
     if work is None:
         return "", 0.0
     window = growth.window

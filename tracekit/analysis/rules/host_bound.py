@@ -58,7 +58,7 @@ def host_bound(
     load = loaded_time(loaded)
     require_commits(timeline)
     lost_gaps = _find_lost_gaps(gaps, habits)
-    # Starts cost nothing of their own where the host encodes the next one meanwhile.
+    # Starts have no cost of their own if the host encodes the next one meanwhile.
     starts = gaps_of(gaps, Cause.START).time if habits.host_sets_the_pace else 0
     if lost_gaps.time + starts <= limit * load or loop.paced:
         return
@@ -66,7 +66,7 @@ def host_bound(
     pieces = int(buffers["intervals"].sum())
     name = mechanism(Cause.ENCODING, habits)
     growth = rising_encoding(buffers) if habits.host_sets_the_pace else None
-    # A host that sets the pace is behind all that follows from it, such as starts.
+    # A host that sets the pace causes all later delays, such as starts.
     at_most = idle_time(gaps) if habits.host_sets_the_pace else lost_gaps.time
     best = savings.host if savings else without_replay("host", at_most)
     if name is Mechanism.COMMIT_EARLIER:

@@ -63,7 +63,7 @@ def hot_allocations(
     if rate < (per_second if unit_name == "second" else per_step) or resources.empty:
         return
     if growth is not None and growth.larger and growth.is_joint(LIMIT):
-        return  # growing-steps says it, together with the time that it costs
+        return  # growing-steps reports it, with its cost in time
     if not habit(resources["time"].to_numpy(dtype=np.int64), loop):
         return
     growing = growing_sizes(resources, loop)
@@ -128,7 +128,7 @@ def _growing(
 
 
 def _kinds(resources: pd.DataFrame) -> str:
-    """Name the commonest resources by label, or by type where they have none."""
+    """Return the most common resources by label, or by type without a label."""
     labels = resources["label"].fillna("").astype(str).str.strip()
     types = resources["type"].fillna("resource").astype(str)
     names = labels.where(labels != "", "unlabelled " + types)

@@ -16,7 +16,7 @@ from tracekit.analysis.rhythm import (
 )
 from tracekit.analysis.rule import Fact, Finding, Findings, finding, longest
 
-_OF_WORK = 0.5  # of the distance of two speeds, for the device's work to explain them
+_OF_WORK = 0.5  # of the distance of two speeds, above which the device's work explains them
 
 
 def irregular_cadence(
@@ -73,7 +73,7 @@ def irregular_cadence(
 
 
 def _is_of_work(row: Beats, two: Modes) -> bool:
-    """Tell whether the slow steps take longer because the device works longer in them."""
+    """Return whether the slow steps take longer because of longer device work."""
     if not row.has_work:
         return False
     more = float(np.median(row.work[two.slow]) - np.median(row.work[~two.slow]))

@@ -9,8 +9,8 @@ from tracekit.analysis.rule import Evidence, Fact, Findings, Severity, finding, 
 from tracekit.analysis.scope import Device
 from tracekit.analysis.upkeep import ALLOCATION, wiring, wirings
 
-_LONG = 0.1  # of the loop's time, from which what lies before it is spoken of
-_BRIEF = 1_000_000  # ns: what comes so shortly before the loop belongs to its first iteration
+_LONG = 0.1  # of the loop's time, above which the time before it is reported
+_BRIEF = 1_000_000  # ns: so short a time before the loop belongs to its first iteration
 _COMPILED = 100_000_000  # ns
 _WIRED = 1 << 30  # bytes
 
@@ -70,7 +70,7 @@ def _load(
     driver_events: pd.DataFrame | None,
     resource_allocations: pd.DataFrame | None,
 ) -> Findings:
-    """Yield the load before the loop, where it took long or was much."""
+    """Yield the load before the loop, if it was long or large."""
     load_window = Window(0, loop.start)
     begins = [loop.start, int(gpu.spans[0].min())]
     compiled = wired = allocated = 0

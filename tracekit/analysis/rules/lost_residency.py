@@ -87,7 +87,7 @@ def lost_residency(
 
 
 def _load(loop: Loop, loaded: pd.DataFrame | None) -> int:
-    """Return how long there was load in the loop."""
+    """Return the time under load in the loop."""
     return loop.length if loaded is None else loaded_time(loaded)
 
 
@@ -96,14 +96,14 @@ def _sum(sizes: Times | None) -> int | None:
 
 
 def _changes(residency_changes: pd.DataFrame | None, loop: Loop) -> int:
-    """Return how often residency sets of the target were changed in the loop, as was recorded."""
+    """Return the number of recorded changes of the target's residency sets in the loop."""
     if residency_changes is None:
         return 0
     return len(loop.rows(residency_changes[residency_changes["target"]], "time"))
 
 
 def _facts_of_room(room: Room | None) -> tuple[Fact, ...]:
-    """Return how much the target had allocated, and what may be; None for what is not known."""
+    """Return the target's allocated memory and its limit; None for unknown values."""
     peak_size = grown = wired = limit = None
     if room is not None and room.initial_level is not None:
         peak_size, grown, wired, limit = room.highest_level, room.grown, room.wired, room.limit
@@ -116,7 +116,7 @@ def _facts_of_room(room: Room | None) -> tuple[Fact, ...]:
 
 
 def _facts_of_machine(machine: Machine) -> Iterator[Fact]:
-    """Yield how the machine's memory stood, null for what is not known."""
+    """Yield the state of the machine's memory, null for unknown values."""
     for name in ("memory", "wired_limit", "swap", "compressed", "paged_out"):
         size = machine.get(name)
         yield Fact(name, int(size) if size else None, "bytes")

@@ -26,11 +26,11 @@ from tracekit.analysis.work_names import NamedWork
 from tracekit.base import percent
 
 _SHOWN = 3
-_SAMPLED = 3  # samples of an interval, to tell what it did by itself
+_SAMPLED = 3  # samples of an interval, from which its own mean is known
 _FEWEST_PIECES = 3
-_MUCH = 0.10  # of the device's time, in work that keeps few threads at work
-_LOWER = 0.5  # times the occupancy of all other samples
-_ALIKE_PLACE = 0.9  # of the pieces, which have the same place in their command buffers
+_MUCH = 0.10  # of the device's time, in work with low occupancy
+_LOWER = 0.5  # ratio to the occupancy of all other samples
+_ALIKE_PLACE = 0.9  # of the pieces, those with the same place in their command buffers
 _LOADS = (CounterKind.LIMITER, CounterKind.UTILIZATION)
 
 
@@ -106,7 +106,7 @@ def _find_starved_work(
     limit: float,
     busy_share: float,
 ) -> Findings:
-    """Yield the pieces of work that keep few threads at work, where they take much of the time."""
+    """Yield the pieces of work with low occupancy, if they take much of the time."""
     rows = loop.rows(gpu.target_intervals).sort_values("start", kind="stable")
     starts, ends = spans(rows)
     places = _places(counter_samples, starts, ends)
@@ -149,7 +149,7 @@ def _find_starved_work(
 
 
 def _places(samples: pd.DataFrame, starts: Times, ends: Times) -> NDArray[np.intp]:
-    """Return in which interval the middle of each sample lies; -1 where in none, or in several."""
+    """Return the interval with the middle of each sample; -1 for none, or for several."""
     sample_starts, sample_ends = spans(samples)
     middles = (sample_starts + sample_ends) // 2
     places = np.searchsorted(starts, middles, side="right") - 1
@@ -160,7 +160,7 @@ def _places(samples: pd.DataFrame, starts: Times, ends: Times) -> NDArray[np.int
 
 
 def _highest_load(samples: pd.DataFrame) -> tuple[str, float] | None:
-    """Return the limiter or utilization with the highest mean; None where there is none."""
+    """Return the limiter or utilization with the highest mean; None without any."""
     loads = [
         (str(name), float(rows["value"].mean()) / 100)
         for name, rows in samples.groupby("counter", observed=True)
@@ -170,7 +170,7 @@ def _highest_load(samples: pd.DataFrame) -> tuple[str, float] | None:
 
 
 def _are_first(rows: pd.DataFrame, low: NDArray[np.bool_]) -> bool:
-    """Tell whether nearly all of them are the first of several pieces of a command buffer."""
+    """Return whether nearly all of them are the first of several pieces of a command buffer."""
     if "command_buffer" not in rows or rows["command_buffer"].isna().any():
         return False
     first_pieces = ~rows["command_buffer"].duplicated().to_numpy()
@@ -179,7 +179,7 @@ def _are_first(rows: pd.DataFrame, low: NDArray[np.bool_]) -> bool:
 
 
 def _kernels(samples: pd.DataFrame, work: NamedWork | None) -> str:
-    """Say what the samples are by kernel, lowest first, where one kernel ran and has a name."""
+    """Return the samples by kernel, lowest first, for samples of a single named kernel."""
     if work is None:
         return ""
     starts, ends = spans(samples)

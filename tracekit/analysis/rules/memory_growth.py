@@ -27,10 +27,10 @@ from tracekit.analysis.upkeep import (
 from tracekit.base import size
 
 _SHOWN = 20
-_HELD = "bytes_held"  # a gauge of workloads that keep a cache: bytes that it has
-_MEANT = 1.25  # times what the workload says that it keeps
-_UNEVEN = 0.4  # of the median, between the 10th and the 90th percentile of unlike iterations
-_TIMES, _MUCH = 2, 1 << 30  # by how much memory grows that ends a run: times, and bytes
+_HELD = "bytes_held"  # a gauge of workloads that keep a cache: its size in bytes
+_MEANT = 1.25  # ratio to the bytes that the workload reports as kept
+_UNEVEN = 0.4  # of the median, the range from the 10th to the 90th percentile of unlike iterations
+_TIMES, _MUCH = 2, 1 << 30  # growth that ends a run: ratio, and bytes
 
 
 def memory_growth(
@@ -86,7 +86,7 @@ def memory_growth(
     if not memory_trend.rising or not enough or memory_trend.grown <= _MEANT * kept_bytes:
         return
     if growth is not None and growth.is_joint(LIMIT):
-        return  # growing-steps says it, together with the time that it costs
+        return  # growing-steps reports it, with its cost in time
     variation = 0.0 if growth is None else _variation(growth)
     memory = machine.get("memory")
     level = int(memory_trend.floors[-1])
@@ -120,9 +120,9 @@ def memory_growth(
 
 
 def _variation(growth: Growth) -> float:
-    """Return how unlike the iterations' device time is: from the 10th to the 90th percentile.
+    """Return the variation of the iterations' device time: from the 10th to the 90th percentile.
 
-    It is a share of the median; 0 where they are alike, or it rises all the time.
+    It is a share of the median; 0 if they are alike, or if it rises all the time.
     """
     lower_quantile, middle, upper_quantile = np.nanquantile(growth.worked, (0.1, 0.5, 0.9)).tolist()
     if not middle > 0 or growth.device_rises(LIMIT):
@@ -132,12 +132,12 @@ def _variation(growth: Growth) -> float:
 
 
 def _is_urgent(first_level: int, last_level: int) -> bool:
-    """Tell whether the memory is twice as much at the end, and more by a GiB: it ends the run."""
+    """Return whether memory doubles and grows by a GiB or more, which ends the run."""
     return last_level > _TIMES * first_level and last_level - first_level > _MUCH
 
 
 def _find_unlike_sizes(resource_allocations: pd.DataFrame | None, loop: Loop) -> UnlikeSizes | None:
-    """Return how unlike the sizes of new buffers are; None where they are alike, or not known."""
+    """Return the spread of the sizes of new buffers; None if they are alike or unknown."""
     if resource_allocations is None:
         return None
     with suppress(Unavailable):
@@ -154,8 +154,8 @@ def _lever(
 ) -> Mechanism:
     """Return the lever: buffers that grow all the time are copied in order to grow.
 
-    Where iterations differ in size, what is kept is kept for each size; so it is where sizes of
-    buffers differ that are for the same purpose.
+    If iterations differ in size, buffers are kept for each size, and likewise if buffers for the
+    same purpose differ in size.
     """
     if variation:
         return Mechanism.MEMORY_BY_SHAPE
@@ -196,7 +196,7 @@ def _by_request(rises: RequestRises, machine: Machine) -> Finding:
 
 
 def _measure_kept_bytes(gauges: pd.DataFrame | None, window: Window) -> int:
-    """Return by how much the workload says that what it keeps grew in the window."""
+    """Return the growth in the window of the bytes that the workload reports as kept."""
     if gauges is None:
         return 0
     held_readings = gauges[(gauges["name"] == _HELD) & (gauges["source"] == "workload")]
@@ -208,7 +208,7 @@ def _measure_kept_bytes(gauges: pd.DataFrame | None, window: Window) -> int:
 
 
 def _rates(memory_trend: Trend, steps: pd.DataFrame | None) -> Iterator[Fact]:
-    """Yield how much a step and a token keep; None where neither is marked."""
+    """Yield the bytes that a step and a token keep; None if neither is marked."""
     per_step = per_token = None
     if steps is not None:
         with suppress(Unavailable):

@@ -62,7 +62,7 @@ def metadata_per_layer(
 
 
 def _per_step(work: NamedWork, tiny: NDArray[np.bool_], begins: Times) -> NDArray[np.float64]:
-    """Return how often each name occurs in a typical step: the median over the steps."""
+    """Return the number of occurrences of each name in a typical step: the median over steps."""
     place = np.searchsorted(begins, work.starts[tiny], side="right") - 1
     codes, place = work.codes[tiny][place >= 0], place[place >= 0]
     table = np.zeros((begins.size, len(work.names)), np.int64)

@@ -110,7 +110,7 @@ def performance_cliff(
 def _when_idle(
     times: NDArray[np.float64], iteration_times: Times, starts: Times, loop: Loop, limit: float
 ) -> Findings:
-    """Say from which iteration on the device idles for longer in each, where that is so."""
+    """Yield the finding for the iteration from which the device is idle for longer, if any."""
     idle = np.maximum(iteration_times - times, 0)
     border = find_border(idle)
     if border is None or loop.paced:

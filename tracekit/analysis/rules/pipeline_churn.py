@@ -107,7 +107,7 @@ def _make_finding(
     loop: Loop,
     cost: int | None,
 ) -> Finding:
-    """Return one finding: compilations and first uses are about the same pipelines."""
+    """Return one finding, because compilations and first uses concern the same pipelines."""
     earlier_names = (
         []
         if pipelines is None
@@ -155,7 +155,7 @@ def _split_activity(
 
 
 def _keep_above_limit(limit: int, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows where they are more than the limit; else none of them."""
+    """Return the rows if they are more than the limit; else none of them."""
     return rows if len(rows) > limit else rows.iloc[:0]
 
 
@@ -169,7 +169,7 @@ def _select_first_used(pipelines: pd.DataFrame | None, window: Window) -> pd.Dat
 def _find_new_shaders(shaders: pd.DataFrame | None, phases: pd.DataFrame | None) -> pd.DataFrame:
     """Return the target's shaders that are new in the steady window, at their first moments.
 
-    None where the list has nothing from before that window: it may be written at any time.
+    None if the list has no entry from before that window, because it may be written at any time.
     """
     window = marked_window(phases)
     if shaders is None or window is None:
@@ -182,7 +182,7 @@ def _find_new_shaders(shaders: pd.DataFrame | None, phases: pd.DataFrame | None)
 
 
 def _list_names(names: Sequence[str], earlier_names: Sequence[str]) -> str:
-    """Name the first few, each with what sets it off from those before it."""
+    """Return the first few names, each with its difference from the earlier ones."""
     words: list[str] = []
     for place, name in enumerate(names[:_NAMED]):
         reason_text = ", ".join(reasons(name, [*earlier_names, *names[:place]]))
@@ -193,6 +193,6 @@ def _list_names(names: Sequence[str], earlier_names: Sequence[str]) -> str:
 
 
 def shorten(name: str) -> str:
-    """Return a long name with its middle left out: compiled functions have hundreds of letters."""
+    """Return a long name without its middle; compiled functions have hundreds of letters."""
     half = _LONGEST // 2
     return name if len(name) <= _LONGEST else f"{name[:half]}…{name[-half:]}"

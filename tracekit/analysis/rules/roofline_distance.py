@@ -71,7 +71,7 @@ def roofline_distance(
 
 
 def _chores(gpu: Device, shader_runs: pd.DataFrame | None, window: Window) -> int:
-    """Return the time of work that is there to move data around, where names tell it."""
+    """Return the time of work that only moves data, if names identify it."""
     try:
         work = named_work(gpu, window, shader_runs)
     except Unavailable:

@@ -54,7 +54,7 @@ def schema_drift(losses: pd.DataFrame | None, provenance: Provenance) -> Finding
 
 
 def _require_whole(damaged: pd.DataFrame, provenance: Provenance) -> None:
-    """Raise Unavailable where there may be exports, or parts of some, that nobody read."""
+    """Raise Unavailable if there may be unread exports, or unread parts of some."""
     for name in provenance.incomplete:
         raise Unavailable(f"the stage `{name}` did not come to its end: exports may be missing.")
     if not damaged.empty:
@@ -62,7 +62,7 @@ def _require_whole(damaged: pd.DataFrame, provenance: Provenance) -> None:
 
 
 def _nulls(table: str, schema: str, columns: str) -> str:
-    """Say which columns of the table are null for want of columns of the export."""
+    """Return which columns of the table are null because the export lacks columns."""
     missing_columns = set(columns.split(", "))
     sources = ((column.name, column.source) for column in SCHEMAS[table].columns if column.source)
     nulls = [name for name, source in sources if owner(source) in missing_columns]

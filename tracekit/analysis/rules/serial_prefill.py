@@ -43,7 +43,7 @@ def serial_prefill(
         raise Unavailable(f"no request got more than one token in {window.name}.")
     median_decode = float(decode["duration"].median())
     window_bounds = window.start, window.end
-    # A prompt stops tokens where no decode runs, a prefill does, and requests are decoding.
+    # A prompt stops tokens while a prefill runs, no decode does, and requests are decoding.
     excluded_stretches = (
         bounds(decode),
         gaps(*bounds(prefill), *window_bounds),
@@ -73,7 +73,7 @@ def serial_prefill(
 
 
 def _decoding(requests: pd.DataFrame, window: Window) -> tuple[Times, Times]:
-    """Return when at least one request was between its first and its last token."""
+    """Return the times in which at least one request was between its first and its last token."""
     answered_requests = requests.dropna(subset=["first_token", "last_token"])
     scheduled = answered_requests["start"].to_numpy(np.int64)
     first_tokens = scheduled + answered_requests["first_token"].to_numpy(np.int64)

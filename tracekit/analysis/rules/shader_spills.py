@@ -63,7 +63,7 @@ def shader_spills(
 
 
 def _list_labels(spills: pd.DataFrame, encoders: pd.DataFrame | None) -> str:
-    """Name the encoders that spilled most, by label, with their shares."""
+    """Return the encoders that spilled most, by label, with their shares."""
     if encoders is None:
         return ""
     labels = encoders.dropna(subset=["encoder", "label"]).drop_duplicates("encoder")

@@ -59,7 +59,7 @@ def shallow_queue(
         chosen = between_iterations(turns, iterations)
         if per_iteration(turns, iterations) < RARE:
             return
-    # A replay may let work of several threads run at once; one device wins its idle time at most.
+    # A replay may run work of several threads at once; one device saves at most its idle time.
     idle = idle_time(gaps)
     best = savings.round_trips.at_most(idle)
     in_flight_prospect = savings.in_flight.at_most(idle)
@@ -102,7 +102,7 @@ def shallow_queue(
 
 
 def _waits(gaps: pd.DataFrame) -> bool:
-    """Tell whether the host is known to wait for the report; False where that is not known."""
+    """Return whether the host is known to wait for the report; False if that is unknown."""
     back = gaps[gaps["party"] == str(Party.WAY_BACK)]
     sums = back.groupby("waited", observed=False)["duration"].sum()
     return bool(sums.sum()) and bool(sums["yes"] >= sums.sum() / 2)

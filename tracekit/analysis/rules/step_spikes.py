@@ -100,7 +100,7 @@ def _explain_spikes(
     happenings: Happenings,
     gpu: Device | None,
 ) -> Explanation:
-    """Explain the spikes; the device's work takes longer beside that of other processes."""
+    """Explain the spikes; device work takes longer during work of other processes."""
     explanation = explain(row, chosen, excess, happenings)
     if gpu is None or not row.has_work or chosen.all():
         return explanation

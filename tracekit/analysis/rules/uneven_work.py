@@ -24,11 +24,11 @@ from tracekit.analysis.rule import Fact, Finding, Findings, Severity, finding, l
 from tracekit.analysis.scope import Device
 
 _SHOWN = 3
-_HELD_UP = 10.0  # times a typical iteration, that a stretch of long ones takes
-_MOST_BULK = 0.3  # of the iterations, that are of the long work
+_HELD_UP = 10.0  # ratio of a stretch of long iterations to a typical iteration
+_MOST_BULK = 0.3  # of the iterations, the largest part with long work
 _NOTICED = 100_000_000  # ns: a wait that a person notices
-_NO_PAUSE = 0.1  # of a stretch, for which the device may have had nothing
-_BY_CHANCE = 0.05  # coefficient of variation, from which stretches come at no even distance
+_NO_PAUSE = 0.1  # of a stretch, for which the device may be idle
+_BY_CHANCE = 0.05  # coefficient of variation, from which the distances of stretches are uneven
 
 
 def uneven_work(
@@ -141,9 +141,9 @@ def _rounds(structure: Structure, steady: pd.DataFrame) -> Finding:
 
 
 def _report_bulk(row: Beats, far: np.ndarray, called: str, fewest: int) -> Finding | None:
-    """Return the finding that stretches of long iterations hold up short ones; None if not so.
+    """Return the finding that stretches of long iterations delay short ones; None if they do not.
 
-    A stretch behind a pause was asked for alone. Stretches at an even distance are a part of the
+    A stretch after a pause was requested alone. Stretches at an even distance are a part of the
     loop, such as a validation.
     """
     edges = np.flatnonzero(np.diff(np.concatenate(([0], far.astype(np.int8), [0]))))
