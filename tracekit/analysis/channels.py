@@ -23,7 +23,7 @@ ALIKE = 0.15
 Copies of one size differ by a few percent, and those of twice the size take nearly twice as long.
 """
 _APART = 1.25  # ratio of two neighbours among ordered lengths that separates two groups
-_LEAST = 0.01  # of the pieces of a channel and kernel, the least share of a separate group
+_LEAST = 0.01  # least share of a separate group in the pieces of a channel and kernel
 _ENDS = (0.1, 0.9)
 _READ = ("start", "duration", "channel", "device", "bytes")
 _GROUPED = ("channel", "kernel", "pieces", "time", "length", "each", "place")
@@ -129,7 +129,7 @@ def is_alike(lengths: Times) -> bool:
 
 
 def _of_loop(gpu: Device, loop: Window) -> tuple[pd.DataFrame, NDArray[np.intp], list[str]]:
-    """Return the target's work that overlaps the loop, the channel of each row, and their names."""
+    """Return the target's work that overlaps the loop, each row's channel code, and the names."""
     starts, ends = gpu.spans
     in_loop = (ends > loop.start) & (starts < loop.end)
     work = gpu.target_intervals[[name for name in _READ if name in gpu.target_intervals]]

@@ -58,7 +58,7 @@ class Rise:
 
     @property
     def last_value(self) -> float:
-        """The value at the end."""
+        """The value at the end: that of the line if the rise is even."""
         return self.line.last_value if self.is_even else self.parts[-1]
 
     def is_over(self, minimum_rise: float) -> bool:
@@ -113,7 +113,7 @@ class Growth:
 
     @property
     def has_same_pieces(self) -> bool:
-        """Whether the last iterations have as many pieces of device work as the first ones."""
+        """Whether the last iterations have about as many device pieces as the first ones."""
         first_pieces, last_pieces = self.pieces
         return abs(last_pieces - first_pieces) <= _SAME * max(first_pieces, last_pieces)
 

@@ -19,7 +19,7 @@ from tracekit.analysis.scope import Device
 from tracekit.base import percent
 from tracekit.workload import IDLE, LEFT, REFERENCE
 
-_UNSURE = 0.05  # of the steps' time, the largest unclassified share that leaves no doubt
+_UNSURE = 0.05  # largest unclassified share of the steps' time that leaves no doubt
 _ASLEEP = 0.05  # share of a core below which a waiting process is idle
 
 Nanoseconds = NDArray[np.int64]

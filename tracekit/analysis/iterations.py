@@ -35,8 +35,8 @@ from tracekit.tables import PHASES
 QUIET = 250_000_000
 """The device was not asked for work where nothing was active for longer than this; ns."""
 _MANY_STEPS = 10
-_SURE = 0.9  # of the groups in a loop, that must match its iterations
-_ACTIVE = 0.2  # of a pause, in which the host was observed at work
+_SURE = 0.9  # share of the groups in a loop that must match its iterations
+_ACTIVE = 0.2  # share of a pause in which the host was observed at work
 
 
 def structure_of(

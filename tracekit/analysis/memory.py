@@ -19,11 +19,11 @@ from tracekit.analysis.upkeep import MemoryLevels, levels
 
 FEWEST = 3
 """Fewer requests than this do not show whether memory levels off."""
-_MOSTLY = 0.8  # of the requests, that retain some memory
-_STILL = 0.5  # of the memory that early requests retain, that late ones retain too
-_NOTHING = 0.1  # of the memory that requests retain on average
-_EARLY = 0.25  # of a request's time
-_AT_ONCE = 0.75  # of a request's retained memory, that exists by then
+_MOSTLY = 0.8  # share of the requests that retain memory
+_STILL = 0.5  # late requests' retained memory, as a share of the early ones'
+_NOTHING = 0.1  # share of the requests' mean retained memory
+_EARLY = 0.25  # share of a request's time
+_AT_ONCE = 0.75  # share of a request's retained memory that exists by then
 
 Sizes = NDArray[np.int64]
 
@@ -119,8 +119,8 @@ def lowest(level: MemoryLevels, start: int, end: int) -> int:
     return int(level.sizes[overlap].min()) if overlap.any() else level_at(level, start)
 
 
-_FULL = 0.9  # of the capacity, above which memory is short
-_MUCH_OF_MACHINE = 0.5  # of the machine's memory, below which it is not short if no limit is known
+_FULL = 0.9  # share of the capacity above which memory is short
+_MUCH_OF_MACHINE = 0.5  # share of the machine's memory; without a limit, less is not short
 _GROWN = 0.25  # of the highest level
 _WRITTEN_OUT = 0.05  # of the highest level
 _MUCH = 1 << 30  # bytes

@@ -15,7 +15,7 @@ OPENING = "opening"
 _LONGER = 1.5  # ratio of an opening's device time to that of a usual iteration, at least
 _LATER_HALF = 2
 _NEAR = 4.0  # largest ratio to the device time of other requests' openings, or its inverse
-_MOSTLY = 0.5  # of the other requests, that have an opening
+_MOSTLY = 0.5  # share of the other requests that have an opening
 
 Flags = NDArray[np.bool_]
 

@@ -9,13 +9,13 @@ from tracekit.analysis.intervals import IntervalSet, Times
 from tracekit.analysis.structure import FEWEST, begins_of, reported_ends
 from tracekit.base import duration
 
-_FREE = 0.05  # of a period, the least unused time of a paced loop
+_FREE = 0.05  # least unused share of a period of a paced loop
 _EVEN = 0.05  # coefficient of variation of the periods, at most
-_ON_A_GRID = 0.35  # of a random walk's distance from a line, at most
+_ON_A_GRID = 0.35  # largest share of a random walk's distance from a line
 _EXACT = 1_000.0  # ns from a grid; no free-running host is that exact
 _WALK = 15.0  # variance of a random walk about its line, as a part of steps times their variance
 _SLOPE, _SURE = 0.25, 0.15  # distance from -1, and its standard error
-_ALIKE = 0.01  # of a period: smaller variations of work cannot show that the rest shrinks
+_ALIKE = 0.01  # share of a period; smaller variations of work cannot show that the rest shrinks
 # Hz: Apple's list of adaptive displays, other common displays, and buffers of sound.
 _ADAPTIVE = (120.0, 80.0, 60.0, 48.0, 40.0, 30.0, 24.0, 20.0, 16.0, 15.0, 12.0, 10.0)
 _DISPLAYS = (*_ADAPTIVE, 144.0, 100.0, 90.0, 75.0, 72.0, 50.0, 25.0)
@@ -23,8 +23,8 @@ _SOUND = tuple(rate / 2**power for rate in (48_000.0, 44_100.0) for power in ran
 _NEAR_A_RATE = 0.005  # distance of a period from one of these
 _NEAR_A_TIMER = 0.02  # ms: distance of a period from whole milliseconds
 _OUTSIDE = 3.0  # times the median distance from the median
-_MOSTLY = 0.5  # of the rest, in which the host is observed at work
-_MOSTLY_ALIKE = 0.9  # of the iterations, those with the most common number of command buffers
+_MOSTLY = 0.5  # share of the rest in which the host is observed at work
+_MOSTLY_ALIKE = 0.9  # share of iterations with the most common number of command buffers
 
 
 def count_presents(

@@ -1,8 +1,8 @@
 """Samples of running threads: functions by self and total weight, threads, a flame graph.
 
 Weights are nanoseconds in the table `cpu_profile` (Time Profiler) and cycles in `cycle_profile`
-(CPU Profiler). The self weight of a function is that of the samples whose innermost frame it is;
-its total weight is that of all samples with it in their stack, each counted once.
+(CPU Profiler). The self weight of a function is that of the samples with it as the innermost frame;
+its total weight is that of all samples with it anywhere in their stack, each counted once.
 """
 
 from collections.abc import Iterator

@@ -165,7 +165,7 @@ _OF_PYTORCH = re.compile(
 _DRAWS = frozenset({"vertex", "fragment"})
 _COMPUTES = frozenset({"compute", "blit"})
 _MOST = 0.5  # of the device time: drawing is its main use
-_SOME = 0.2  # of the device time: a window of a computation draws less; a display needs more
+_SOME = 0.2  # of the device time: a window shown meanwhile draws less; a display needs more
 
 
 def program_of(

@@ -15,7 +15,7 @@ from tracekit.analysis.rule import Fact, Finding, Severity
 from tracekit.analysis.wording import put_into_words
 
 _WHOLE = "bubbles"
-_ALL = 0.9  # of the idle time, above which the other parts have no separate time
+_ALL = 0.9  # share of the idle time above which the other parts have no separate time
 _FOLLOW_IDLE_TIME = frozenset({Mechanism.CLOCK_BURSTS})  # the GPU lowers its clock while it waits
 _VAGUE = frozenset({Mechanism.SPIKES_UNEXPLAINED, Mechanism.HOST_ELSEWHERE})
 """Levers that say no more than that of `bubbles` does."""

@@ -17,7 +17,7 @@ from tracekit.analysis.rounds import FEWEST, LEAST, GroupRow, Round, find_round
 from tracekit.analysis.scope import Device
 from tracekit.analysis.structure import begins_of, repeating, reported_ends
 
-_NEVER_IDLE = 0.97  # of a loop, for which a device works that is never idle
+_NEVER_IDLE = 0.97  # share of a loop for which a device works that is never idle
 _ALIKE = 0.25  # largest difference of device times of adjacent groups of one kind
 
 

@@ -18,8 +18,8 @@ from tracekit.analysis.iterations import Loop
 from tracekit.analysis.upkeep import allocations, wirings
 
 PARTS = 8
-_MOST = 5  # of the eight parts of a loop, from which an event is a habit
-_ALIKE = 0.5  # ratio of allocated to wired bytes, from which allocations explain the wiring
+_MOST = 5  # parts of the eight of a loop that make an event a habit
+_ALIKE = 0.5  # ratio of allocated to wired bytes above which allocations explain the wiring
 LEAST = 1 << 20
 """Bytes a part of the loop, from which wiring is spoken of."""
 _SIZE = r"^\s*Wire\s+(\d+(?:\.\d+)?)\s*(Bytes|KiB|MiB|GiB|TiB)\b"

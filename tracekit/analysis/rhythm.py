@@ -401,7 +401,7 @@ _MECHANISMS = {
 """What causes begin with, and the mechanism that each is of."""
 _LISTED = 3
 
-_MOST = 0.5  # of a slow step's excess, above which a happening explains it
+_MOST = 0.5  # share of a slow step's excess that a happening must cover to explain it
 
 
 @dataclass(frozen=True, eq=False)
@@ -574,7 +574,7 @@ def spread(times: NDArray[np.float64] | Times) -> float:
 _SIDE = 8  # iterations on either side, at least
 _NEAR = 4  # iterations on either side of the border that must have the level of their side
 _CLEAR = 6.0  # robust deviations between both levels
-_AT_ONCE = 0.75  # of the rise, the part between two neighbours
+_AT_ONCE = 0.75  # share of the rise that occurs between two neighbours
 
 
 def find_border(times: NDArray[np.float64]) -> int | None:

@@ -19,10 +19,10 @@ LEAST = 4
 """Fewer rounds than this are no repetition at all."""
 _WITHIN = 0.25  # share by which the sizes of similar groups may differ
 _CHANGES = 2  # in each round, at least: to another kind of group and back
-_AGAIN = 0.8  # of the changes, that recur one round later
+_AGAIN = 0.8  # share of the changes that recur one round later
 _CLEARER = 0.4  # share by which more of them recur than at other distances
 _LOWER = 0.25  # quantile of all distances, low because many are multiples of a short round
-_FAR = 1.5  # least ratio of the sizes of unlike groups
+_FAR = 1.5  # ratio to the usual size above which a group is unlike
 _CLEAR = 5.0  # robust deviations from the usual size
 _SIGMA = 1.4826  # standard deviation / median absolute deviation of a normal distribution
 _SMALL, _USUAL, _LARGE = 1, 10, 100

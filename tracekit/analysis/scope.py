@@ -122,7 +122,7 @@ def host_of(device: Device) -> Device:
 
 
 def reference_work(annotations: pd.DataFrame | None) -> tuple[Times, Times]:
-    """Return when reference work began and ended, by the table `spans`."""
+    """Return the starts and ends of reference work, from the table `spans`."""
     if annotations is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     return spans(annotations[annotations["name"] == REFERENCE])

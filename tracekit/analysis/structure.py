@@ -23,8 +23,8 @@ FEWEST = 8
 OF_WORK = 0.5
 """The share of all device time that iterations have to hold."""
 _ALIKE = 0.7  # of the groups from the first iteration to the last
-_MOSTLY = 0.6  # of the groups, that also have similar pauses after them
-_CLEARER = 0.15  # by which a longer row must be more alike than single groups
+_MOSTLY = 0.6  # share of the groups that also have similar pauses after them
+_CLEARER = 0.15  # share by which a longer row must be more alike than single groups
 _WITHIN = 0.25  # share by which device times of similar groups may differ
 _APART = 3.0  # ratio of a pause that splits to one that does not
 _BRIEF = 10_000  # ns: shorter pauses count as none
@@ -151,7 +151,7 @@ def repeating(timeline: pd.DataFrame) -> Repeats | None:
 
 
 def _share(groups: _BufferGroups, first_groups: Places, length: int) -> float:
-    """Return the part of the groups that belong to iterations with the usual number of pieces."""
+    """Return the share of the groups that belong to iterations with the usual number of pieces."""
     piece_counts = groups.rows(length)[0][first_groups]
     common_count = np.bincount(piece_counts).max()
     return float(common_count * length / (first_groups[-1] + length - first_groups[0]))

@@ -35,8 +35,8 @@ _FEW_PIECES = 2.0  # in a command buffer that holds one launch
 _LITTLE_WORK = 500_000  # ns in a command buffer, on the device
 _FAR_LONGER = 2.0  # ratio of the host's time to the device's, from which two in flight hardly help
 _SELDOM = 0.5  # of that time, the largest part in which it may encode
-_NEARLY_ALL = 0.8  # of the iterations, that are not followed by demand for the next
-_RARELY_ASKED = 0.1  # of the loop, the time under load
+_NEARLY_ALL = 0.8  # share of the iterations without demand for the next one
+_RARELY_ASKED = 0.1  # largest share of the loop under load
 
 
 def describe_rate(number: int, iterations: pd.DataFrame | None) -> str:

@@ -46,7 +46,7 @@ class TrendLine:
 
     @property
     def share(self) -> float:
-        """The rise, as a share of the first value."""
+        """The rise as a share of the first value."""
         return self.rise / self.first_value if self.first_value > 0 else 0.0
 
     @property

@@ -37,7 +37,7 @@ def wirings(driver_events: pd.DataFrame) -> pd.DataFrame:
 
 
 def wiring(driver_events: pd.DataFrame, window: Window) -> tuple[Times, Times]:
-    """Return when the driver wired memory for the target in the window; overlaps joined."""
+    """Return when the driver wired memory for the target in the window, with overlaps joined."""
     return union(*clip(*spans(wirings(driver_events)), window.start, window.end))
 
 
@@ -61,7 +61,7 @@ def select_pipelines(device: Device, specializations: pd.DataFrame | None) -> pd
 PARTS = 8
 # Rising pairs less falling ones, of 28: 285 of the 40,320 orders of eight values have as many.
 _RISING = 20
-_LATER = 0.25  # of the growth, the least part in the second half of the window
+_LATER = 0.25  # least share of the growth in the second half of the window
 
 
 _LARGER = 1.1  # ratio of the last to the first of growing sizes
@@ -93,8 +93,8 @@ def growing_sizes(resources: pd.DataFrame, window: Window) -> tuple[int, int] | 
     return round(means[0]), round(means[-1])
 
 
-_SIZES_FEWEST = 16  # allocations, from which recurring sizes are visible
-_UNLIKE = 0.5  # of the allocations, that have a unique size
+_SIZES_FEWEST = 16  # allocations that suffice to show recurring sizes
+_UNLIKE = 0.5  # share of the allocations with a unique size
 _NEAR = 4  # ratio of the 90th to the 10th percentile of sizes that have one purpose
 
 
@@ -153,7 +153,7 @@ class Trend:
 
     @property
     def grown(self) -> int:
-        """Bytes from the first lowest level to the last."""
+        """Bytes by which the lowest level rises from the first part to the last."""
         return int(self.floors[-1] - self.floors[0])
 
     @property
@@ -167,7 +167,7 @@ class Trend:
 
     @property
     def rising(self) -> bool:
-        """Whether the lowest levels rise from part to part, by Mann and Kendall, until the end."""
+        """Whether the lowest levels rise from part to part until the end, by Mann and Kendall."""
         pairs = combinations(range(PARTS), 2)
         balance = sum(int(np.sign(self.floors[b] - self.floors[a])) for a, b in pairs)
         later = int(self.floors[-1] - self.floors[PARTS // 2 - 1])

@@ -12,7 +12,7 @@ from tracekit.analysis.scope import Device
 
 _FEWEST = 8
 _NS = 1e9  # in a second
-_MOSTLY = 0.9  # of the command buffers with copies, those with the same number
+_MOSTLY = 0.9  # share of the command buffers with copies that have the same number
 
 
 def blit_copies(

@@ -22,9 +22,9 @@ from tracekit.analysis.savings.estimate import Savings
 from tracekit.analysis.scope import Device
 from tracekit.base import percent
 
-_MOST = 0.5  # of the idle time, above which the host's activity is named
-_LEAST = 0.05  # of the idle time, above which a cause is named
-_UNSEEN = 0.25  # of the idle time, the share without observed work of the host
+_MOST = 0.5  # share of the idle time above which the host's activity is named
+_LEAST = 0.05  # share of the idle time above which a cause is named
+_UNSEEN = 0.25  # share of the idle time without observed work of the host
 _NOTHING = 100_000  # ns: the time to wake a thread
 _EITHER = "way back or host"
 _SAVED_ELSEWHERE = (Cause.COMPILE, Cause.OTHER_PROCESS)  # pipeline-churn, gpu-contended

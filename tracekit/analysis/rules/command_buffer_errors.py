@@ -15,7 +15,7 @@ from tracekit.analysis.rule import Fact, Findings, Severity, finding, moments
 from tracekit.analysis.scope import UNKNOWN, Targets
 
 _TIMEOUT, _MEMORY, _INTERACTIVITY = 2, 8, 14
-_STOPPED = {1, _TIMEOUT, 3, _INTERACTIVITY}  # codes of timeouts, in both interpretations
+_STOPPED = {1, _TIMEOUT, 3, _INTERACTIVITY}  # codes of overlong work, in both interpretations
 _DISCARDED = {4, 5}  # buffers that did not run because of an error of another one
 _OF_THE_DRIVER = {5, 6, 14}  # codes that only the driver has, not Metal
 _METAL = {
@@ -48,7 +48,7 @@ _EITHER = _METAL | {
     11: "a page fault or the device removed",
 }
 """Which of both a trace has was never seen; they differ in what is named twice here."""
-_HALF = 0.5  # of its time, for which a buffer worked or waited
+_HALF = 0.5  # share of its time for which a buffer worked or waited
 _LEVERS = {
     **dict.fromkeys((3, 9, 11, 12), "error-page-fault"),
     **dict.fromkeys(_DISCARDED, "error-cascade"),

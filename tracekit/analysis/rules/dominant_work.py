@@ -12,9 +12,9 @@ from tracekit.analysis.rule import Fact, Findings, Severity, finding, longest
 from tracekit.analysis.scope import Device
 
 _FRAGMENT, _VERTEX = "fragment", "vertex"
-_BUSY = 0.85  # of the time under load, for which a limiting device works
+_BUSY = 0.85  # share of the time under load for which a limiting device works
 _FACTOR = 3.0  # times a typical other piece
-_FAR = 20.0  # ratio, from which one piece is out of all proportion
+_FAR = 20.0  # ratio above which one piece is out of all proportion
 _FEW = 2.0  # pieces an iteration
 _MANY = 4.0  # other pieces an iteration: a simulation may well be one kernel and a tiny one
 _IN_EACH = 0.9  # pieces an iteration; fewer belong to some iterations only, such as a prompt

@@ -29,13 +29,13 @@ class _ClockCourse(StrEnum):
     UNKNOWN = "clock-unknown"
 
 
-_FALLS = 0.95  # of the clock at the beginning, below which a clock falls
-_RAMP = 500_000_000  # ns of work, within which the GPU reaches its best state
+_FALLS = 0.95  # share of the initial clock below which a clock falls
+_RAMP = 500_000_000  # ns of work within which the GPU reaches its best state
 _BUSY = 0.5  # of the window, from which the GPU is kept busy
 _HOT = ("Serious", "Critical")
 _TWO = 2
 _MOSTLY = 2 / 3  # of the stretches of load
-_RISES = 0.9  # of a stretch, for which the clock is low at most if it rises
+_RISES = 0.9  # largest share of a stretch at a low clock if the clock rises
 
 
 def gpu_downclocked(

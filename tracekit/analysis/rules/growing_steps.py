@@ -13,7 +13,7 @@ from tracekit.analysis.trends import Numbers, TrendLine
 from tracekit.analysis.work_names import NamedWork
 
 _PARTS = 8
-_NEAR = 2  # factor of iterations, up to which a slope is extrapolated
+_NEAR = 2  # factor of iterations up to which a slope is extrapolated
 
 
 def growing_steps(

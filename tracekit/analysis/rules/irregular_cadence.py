@@ -16,7 +16,7 @@ from tracekit.analysis.rhythm import (
 )
 from tracekit.analysis.rule import Fact, Finding, Findings, finding, longest
 
-_OF_WORK = 0.5  # of the distance of two speeds, above which the device's work explains them
+_OF_WORK = 0.5  # share of the distance of two speeds above which the device's work explains them
 
 
 def irregular_cadence(

@@ -9,7 +9,7 @@ from tracekit.analysis.rule import Evidence, Fact, Findings, Severity, finding, 
 from tracekit.analysis.scope import Device
 from tracekit.analysis.upkeep import ALLOCATION, wiring, wirings
 
-_LONG = 0.1  # of the loop's time, above which the time before it is reported
+_LONG = 0.1  # share of the loop's time above which the time before it is reported
 _BRIEF = 1_000_000  # ns: so short a time before the loop belongs to its first iteration
 _COMPILED = 100_000_000  # ns
 _WIRED = 1 << 30  # bytes

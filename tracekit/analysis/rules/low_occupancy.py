@@ -26,11 +26,11 @@ from tracekit.analysis.work_names import NamedWork
 from tracekit.base import percent
 
 _SHOWN = 3
-_SAMPLED = 3  # samples of an interval, from which its own mean is known
+_SAMPLED = 3  # samples of an interval that suffice for a mean of its own
 _FEWEST_PIECES = 3
-_MUCH = 0.10  # of the device's time, in work with low occupancy
+_MUCH = 0.10  # share of the device's time in work with low occupancy
 _LOWER = 0.5  # ratio to the occupancy of all other samples
-_ALIKE_PLACE = 0.9  # of the pieces, those with the same place in their command buffers
+_ALIKE_PLACE = 0.9  # share of the pieces with the same place in their command buffers
 _LOADS = (CounterKind.LIMITER, CounterKind.UTILIZATION)
 
 

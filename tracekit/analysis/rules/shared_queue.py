@@ -8,7 +8,7 @@ from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.queueing import name_of, waits_behind
 from tracekit.analysis.rule import Fact, Findings, Severity, finding, longest
 
-_NEARLY_ALL = 0.8  # of the bursts: if so many wait, they may need the results of that work
+_NEARLY_ALL = 0.8  # share of the bursts; if so many wait, they may need the results of that work
 
 
 def shared_queue(

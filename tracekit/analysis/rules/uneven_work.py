@@ -25,10 +25,10 @@ from tracekit.analysis.scope import Device
 
 _SHOWN = 3
 _HELD_UP = 10.0  # ratio of a stretch of long iterations to a typical iteration
-_MOST_BULK = 0.3  # of the iterations, the largest part with long work
+_MOST_BULK = 0.3  # largest share of iterations with long work
 _NOTICED = 100_000_000  # ns: a wait that a person notices
-_NO_PAUSE = 0.1  # of a stretch, for which the device may be idle
-_BY_CHANCE = 0.05  # coefficient of variation, from which the distances of stretches are uneven
+_NO_PAUSE = 0.1  # largest share of a stretch for which the device may be idle
+_BY_CHANCE = 0.05  # coefficient of variation above which the distances of stretches are uneven
 
 
 def uneven_work(
