@@ -28,13 +28,13 @@ from tracekit.base import count
 from tracekit.workload import READBACK
 
 _NEAR = 5_000  # ns: a program's time between its last wait and its mark
-_GROWS = 0.5  # of the host's initial time for a command buffer
+_GROWS = 0.5  # share of the host's initial time for a command buffer
 _MOST = 0.5  # of the idle time
-_MANY_BUFFERS = 4  # per iteration, from which launches may share them
+_MANY_BUFFERS = 4  # buffers per iteration from which launches may share them
 _FEW_PIECES = 2.0  # in a command buffer that holds one launch
 _LITTLE_WORK = 500_000  # ns in a command buffer, on the device
-_FAR_LONGER = 2.0  # ratio of the host's time to the device's, from which two in flight hardly help
-_SELDOM = 0.5  # of that time, the largest part in which it may encode
+_FAR_LONGER = 2.0  # ratio of the host's time to the device's above which two in flight hardly help
+_SELDOM = 0.5  # largest share of the host's time for encoding
 _NEARLY_ALL = 0.8  # share of the iterations without demand for the next one
 _RARELY_ASKED = 0.1  # largest share of the loop under load
 

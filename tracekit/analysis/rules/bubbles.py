@@ -158,7 +158,7 @@ def _until_encoding(shares: dict[Cause, int], habits: Habits) -> int:
 
 
 def _computing(handover: Handover, idle: float) -> float:
-    """Return the share of the steps' time in which `submit` computes, if most of `idle`; else 0."""
+    """Return the share of computing in `submit` of the steps' time, if most of `idle`; else 0."""
     return handover.computing if handover.computing > _MOST * idle else 0.0
 
 

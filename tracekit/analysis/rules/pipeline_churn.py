@@ -169,7 +169,7 @@ def _select_first_used(pipelines: pd.DataFrame | None, window: Window) -> pd.Dat
 def _find_new_shaders(shaders: pd.DataFrame | None, phases: pd.DataFrame | None) -> pd.DataFrame:
     """Return the target's shaders that are new in the steady window, at their first moments.
 
-    None if the list has no entry from before that window, because it may be written at any time.
+    Empty if the list has no entry from before that window, because it may be written at any time.
     """
     window = marked_window(phases)
     if shaders is None or window is None:
