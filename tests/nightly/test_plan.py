@@ -18,7 +18,7 @@ from git_program import git
 from tracekit.analysis.metrics import METRICS
 from tracekit.base.errors import UsageError
 from tracekit.machine.state import StateLimits
-from tracekit.nightly.plan.document import STARTER, open_document, write_starter
+from tracekit.nightly.plan.document import STARTER, has_plan, open_document, write_starter
 from tracekit.nightly.plan.plan import (
     STATE,
     Bytes,
@@ -485,3 +485,20 @@ def test_every_mistyped_key_is_reported_at_its_line(
         assert name == key or key in {"tokens_per_second", "steady_compiles"}
     text = "\n".join(LINES)
     attempt(folder, text[:at] + letter + text[at:])  # a letter that slipped in
+
+
+def test_a_shared_file_has_a_plan_only_with_its_table(tmp_path: Path) -> None:
+    shared_file = tmp_path / "pyproject.toml"
+    for text, is_plan in (
+        ("[tool.tracekit.nightly]\n", True),
+        ("[[ tool . tracekit . nightly . capture ]]\n", True),
+        ("[tool.tracekit]\nnightly = { budget = '1h' }\n", True),
+        ("[tool.tracekit.nightly]\nbudget = \n", True),  # not TOML: the mistake is to be reported
+        ("[tool.layers]\ncontainers = ['tracekit.nightly']\n", False),
+        ("# see tracekit.nightly\n[tool.tracekit]\nfolder = 'runs'\n", False),
+        ("[tool]\ntracekit = 1\n", False),
+        ("", False),
+    ):
+        shared_file.write_text(text)
+        assert has_plan(shared_file) is is_plan, text
+    assert not has_plan(tmp_path / "absent.toml")

@@ -80,12 +80,23 @@ def open_document(path: Path | None) -> Document:
 
 
 def has_plan(file: Path) -> bool:
-    """Tell whether a shared file mentions a night; one that cannot be read does not."""
+    """Return whether a shared file has a plan; a file that cannot be read has none.
+
+    A file that is not TOML has one if a line begins its table, so that the mistake is reported.
+    """
     try:
         text = file.read_text(errors="replace")
     except OSError:
         return False
-    return re.search(r"tracekit\s*\.\s*nightly", text) is not None
+    try:
+        table: Any = tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return re.search(r"(?m)^\s*\[+\s*tool\s*\.\s*tracekit\s*\.\s*nightly\b", text) is not None
+    for key in ("tool", "tracekit"):
+        table = table.get(key)
+        if not isinstance(table, dict):
+            return False
+    return "nightly" in table
 
 
 def _read(file: Path) -> Document:
