@@ -19,9 +19,9 @@ LIMITS: dict[str, tuple[float, str]] = {
     "functions of 15 branches": (3, "Part the function by what its parts decide."),
     "odd English: help": (9.5, _ENGLISH),
     "odd English: errors": (6.6, _ENGLISH),
-    "odd English: docs": (12.9, _ENGLISH),
+    "odd English: docs": (6.2, _ENGLISH),
     "odd English: changelog": (5.2, _ENGLISH),
-    "odd English: docstrings": (5.9, _ENGLISH),
+    "odd English: docstrings": (2.4, _ENGLISH),
     "odd English: test names": (0.1, "Name a test `test_<subject>_<behaviour>`."),
     "public names": (730, "Give a face only the names that other rooms use."),
 }
