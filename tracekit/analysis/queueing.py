@@ -39,10 +39,10 @@ def thread_names(
     for frame, column in ((threads, "name"), (submissions, "thread"), (encoders, "thread")):
         if frame is None or column not in frame or "tid" not in frame:
             continue
-        rows = frame.loc[frame["target"] & frame["tid"].notna(), ["tid", column]]
-        rows = rows.drop_duplicates("tid")
+        is_named = frame["target"] & frame["tid"].notna() & frame[column].notna()
+        rows = frame.loc[is_named, ["tid", column]].drop_duplicates("tid")
         names = rows[column].astype("string").str.replace(_SUFFIX, "", regex=True)
-        for tid, name in zip(rows["tid"].astype(int), names.fillna("").str.strip(), strict=True):
+        for tid, name in zip(rows["tid"].astype(int), names.str.strip(), strict=True):
             if name:
                 called.setdefault(tid, f"“{name}” ({tid:#x})")
     return called

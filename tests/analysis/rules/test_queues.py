@@ -205,8 +205,8 @@ def test_workers_of_a_pool_that_take_turns_in_committing_share_no_queue() -> Non
 
 def test_threads_are_called_by_their_names() -> None:
     threads = pd.DataFrame({"tid": [1], "name": ["decode"], "target": [True]})
-    cells = ["com.speech 0x2 (omni, pid: 77)", "Main Thread 0x3 (a (b), pid: 7)", None]
-    submissions = pd.DataFrame({"tid": [2, 3, 4], "thread": cells, "target": True})
+    cells = [None, "com.speech 0x2 (omni, pid: 77)", "Main Thread 0x3 (a (b), pid: 7)", None]
+    submissions = pd.DataFrame({"tid": [2, 2, 3, 4], "thread": cells, "target": True})
     names = thread_names(threads, submissions, None)
     assert names == {1: "“decode” (0x1)", 2: "“com.speech” (0x2)", 3: "“Main Thread” (0x3)"}
 
