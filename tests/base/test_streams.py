@@ -150,6 +150,15 @@ def test_bytes_for_a_pipe_are_as_they_are_and_shown_on_a_terminal() -> None:
     assert terminal.buffer.getvalue() == r"\u009b31m ✓".encode() + "\ufffd ".encode()
 
 
+def test_a_character_may_be_written_to_a_terminal_in_two_parts() -> None:
+    terminal = Terminal(io.BytesIO(), encoding="utf-8")
+    stream = Guarded(terminal)
+    for part in (b"\xc3", b"\xa9"):
+        stream.buffer.write(part)
+    stream.flush()
+    assert terminal.buffer.getvalue() == "é".encode()
+
+
 class Failing(io.StringIO):
     """A stream on a broken disk, whose descriptor is gone."""
 

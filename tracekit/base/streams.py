@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cached_property
 from typing import Any, NoReturn
 
 from tracekit.base.errors import RecordingError
@@ -75,9 +76,12 @@ class Guarded:
         """The stream for rich, whose own sequences are meant: its texts were cleaned before."""
         return self._wrap_stream(self._stream, _as_it_is)
 
-    @property
+    @cached_property
     def buffer(self) -> "Guarded":
-        """The stream for bytes: as they are, except on a terminal."""
+        """The stream for bytes: as they are, except on a terminal.
+
+        It is one stream, because a character may be written in two parts.
+        """
         clean = _cleaned_bytes() if self._stream.isatty() else _as_it_is
         return self._wrap_stream(self._stream.buffer, clean)
 
