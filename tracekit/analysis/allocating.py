@@ -54,11 +54,12 @@ def allocating_of(loop: Loop, gaps: pd.DataFrame, resource_allocations: pd.DataF
     host_gaps = gaps_of(gaps, Cause.HOST, Cause.ENCODING)
     firsts = np.searchsorted(times, host_gaps.starts, side="left")
     counts = np.searchsorted(times, host_gaps.ends, side="right") - firsts
-    chosen = counts >= _FEWEST
-    firsts, counts = firsts[chosen], counts[chosen]
-    if not firsts.size:
+    has_several = counts >= _FEWEST
+    if not has_several.any():
         return Allocating(np.empty(0, np.int64), np.empty(0, np.int64), host_gaps.time)
-    return Allocating(times[firsts], times[firsts + counts - 1], host_gaps.time)
+    firsts = firsts[has_several]
+    lasts = firsts + counts[has_several] - 1
+    return Allocating(times[firsts], times[lasts], host_gaps.time)
 
 
 @dataclass(frozen=True)

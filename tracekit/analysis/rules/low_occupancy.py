@@ -1,5 +1,7 @@
 """`low-occupancy`: too few threads in flight to hide latency."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -109,43 +111,65 @@ def _find_starved_work(
     """Yield the pieces of work with low occupancy, if they take much of the time."""
     rows = loop.rows(gpu.target_intervals).sort_values("start", kind="stable")
     starts, ends = spans(rows)
-    places = _places(counter_samples, starts, ends)
-    values = counter_samples["value"].to_numpy(dtype=np.float64) / 100
-    of_occupancy = (counter_samples["counter"] == name).to_numpy() & (places >= 0)
-    sums = np.bincount(places[of_occupancy], weights=values[of_occupancy], minlength=starts.size)
-    counts = np.bincount(places[of_occupancy], minlength=starts.size)
-    means = sums / np.maximum(counts, 1)
-    low = (counts >= _SAMPLED) & (means < limit)
-    cost = int((ends - starts)[low].sum())
+    pieces = _sample_pieces(name, counter_samples, starts, ends)
+    is_low = (pieces.counts >= _SAMPLED) & (pieces.means < limit)
+    cost = int((ends - starts)[is_low].sum())
     device_time = measure_busy(starts, ends)
-    others = int(counts[~low].sum())
-    if low.sum() < _FEWEST_PIECES or cost <= _MUCH * device_time or others < FEWEST:
+    other_samples = int(pieces.counts[~is_low].sum())
+    if is_low.sum() < _FEWEST_PIECES or cost <= _MUCH * device_time or other_samples < FEWEST:
         return
-    there = float(sums[low].sum() / counts[low].sum())
-    elsewhere = float(sums[~low].sum() / others)
-    in_low = (places >= 0) & low[np.maximum(places, 0)]
-    highest_load = _highest_load(counter_samples[in_low])
-    if there > _LOWER * elsewhere or (highest_load and highest_load[1] >= busy_share):
+    low_share = float(pieces.sums[is_low].sum() / pieces.counts[is_low].sum())
+    other_share = float(pieces.sums[~is_low].sum() / other_samples)
+    is_in_low = (pieces.places >= 0) & is_low[np.maximum(pieces.places, 0)]
+    highest_load = _highest_load(counter_samples[is_in_low])
+    if low_share > _LOWER * other_share or (highest_load and highest_load[1] >= busy_share):
         return
-    flags = None if work is None else np.isin(work.starts, starts[low])
+    kernels = "" if work is None else work.name_longest(np.isin(work.starts, starts[is_low]))
     yield finding(
         wording="low-occupancy-part",
         facts=(
             Fact("counter", name),
-            Fact("share", there, "ratio"),
-            Fact("elsewhere", elsewhere, "ratio"),
-            Fact("pieces", int(low.sum())),
+            Fact("share", low_share, "ratio"),
+            Fact("elsewhere", other_share, "ratio"),
+            Fact("pieces", int(is_low.sum())),
             Fact("device_share", cost / device_time, "ratio"),
             Fact("window", loop.name),
-            Fact("longest", int((ends - starts)[low].max()), "ns"),
-            Fact("first_encoder", _are_first(rows, low)),
+            Fact("longest", int((ends - starts)[is_low].max()), "ns"),
+            Fact("first_encoder", _are_first(rows, is_low)),
             Fact("busiest_counter", highest_load[0] if highest_load else None),
             Fact("busiest_share", highest_load[1] if highest_load else None, "ratio"),
-            Fact("kernels", "" if work is None or flags is None else work.name_longest(flags)),
+            Fact("kernels", kernels),
         ),
         lever=Mechanism.FEW_THREADS,
-        evidence=longest("gpu_intervals", starts[low], ends[low]),
+        evidence=longest("gpu_intervals", starts[is_low], ends[is_low]),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _SampledPieces:
+    """The samples of one counter by piece of work.
+
+    `places` is the piece of each sample of any counter, -1 for none; `sums` (of ratios) and
+    `counts` have one entry for each piece.
+    """
+
+    places: NDArray[np.intp]
+    sums: NDArray[np.float64]
+    counts: NDArray[np.intp]
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """The mean of each piece, a ratio; 0 without samples."""
+        return self.sums / np.maximum(self.counts, 1)
+
+
+def _sample_pieces(name: str, samples: pd.DataFrame, starts: Times, ends: Times) -> _SampledPieces:
+    places = _places(samples, starts, ends)
+    is_counted = (samples["counter"] == name).to_numpy() & (places >= 0)
+    values = samples["value"].to_numpy(dtype=np.float64)[is_counted] / 100
+    sums = np.bincount(places[is_counted], values, starts.size).astype(np.float64)
+    counts = np.bincount(places[is_counted], minlength=starts.size)
+    return _SampledPieces(places, sums, counts)
 
 
 def _places(samples: pd.DataFrame, starts: Times, ends: Times) -> NDArray[np.intp]:
