@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import IntervalSet, Times, Window, clip, spans
-from tracekit.analysis.scope import Device
+from tracekit.analysis.scope import Device, text_codes
 from tracekit.analysis.work_names import is_unnamed
 
 BLIT = "blit"
@@ -39,7 +39,7 @@ def channels_table(gpu: Device, loop: Window) -> pd.DataFrame:
     that its pieces moved, null if the trace does not state any). Only work in the loop counts.
     """
     work, channels, names = _of_loop(gpu, loop)
-    devices, titles = _codes(work, "device", "")
+    devices, titles = text_codes(work, "device", "")
     starts, ends = spans(work)
     rows: list[dict[str, object]] = []
     for device, title in enumerate(titles):
@@ -131,19 +131,12 @@ def is_alike(lengths: Times) -> bool:
 def _of_loop(gpu: Device, loop: Window) -> tuple[pd.DataFrame, NDArray[np.intp], list[str]]:
     """Return the target's work that overlaps the loop, each row's channel code, and the names."""
     starts, ends = gpu.spans
+    codes, names = gpu.channels
     in_loop = (ends > loop.start) & (starts < loop.end)
     work = gpu.target_intervals[[name for name in _READ if name in gpu.target_intervals]]
-    work = work if in_loop.all() else work[in_loop]
-    return work, *_codes(work, "channel", "not stated")
-
-
-def _codes(work: pd.DataFrame, column: str, missing: str) -> tuple[NDArray[np.intp], list[str]]:
-    """Return a code for each value of a text column, and the texts; `missing` replaces nulls."""
-    if column not in work:
-        return np.zeros(len(work), np.intp), [missing]
-    codes, texts = pd.factorize(work[column])
-    names = [*map(str, texts), missing]
-    return np.where(codes < 0, len(names) - 1, codes), names
+    if in_loop.all():
+        return work, codes, names
+    return work[in_loop], codes[in_loop], names
 
 
 def _length(work: IntervalSet) -> int:
@@ -169,11 +162,13 @@ def _places(starts: Times, iterations: pd.DataFrame | None) -> NDArray[np.float6
 
 def _clusters(lengths: Times) -> Iterator[NDArray[np.intp]]:
     """Yield the indices of lengths near each other; small clusters join the next longer one."""
-    order = np.argsort(lengths, kind="stable")
-    ordered = np.maximum(lengths[order], 1)
+    # Sorting the values and looking up each is several times as fast as sorting the indices.
+    lengths = np.maximum(lengths, 1)
+    ordered = np.sort(lengths)
     splits = np.flatnonzero(ordered[1:] > _APART * ordered[:-1]) + 1
     begin = 0
-    for end in [*splits.tolist(), order.size]:
-        if end - begin >= _LEAST * order.size or end == order.size:
-            yield order[begin:end]
+    for end in [*splits.tolist(), ordered.size]:
+        if end - begin >= _LEAST * ordered.size or end == ordered.size:
+            is_near = (lengths >= ordered[begin]) & (lengths <= ordered[end - 1])
+            yield np.flatnonzero(is_near)
             begin = end

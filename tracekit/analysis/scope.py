@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tracekit.analysis.inject import ON_THE_CPU, Unavailable
 from tracekit.analysis.intervals import IntervalSet, Times, Window, busy, clip, spans
@@ -63,6 +64,17 @@ def name_targets(targets: Targets) -> str:
     )
 
 
+def text_codes(
+    frame: pd.DataFrame, column: str, missing: str
+) -> tuple[NDArray[np.intp], list[str]]:
+    """Return a code for each value of a text column, and the texts; `missing` replaces nulls."""
+    if column not in frame:
+        return np.zeros(len(frame), np.intp), [missing]
+    codes, texts = pd.factorize(frame[column])
+    names = [*map(str, texts), missing]
+    return np.where(codes < 0, len(names) - 1, codes), names
+
+
 @dataclass(frozen=True, eq=False)
 class Device:
     """The device's work: the intervals of all processes, and the target's `target_intervals`."""
@@ -74,6 +86,11 @@ class Device:
     def spans(self) -> tuple[Times, Times]:
         """The starts and ends of the target's intervals."""
         return spans(self.target_intervals)
+
+    @cached_property
+    def channels(self) -> tuple[NDArray[np.intp], list[str]]:
+        """The code of the channel of each of the target's intervals, and the channels' names."""
+        return text_codes(self.target_intervals, "channel", "not stated")
 
     @cached_property
     def other_intervals(self) -> pd.DataFrame:

@@ -144,8 +144,8 @@ class Cut:
 
 def cut_at(gaps: IntervalSet, bounds: Iterable[Times]) -> Cut:
     """Cut the gaps at those of the moments, given in parts, that lie inside one of them."""
-    inner_moments = [part[gaps.contains(part)] for part in bounds]
-    start = distinct(np.concatenate((gaps.starts, *inner_moments)))
+    moments = distinct(np.concatenate(list(bounds)))
+    start = distinct(np.concatenate((gaps.starts, moments[gaps.contains(moments)])))
     gap = np.searchsorted(gaps.starts, start, side="right") - 1
     end = np.minimum(np.append(start[1:], FOREVER)[: start.size], gaps.ends[gap])
     return Cut(start, end, gap)
