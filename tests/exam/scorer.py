@@ -14,6 +14,7 @@ LABELS = Path(__file__).parent / "sealed" / "labels.toml"
 SECOND_LABELS = Path(__file__).parent / "second" / "labels.toml"
 THIRD_LABELS = Path(__file__).parent / "third" / "labels.toml"
 FOURTH_LABELS = Path(__file__).parent / "fourth" / "labels.toml"
+FIFTH_LABELS = Path(__file__).parent / "fifth" / "labels.toml"
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)[ \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]?%")
 _SENTENCE_END = re.compile(r"(?<=[.;!?])\s+")
 _NEGATION = re.compile(

@@ -6,6 +6,7 @@
     uv run python tests/exam/take.py second split-layers  # this one of them
     uv run python tests/exam/take.py third                # the third: all twelve
     uv run python tests/exam/take.py fourth               # the fourth: all twelve
+    uv run python tests/exam/take.py fifth                # the fifth: all twelve
 
 Each is meant to be taken once, when the rules are done; see docs/explanation/the-sealed-exam.md.
 """
@@ -18,8 +19,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from fifth.problems import PROBLEMS as FIFTH_PROBLEMS
 from fourth.problems import PROBLEMS as FOURTH_PROBLEMS
 from scorer import (
+    FIFTH_LABELS,
     FOURTH_LABELS,
     LABELS,
     SECOND_LABELS,
@@ -47,6 +50,7 @@ EXAMS = {
     "second": Exam(SECOND_PROBLEMS, SECOND_LABELS),
     "third": Exam(THIRD_PROBLEMS, THIRD_LABELS),
     "fourth": Exam(FOURTH_PROBLEMS, FOURTH_LABELS),
+    "fifth": Exam(FIFTH_PROBLEMS, FIFTH_LABELS),
 }
 
 

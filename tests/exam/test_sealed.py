@@ -19,8 +19,10 @@ FOLDERS = {
     "second": HERE / "second",
     "third": HERE / "third",
     "fourth": HERE / "fourth",
+    "fifth": HERE / "fifth",
 }
-WORDED = ("second", "third", "fourth")  # the exams whose labels were tried on other wordings
+# The exams whose labels were tried on other wordings.
+WORDED = ("second", "third", "fourth", "fifth")
 DIGESTS = {
     "first": {
         "__init__.py": "1807788e2d96dfcaf0038d9a01fdfd0771e0fbcc5eb4ff9c712b622922114000",
@@ -47,6 +49,12 @@ DIGESTS = {
         "labels.toml": "c2e98a2b371de64985b3e05f7b34f729a99f08dbecb666f9cb0dd82ce306e699",
         "problems.py": "21e15cab79236cf1a5bd9620e03c587a8d9dc7e75b0a73fd90ac56e95139a1c4",
         "wordings.toml": "e9f2506b1705a2a65f6db2737643c2753698fdb7c4dae86b6ec4eb4c5a8201aa",
+    },
+    "fifth": {
+        "__init__.py": "05ba36c0b719eaa8bfa4b01d2d990ce839989fd26aca1d313665f8fbe3734033",
+        "labels.toml": "4a8e6056bc307931ba1ebb787cfa7b2fa71eb3e3c066eb3226e63804f80d3cdc",
+        "problems.py": "e0dd05817ca7f2cab6774b1403fb4acf6e95567fda9596d2bd1df30a41641e9d",
+        "wordings.toml": "282b5119d8952255e49e4bf1ca5d0a8e2404b0d702bc84631814f2789ff2e099",
     },
 }
 TABLES = {
@@ -115,6 +123,18 @@ SUBMITTED = {  # command buffers of the target, errors, and spans of the compile
     "model-for-each-piece": (10422, 0, 0),
     "cached-prompts": (8220, 0, 0),
     "small-chunks": (1072, 0, 0),
+    "ticking-promises": (13560, 0, 0),
+    "splat-corners": (120, 0, 0),
+    "boxed-arguments": (25000, 0, 0),
+    "drained-each-batch": (600, 0, 0),
+    "memoryless-frames": (600, 240, 0),
+    "lengths-remembered": (840, 0, 107),
+    "mapped-moves": (160, 0, 0),
+    "deeper-attention": (48, 0, 0),
+    "looped-draws": (700, 0, 0),
+    "soaked-runs": (1080, 0, 0),
+    "parallel-encoding": (400, 0, 0),
+    "coasting-player": (1200, 0, 0),
 }
 PROBLEMS = {name: write for exam in EXAMS.values() for name, write in exam.problems.items()}
 
@@ -194,7 +214,14 @@ def test_no_thread_is_one_that_the_rules_were_made_with() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["pipelines-each-frame", "drawable-waits", "one-thread-groups", "animated-page"]
+    "name",
+    [
+        "pipelines-each-frame",
+        "drawable-waits",
+        "one-thread-groups",
+        "animated-page",
+        "lengths-remembered",
+    ],
 )
 def test_a_recording_is_the_same_each_time(name: str, tmp_path: Path) -> None:
     counts = [PROBLEMS[name](tmp_path / copy) for copy in ("first", "second")]

@@ -41,6 +41,8 @@ def test_words_choose_an_exam_and_problems_of_it(subtests: pytest.Subtests) -> N
         (["third", "sizes-kept"], "third", ["sizes-kept"]),
         (["fourth"], "fourth", list(EXAMS["fourth"].problems)),
         (["fourth", "two-at-once"], "fourth", ["two-at-once"]),
+        (["fifth"], "fifth", list(EXAMS["fifth"].problems)),
+        (["fifth", "soaked-runs"], "fifth", ["soaked-runs"]),
     ):
         with subtests.test(" ".join(words) or "no word"):
             assert choose(words) == (EXAMS[exam], names)
