@@ -73,7 +73,6 @@ from .scope import own_rows as own_rows
 from .scope import steady_steps as steady_steps
 from .scope import variants as variants
 from .serving import Part as Part
-from .serving import level_at as level_at
 from .serving import limit as limit
 from .serving import parts as parts
 from .serving import readings_named as readings_named

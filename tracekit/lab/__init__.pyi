@@ -11,6 +11,7 @@ from .bench.inputs import Shape as Shape
 from .bench.measure import Effort as Effort
 from .bench.measure import Settings as Settings
 from .bench.measure import chosen as chosen
+from .bench.measure import prepare_subject as prepare_subject
 from .bench.measure import run_bench as run_bench
 from .bench.tune import plan_default_launch as plan_default_launch
 from .bench.tune import tune as tune

@@ -354,6 +354,21 @@ def chosen(suite: str, names: Sequence[str] = ()) -> tuple[Subject, ...]:
     return tuple(subject for subject in in_suite if subject.name in names)
 
 
+def prepare_subject(name: str, shape: Shape) -> Prepared:
+    """Prepare one subject on a shape, so that another tool can repeat its step.
+
+    Raises UsageError for an unknown name, and ToolError if the subject cannot run here.
+    """
+    (subject,) = chosen("all", [name])
+    try:
+        return subject.prepare(Inputs(shape, cache_here()))
+    except SubjectUnavailable as why:
+        raise ToolError(
+            f"The subject {name} cannot run here: {why}.",
+            hint="tracekit bench --list lists the subjects.",
+        ) from why
+
+
 @dataclass(frozen=True)
 class Settings:
     """The subjects to measure, and the effort.

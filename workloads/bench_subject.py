@@ -1,0 +1,76 @@
+"""The workload `bench-subject`: one subject of `tracekit bench`, called once a step."""
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from tracekit.workload import (
+    ActiveBlocks,
+    Batch,
+    BlockSize,
+    Dtype,
+    HeadDim,
+    KvHeads,
+    QHeads,
+    Ragged,
+    Seed,
+    Step,
+    workload,
+)
+
+
+@workload
+def bench_subject(
+    *,
+    subject: Annotated[
+        str, typer.Option(help="The subject: tracekit bench --list shows all.")
+    ] = "paged",
+    batch: Batch = 16,
+    q_heads: QHeads = 16,
+    kv_heads: KvHeads = 8,
+    head_dim: HeadDim = 128,
+    block_size: BlockSize = 32,
+    active_blocks: ActiveBlocks = 32,
+    dtype: Dtype = "float16",
+    ragged: Ragged = False,
+    queries: Annotated[
+        int, typer.Option(min=1, max=65536, help="Tokens of a prompt, in prefill.")
+    ] = 512,
+    rows: Annotated[int, typer.Option(min=1, max=65536, help="Rows of RMSNorm and Linear.")] = 16,
+    dims: Annotated[
+        int, typer.Option(min=1, max=65536, help="Elements of a row that goes into them.")
+    ] = 2048,
+    out_dims: Annotated[
+        int, typer.Option(min=1, max=65536, help="Elements of a row that comes out.")
+    ] = 2048,
+    seed: Seed = 0,
+) -> Step:
+    """Call one subject of `tracekit bench` once a step, so that it can be a side.
+
+    Shapes and inputs are those of `tracekit bench`. Two subjects of one family do the same work:
+    `tracekit ab bench-subject subject=paged -- subject=gather-sdpa` compares them in pairs of
+    processes, and a plan of nights follows them. The inputs rotate, as in the bench.
+    """
+    # Listing workloads must be instant, so MLX is loaded where it is used.
+    from tracekit.lab import Shape, prepare_subject  # noqa: PLC0415
+
+    shape = Shape(
+        batch=batch,
+        q_heads=q_heads,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        block_size=block_size,
+        active_blocks=active_blocks,
+        dtype=dtype,
+        ragged=ragged,
+        queries=queries,
+        rows=rows,
+        dims=dims,
+        out_dims=out_dims,
+        seed=seed,
+    )
+    prepared = prepare_subject(subject, shape)
+    if prepared.error is None:
+        return prepared.step
+    return replace(prepared.step, results={"max_error": prepared.error})
