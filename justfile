@@ -25,11 +25,11 @@ campaign: && seeds
 
 # the README's tests in twenty orders and surroundings, or in those that are named: `just seeds 4711`
 seeds *numbers:
-    uv run python bench/seeds.py {{numbers}}
+    uv run python tests/tools/seeds.py {{numbers}}
 
 # how many changes to a room's code its tests find, such as `just mutants compare --count 100`
 mutants room *arguments:
-    nice uv run --group check python bench/mutants.py {{room}} {{arguments}}
+    nice uv run --group check python tests/tools/mutants.py {{room}} {{arguments}}
 
 # measure how fast exports are read, beside every other way to read them
 bench *arguments:
@@ -46,7 +46,7 @@ update:
 
 # take the newest versions within the bounds of pyproject.toml, for fresh clones and for CI
 pin:
-    uv run --group check python bench/pin.py
+    uv run --group check python tests/tools/pin.py
 
 # fetch the published schemas that reports are checked against, once; without them tests are skipped
 schemas:

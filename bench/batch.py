@@ -3,7 +3,7 @@
 python bench/batch.py                             # 200 recordings, three rounds
 python bench/batch.py --recordings 1000 --rounds 1
 
-The recordings are made by the simulator of bench/labelled from seeds, no two alike, with all of
+The simulator of tests/exam/labelled makes the recordings from seeds, no two alike, with all of
 their tables. A round analyses them with one worker, with two, and with two of which one is killed
 midway; ratios are those of one round. Every time it is looked whether each is there just once.
 """
@@ -22,6 +22,7 @@ from pathlib import Path
 
 from distributed import LocalCluster
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "exam"))
 from labelled.drawn import clean
 from labelled.folder import write
 from labelled.program import simulate

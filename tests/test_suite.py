@@ -117,7 +117,7 @@ def test_the_readmes_run_has_a_fixed_seed_and_that_of_ci_a_drawn_one() -> None:
     assert ['--randomly-seed="$SEED"' in line for line in runs] == [True]
     recipes = (ROOT / "justfile").read_text()
     assert "\ncampaign: && seeds\n" in recipes
-    assert "\nseeds *numbers:\n    uv run python bench/seeds.py {{numbers}}\n" in recipes
+    assert "\nseeds *numbers:\n    uv run python tests/tools/seeds.py {{numbers}}\n" in recipes
 
 
 SURROUNDED = """
@@ -193,7 +193,8 @@ def test_seeds_all_run_and_those_that_failed_are_named(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
 
     def seeds(*words: str) -> "subprocess.CompletedProcess[str]":
-        argv = [sys.executable, str(ROOT / "bench" / "seeds.py"), *words, "--", "--numprocesses=0"]
+        program = str(ROOT / "tests" / "tools" / "seeds.py")
+        argv = [sys.executable, program, *words, "--", "--numprocesses=0"]
         return subprocess.run(argv, check=False, capture_output=True, text=True, cwd=tmp_path)
 
     result = seeds("11", "12", "13")

@@ -2,8 +2,8 @@
 
     python bench/cuda/build.py FOLDER [--sweep]
 
-needs nvcc and MLX, not a GPU. FOLDER gets cubins and cases.json, which bench/kernel_gpu.py reads
-on the machine with the GPU.
+needs nvcc and MLX, not a GPU. FOLDER gets cubins and cases.json, which bench/cuda/kernel_gpu.py
+reads on the machine with the GPU.
 """
 
 import argparse
@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
-from norms import norm_checks, norm_timed
-from translate import Translated, translate
 
+from norms import norm_checks, norm_timed
 from tracekit.lab.msl.emulation import Generated, generated
 from tracekit.ops.attention.metal import DecodePlan, heads_at_once, paged_decode, plan
 from tracekit.ops.attention.problem import HEAD_DIMS, DecodeProblem
 from tracekit.ops.kernels import DTYPES
+from translate import Translated, translate
 
 FLAGS = ["-std=c++17", "-O3", "-arch=sm_90", "-ftz=true", "-cubin", "-Xptxas", "-v"]
 GROUPS = (1, 4, 2, 8, 3, 16, 7)

@@ -1,8 +1,9 @@
 """Take the pictures of the docs again: `uv run python docs/images/make.py [MONTH]`.
 
-MONTH is a folder that `bench/thirty_nights.py --output` made; without it the picture of its trend
-page stays as it is. Records `paged` twice with the host recorder, has the labelled corpus make a
-trace of a GPU that waits, and photographs their pages with the Chromium that is installed.
+MONTH is a folder that `tests/nightly/simulations/thirty_nights.py --output` made; without it the
+picture of its trend page stays as it is. Records `paged` twice with the host recorder, has the
+labelled corpus make a trace of a GPU that waits, and photographs their pages with the Chromium that
+is installed.
 """
 
 import shutil
@@ -54,7 +55,7 @@ def opened(browser: Browser, page: Path, width: int, height: int, scheme: str) -
 
 def made(folder: Path) -> Path:
     """Write a trace with known faults, judge it, and return its page."""
-    score = ROOT / "bench" / "labelled" / "score.py"
+    score = ROOT / "tests" / "exam" / "labelled" / "score.py"
     subprocess.run((sys.executable, score, "--write", folder, MADE), check=True)
     pipeline.analyze(Recording(folder))
     return pipeline.report(Recording(folder))

@@ -13,7 +13,8 @@ least change that matters. A change is
 A second session agrees if each of both shows half of the limit at least, and the interval of both
 together leaves out 0 with more certainty. A change that seems worse beyond the limit and was not
 confirmed is unclear, and never *slightly worse*: a slow-down must not pass by being uncertain.
-`bench/verdict_simulation.py` counts how often each true change has each verdict.
+`tests/nightly/simulations/verdict_simulation.py` counts how often each true change has each
+verdict.
 """
 
 from collections.abc import Sequence

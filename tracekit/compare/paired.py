@@ -11,7 +11,7 @@ that pairs are independent and vary alike to both sides, as they do if candidate
 change places.
 
 A few odd pairs would still make the interval wide, so they are clipped to `_ODD` deviations.
-`bench/gate_simulation.py` counts the effect on how often intervals hold.
+`tests/nightly/simulations/gate_simulation.py` counts the effect on how often intervals hold.
 """
 
 import itertools

@@ -1,6 +1,6 @@
 """Damaged bundles, and small ones that would take gigabytes: what is read is right, or refused.
 
-The cases are the same in every run; `bench/fuzz_bundles.py` tries as many as are asked for.
+The cases are the same in every run; `tests/fuzz/fuzz_bundles.py` tries as many as are asked for.
 `fuzzing.bundle_endings` says how a case may end.
 """
 
@@ -65,7 +65,7 @@ def test_a_flipped_bit_of_the_records_is_always_noticed(bundle: Path) -> None:
         assert outcome.unread or outcome.tables == whole_outcome.tables, bit
 
 
-BENCH = Path(__file__).parents[3] / "bench"
+FUZZ = Path(__file__).parents[2] / "fuzz"
 # Words in the names of the bombs that are tried; those left out end as one of these does.
 BOMBS = "/bulkstore /strings form rows array text varied itself 1,000 name schema settings parts"
 
@@ -73,7 +73,7 @@ BOMBS = "/bulkstore /strings form rows array text varied itself 1,000 name schem
 @pytest.mark.campaign
 def test_bombs_end_in_words_or_tables_in_bounded_memory_and_time() -> None:
     """Each is read in a process of its own."""
-    command = [sys.executable, BENCH / "bundle_bombs.py", *BOMBS.split()]
+    command = [sys.executable, FUZZ / "bundle_bombs.py", *BOMBS.split()]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stdout + done.stderr
     measured = [json.loads(line) for line in done.stdout.splitlines()]

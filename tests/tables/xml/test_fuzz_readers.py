@@ -1,6 +1,7 @@
-"""The two readers on files made at random, whole and damaged; `bench/fuzz.py` does it for hours.
+"""The two readers on files made at random, whole and damaged.
 
-The cases are the same in every run. What must hold of each stands in fuzzing/comparison.py.
+The cases are the same in every run; `tests/fuzz/fuzz_exports.py` makes others for
+hours. `fuzzing/comparison.py` defines what must hold of each.
 """
 
 import pytest

@@ -36,7 +36,10 @@ from tracekit.nightly.plan.plan import Gated
 
 @dataclass(frozen=True)
 class Policy:
-    """The requirements of a decision; `bench/gate_simulation.py` shows the effect of others."""
+    """The requirements of a decision.
+
+    `tests/nightly/simulations/gate_simulation.py` shows the effect of others.
+    """
 
     confidence: float = CONFIDENCE
     """Confidence of intervals; a change whose interval leaves out 0 is significant."""

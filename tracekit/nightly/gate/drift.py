@@ -4,9 +4,9 @@ The levels of the nights before judge each night too (`history/steps.py`). A met
 if tonight and the night before lie beyond the threshold together, each by half of it, and by more
 than equal nights explain, above three earlier nights in a row; or if tonight lies so above the
 beginning of a chain. A change that grew a little each night up to tonight is reported as a drift,
-with its range and its rate, and without a search for a commit. `bench/drift_simulation.py` counts
-false alarms, and the nights until a drift is found. A reference that moves along is measured now
-and then against an anchor, which stays.
+with its range and its rate, and without a search for a commit.
+`tests/nightly/simulations/drift_simulation.py` counts false alarms, and the nights until a drift is
+found. A reference that moves along is measured now and then against an anchor, which stays.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Run the Metal kernels of kernels/ on an NVIDIA GPU: are they right, and how fast.
 
-    python bench/kernel_gpu.py FOLDER [--rounds 30] [--output FILE]
+    python bench/cuda/kernel_gpu.py FOLDER [--rounds 30] [--output FILE]
 
 needs CuPy and PyTorch; FOLDER comes from bench/cuda/build.py, which made CUDA of the Metal text
 and cubins of that. First every specialization is compared with a float64 reference, over ragged

@@ -16,8 +16,8 @@ from tracekit.analysis.rules import RULES
 
 def test_every_rule_has_a_fault_and_a_size() -> None:
     labelled_rules = {*FAULTS, *MADE_ELSEWHERE}
-    assert labelled_rules == set(RULES), "a new rule needs its fault in bench/labelled/faults.py"
-    assert set(SIZES) == set(RULES), "a new rule needs its size in bench/labelled/labels.py"
+    assert labelled_rules == set(RULES), "add the rule's fault to tests/exam/labelled/faults.py"
+    assert set(SIZES) == set(RULES), "add the rule's size to tests/exam/labelled/labels.py"
 
 
 def test_nothing_is_to_be_found_in_a_plain_trace() -> None:

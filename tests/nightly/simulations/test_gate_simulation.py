@@ -99,9 +99,8 @@ def test_the_same_seed_gives_the_same_page(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     page = tmp_path / "page.md"
-    page.write_text(
-        "before\n<!-- written by bench/gate_simulation.py -->\nstale\n<!-- end -->\nafter\n"
-    )
+    begin = "<!-- written by tests/nightly/simulations/gate_simulation.py -->"
+    page.write_text(f"before\n{begin}\nstale\n<!-- end -->\nafter\n")
     gate_simulation.main(["--histories", "4", "--markdown", str(page)])
     first_page = capsys.readouterr().out
     gate_simulation.main(["--histories", "4"])

@@ -1,9 +1,9 @@
 """Measure how much pairs of equal sides differ on this machine: what a gate has to see past.
 
-python bench/equal_sides.py
-python bench/equal_sides.py --pairs 40 --turn 1 --workload paged sdpa
-python bench/equal_sides.py --workloads my-workloads --workload mine --output nights/equal
-python bench/equal_sides.py --apart --pairs 40
+python tests/nightly/simulations/equal_sides.py
+python tests/nightly/simulations/equal_sides.py --pairs 40 --turn 1 --workload paged sdpa
+python tests/nightly/simulations/equal_sides.py --workloads FOLDER --workload mine --output equal
+python tests/nightly/simulations/equal_sides.py --apart --pairs 40
 
 Candidate and reference are the same work of the same interpreter, measured as a night measures
 them. With --output, each workload leaves a night.json there, which gate_simulation.py --measured

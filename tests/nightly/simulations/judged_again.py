@@ -1,6 +1,6 @@
 """Judge the nights of a history again, and list the outcomes that would differ today.
 
-python bench/judged_again.py bench/nights/history.db
+python tests/nightly/simulations/judged_again.py bench/nights/history.db
 
 A history keeps each pair of each night. Here they are judged by today's rules: with what had been
 accepted by then, with the levels of the nights before, and by the thresholds that nights note. No

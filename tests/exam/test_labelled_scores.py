@@ -21,7 +21,7 @@ PASSED = replace(FALSE, status="passed", saving=None, said="")
 NEAR = replace(FALSE, label=Label.EITHER, size=1.0)
 
 
-MARKS = "<!-- written by bench/labelled/score.py -->", "<!-- end -->"
+MARKS = "<!-- written by tests/exam/labelled/score.py -->", "<!-- end -->"
 
 
 def trace(seed: int, *verdicts: Verdict, clean: bool = False) -> Judged:

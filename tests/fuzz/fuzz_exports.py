@@ -1,7 +1,7 @@
 """Look for a file that the readers of exports read differently, for as long as you like.
 
-    uv run python bench/fuzz.py --minutes 10
-    uv run python bench/fuzz.py --first 4711 --minutes 0   # one seed again
+    uv run python tests/fuzz/fuzz_exports.py --minutes 10
+    uv run python tests/fuzz/fuzz_exports.py --first 4711 --minutes 0   # one seed again
 
 It prints how many files were made, how many of them the fast reader took, how many libxml2
 refused, and how many the readers differ on, which must be none. Every difference is written

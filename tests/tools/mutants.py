@@ -1,6 +1,6 @@
 """Change the code of a room in one place at a time, and count the changes that its tests find.
 
-    uv run --group check python bench/mutants.py compare --count 100 --seed 1
+    uv run --group check python tests/tools/mutants.py compare --count 100 --seed 1
 
 The changes, the choice of tests by what they call, and the forks are mutmut's; see
 docs/explanation/how-the-tests-are-judged.md for what is chosen and what came of it.
@@ -26,7 +26,7 @@ from mutmut.mutation.trampoline_templates import mangle_function_name
 from mutmut.stats import status_by_exit_code
 from mutmut.utils.format_utils import get_mutant_name
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FOUND = {"killed", "timeout", "segfault", "suspicious"}
 
 
@@ -111,7 +111,7 @@ def main() -> int:
     settings.pytest_add_cli_args += [f"--tier={tier}" for tier in tiers]
     settings.pytest_add_cli_args_test_selection = arguments.tests or [f"tests/{arguments.room}"]
     with _quiet():
-        run = mutmut._run  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        run = mutmut._run  # pyright: ignore[reportPrivateUsage]
         run(drawn, arguments.processes)  # as `mutmut run NAME…` does
 
     statuses = Counter[str]()

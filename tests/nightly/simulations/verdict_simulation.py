@@ -1,8 +1,8 @@
 """Count how often each verdict is given, by the size of the true change.
 
-python bench/verdict_simulation.py
-python bench/verdict_simulation.py --times 1000 --threshold 0.02
-python bench/verdict_simulation.py --markdown docs/explanation/the-gate.md
+python tests/nightly/simulations/verdict_simulation.py
+python tests/nightly/simulations/verdict_simulation.py --times 1000 --threshold 0.02
+python tests/nightly/simulations/verdict_simulation.py --markdown docs/explanation/the-gate.md
 
 Runs vary by a normal law, one deviation being their coefficient of variation (CV). They are judged
 by tracekit's own rule as `ab` and nights judge pairs, in one session and with the second one that
@@ -29,7 +29,7 @@ from tracekit.compare.paired import shift
 from tracekit.compare.spread import Limits, SideValues, interval
 from tracekit.compare.verdicts import Change, Verdict, judge_interval
 
-BEGIN = "<!-- written by bench/verdict_simulation.py -->"
+BEGIN = "<!-- written by tests/nightly/simulations/verdict_simulation.py -->"
 END = "<!-- end of words -->"
 CVS = (0.005, 0.01, 0.02, 0.05)
 TRUE = (0.0, 0.01, 0.02, 0.03, 0.05, 0.10)

@@ -53,12 +53,12 @@ def judge(path: Path) -> Verdict:
 @contextmanager
 def blocks_of(size: int) -> Generator[None]:
     """Let the fast reader read blocks of another size, so that small files have many."""
-    before = tokens._BLOCK  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    tokens._BLOCK = size  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    before = tokens._BLOCK  # pyright: ignore[reportPrivateUsage]
+    tokens._BLOCK = size  # pyright: ignore[reportPrivateUsage]
     try:
         yield
     finally:
-        tokens._BLOCK = before  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        tokens._BLOCK = before  # pyright: ignore[reportPrivateUsage]
 
 
 def untruth(path: Path, export: Export) -> str:

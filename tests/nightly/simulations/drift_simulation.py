@@ -1,8 +1,8 @@
 """Count what nights find, and how often they cry wolf, for each kind of reference.
 
-python bench/drift_simulation.py
-python bench/drift_simulation.py --histories 100 --found 400 --within 1 2 3
-python bench/drift_simulation.py --markdown docs/explanation/the-gate.md
+python tests/nightly/simulations/drift_simulation.py
+python tests/nightly/simulations/drift_simulation.py --histories 100 --found 400 --within 1 2 3
+python tests/nightly/simulations/drift_simulation.py --markdown docs/explanation/the-gate.md
 
 Nights are made as by `gate_simulation.py` and judged by tracekit's own gate, second sessions,
 levels of earlier nights and anchors included. *Fixed* is a commit that stays; a *branch point* is
@@ -31,7 +31,8 @@ from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.documents import measured_of
 from tracekit.nightly.plan.plan import Capture, Gated, Reference
 
-BEGIN, END = "<!-- written by bench/drift_simulation.py -->", "<!-- end of drift -->"
+BEGIN = "<!-- written by tests/nightly/simulations/drift_simulation.py -->"
+END = "<!-- end of drift -->"
 KINDS: tuple[ReferenceKind, ...] = ("fixed", "branch point", "moving")
 _BRANCH = 10  # nights of a branch
 _SHOWN = (2, 3, 4, 5, 6, 8)  # nights within which drift is found

@@ -1,8 +1,8 @@
 """What the tool prints and writes for many inputs, as text, to compare two commits by.
 
-python bench/behaviour.py inputs FOLDER             # once: runs, a host capture, a history
-python bench/behaviour.py record FOLDER OUT         # at each commit
-python bench/behaviour.py compare BEFORE AFTER
+python tests/tools/behaviour.py inputs FOLDER             # once: runs, a host capture, a history
+python tests/tools/behaviour.py record FOLDER OUT         # at each commit
+python tests/tools/behaviour.py compare BEFORE AFTER
 
 `record` runs the tool of this checkout over copies of the inputs, and over the real exports and
 bundles of the corpus where there is one. It writes a file for each command: its exit code, what it
@@ -32,14 +32,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from lxml import etree, html
 
-from labelled.drawn import clean
-from labelled.faults import FAULTS
-from labelled.folder import write
-from labelled.program import simulate
 from tracekit.nightly.history.store.store import Store
 
-ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT / "tests" / "harness"))
+ROOT = Path(__file__).parents[2]
+sys.path += [str(ROOT / "tests" / "exam"), str(ROOT / "tests" / "harness")]
+from labelled.drawn import clean  # noqa: E402
+from labelled.faults import FAULTS  # noqa: E402
+from labelled.folder import write  # noqa: E402
+from labelled.program import simulate  # noqa: E402
 from stored_nights import entry_of, judged_of, night_of, pair_of  # noqa: E402
 
 CORPUS = Path(os.environ.get("TRACEKIT_CORPUS", ROOT.parent / "shared" / "corpus"))

@@ -1,18 +1,18 @@
 """Damage bundles at random, and look for one that tracekit does not refuse or read as it should.
 
-    uv run python bench/fuzz_bundles.py --cases 20000
-    uv run python bench/fuzz_bundles.py --first 4711 --cases 1     # one seed again
-    uv run python bench/fuzz_bundles.py --replay FILE              # the seeds in a file, one a line
-    uv run python bench/fuzz_bundles.py --corpus FOLDER            # where the real bundles are
+    uv run python tests/fuzz/fuzz_bundles.py --cases 20000
+    uv run python tests/fuzz/fuzz_bundles.py --first 4711 --cases 1   # one seed again
+    uv run python tests/fuzz/fuzz_bundles.py --replay FILE            # the seeds in a file
+    uv run python tests/fuzz/fuzz_bundles.py --corpus FOLDER          # where the real bundles are
 
 Every case is read in a process that may have 4 GiB of address space, and no more than 20 seconds
 for a case; the process goes on with the next case as long as it is well. Three small bundles are
 made, and each 25th seed damages a copy of one of the real bundles, where the corpus is there.
 
-It prints how the cases ended, by kind of damage; `bench/fuzzing/bundle_endings.py` defines each
-ending. HUNG, KILLED (for memory, or by a signal), ERROR and SILENT are findings, and there must be
+It prints how the cases ended, by kind of damage; `fuzzing/bundle_endings.py` defines each ending.
+ HUNG, KILLED (for memory, or by a signal), ERROR and SILENT are findings, and there must be
 none. Their seeds are added to the file that `--keep` names; those that once were findings are in
-`bench/fuzzing/bundle_seeds.txt`, and a test replays them.
+`fuzzing/bundle_seeds.txt`, and a test replays them.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "harness"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "harness"))
 
 from fuzzing.bundle_campaign import (
     made_subjects,
@@ -37,7 +37,7 @@ from fuzzing.bundle_endings import Outcome, Tally
 
 HUNG, KILLED = "HUNG", "KILLED"
 SEEDS = Path(__file__).with_name("fuzzing") / "bundle_seeds.txt"
-CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 _MEMORY = 4 << 30
 _SECONDS = 20.0
 _STARTING = 120.0

@@ -1,7 +1,7 @@
 """Read bundles made to exhaust memory, each in a process of its own; print what each one took.
 
-    uv run python bench/bundle_bombs.py                 # all
-    uv run python bench/bundle_bombs.py laughs rows     # those whose names hold one of the words
+    uv run python tests/fuzz/bundle_bombs.py               # all
+    uv run python tests/fuzz/bundle_bombs.py laughs rows   # those with a word in their name
 
 A process may have 4 GiB of address space. One that ends in any other way than with the words of
 a refusal or with tables is a finding.
@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "harness"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "harness"))
 
 from fuzzing.bundle_bombs import Bomb, bombs
 from fuzzing.bundles import told

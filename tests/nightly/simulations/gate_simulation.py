@@ -1,10 +1,10 @@
 """Count how often gates cry wolf, and how often they miss a slow-down, on made nights.
 
-python bench/gate_simulation.py
-python bench/gate_simulation.py --histories 200 --seed 3
-python bench/gate_simulation.py --within 0.4 1 2 --night 4 --drift 8
-python bench/gate_simulation.py --measured bench/nights-of-mine/*/night.json
-python bench/gate_simulation.py --markdown docs/explanation/the-gate.md
+python tests/nightly/simulations/gate_simulation.py
+python tests/nightly/simulations/gate_simulation.py --histories 200 --seed 3
+python tests/nightly/simulations/gate_simulation.py --within 0.4 1 2 --night 4 --drift 8
+python tests/nightly/simulations/gate_simulation.py --measured bench/nights-of-mine/*/night.json
+python tests/nightly/simulations/gate_simulation.py --markdown docs/explanation/the-gate.md
 
 Nights are made of noise that is given: from night to night, from run to run, by drift, by odd
 turns, from session to session. tracekit's own gate judges them as it judges real ones, with its
@@ -40,7 +40,7 @@ from tracekit.nightly.gate.decision import Policy
 from tracekit.nightly.history.night import Night
 from tracekit.nightly.history.pairs import changes
 
-_BEGIN, _END = "<!-- written by bench/gate_simulation.py -->", "<!-- end -->"
+_BEGIN, _END = "<!-- written by tests/nightly/simulations/gate_simulation.py -->", "<!-- end -->"
 _FAR = 8.0  # within a session: a machine on which nothing can be measured
 OURS = Design("tracekit, same work")
 ACCEPTED = Design("tracekit, other work", accepted=20)

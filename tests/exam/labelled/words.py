@@ -6,7 +6,7 @@ from typing import Any
 from labelled.judged import Judged, Verdict
 from labelled.tally import Tally
 
-_BEGIN, _END = "<!-- written by bench/labelled/score.py -->", "<!-- end -->"
+_BEGIN, _END = "<!-- written by tests/exam/labelled/score.py -->", "<!-- end -->"
 _HEADS = (
     *("rule", "faults", "found", "wrong alarms", "precision", "recall"),
     *("estimates", "median error", "within 25 %"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import tomlkit
 from tomlkit.items import Array
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PROJECT = ROOT / "pyproject.toml"
 REQUIREMENTS = ROOT / ".ci" / "requirements.txt"
 EXPORT = [

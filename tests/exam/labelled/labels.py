@@ -35,7 +35,7 @@ class Label(Enum):
     """What a rule should do with a trace."""
 
     FIND = "find"
-    PASS = "pass"  # noqa: S105  no secret
+    PASS = "pass"
     EITHER = "either"
 
 
@@ -56,7 +56,7 @@ def label(rule: str, facts: Facts) -> Label:
     return Label.FIND if size >= 1 + MARGIN else Label.PASS
 
 
-def _never(facts: Facts) -> float:  # noqa: ARG001  the model does not make such a fault
+def _never(facts: Facts) -> float:
     return 0.0
 
 

@@ -1,7 +1,7 @@
 """Count how often equal runs are called worse, and slowed ones are not.
 
-python bench/compare_runs.py
-python bench/compare_runs.py --pairs 20 --workload attend --seconds 2 --slow 0.1
+python tests/nightly/simulations/compare_runs.py
+python tests/nightly/simulations/compare_runs.py --pairs 20 --workload attend --seconds 2 --slow 0.1
 
 A round records three runs of a workload of `burning/` on the host, in random order: two do the same
 work, the third does more. One of the two and the other are an equal pair, the other and the third

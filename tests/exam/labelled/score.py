@@ -1,9 +1,9 @@
 """Let the rules judge traces with known faults, and say how often they are right.
 
-uv run python bench/labelled/score.py                     # the part to tune on
-uv run python bench/labelled/score.py --part score        # the other one
-uv run python bench/labelled/score.py --rule late-start   # clean and with this fault alone
-uv run python bench/labelled/score.py --write DIR SEED    # one trace, to open with tracekit
+uv run python tests/exam/labelled/score.py                     # the part to tune on
+uv run python tests/exam/labelled/score.py --part score        # the other one
+uv run python tests/exam/labelled/score.py --rule late-start   # clean and with this fault alone
+uv run python tests/exam/labelled/score.py --write DIR SEED    # one trace, to open with tracekit
 """
 
 import argparse

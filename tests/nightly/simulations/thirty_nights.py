@@ -1,7 +1,7 @@
 """A month of nights on this machine, and a slowdown in one of them.
 
-python bench/thirty_nights.py
-python bench/thirty_nights.py --nights 30 --slow-on 20 --slow 0.10 --pairs 8 --output FOLDER
+python tests/nightly/simulations/thirty_nights.py
+python tests/nightly/simulations/thirty_nights.py --nights 30 --slow-on 20 --slow 0.1 --output DIR
 
 A repository of its own holds a plan and one workload, and its first commit is the pinned
 reference. Every night is measured for real, by what `tracekit nightly` runs, in turns against that
