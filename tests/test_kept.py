@@ -1,6 +1,7 @@
 """What the version before wrote is still read: a run, a result, a plan, a night, a history.
 
-The files in `kept` were written by the commit before the package was put into rooms.
+The files in `kept` were written by the commit before the package was put into rooms, and
+`history-3.sql` by the last one whose nights had format 1.
 """
 
 import json
@@ -86,6 +87,19 @@ def test_a_history_is_read_and_exported(kept: Path, capsys: pytest.CaptureFixtur
     )
     values = [sample["value"] for sample in json.loads(samples.read_text())]
     assert 271985.0 in values
+
+
+def test_nights_of_format_1_in_a_history_have_the_keys_of_today(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "history.db") as connection:
+        connection.executescript((KEPT / "history-3.sql").read_text())
+    connection.close()
+    with Store.connect(str(tmp_path / "history.db"), make=False) as store:
+        first_night, second_night = store.nights()
+        [first_entry] = first_night.entries
+        pairs = [(pair.session, pair.number, pair.rejections) for pair in first_entry.pairs]
+        assert pairs == [(1, 1, ()), (1, 2, ("the load was 3.1", "on battery")), (2, 1, ())]
+        assert {sample["session"] for sample in store.samples(capture="decode")} == {1, 2}
+        assert not store.append(second_night), "the history has this night already"
 
 
 def test_a_month_is_judged_again_and_differences_are_listed(tmp_path: Path) -> None:

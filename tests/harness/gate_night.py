@@ -67,13 +67,13 @@ def make_pairs(
     metric: str = "step_p50",
     difference: bool = False,
     traced: bool = False,
-    contaminated: Sequence[str] = (),
+    rejections: Sequence[str] = (),
 ) -> list[Pair]:
     """Make the pairs of sessions: one for each change, the reference's value being 100.
 
-    `contaminated` says of the pairs, in order, why they do not count; the others do.
+    `rejections` are the reasons why pairs do not count, in their order; the others count.
     """
-    whys, pairs = chain(contaminated, repeat("")), list[Pair]()
+    whys, pairs = chain(rejections, repeat("")), list[Pair]()
     for session, changes in enumerate(sessions, 1):
         for number, change in enumerate(changes, 1):
             new = 100 + change if difference else 100 * math.exp(change)
@@ -81,5 +81,5 @@ def make_pairs(
             reference = {metric: (100.0,) if traced else (99.0, 101.0)}
             reasons = tuple(filter(None, [next(whys)]))
             sides = candidate, reference
-            pairs.append(Pair(session, number, "abba", traced, *sides, contaminated=reasons))
+            pairs.append(Pair(session, number, "abba", traced, *sides, rejections=reasons))
     return pairs

@@ -29,14 +29,14 @@ def pair_of(
     candidate: float = 110.0,
     reference: float = 100.0,
     *,
-    sitting: int = 1,
-    contaminated: tuple[str, ...] = (),
+    session: int = 1,
+    rejections: tuple[str, ...] = (),
     metric: str = "step_p50",
     traced: bool = False,
 ) -> Pair:
     """Make a pair whose sides had two turns each, a bit below and above the value."""
     return Pair(
-        sitting, number, "abba", traced=traced, contaminated=contaminated,
+        session, number, "abba", traced=traced, rejections=rejections,
         candidate={metric: (candidate - 1, candidate + 1)},
         reference={metric: (reference - 1, reference + 1)},
         before=State("2026-03-01T02:31:00+00:00", {"load": 0.1}, {"battery": "no battery"}),

@@ -77,7 +77,7 @@ def pairs_of(values: Sequence[tuple[float, float]], *names: str) -> list[Pair]:
     """Make pairs in which each metric has the same values, the reference's first, in two turns."""
     return [
         Pair(
-            sitting=1,
+            session=1,
             number=number,
             order="abba",
             candidate=dict.fromkeys(names, (candidate_value, candidate_value)),

@@ -115,7 +115,7 @@ def test_a_finding_counts_once_a_trace_the_most_frequent_first(tmp_path: Path) -
         make_traced_pair(tmp_path, 1, (IDLE, CHURN, AGAIN), (IDLE,)),
         make_traced_pair(tmp_path, 2, (AGAIN,), ()),
         make_traced_pair(tmp_path, 3, (AGAIN,), (IDLE,)),
-        replace(make_traced_pair(tmp_path, 4, (CHURN,), (CHURN,)), contaminated=("load",)),
+        replace(make_traced_pair(tmp_path, 4, (CHURN,), (CHURN,)), rejections=("load",)),
         Pair(1, 5, "abba", candidate={"step_p50": (1.0, 1.0)}),
     ]
     assert findings_of(pairs, tmp_path) == (

@@ -155,7 +155,7 @@ def test_a_session_that_was_rejected_decides_nothing(played: Played, kind: str) 
         played.pace = paces.get(progress_text.partition(" of ")[0], 1.1)
 
     (entry,) = played.night(1.2, progress=slower).entries
-    (reason,) = entry.pairs[1].contaminated
+    (reason,) = entry.pairs[1].rejections
     assert "36.4 % longer" in reason
 
 
@@ -272,7 +272,7 @@ def test_an_interrupted_night_keeps_its_pairs(played: Played) -> None:
     again = ", to see whether it can be reproduced"
     night = interrupt_night(played, f"decode: pair 8 of 10{again}", 1.2)
     [entry] = night.entries
-    assert [pair.sitting for pair in entry.pairs].count(2) == 7
+    assert [pair.session for pair in entry.pairs].count(2) == 7
     assert (night.outcome, night.partial) == (REGRESSION, True), "it was reproduced"
     assert entry.reason.startswith("step_p50: ")
     assert entry.reason.endswith("It was interrupted.")

@@ -41,6 +41,7 @@ from .locks import HeldError as HeldError
 from .locks import Holder as Holder
 from .locks import open_lock_file as open_lock_file
 from .locks import take_lock as take_lock
+from .old_keys import rename_old_keys as rename_old_keys
 from .outputs import require_apart as require_apart
 from .outputs import require_ours as require_ours
 from .outputs import writing as writing

@@ -278,8 +278,8 @@ class _MeasuredPairs:
 def _first_reason(pairs: Sequence[Pair]) -> str:
     """Return the first reason why a pair does not count; empty if all count."""
     for pair in pairs:
-        if pair.contaminated:
-            return pair.contaminated[0]
+        if pair.rejections:
+            return pair.rejections[0]
     return ""
 
 
@@ -288,9 +288,9 @@ def count_pairs(pairs: Sequence[Pair]) -> str:
     counting = 0
     has_second_session = False
     for pair in pairs:
-        if not pair.contaminated:
+        if not pair.rejections:
             counting += 1
-        if pair.sitting > 1:
+        if pair.session > 1:
             has_second_session = True
     words = f"{counting} of {len(pairs)} pairs count"
     if has_second_session:
@@ -299,7 +299,7 @@ def count_pairs(pairs: Sequence[Pair]) -> str:
 
 
 def _count(pairs: Sequence[Pair], session: int) -> int:
-    return sum(pair.sitting == session and not pair.contaminated for pair in pairs)
+    return sum(pair.session == session and not pair.rejections for pair in pairs)
 
 
 class SessionClock:
@@ -324,7 +324,7 @@ class SessionClock:
 
 def _describe_uncounted(pairs: Sequence[Pair], prepared: PreparedCapture, limits: Limits) -> str:
     """Describe the changes that pairs show which do not count."""
-    cleared_pairs = [replace(pair, contaminated=()) for pair in pairs]
+    cleared_pairs = [replace(pair, rejections=()) for pair in pairs]
     return uncounted_words(judge_metrics(cleared_pairs, prepared.results, limits))
 
 
@@ -350,7 +350,7 @@ def _update_rejections(pairs: Sequence[Pair], state: StateLimits | None) -> list
     updated: list[Pair] = []
     for pair in pairs:
         reasons = find_rejections(pair.before, pair.after, states, state)
-        updated.append(replace(pair, contaminated=reasons))
+        updated.append(replace(pair, rejections=reasons))
     return updated
 
 
@@ -443,7 +443,7 @@ def _change(name: str, pairs: Sequence[Pair], results: Results, limits: Limits) 
 def _changes_of_session(
     pairs: Sequence[Pair], session: int, name: str, scale: Scale
 ) -> Sequence[float]:
-    session_pairs = [pair for pair in pairs if pair.sitting == session]
+    session_pairs = [pair for pair in pairs if pair.session == session]
     return changes(session_pairs, name, scale)
 
 

@@ -46,7 +46,7 @@ def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[TracedFinding, ...
     candidate_traces: list[dict[str, Finding]] = []
     reference_traces: list[dict[str, Finding]] = []
     for pair in pairs:
-        if pair.traced and pair.runs and not pair.contaminated:
+        if pair.traced and pair.runs and not pair.rejections:
             candidate_run, *reference_runs = pair.runs
             candidate_traces.append(_findings(folder / candidate_run))
             reference_traces += [_findings(folder / run) for run in reference_runs]
@@ -91,7 +91,7 @@ def _states(pairs: Iterable[Pair], session: int = 0) -> list[State]:
     """Return the states of the machine at all pairs, or at those of a session."""
     states: list[State] = []
     for pair in pairs:
-        if session in {0, pair.sitting}:
+        if session in {0, pair.session}:
             states += filter(None, (pair.before, pair.after))
     return states
 
@@ -223,7 +223,7 @@ class Carrier:
         traced: list[Pair] = []
         untraced: list[Pair] = []
         for pair in entry.pairs:
-            if pair.sitting == 1:
+            if pair.session == 1:
                 side = traced if pair.traced else untraced
                 side.append(pair)
         entry = replace(
@@ -275,9 +275,9 @@ class Carrier:
         measured_count = 0
         good = 0
         for pair in self.keeper.entry(name).pairs:
-            if pair.sitting == session and not pair.traced:
+            if pair.session == session and not pair.traced:
                 measured_count += 1
-                good += not pair.contaminated
+                good += not pair.rejections
         return measured_count, good
 
     def _keep(
@@ -297,7 +297,7 @@ class Carrier:
         entry = self.keeper.entry(name)
         weighed: list[Pair] = []
         for pair in entry.pairs:
-            if pair.sitting == session:
+            if pair.session == session:
                 weighed.append(self._update_rejection(name, pair))
             else:
                 weighed.append(pair)
@@ -305,11 +305,11 @@ class Carrier:
 
     def _update_rejection(self, name: str, pair: Pair) -> Pair:
         """Return a pair with the reasons why it does not count, if any."""
-        states = _states((*self.keeper.entry(name).pairs, pair), pair.sitting)
+        states = _states((*self.keeper.entry(name).pairs, pair), pair.session)
         reasons = find_rejections(pair.before, pair.after, states, self.plan.state)
         if pair.traced:  # a trace without rows has a reason of its own
-            reasons = (*pair.contaminated, *reasons)
-        return replace(pair, contaminated=tuple(dict.fromkeys(reasons)))
+            reasons = (*pair.rejections, *reasons)
+        return replace(pair, rejections=tuple(dict.fromkeys(reasons)))
 
     def _wait(self, name: str, watch: Watch) -> str:
         """Wait until a pair could count; if that takes too long, return why it could not."""

@@ -34,12 +34,12 @@ WORSE, BETTER, SAME, UNCLEAR = Verdict.WORSE, Verdict.BETTER, Verdict.EQUIVALENT
 LOSS, GAIN = Verdict.SLIGHTLY_WORSE, Verdict.SLIGHTLY_BETTER
 
 
-def decide_sessions(*sittings: list[float], policy: Policy = POLICY) -> Ruling | None:
-    return decide(sittings, (), T, policy)
+def decide_sessions(*sessions: list[float], policy: Policy = POLICY) -> Ruling | None:
+    return decide(sessions, (), T, policy)
 
 
 def test_sessions_decide_together() -> None:
-    for sittings, verdict, doubt, reproduced in (
+    for sessions, verdict, doubt, reproduced in (
         ([make_changes(0.0)], SAME, "", None),
         ([make_changes(0.01)], LOSS, "", None),
         ([make_changes(0.02)], LOSS, "", False),
@@ -77,16 +77,16 @@ def test_sessions_decide_together() -> None:
         ([[-0.6 * T, *[0.0] * 4, 0.9 * T]], SAME, "", None),
         ([[0.0, *[0.6 * T] * 5]], SAME, "", None),  # an interval that reaches 0
     ):
-        assert decide_sessions(*sittings) == Ruling(verdict, doubt, reproduced), sittings
+        assert decide_sessions(*sessions) == Ruling(verdict, doubt, reproduced), sessions
 
 
 def test_too_few_pairs_decide_nothing() -> None:
-    for sittings in (
+    for sessions in (
         [make_changes(0.05)[:5]],
         [[]],
         [make_changes(0.05)[:3], make_changes(0.05)[:2]],
     ):
-        assert decide_sessions(*sittings) is None, sittings
+        assert decide_sessions(*sessions) is None, sessions
 
 
 def test_a_policy_describes_its_demands() -> None:
@@ -99,18 +99,18 @@ def test_a_policy_describes_its_demands() -> None:
 
 
 def test_the_baseline_is_taken_off() -> None:
-    for sittings, expected in (
+    for sessions, expected in (
         ([make_changes(0.40)], SAME),
         ([make_changes(0.34)], BETTER),
         ([make_changes(0.46), make_changes(0.46)], WORSE),
     ):
-        ruling = decide(sittings, make_changes(0.40), T, POLICY)
+        ruling = decide(sessions, make_changes(0.40), T, POLICY)
         assert ruling is not None, expected
         assert ruling.verdict is expected, expected
-        assert decide(sittings, make_changes(0.40)[:5], T, POLICY) is None, (
+        assert decide(sessions, make_changes(0.40)[:5], T, POLICY) is None, (
             "too few for an interval"
         )
-        assert decide(sittings, make_changes(0.40)[:6], T, POLICY) is not None
+        assert decide(sessions, make_changes(0.40)[:6], T, POLICY) is not None
 
 
 def test_every_verdict_is_one_of_three_outcomes_and_has_its_exit_code() -> None:
@@ -165,7 +165,7 @@ PAIR = Pair(1, 1, "abba", candidate={"m": (110.0, 110.0)}, reference={"m": (90.0
 
 
 def test_a_change_is_of_the_medians_of_pairs_that_count_and_know_both_sides() -> None:
-    spoilt = replace(PAIR, contaminated=("load",))
+    spoilt = replace(PAIR, rejections=("load",))
     alone, other_metric = replace(PAIR, reference={}), replace(PAIR, candidate={"n": (1.0,)})
     empty, shorter_pair = (
         replace(PAIR, candidate={"m": ()}),
@@ -197,5 +197,5 @@ def test_untraced_pairs_go_before_traced_ones_which_cost_time() -> None:
     assert history_pairs.pairs_of([traced, PAIR], "m") == (PAIR,)
     assert history_pairs.pairs_of([traced, PAIR], "t") == (traced,)
     assert history_pairs.pairs_of([traced, PAIR], "nothing") == ()
-    spoilt = replace(PAIR, contaminated=("load",))
+    spoilt = replace(PAIR, rejections=("load",))
     assert history_pairs.changes([spoilt, replace(PAIR, traced=True)], "m", "ratio") == ()

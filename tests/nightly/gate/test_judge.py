@@ -40,9 +40,9 @@ def judge_time(pairs: list[Pair], gated: Gated = TIME, **more: Any) -> Judged:
     return judge.judge(gated, pairs, **time_facts | more)
 
 
-def make_count_pairs(*sessions: list[float], contaminated: tuple[str, ...] = ()) -> list[Pair]:
+def make_count_pairs(*sessions: list[float], rejections: tuple[str, ...] = ()) -> list[Pair]:
     return make_pairs(
-        *sessions, metric="steady_compiles", difference=True, traced=True, contaminated=contaminated
+        *sessions, metric="steady_compiles", difference=True, traced=True, rejections=rejections
     )
 
 
@@ -52,14 +52,14 @@ def make_size_pairs(metric: str, *sessions: list[float]) -> list[Pair]:
 
 NINE = [""] * 9 + ["load"]
 WHY_TEN = ["", "", "", "", "", "fixed work was 31 % slow", "load", "load", "load", "load"]
-SPOILT = make_pairs([0.0] * 10, contaminated=[""] * 8 + ["heat."] * 2)
+SPOILT = make_pairs([0.0] * 10, rejections=[""] * 8 + ["heat."] * 2)
 LACKING = [
     *make_pairs(make_changes(0.0))[:9],
     Pair(1, 10, "abba", reference={"step_p50": (100.0,)}),
 ]
 ALONE = [replace(pair, reference={}) for pair in make_pairs(make_changes(0.0))]
 TWICE_SPOILT = make_pairs(
-    make_changes(0.06), make_changes(0.06), contaminated=([""] * 8 + ["load"] * 2) * 2
+    make_changes(0.06), make_changes(0.06), rejections=([""] * 8 + ["load"] * 2) * 2
 )
 JUST = [math.log1p(0.0301)] * 6  # on the scale on which changes add up, 3 % are 2.96 %
 SHARES = [0.03, 0.031, 0.032, 0.033, 0.034, 0.035]
@@ -79,16 +79,16 @@ CASES: dict[str, tuple[list[Pair], dict[str, Any]]] = {
     "restless": (make_pairs(make_changes(0.0, 12)), {}),
     # Data that are missing are no success.
     "too few": (make_pairs([0.0] * 4), {}),
-    "too few count": (make_pairs(make_changes(0.0), contaminated=WHY_TEN), {"wanted_count": 10}),
+    "too few count": (make_pairs(make_changes(0.0), rejections=WHY_TEN), {"wanted_count": 10}),
     "as many as wanted": (SPOILT, {"wanted_count": 8}),
     "fewer than wanted": (SPOILT, {"wanted_count": 10}),
     "fewer than wanted have both sides": (LACKING, {"wanted_count": 10}),
     "worse twice, of fewer than wanted": (TWICE_SPOILT, {"wanted_count": 20}),
     "few repeated":
         (make_pairs(make_changes(0.103), make_changes(0.095),
-                    contaminated=[""] * 13 + ["load."] * 7), {}),
+                    rejections=[""] * 13 + ["load."] * 7), {}),
     "none counts":
-        (make_pairs(make_changes(0.0), contaminated=["on battery."] * 9 + ["other."]), {}),
+        (make_pairs(make_changes(0.0), rejections=["on battery."] * 9 + ["other."]), {}),
     "none measured": ([], {}),
     "none has a reference": (ALONE, {}),
     "of zero there is no ratio": (make_pairs([-math.inf] * 10), {}),
@@ -102,7 +102,7 @@ CASES: dict[str, tuple[list[Pair], dict[str, Any]]] = {
                               {"gated": Gated("step_p50", 2e6, scale="difference")}),
     "no reference": (ALONE, {"same_work": None}),
     "no reference, none counts": (
-        [replace(pair, contaminated=("load",)) for pair in ALONE], {"same_work": None}),
+        [replace(pair, rejections=("load",)) for pair in ALONE], {"same_work": None}),
     # Other work needs an accepted night, and is measured twice before it is one.
     "other work": (make_pairs(make_changes(0.4)), OTHER),
     "other work, twice": (make_pairs(make_changes(0.4), make_changes(0.4)), OTHER),
@@ -119,8 +119,8 @@ CASES: dict[str, tuple[list[Pair], dict[str, Any]]] = {
     "as many": (make_count_pairs([0]), COUNT),
     "one less": (make_count_pairs([-1]), COUNT),
     "one more in most": (make_count_pairs([1, 1], [1, 0]), COUNT),
-    "one more, not repeated": (make_count_pairs([1], [1], contaminated=("", "no rows")), COUNT),
-    "as many, not repeated": (make_count_pairs([0], [1], contaminated=("", "no rows")), COUNT),
+    "one more, not repeated": (make_count_pairs([1], [1], rejections=("", "no rows")), COUNT),
+    "as many, not repeated": (make_count_pairs([0], [1], rejections=("", "no rows")), COUNT),
     "as many as were accepted": (make_count_pairs([3], [3]), COUNT | {"expected": (2.0, 3.0)}),
     "more than were accepted": (make_count_pairs([4], [4]), COUNT | {"expected": (2.0, 3.0)}),
     # Whole numbers that vary are no counts, and shares are judged where there are many.
@@ -236,9 +236,9 @@ def test_the_expected_change_follows_from_the_plan_and_acceptances() -> None:
         (ELSE, PLAIN, {"accepted": replace(ACCEPTED, changes={"other": (0.1,)})},
          (OPEN, True, "", None)),
         (ELSE, PLAIN, {"accepted": ACCEPTED}, (OPEN, True, "", None)),
-        (SAME, make_pairs(make_changes(0.0), contaminated=NINE),
+        (SAME, make_pairs(make_changes(0.0), rejections=NINE),
          {"planned": 10}, (OPEN, True, "", 0.0)),
-        (SAME, make_pairs(make_changes(0.0), contaminated=NINE),
+        (SAME, make_pairs(make_changes(0.0), rejections=NINE),
          {"planned": 9}, (OK, True, "", 0.0)),
     ):  # fmt: skip
         [judgement] = entry_judged(reference, pairs, **more)
@@ -313,10 +313,12 @@ def test_a_finding_fails_where_all_traces_have_it_and_no_reference(
     ):
         with subtests.test(traces=traces, of=trace_count, reference=reference):
             finding = replace(CHURN, traces=traces, of=trace_count, in_reference=reference)
-            actual_outcome, reason = judge.findings_outcome([finding], RULES, sittings=sessions)
+            actual_outcome, reason = judge.findings_outcome(
+                [finding], RULES, session_count=sessions
+            )
             assert actual_outcome is outcome
             assert bool(reason) is (traces > 0 and not reference)
-            assert judge.findings_outcome([finding], (), sittings=sessions) == (
+            assert judge.findings_outcome([finding], (), session_count=sessions) == (
                 Outcome.UNJUDGED,
                 "",
             )
@@ -328,7 +330,7 @@ FINE, SLOW, UNSURE = (
     make_judgement(OPEN, "unsure."),
 )
 UNGATED = make_judgement(None, gated=False)
-BAD = tuple(make_pairs([0.0] * 4, contaminated=["heat", "on battery."] * 2))
+BAD = tuple(make_pairs([0.0] * 4, rejections=["heat", "on battery."] * 2))
 TWICE = entry(FINE, findings=(replace(CHURN, traces=2, of=2),), sessions=2)
 UNTRACED = replace(entry(FINE), pairs=tuple(make_pairs([0.0] * 6)))
 NO_TRACE = "No trace counts, so pipeline-churn, bubbles could find nothing."

@@ -127,7 +127,7 @@ SERIES = Series(
 )
 VALUE: dict[str, Any] = (
     dict.fromkeys(("night", "at", "machine", "plan", "capture", "work", "metric", "side"), "text")
-    | {"reason": "", "value": 3.5, "pair": 1, "sitting": 1, "turn": 0}
+    | {"reason": "", "value": 3.5, "pair": 1, "session": 1, "turn": 0}
     | {"traced": False, "counted": True}
 )
 

@@ -91,8 +91,8 @@ def test_each_turn_has_values_of_its_own_a_result_one_and_a_percentile_needs_100
             require_steps("the candidate of x", turn)
 
 
-def pair(*step_times: float, contaminated: tuple[str, ...] = ()) -> Pair:
-    return Pair(1, 1, "abba", candidate={"step_p50": step_times}, contaminated=contaminated)
+def pair(*step_times: float, rejections: tuple[str, ...] = ()) -> Pair:
+    return Pair(1, 1, "abba", candidate={"step_p50": step_times}, rejections=rejections)
 
 
 def test_the_overhead_is_that_of_medians_in_ns_or_says_why_not() -> None:
@@ -106,12 +106,12 @@ def test_the_overhead_is_that_of_medians_in_ns_or_says_why_not() -> None:
     deviation = math.sqrt((2 * math.log(1.01) ** 2) / 3)
     half = 3.182 * deviation * math.sqrt(1 + 1 / 4)
     assert measured_overhead.spread == pytest.approx(1.1 * half, rel=0.02)
-    untraced = [pair(100), pair(100), pair(500, contaminated=("busy",))]
+    untraced = [pair(100), pair(100), pair(500, rejections=("busy",))]
     assert overhead([pair(110)], untraced) == Overhead(pytest.approx(0.1), 0.0, 110, 100)
     for traced, untraced_pairs, reason in (
         ([pair(32)], [pair(100)], "one untraced pair does not show how much pairs differ"),
         ([], [pair(1)], "no traced pair"),
-        ([pair(1)], [pair(1, contaminated=("x",))], "no untraced pair"),
+        ([pair(1)], [pair(1, rejections=("x",))], "no untraced pair"),
         ([Pair(1, 1, "ab", traced=True)], [pair(1)], "no traced pair"),
     ):
         measured_overhead = overhead(traced, untraced_pairs)
@@ -267,7 +267,7 @@ def test_sides_are_traced_in_turn_and_failures_do_not_count(ready: Ready, preten
         pairs = list(trace(prepared, session=2))
         pair_facts = [(traced.traced, traced.order, traced.number) for traced in pairs]
         assert pair_facts == [(True, "ab", 1), (True, "ba", 2)]
-        assert pairs[0].contaminated == pairs[1].contaminated == ()
+        assert pairs[0].rejections == pairs[1].rejections == ()
         assert pairs[0].candidate == pairs[0].reference == {"step_p50": (200.0,)}
         assert pairs[1].runs == ("short/candidate-2-2", "short/reference-2-2")
         output_file = prepared.log_of("candidate-2-2").with_suffix(".out")
@@ -278,7 +278,7 @@ def test_sides_are_traced_in_turn_and_failures_do_not_count(ready: Ready, preten
         env = {**prepared.reference.env, "SIDE": " of its own"}
         relabelled_capture = replace(prepared, reference=replace(prepared.reference, env=env))
         lacks_both, _ = trace(relabelled_capture, session=6)
-        assert [rejection[13:26] for rejection in lacks_both.contaminated] == [
+        assert [rejection[13:26] for rejection in lacks_both.rejections] == [
             "the candidate",
             "the reference",
         ]
@@ -290,7 +290,7 @@ def test_sides_are_traced_in_turn_and_failures_do_not_count(ready: Ready, preten
         )
         assert other_capture.runs == ("short/candidate-3-1",)
         lacks = "The trace of the candidate is not known to hold its work."
-        assert other_capture.contaminated == (lacks,)
+        assert other_capture.rejections == (lacks,)
         pretend(3)
         reason = r"of the candidate of short ended with exit code 3\. Its last words: some words"
         with pytest.raises(ToolError, match=reason) as caught:
@@ -328,7 +328,7 @@ def test_a_pair_tells_each_turn_of_each_side(ready: Ready, tmp_path: Path) -> No
         (apart,) = measure(alone, session=2, first_number=3, pairs=1, watch=watch, calibrate=False)
     # This process, those of the pair, and the calibration's are no others that disturb.
     assert watch.ours == [4, 4, 2, 2]
-    orders = [(pair.sitting, pair.number, pair.order) for pair in (first_pair, second, apart)]
+    orders = [(pair.session, pair.number, pair.order) for pair in (first_pair, second, apart)]
     assert orders == [(1, 1, "abba"), (1, 2, "baab"), (2, 3, "ab")]
     for pair, turns in ((first_pair, 2), (second, 2), (apart, 1)):
         candidate, reference = pair.candidate["step_p50"], pair.reference["step_p50"]
@@ -356,7 +356,7 @@ def test_one_without_a_reference_is_measured_by_itself(ready: Ready) -> None:
         (alone,) = measure(prepared, session=2, first_number=3, pairs=1, calibrate=False)
         assert (prepared.backend, prepared.remarks) == ("cpu", [])
         assert prepared.log_of("candidate").exists()
-    assert (alone.sitting, alone.number, alone.order, alone.traced) == (2, 3, "aa", False)
+    assert (alone.session, alone.number, alone.order, alone.traced) == (2, 3, "aa", False)
     assert (alone.reference, alone.before, alone.after) == ({}, None, None)
     assert set(alone.candidate) == {"step_p50", "step_rate", "tokens_per_second", "depth"}
     assert len(alone.candidate["step_p50"]) == 2

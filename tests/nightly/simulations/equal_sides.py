@@ -132,7 +132,7 @@ def _judged(pair: Pair, seen: Sequence[State]) -> Pair:
 
 
 def _clean(pair: Pair, why: tuple[str, ...] = ()) -> Pair:
-    return replace(pair, contaminated=why)
+    return replace(pair, rejections=why)
 
 
 def _parser() -> argparse.ArgumentParser:

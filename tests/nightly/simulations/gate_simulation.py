@@ -149,7 +149,7 @@ def _conditions(chosen: argparse.Namespace) -> list[Noise]:
     return [
         *found,
         Noise(f"{words}, odd turns", *plain, odd=chosen.odd / 100),
-        Noise(f"{words}, sessions", *plain, sitting=chosen.sitting / 100),
+        Noise(f"{words}, sessions", *plain, session=chosen.session / 100),
         Noise(f"{words}, nights", *plain, bias=chosen.bias / 100),
         Noise(f"{most:g} / {_FAR:g} %", most / 100, _FAR / 100, drift),
     ]
@@ -179,7 +179,7 @@ def _parser() -> argparse.ArgumentParser:
         ("--effect", 5.0, "the slow-down to be found"),
         ("--drift", 5.0, "of a session, from its start to its end"),
         ("--odd", 5.0, "share of turns that something came into"),
-        ("--sitting", 0.5, "deviation from session to session"),
+        ("--session", 0.5, "deviation from session to session"),
         ("--bias", 1.0, "deviation from night to night of one side alone"),
     ):
         add(name, type=float, metavar="PERCENT", default=size, help=words)

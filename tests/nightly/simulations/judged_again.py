@@ -57,12 +57,12 @@ def _entry(entry: Entry, accepted: Accepted | None) -> Entry:
         gated = Gated(verdict.metric, verdict.threshold, verdict.scale, gate=verdict.gated)
         metrics.append(gated)
         results[verdict.metric] = Quantity(verdict.unit, verdict.better)
-    first_session = [pair for pair in entry.pairs if pair.sitting == 1]
+    first_session = [pair for pair in entry.pairs if pair.session == 1]
     capture = Capture(
         entry.capture,
         entry.candidate.workload,
         reference=_asked(entry),
-        pairs=sum(not (pair.traced or pair.contaminated) for pair in first_session),
+        pairs=sum(not (pair.traced or pair.rejections) for pair in first_session),
         traced=sum(pair.traced for pair in first_session),
         metrics=tuple(metrics),
     )

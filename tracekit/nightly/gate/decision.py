@@ -92,29 +92,29 @@ OUTCOMES = {
 
 
 def decide(
-    sittings: Sequence[Sequence[float]], expected: Sequence[float], threshold: float, policy: Policy
+    sessions: Sequence[Sequence[float]], expected: Sequence[float], threshold: float, policy: Policy
 ) -> Ruling | None:
     """Decide by an interval over the changes of all sessions; None for too few changes.
 
-    `sittings` are the changes of each session, `expected` those of the accepted baseline; the
+    `sessions` are the changes of each session, `expected` those of the accepted baseline; the
     threshold lies above 0.
     """
-    all_changes = list(chain.from_iterable(sittings))
+    all_changes = list(chain.from_iterable(sessions))
     interval = shift(all_changes, expected, policy.confidence)
     if interval is None or len(all_changes) < policy.min_pairs:
         return None
     if 0 < len(expected) < policy.min_pairs:
         return None
-    first_interval = shift(sittings[0], expected, policy.confidence)
+    first_interval = shift(sessions[0], expected, policy.confidence)
     is_suspicious = _suspicious(interval, threshold, policy)
     if first_interval is not None and _suspicious(first_interval, threshold, policy):
         is_suspicious = True
-    sessions = _compare_sessions(sittings, expected, policy)
-    verdict, doubt = verdict_of(interval, threshold, sessions)
+    repetition = _compare_sessions(sessions, expected, policy)
+    verdict, doubt = verdict_of(interval, threshold, repetition)
     reason = str(doubt or "")
-    if len(sittings) > 1 and sessions is None and doubt is Doubt.UNREPEATED:
+    if len(sessions) > 1 and repetition is None and doubt is Doubt.UNREPEATED:
         reason = SHORT
-    if sessions is not None and verdict is Verdict.WORSE:
+    if repetition is not None and verdict is Verdict.WORSE:
         reproduced = True
     elif is_suspicious or verdict in {Verdict.UNCLEAR, Verdict.WORSE}:
         reproduced = False
@@ -124,13 +124,13 @@ def decide(
 
 
 def _compare_sessions(
-    sittings: Sequence[Sequence[float]], expected: Sequence[float], policy: Policy
+    sessions: Sequence[Sequence[float]], expected: Sequence[float], policy: Policy
 ) -> Sessions | None:
     """Return the change of each of two sessions; None for one, or if one has too few changes."""
-    if len(sittings) == 1 or min(map(len, sittings)) < policy.min_pairs:
+    if len(sessions) == 1 or min(map(len, sessions)) < policy.min_pairs:
         return None
-    middles = [middle(session_changes, expected) for session_changes in sittings]
-    all_changes = list(chain.from_iterable(sittings))
+    middles = [middle(session_changes, expected) for session_changes in sessions]
+    all_changes = list(chain.from_iterable(sessions))
     sure = shift(all_changes, expected, policy.certainty)
     return Sessions(middles, sure, policy.agreement)
 
@@ -152,7 +152,7 @@ def is_exact(sides: Sequence[float], unit: str) -> bool:
 
 
 def decide_exactly(
-    sittings: Sequence[Sequence[float]], expected: Sequence[float], threshold: float
+    sessions: Sequence[Sequence[float]], expected: Sequence[float], threshold: float
 ) -> Ruling:
     """Decide by the number of pairs beyond the threshold; the arguments are those of `decide`.
 
@@ -161,13 +161,13 @@ def decide_exactly(
     """
     worst = max(expected, default=0.0)
     best = min(expected, default=0.0)
-    all_changes = list(chain.from_iterable(sittings))
+    all_changes = list(chain.from_iterable(sessions))
     beyond = sum(change - worst >= threshold for change in all_changes)
     if not beyond:
         return Ruling(_decide_within(all_changes, worst, best, threshold))
-    if len(sittings) == 1:
+    if len(sessions) == 1:
         return Ruling(Verdict.UNCLEAR, Doubt.UNREPEATED, reproduced=False)
-    if not all(sittings):
+    if not all(sessions):
         return Ruling(Verdict.UNCLEAR, SHORT, reproduced=False)
     if beyond == len(all_changes):
         return Ruling(Verdict.WORSE, reproduced=True)
@@ -209,14 +209,14 @@ class MetricPairs:
         return pairs_of(self.pairs, self.gated.metric)
 
     @cached_property
-    def sittings(self) -> tuple[tuple[float, ...], ...]:
+    def sessions(self) -> tuple[tuple[float, ...], ...]:
         """The changes of each session, of one or two."""
         metric = self.gated.metric
         scale = self.gated.scale
         first_pairs: list[Pair] = []
         later_pairs: list[Pair] = []
         for pair in self.metric_pairs:
-            session_pairs = later_pairs if pair.sitting > 1 else first_pairs
+            session_pairs = later_pairs if pair.session > 1 else first_pairs
             session_pairs.append(pair)
         first_changes = changes(first_pairs, metric, scale)
         if not later_pairs:
@@ -226,12 +226,12 @@ class MetricPairs:
     @property
     def changes(self) -> tuple[float, ...]:
         """The changes of all sessions."""
-        return tuple(chain.from_iterable(self.sittings))
+        return tuple(chain.from_iterable(self.sessions))
 
     @property
     def first_pair_count(self) -> int:
         """The number of pairs in the first session, including those that do not count."""
-        return sum(pair.sitting == 1 for pair in self.metric_pairs)
+        return sum(pair.session == 1 for pair in self.metric_pairs)
 
     @property
     def has_few_traces(self) -> bool:
@@ -271,14 +271,14 @@ class MetricPairs:
     def ruling(self) -> Ruling | None:
         """Return the ruling on the metric; None for too few pairs."""
         turn = -1 if self.better is Better.HIGHER else 1
-        sittings = [_turn_changes(session_changes, turn) for session_changes in self.sittings]
+        sessions = [_turn_changes(session_changes, turn) for session_changes in self.sessions]
         expected = _turn_changes(self.expected, turn)
         threshold = self.gated.threshold
         if self.gated.scale == "ratio":
             threshold = math.log1p(threshold)
         if self.has_few_traces:
-            return decide_exactly(sittings, expected, threshold)
-        return decide(sittings, expected, threshold, self.policy)
+            return decide_exactly(sessions, expected, threshold)
+        return decide(sessions, expected, threshold, self.policy)
 
 
 def _turn_changes(changes: Sequence[float], turn: int) -> list[float]:

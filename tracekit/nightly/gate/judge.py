@@ -46,7 +46,7 @@ def _short(case: MetricPairs) -> str:
     """Return the sessions that have too few pairs that count, in words."""
     required_count = 1 if case.has_few_traces else case.policy.min_pairs
     short: list[str] = []
-    for name, session_changes in zip(("first", "second"), case.sittings, strict=False):
+    for name, session_changes in zip(("first", "second"), case.sessions, strict=False):
         number = len(session_changes)
         if number < required_count:
             short.append(f"only {number} pairs of the {name} session count")
@@ -57,7 +57,7 @@ def _missing(case: MetricPairs) -> str:
     metric = case.gated.metric
     if not case.metric_pairs:
         return f"No pair measured {metric}."
-    if all(pair.contaminated for pair in case.metric_pairs):
+    if all(pair.rejections for pair in case.metric_pairs):
         return f"No pair counts: {_find_main_reason(case.metric_pairs)}."
     return f"No pair has {metric} of both sides as a number, above 0 where its ratio is taken."
 
@@ -66,7 +66,7 @@ def _find_main_reason(pairs: Sequence[Pair]) -> str:
     """Return the most frequent reason why pairs do not count; empty if all do."""
     reasons: list[str] = []
     for pair in pairs:
-        reasons += [reason.rstrip(".") for reason in pair.contaminated]
+        reasons += [reason.rstrip(".") for reason in pair.rejections]
     return max(reasons, key=lambda reason: (reasons.count(reason), reason), default="")
 
 
@@ -126,7 +126,7 @@ def judge(
         return _mark_followed(judged, f"Which direction is worse is not known: {_OVER_NIGHTS}.")
     if not has_expectation:
         judged = _mark_inconclusive(judged, NO_BASELINE)
-        if gated.gate and len(case.sittings) == 1:
+        if gated.gate and len(case.sessions) == 1:
             # An accepted change counts for ever, so two sessions must measure it first.
             judged = replace(judged, reproduced=False)
         return judged
@@ -213,10 +213,10 @@ def _explain(case: MetricPairs, judged: Judged, ruling: Ruling) -> str:
     doubt = ruling.doubt.format(limit=limit_words, short=short)
     change_interval = (judged.change, judged.low, judged.high)
     sentence = sentence_of(ruling.verdict, formatter, change_interval, limit, doubt)
-    if len(case.sittings) == 1:
+    if len(case.sessions) == 1:
         return sentence
     parts: list[str] = []
-    for session_changes in case.sittings:
+    for session_changes in case.sessions:
         if session_changes:
             parts.append(formatter.change(case.middle(session_changes)))
         else:
@@ -335,18 +335,20 @@ def needs_second_session(
 
 
 def findings_outcome(
-    findings: Sequence[TracedFinding], fail_on: Sequence[str], *, sittings: int
+    findings: Sequence[TracedFinding], fail_on: Sequence[str], *, session_count: int
 ) -> tuple[Outcome, str]:
     """Return the outcome of the findings, and the reason: the findings of rules that are to fail.
 
     A finding is a regression if all traces of the candidate in both sessions have it, and none of
-    the reference. `sittings` is the number of sessions with a trace that counts.
+    the reference. `session_count` is that of sessions with a trace that counts.
     """
     if not fail_on:
         return Outcome.UNJUDGED, ""
-    if not sittings:
+    if not session_count:
         return Outcome.INCONCLUSIVE, f"No trace counts, so {', '.join(fail_on)} could find nothing."
-    endings = [_finding(finding, sittings) for finding in findings if _is_failing(finding, fail_on)]
+    endings = [
+        _finding(finding, session_count) for finding in findings if _is_failing(finding, fail_on)
+    ]
     if not endings:
         return Outcome.OK, ""
     return _worst_ending(endings)
@@ -366,12 +368,12 @@ def outcome_of(entry: Entry, fail_on: Sequence[str] = ()) -> tuple[Outcome, str]
     """Return the outcome of a capture that did not fail, and the reason."""
     if not entry.pairs:
         return Outcome.INCONCLUSIVE, "Nothing was measured."
-    counting_pairs = [pair for pair in entry.pairs if not pair.contaminated]
+    counting_pairs = [pair for pair in entry.pairs if not pair.rejections]
     if not counting_pairs:
         return Outcome.INCONCLUSIVE, f"No pair counts: {_find_main_reason(entry.pairs)}."
-    traced_sessions = {pair.sitting for pair in counting_pairs if pair.traced}
+    traced_sessions = {pair.session for pair in counting_pairs if pair.traced}
     endings = list(_metrics(entry.judged))
-    endings.append(findings_outcome(entry.findings, fail_on, sittings=len(traced_sessions)))
+    endings.append(findings_outcome(entry.findings, fail_on, session_count=len(traced_sessions)))
     outcome, sentences = _worst_ending(endings)
     if outcome is Outcome.INCONCLUSIVE:
         followed = find_striking(entry.judged)
@@ -454,15 +456,15 @@ def _is_failing(finding: TracedFinding, fail_on: Sequence[str]) -> bool:
     return finding.rule in fail_on and finding.traces > 0 and not finding.in_reference
 
 
-def _finding(finding: TracedFinding, sittings: int) -> tuple[Outcome, str]:
+def _finding(finding: TracedFinding, session_count: int) -> tuple[Outcome, str]:
     """Return the outcome of a finding that is to fail, and the reason."""
     occurrence = (
         f"{finding.rule} in {finding.traces} of {finding.of} traces, and in none of the reference"
     )
-    if sittings == 1:
+    if session_count == 1:
         occurrence = f"{occurrence}; no second session has looked again"
     reason = f"{occurrence}. {finding.message}"
-    if sittings == 1:
+    if session_count == 1:
         return Outcome.INCONCLUSIVE, reason
     if finding.traces == finding.of:
         return Outcome.REGRESSION, reason

@@ -12,9 +12,9 @@ from tracekit.nightly.plan.plan import Capture
 
 def rejected_words(capture: Capture, pairs: Sequence[Pair], results: dict[str, Quantity]) -> str:
     """Return the measurements of pairs if none of them counts, in words; empty if one does."""
-    if any(not pair.contaminated for pair in pairs):
+    if any(not pair.rejections for pair in pairs):
         return ""
-    untraced_pairs = [replace(pair, contaminated=()) for pair in pairs if not pair.traced]
+    untraced_pairs = [replace(pair, rejections=()) for pair in pairs if not pair.traced]
     parts: list[str] = []
     for gated in capture.metrics:
         if not gated.gate:

@@ -124,7 +124,7 @@ def line(night: Night) -> Line:
         for pair in entry.pairs:
             if not pair.traced:
                 measured += 1
-                counting += not pair.contaminated
+                counting += not pair.rejections
         for judged in entry.judged:
             is_judged = judged.outcome is not None and judged.change is not None
             if judged.gated and is_judged:
@@ -321,7 +321,7 @@ _OF_VALUES = pa.schema(
         ("work", _TEXT),
         ("metric", _TEXT),
         ("side", _TEXT),
-        ("sitting", _INTEGER),
+        ("session", _INTEGER),
         ("pair", _INTEGER),
         ("traced", _FLAG),
         ("turn", _INTEGER),

@@ -4,6 +4,7 @@
 known up to its last pair. It is versioned by `FORMAT`. History of the format:
 
     1   first
+    2   a pair's `sitting` is its `session`, and `contaminated` are its `rejections`
 """
 
 from contextlib import suppress
@@ -62,7 +63,7 @@ class Accepted:
     who: str = ""
 
 
-FORMAT = 1
+FORMAT = 2
 DOCUMENT = "night.json"
 INTERRUPTED = "It was interrupted."
 """The end of the reason of a capture that somebody stopped."""
@@ -116,14 +117,14 @@ class Quantity:
 class Pair:
     """Candidate and reference, measured in turns, or `traced` one after the other.
 
-    It is the `number`th of the session `sitting`, each from 1; the second session is to reproduce
-    the first. `order` is the order of turns, such as "abba": a is the candidate. Both sides have
+    It is the `number`th pair of its `session`, each from 1; the second session is to reproduce the
+    first. `order` is the order of turns, such as "abba": a is the candidate. Both sides have
     the value of each of their turns by metric, of a traced pair one; the reference's are empty if
-    there is none. `contaminated` are the reasons why the pair does not count. `runs` are the
+    there is none. `rejections` are the reasons why the pair does not count. `runs` are the
     folders of traced runs, relative to the night's, candidate first.
     """
 
-    sitting: int
+    session: int
     number: int
     order: str
     traced: bool = False
@@ -131,7 +132,7 @@ class Pair:
     reference: Values = field(default_factory=dict[str, tuple[float, ...]])
     before: State | None = None
     after: State | None = None
-    contaminated: tuple[str, ...] = ()
+    rejections: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
 
 
@@ -262,7 +263,7 @@ class Entry:
         """How many of its pairs count, in words; empty if it has none."""
         if not self.pairs:
             return ""
-        good = sum(not pair.contaminated for pair in self.pairs)
+        good = sum(not pair.rejections for pair in self.pairs)
         return f"{good} of {len(self.pairs)} pairs count"
 
 

@@ -12,12 +12,12 @@ def changes(pairs: Sequence[Pair], metric: str, scale: Scale) -> tuple[float, ..
     """Return the change in each pair that counts, on a scale on which changes add up.
 
     A side's value is the median of its turns; a change is the logarithm of the ratio, else the
-    difference. Pairs whose change is not known are left out, as contaminated pairs are, and pairs
+    difference. Pairs whose change is not known are left out, as rejected pairs are, and pairs
     with more turns of one side: drift affects both sides alike only if all turns are known.
     """
     pair_changes: list[float] = []
     for pair in pairs_of(pairs, metric):
-        if pair.contaminated:
+        if pair.rejections:
             continue
         pair_change = change(pair, metric, scale)
         if pair_change is not None:
@@ -71,7 +71,7 @@ def values(pairs: Sequence[Pair], metric: str, side: Side) -> tuple[float, ...]:
     """Return a side's value in each pair that counts and has one."""
     side_values: list[float] = []
     for pair in pairs_of(pairs, metric):
-        if pair.contaminated:
+        if pair.rejections:
             continue
         side_value = value(pair, metric, side)
         if side_value is not None:

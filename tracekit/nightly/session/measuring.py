@@ -121,7 +121,7 @@ def _step_times(pairs: Sequence[Pair]) -> list[float]:
     """Return the candidate's median step time in each pair that counts and has one, in ns."""
     step_times: list[float] = []
     for pair in pairs:
-        if pair.contaminated:
+        if pair.rejections:
             continue
         turn_values = pair.candidate.get(STEP_TIME)
         if turn_values:
@@ -535,7 +535,7 @@ def trace(
 ) -> Iterator[Pair]:
     """Trace as many pairs as the plan says, and yield each when it is complete.
 
-    A pair does not count if one of its traces may lack the target's work; `contaminated` names
+    A pair does not count if one of its traces may lack the target's work; `rejections` names
     that trace. Odd pairs trace the candidate first, even pairs the reference. The arguments are
     those of `measure`.
     """
@@ -608,7 +608,7 @@ def _traced_pair(prepared: PreparedCapture, session: int, number: int, watch: Wa
         reference=values.get("reference", {}),
         before=state_before,
         after=state_after,
-        contaminated=tuple(reasons),
+        rejections=tuple(reasons),
         runs=tuple(runs[role] for role in ("candidate", "reference") if role in runs),
     )
 

@@ -14,7 +14,7 @@ from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.history.store.store import Store
 
 AT = "2026-03-09T08:00:00.000+00:00"
-HOT = pair_of(3, 500.0, contaminated=("hot",))
+HOT = pair_of(3, 500.0, rejections=("hot",))
 SHARE = judged_of("share", scale="difference", unit="ratio")
 
 

@@ -113,7 +113,7 @@ def test_a_judgement_has_measured_and_judged_values() -> None:
 
 
 def test_every_raw_value_is_kept_with_its_subject(store: Store) -> None:
-    dirty = pair_of(2, 300.0, contaminated=("the load was 3.1", "on battery"))
+    dirty = pair_of(2, 300.0, rejections=("the load was 3.1", "on battery"))
     store.append(night_of(1, [entry_of(pairs=[pair_of(1), dirty])]))
     rows = list(store.samples(capture="decode", metric="step_p50"))
     names = ("pair", "side", "turn", "value", "counted", "reason")
@@ -209,7 +209,7 @@ def test_nothing_is_changed_removed_or_replaced_even_by_hand(store: Store, url: 
 
 def test_a_point_equals_its_nights_judgement(store: Store) -> None:
     pairs = [pair_of(number, 100.0 + number) for number in range(1, 11)]
-    dirty = pair_of(11, 900.0, contaminated=("the load was 3.1",))
+    dirty = pair_of(11, 900.0, rejections=("the load was 3.1",))
     against = Described("sdpa", commit="9f9f9f9")
     store.append(night_of(1, [entry_of(pairs=[*pairs, dirty], reference=against)]))
     (series,) = store.series()

@@ -51,11 +51,11 @@ class Noise:
         night: From night to night, all of a night alike: the clock, heat, what else runs.
         within: Of one run, in one night. Half of its variance is a process's, which stays the
             same over its turns, and half is that of its two turns.
-        drift: How much slower the end of a sitting is than its start.
+        drift: How much slower the end of a session is than its start.
         odd: The share of turns that something came into; then all else has heavy tails too.
-        sitting: Of the candidate against the reference, from sitting to sitting: what neither
+        session: Of the candidate against the reference, from session to session: what neither
             turns nor fresh processes take out.
-        bias: Of the candidate against the reference, from night to night, both sittings alike.
+        bias: Of the candidate against the reference, from night to night, both sessions alike.
         measured: Changes of equal pairs that somebody measured, drawn from instead of all this.
     """
 
@@ -64,28 +64,28 @@ class Noise:
     within: float = 0.01
     drift: float = 0.05
     odd: float = 0.0
-    sitting: float = 0.0
+    session: float = 0.0
     bias: float = 0.0
     measured: tuple[float, ...] = ()
 
 
 def pairs(
-    noise: Noise, effect: float, count: int, sitting: int, random: np.random.Generator
+    noise: Noise, effect: float, count: int, session: int, random: np.random.Generator
 ) -> list[Pair]:
-    """Make the pairs of a sitting: four turns each, whose order takes turns.
+    """Make the pairs of a session: four turns each, whose order takes turns.
 
     Args:
         noise: How times vary.
         effect: How much longer the candidate takes, as a ratio.
         count: How many pairs.
-        sitting: Which sitting of the night it is.
+        session: Which session of the night it is.
         random: Where chance comes from.
     """
     if noise.measured:
         changes = random.choice(noise.measured, count) + math.log1p(effect)
-        return [_pair(sitting, at, (one, one), (0.0, 0.0)) for at, one in enumerate(changes)]
+        return [_pair(session, at, (one, one), (0.0, 0.0)) for at, one in enumerate(changes)]
     sides = runs(noise, (2, count), random)[..., None] + _turns(noise, (2, count, 2), random)
-    sides[0] += math.log1p(effect) + random.normal(0, noise.sitting)
+    sides[0] += math.log1p(effect) + random.normal(0, noise.session)
     sides += random.normal(0, noise.night)
     moments = np.linspace(0, math.log1p(noise.drift), 4 * count).reshape(count, 4)
     made: list[Pair] = []
@@ -95,12 +95,12 @@ def pairs(
             sides[side, at] += moments[
                 at, [place for place, one in enumerate(order) if one == name]
             ]
-        made.append(_pair(sitting, at, sides[0, at].tolist(), sides[1, at].tolist()))
+        made.append(_pair(session, at, sides[0, at].tolist(), sides[1, at].tolist()))
     return made
 
 
 def tonight(noise: Noise, effect: float, random: np.random.Generator) -> float:
-    """Return an effect as one night has it in all of its sittings."""
+    """Return an effect as one night has it in all of its sessions."""
     if not noise.bias:
         return effect
     return math.expm1(math.log1p(effect) + random.normal(0, noise.bias))
@@ -136,9 +136,9 @@ def _drawn(
     return random.normal(0, deviation, shape)
 
 
-def _pair(sitting: int, at: int, new: Sequence[float], old: Sequence[float]) -> Pair:
+def _pair(session: int, at: int, new: Sequence[float], old: Sequence[float]) -> Pair:
     return Pair(
-        sitting=sitting,
+        session=session,
         number=at + 1,
         order=_ORDERS[at % 2],
         candidate={METRIC: tuple(_STEP * math.exp(one) for one in new)},

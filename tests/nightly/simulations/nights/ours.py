@@ -50,9 +50,9 @@ def baseline(design: Design, noise: Noise, random: np.random.Generator) -> tuple
     found: list[float] = []
     for _ in range(0, design.accepted, _AGAIN * design.count):
         equal = tonight(noise, 0.0, random)
-        for sitting in range(_AGAIN):
+        for session in range(_AGAIN):
             count = min(design.count, design.accepted - len(found))
-            found += changes(pairs(noise, equal, count, sitting + 1, random), METRIC, "ratio")
+            found += changes(pairs(noise, equal, count, session + 1, random), METRIC, "ratio")
     return tuple(found)
 
 

@@ -62,7 +62,7 @@ def seen(finder: Finder, flat: Floats, since: tuple[int, ...] = (3, 5, 10)) -> S
 
 
 def changes_over_nights(within: float, count: int, random: np.random.Generator) -> Floats:
-    """Make series of the change from the reference, one sitting of ten pairs a night."""
+    """Make series of the change from the reference, one session of ten pairs a night."""
     noise = Noise("", within=within)
     nights = [
         middle(changes(pairs(noise, 0.0, _RUNS, 1, random), METRIC, "ratio"))

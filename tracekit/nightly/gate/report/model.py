@@ -408,6 +408,6 @@ def _links(night: Night) -> Iterator[Link]:
             if not pair.traced:
                 continue
             for name, run in zip(("candidate", "reference"), pair.runs, strict=False):
-                words = f"{entry.capture}, {name}, session {pair.sitting}, trace {pair.number}"
+                words = f"{entry.capture}, {name}, session {pair.session}, trace {pair.number}"
                 parts = [part for part in (folder, run, PAGE) if part]
                 yield Link(words, "/".join(parts))

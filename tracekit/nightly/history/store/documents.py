@@ -1,7 +1,7 @@
 """A night as one text that is kept whole, and its judgements as rows for SQL."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, insert, select
 
-from tracekit.base import InputError
+from tracekit.base import InputError, rename_old_keys
 from tracekit.compare import middle, shift
 from tracekit.nightly.history.night import DOCUMENT, FORMAT, Judged, Night, Outcome, Pair, moment_of
 from tracekit.nightly.history.pairs import changes, plain_change, values
@@ -33,17 +33,27 @@ def as_document(night: Night) -> str:
 
 
 def decode_night(text: str | bytes, name: str) -> Night:
-    """Return the night that a text holds."""
+    """Return the night of a text, which may have the keys of an earlier format."""
     try:
+        format_number = msgspec.json.decode(text, type=_NightFormat).format
+        if format_number > FORMAT:
+            raise InputError(
+                f"The night {name} has format {format_number}; this tracekit reads up to {FORMAT}.",
+                hint="Update tracekit on this machine.",
+            )
+        if format_number < FORMAT:
+            text = rename_old_keys(text, DOCUMENT, format_number)
         night = msgspec.json.decode(text, type=Night)
     except msgspec.MsgspecError as error:
         raise InputError(f"The night {name} cannot be read: {error}.") from error
-    if night.format > FORMAT:
-        raise InputError(
-            f"The night {name} has format {night.format}; this tracekit reads up to {FORMAT}.",
-            hint="Update tracekit on this machine.",
-        )
-    return night
+    return replace(night, format=FORMAT)
+
+
+@dataclass(frozen=True)
+class _NightFormat:
+    """The format of a night's document, 1 if the document does not state it."""
+
+    format: int = 1
 
 
 def night_in(folder: Path) -> Night | None:

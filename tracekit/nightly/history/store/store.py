@@ -235,11 +235,11 @@ def values(connection: Connection, selection: Wanted) -> Iterator[dict[str, Any]
 def _values_of(pair: Pair, wanted_metric: str | None) -> Iterator[dict[str, Any]]:
     """Yield the values of a pair: by metric, then by side, then by turn."""
     of_pair = {
-        "sitting": pair.sitting,
+        "session": pair.session,
         "pair": pair.number,
         "traced": pair.traced,
-        "counted": not pair.contaminated,
-        "reason": "; ".join(pair.contaminated),
+        "counted": not pair.rejections,
+        "reason": "; ".join(pair.rejections),
     }
     for metric in sorted({*pair.candidate, *pair.reference}):
         if wanted_metric not in {None, metric}:
