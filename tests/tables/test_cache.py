@@ -22,16 +22,22 @@ from tracekit.base.errors import InputError
 from tracekit.tables import cache as caching
 from tracekit.tables import place as stamps
 from tracekit.tables.bundle.errors import BundleError
-from tracekit.tables.cache import READER_VERSION, CacheNote, Kept, kept_or_read, to_put_away
+from tracekit.tables.cache import (
+    READER_VERSION,
+    CachedTable,
+    CacheNote,
+    keep_exported_tables,
+    load_or_read,
+)
 from tracekit.tables.convert import convert, symbol_files
 from tracekit.tables.direct import Stored, TableRef
 from tracekit.tables.exports import (
     PRUNED_NOTE,
-    PutAway,
+    PrunedExport,
     TableHeader,
+    find_pruned_exports,
     index,
-    note_put_away,
-    put_away,
+    note_pruned_exports,
 )
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.losses import Flaw
@@ -88,9 +94,9 @@ def list_kept(folder: Path) -> list[str]:
     return sorted(file.name for file in folder.iterdir() if file.suffix == ".parquet")
 
 
-def load_kept(cache: Path, ref: TableRef, schema: str = "samples") -> Kept:
-    loaded_table = kept_or_read(cache, ref, schema)
-    assert isinstance(loaded_table, Kept)
+def load_kept(cache: Path, ref: TableRef, schema: str = "samples") -> CachedTable:
+    loaded_table = load_or_read(cache, ref, schema)
+    assert isinstance(loaded_table, CachedTable)
     return loaded_table
 
 
@@ -154,7 +160,7 @@ def test_a_changed_export_is_read_again_even_with_its_old_times(table: Path, cac
 
 def test_stale_tables_are_dropped(table: Path, cache: Path, export: Export) -> None:
     old = load_kept(cache, table).path
-    kept_or_read(cache, export("n:uint32", schema="sample", name="other.xml"), "sample")
+    load_or_read(cache, export("n:uint32", schema="sample", name="other.xml"), "sample")
     older = cache / f"samples.{'0' * 32}.{READER_VERSION - 1}.parquet"
     older.write_bytes(b"of an old reader")
     mine = cache / "samples.mine.parquet"
@@ -222,7 +228,7 @@ def test_two_at_once_both_read_whole_tables(table: Path, cache: Path) -> None:
 
 def test_an_unwritable_folder_is_not_an_error(table: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    flat_table = kept_or_read(tmp_path / "file", table, "samples")
+    flat_table = load_or_read(tmp_path / "file", table, "samples")
     assert isinstance(flat_table, Flat)
     assert len(flat_table.frame) == 2
 
@@ -248,7 +254,7 @@ def test_an_export_that_changes_meanwhile_is_not_kept(
         return content_digest
 
     monkeypatch.setattr(caching, "digest", overtaken)
-    flat_table = kept_or_read(cache, table, "samples")
+    flat_table = load_or_read(cache, table, "samples")
     assert isinstance(flat_table, Flat)
     assert flat_table.frame["start"].iloc[0] == 77
     assert not [name for name in list_kept(cache) if name.count(".") == 3]
@@ -295,7 +301,7 @@ def test_missing_parts_of_a_bundle_are_named(tmp_path: Path, cache: Path, name: 
     with pytest.raises(InputError, match=name):
         read_flat(gpu)
     with pytest.raises(InputError, match=name):
-        kept_or_read(cache, gpu, GPU)
+        load_or_read(cache, gpu, GPU)
 
 
 def test_symbols_that_come_or_grow_make_other_content(tmp_path: Path) -> None:
@@ -327,8 +333,8 @@ def row(start: int, name: str) -> str:
 
 def remove_all(exports: Path, cache: Path) -> dict[str, str]:
     """Do what pruning does; return why which files stay."""
-    removable_exports, stays = to_put_away(exports, cache, AT)
-    note_put_away(exports, *removable_exports)
+    removable_exports, stays = keep_exported_tables(exports, cache, AT)
+    note_pruned_exports(exports, *removable_exports)
     for export in removable_exports:
         (exports / export.name).unlink()
     return {path.name: reason for path, reason in stays.items()}
@@ -337,18 +343,18 @@ def remove_all(exports: Path, cache: Path) -> dict[str, str]:
 def test_notes_add_up_and_a_file_that_is_there_again_counts_as_there(tmp_path: Path) -> None:
     headers = (TableHeader("samples", "", 1, rows=True),)
     for name in ("a.xml", "b.xml"):
-        note_put_away(tmp_path, PutAway(name, "0" * 32, READER_VERSION, 10, headers, AT))
-    assert sorted(path.name for path in put_away(tmp_path)) == ["a.xml", "b.xml"]
+        note_pruned_exports(tmp_path, PrunedExport(name, "0" * 32, READER_VERSION, 10, headers, AT))
+    assert sorted(path.name for path in find_pruned_exports(tmp_path)) == ["a.xml", "b.xml"]
     (tmp_path / "a.xml").write_text("again")
-    assert sorted(path.name for path in put_away(tmp_path)) == ["b.xml"]
+    assert sorted(path.name for path in find_pruned_exports(tmp_path)) == ["b.xml"]
     (tmp_path / "b.parquet").write_text("written as a flat table since")
-    assert put_away(tmp_path) == {}
+    assert find_pruned_exports(tmp_path) == {}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"exports": [1]}', '{"format": 99}'])
 def test_a_note_that_cannot_be_read_is_an_error(text: str, tmp_path: Path) -> None:
     (tmp_path / PRUNED_NOTE).write_text(text)
-    for read in (put_away, index):
+    for read in (find_pruned_exports, index):
         with pytest.raises(InputError, match=PRUNED_NOTE):
             read(tmp_path)
 

@@ -8,7 +8,7 @@ import pytest
 from bundle_writer import Issue, Run, RunInfo, write_bundle, write_runs
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.errors import InputError
-from tracekit.tables.cache import stored_to_put_away
+from tracekit.tables.cache import keep_bundle_tables
 from tracekit.tables.direct import DIRECT_NOTE, Direct, Listed, Stored, direct, note_direct
 from tracekit.tables.exports import index
 from tracekit.tables.losses import Flaw
@@ -123,7 +123,7 @@ def test_a_bundle_that_is_gone_is_said(exports: Path) -> None:
     assert raw.schemas == ()
     [warning] = raw.warnings
     assert warning.startswith("Tables of recording.trace are not read: ")
-    assert stored_to_put_away(exports, exports.parent / "kept", "") == ([], warning)
+    assert keep_bundle_tables(exports, exports.parent / "kept", "") == ([], warning)
     assert [loss.flaw for loss in raw.losses] == [Flaw.DAMAGED]
 
 

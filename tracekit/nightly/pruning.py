@@ -36,7 +36,13 @@ from tracekit.nightly.history.night import DOCUMENT, Accepted, moment_in
 from tracekit.nightly.history.steps import Series
 from tracekit.record import Progress, quiet, size
 from tracekit.tables import DIRECT_NOTE as DIRECT
-from tracekit.tables import PutAway, direct, note_put_away, stored_to_put_away, to_put_away
+from tracekit.tables import (
+    PrunedExport,
+    direct,
+    keep_bundle_tables,
+    keep_exported_tables,
+    note_pruned_exports,
+)
 
 _WORKING = timedelta(days=1)  # no stage takes longer; one that seems to was cut off
 _LONGEST = timedelta(days=3)  # that a night may take
@@ -288,12 +294,12 @@ STAGE = "prune"
 
 def _remove_bundles(recording: Recording, paths: Sequence[Path]) -> dict[Path, str]:
     if recording.bundle in paths and direct(recording.exports) is not None:
-        put_away_exports, reason = stored_to_put_away(
+        pruned_exports, reason = keep_bundle_tables(
             recording.exports, recording.tables, make_timestamp()
         )
         if reason:
             return {recording.bundle: reason}
-        _stand_for(recording, put_away_exports)
+        _stand_for(recording, pruned_exports)
         (recording.exports / DIRECT).unlink()
     for bundle in paths:
         bundle.rename(trash(bundle))
@@ -308,22 +314,24 @@ def _delete(recording: Recording, bundle: Path) -> None:
 
 
 def _remove_exports(recording: Recording, _paths: Sequence[Path]) -> dict[Path, str]:
-    put_away_exports, stays = to_put_away(recording.exports, recording.tables, make_timestamp())
-    if put_away_exports:
-        _stand_for(recording, put_away_exports)
-        for export in put_away_exports:
+    pruned_exports, stays = keep_exported_tables(
+        recording.exports, recording.tables, make_timestamp()
+    )
+    if pruned_exports:
+        _stand_for(recording, pruned_exports)
+        for export in pruned_exports:
             (recording.exports / export.name).unlink(missing_ok=True)
         _note(recording, "exports")
     return stays
 
 
-def _stand_for(recording: Recording, put_away_exports: Sequence[PutAway]) -> None:
+def _stand_for(recording: Recording, pruned_exports: Sequence[PrunedExport]) -> None:
     """Write the kept tables to the disk, and note that they replace the files to be removed."""
     for file in recording.tables.iterdir():
         if file.is_file():
             with file.open("rb") as stream:
                 os.fsync(stream.fileno())
-    note_put_away(recording.exports, *put_away_exports)
+    note_pruned_exports(recording.exports, *pruned_exports)
 
 
 def _note(recording: Recording, part: str) -> None:

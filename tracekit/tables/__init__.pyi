@@ -7,8 +7,8 @@ from .bundle.reader import BundleReader as BundleReader
 from .bundle.run_info import write_toc as write_toc
 from .bundle_xml import write_exports as write_exports
 from .cache import READER_VERSION as READER_VERSION
-from .cache import stored_to_put_away as stored_to_put_away
-from .cache import to_put_away as to_put_away
+from .cache import keep_bundle_tables as keep_bundle_tables
+from .cache import keep_exported_tables as keep_exported_tables
 from .convert import Converted as Converted
 from .convert import convert as convert
 from .convert import files_of as files_of
@@ -32,11 +32,11 @@ from .drift import DriftError as DriftError
 from .drift import ExportWarning as ExportWarning
 from .exports import PARQUET as PARQUET
 from .exports import PRUNED_NOTE as PRUNED_NOTE
-from .exports import PutAway as PutAway
+from .exports import PrunedExport as PrunedExport
 from .exports import export_files as export_files
 from .exports import identify as identify
 from .exports import index as index
-from .exports import note_put_away as note_put_away
+from .exports import note_pruned_exports as note_pruned_exports
 from .exports import refusal as refusal
 from .exports import select_run as select_run
 from .flat import Flat as Flat

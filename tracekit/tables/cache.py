@@ -31,7 +31,14 @@ from tracekit.base import InputError, RecordingError, open_input, save
 from tracekit.tables.convert import convert, file_name, symbol_files
 from tracekit.tables.direct import Listed, Stored, TableRef
 from tracekit.tables.drift import ReadNotes
-from tracekit.tables.exports import PARQUET, ExportIndex, PutAway, TableHeader, index, put_away
+from tracekit.tables.exports import (
+    PARQUET,
+    ExportIndex,
+    PrunedExport,
+    TableHeader,
+    find_pruned_exports,
+    index,
+)
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.layout import frame_of
 from tracekit.tables.losses import EncodingEvidence, Flaw, Loss, Severity, collecting, report
@@ -92,7 +99,7 @@ def _convert_remark(remark: str | _Unsure) -> Loss:
 
 
 @dataclass(frozen=True)
-class Kept:
+class CachedTable:
     """A table in a Parquet file, whose columns are loaded on request.
 
     It was whole when it was opened. Loading raises InputError if it is damaged since then.
@@ -158,25 +165,25 @@ class PrunedError(InputError):
 READER_VERSION = 4
 
 
-def kept_or_read(
+def load_or_read(
     folder: Path | None,
     ref: TableRef,
     schema: str,
     choice: Choice = OPEN,
     toc: Toc | None = None,
-) -> Kept | Flat:
+) -> CachedTable | Flat:
     """Return a table that was kept in the folder, or read it and keep it; without one, read it.
 
     Its losses are reported, whether it is read now or was read at another time.
     """
-    table = _kept_or_read(folder, ref, schema, choice, toc)
+    table = _load_or_read(folder, ref, schema, choice, toc)
     report(table.notes.losses)
     return table
 
 
-def _kept_or_read(
+def _load_or_read(
     folder: Path | None, ref: TableRef, schema: str, choice: Choice, toc: Toc | None
-) -> Kept | Flat:
+) -> CachedTable | Flat:
     if not isinstance(ref, Stored) and ref.suffix == PARQUET:
         return _as_written(ref)
     pruned_export = _find_pruned_export(ref)
@@ -196,14 +203,14 @@ def _kept_or_read(
     return place.read()
 
 
-def _find_pruned_export(ref: TableRef) -> PutAway | None:
+def _find_pruned_export(ref: TableRef) -> PrunedExport | None:
     """Return the note on the export of a table, if that was pruned and is not there again."""
     if isinstance(ref, Stored) or ref.exists():
         return None
-    return put_away(ref.parent).get(ref)
+    return find_pruned_exports(ref.parent).get(ref)
 
 
-def _as_written(file: Path) -> Kept | Flat:
+def _as_written(file: Path) -> CachedTable | Flat:
     """Return a table that was written as a flat one, without a copy in the cache."""
     try:
         pq.read_metadata(file)
@@ -211,10 +218,10 @@ def _as_written(file: Path) -> Kept | Flat:
         text = f"{file.name} is cut or damaged, and its rows are missing."
         loss = Loss(Flaw.DAMAGED, text, schema=file.stem)
         return Flat(pd.DataFrame(), ReadNotes((loss,)))
-    return Kept(file, CacheNote(None, None, ""))
+    return CachedTable(file, CacheNote(None, None, ""))
 
 
-def _make_pruned_error(ref: TableRef, pruned_export: PutAway, reason: str) -> PrunedError:
+def _make_pruned_error(ref: TableRef, pruned_export: PrunedExport, reason: str) -> PrunedError:
     day, _, _ = pruned_export.at.partition("T")
     return PrunedError(
         f"{ref} was pruned on {day}, and {reason}.",
@@ -252,7 +259,7 @@ class _CachePlace:
         content_digest = ref.digest() if isinstance(ref, Stored) else digest(ref)
         return self._build_path(content_digest, READER_VERSION)
 
-    def load_kept(self, file: Path, stamped: Stamp) -> Kept | None:
+    def load_kept(self, file: Path, stamped: Stamp) -> CachedTable | None:
         """Return the table that is there, if it is whole."""
         note = _read_intact_note(file)
         if note is None:
@@ -260,17 +267,17 @@ class _CachePlace:
         fresh_note = replace(note, export=lasting(stamped), file=lasting(stamp(file)))
         if fresh_note != note:
             save(_get_note_path(file), fresh_note)
-        return Kept(file, note)
+        return CachedTable(file, note)
 
-    def load_remaining(self, removed: PutAway) -> Kept:
+    def load_remaining(self, removed: PrunedExport) -> CachedTable:
         """Return the table that was kept of a pruned export."""
         file = self._build_path(removed.digest, removed.reader)
         note = _read_intact_note(file)
         if note is None:
             raise _make_pruned_error(self.ref, removed, f"{file} is not what was kept of it")
-        return Kept(file, note)
+        return CachedTable(file, note)
 
-    def keep(self, file: Path, stamped: Stamp) -> Kept | Flat:
+    def keep(self, file: Path, stamped: Stamp) -> CachedTable | Flat:
         """Read the table into the folder."""
         conversion = convert(self.ref, file, self.schema, self.choice, toc=self.toc)
         if self.stamp() != stamped:
@@ -287,7 +294,7 @@ class _CachePlace:
         )
         save(_get_note_path(file), note)
         self._drop_others(file)
-        return Kept(file, note)
+        return CachedTable(file, note)
 
     @property
     def _stem(self) -> str:
@@ -307,7 +314,7 @@ class _CachePlace:
         """Remove the other files of the table, except those that were kept of a pruned export."""
         pruned_digests: set[str] = set()
         if not isinstance(self.ref, Stored):
-            pruned_exports = put_away(self.ref.parent)
+            pruned_exports = find_pruned_exports(self.ref.parent)
             pruned_digests = {export.digest for export in pruned_exports.values()}
         for cached_file, _ in self._all():
             content_digest = cached_file.name.split(".")[-3]
@@ -354,7 +361,7 @@ def _note(file: Path) -> CacheNote | None:
     return None
 
 
-def kept_as(listed: Listed, tables: Sequence[Listed]) -> Choice:
+def find_choice(listed: Listed, tables: Sequence[Listed]) -> Choice:
     """Return the choice by which a table of a schema is read and kept, among all of that schema.
 
     If there are several it is the place of the table, even if each has a file of its own, so that
@@ -368,9 +375,9 @@ def kept_as(listed: Listed, tables: Sequence[Listed]) -> Choice:
     return listed.choice
 
 
-def to_put_away(
+def keep_exported_tables(
     exports: Path, cache: Path, removed_at: str
-) -> tuple[list[PutAway], dict[Path, str]]:
+) -> tuple[list[PrunedExport], dict[Path, str]]:
     """Keep every table of every export that is there, and return the exports that may be pruned.
 
     The second value gives, for each other file, the reason why it must stay: it is not an export
@@ -381,7 +388,7 @@ def to_put_away(
     stems = Counter[str]()
     for tables in tables_by_file.values():
         stems.update(_stem(export_index, table) for table in tables)
-    pruned_exports: list[PutAway] = []
+    pruned_exports: list[PrunedExport] = []
     stays = dict.fromkeys(export_index.strange, "it is no export")
     for path, tables in tables_by_file.items():
         if path.is_symlink():
@@ -394,7 +401,7 @@ def to_put_away(
             headers = export_index.headers[path]
             size = path.stat().st_size
             pruned_exports.append(
-                PutAway(path.name, digest(path), READER_VERSION, size, headers, removed_at)
+                PrunedExport(path.name, digest(path), READER_VERSION, size, headers, removed_at)
             )
     return pruned_exports, stays
 
@@ -409,7 +416,9 @@ def _list_files(export_index: ExportIndex) -> dict[Path, list[Listed]]:
     return tables_by_file
 
 
-def stored_to_put_away(exports: Path, cache: Path, removed_at: str) -> tuple[list[PutAway], str]:
+def keep_bundle_tables(
+    exports: Path, cache: Path, removed_at: str
+) -> tuple[list[PrunedExport], str]:
     """Keep every table that is read from a bundle, and return the notes that replace them.
 
     The second value is the reason why the bundle must stay; one of the two is empty.
@@ -419,7 +428,7 @@ def stored_to_put_away(exports: Path, cache: Path, removed_at: str) -> tuple[lis
     if missing_losses:
         return [], str(missing_losses[0])
     stems = Counter(_stem(export_index, table) for table in export_index.all_tables)
-    pruned_exports: list[PutAway] = []
+    pruned_exports: list[PrunedExport] = []
     for table in export_index.all_tables:
         ref = table.ref
         if not isinstance(ref, Stored):
@@ -431,7 +440,7 @@ def stored_to_put_away(exports: Path, cache: Path, removed_at: str) -> tuple[lis
         header = TableHeader(table.schema, xpath_of(table.place), 1, rows=table.rows)
         size = ref.file.stat().st_size
         pruned_exports.append(
-            PutAway(name, ref.digest(), READER_VERSION, size, (header,), removed_at)
+            PrunedExport(name, ref.digest(), READER_VERSION, size, (header,), removed_at)
         )
     return pruned_exports, ""
 
@@ -451,13 +460,13 @@ def _reason(
 
 
 def _reason_of_table(export_index: ExportIndex, table: Listed, cache: Path) -> str:
-    choice = kept_as(table, export_index.tables[table.schema])
+    choice = find_choice(table, export_index.tables[table.schema])
     try:
         with collecting():  # the reason that is returned describes these losses
-            kept_table = kept_or_read(cache, table.ref, table.schema, choice, export_index.toc)
+            kept_table = load_or_read(cache, table.ref, table.schema, choice, export_index.toc)
     except InputError as error:
         return f"it cannot be read: {error.message}"
-    if not isinstance(kept_table, Kept):
+    if not isinstance(kept_table, CachedTable):
         return "its tables could not be kept"
     if kept_table.notes.damage:
         return "it is damaged, and rows are missing"
@@ -468,4 +477,4 @@ def _reason_of_table(export_index: ExportIndex, table: Listed, cache: Path) -> s
 
 
 def _stem(export_index: ExportIndex, listed: Listed) -> str:
-    return f"{listed.schema} {kept_as(listed, export_index.tables[listed.schema])}"
+    return f"{listed.schema} {find_choice(listed, export_index.tables[listed.schema])}"

@@ -156,7 +156,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class PutAway:
+class PrunedExport:
     """An export that was pruned at a time (ISO 8601): its size in bytes and the tables it held.
 
     The names of its kept tables hold the `digest` of its content and the version of their `reader`.
@@ -171,14 +171,14 @@ class PutAway:
 
 
 @dataclass(frozen=True)
-class _PutAwayNote:
-    exports: tuple[PutAway, ...] = ()
+class _PruningNote:
+    exports: tuple[PrunedExport, ...] = ()
     format: int = FORMAT
 
 
-def put_away(folder: Path) -> dict[Path, PutAway]:
+def find_pruned_exports(folder: Path) -> dict[Path, PrunedExport]:
     """Return the exports of a folder that were pruned and are not there again, by their paths."""
-    missing_exports: dict[Path, PutAway] = {}
+    missing_exports: dict[Path, PrunedExport] = {}
     for name, export in _read_pruned_exports(folder).items():
         path = folder / name
         if path.exists() or path.with_suffix(PARQUET).exists():
@@ -187,16 +187,16 @@ def put_away(folder: Path) -> dict[Path, PutAway]:
     return missing_exports
 
 
-def note_put_away(folder: Path, *exports: PutAway) -> None:
+def note_pruned_exports(folder: Path, *exports: PrunedExport) -> None:
     """Note exports that are removed next; the last note of a name counts."""
     pruned_exports = _read_pruned_exports(folder)
     pruned_exports.update({export.name: export for export in exports})
     sorted_exports = [pruned_exports[name] for name in sorted(pruned_exports)]
-    save(folder / PRUNED_NOTE, _PutAwayNote(tuple(sorted_exports)))
+    save(folder / PRUNED_NOTE, _PruningNote(tuple(sorted_exports)))
 
 
-def _read_pruned_exports(folder: Path) -> dict[str, PutAway]:
-    note = read_note(folder / PRUNED_NOTE, _PutAwayNote, FORMAT) or _PutAwayNote()
+def _read_pruned_exports(folder: Path) -> dict[str, PrunedExport]:
+    note = read_note(folder / PRUNED_NOTE, _PruningNote, FORMAT) or _PruningNote()
     return {export.name: export for export in note.exports if Path(export.name).name == export.name}
 
 
@@ -347,7 +347,7 @@ def _exports(folder: Path) -> ExportIndex:
             strange.append(path)
         if content.headers:
             headers_by_path[path] = content.headers
-    for path, export in put_away(folder).items():
+    for path, export in find_pruned_exports(folder).items():
         headers_by_path[path] = export.headers
     toc = contents(tocs)
     tables: list[Listed] = []

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tracekit.base import InputError, RecordingError, TracekitError
 from tracekit.tables.bundle.run_info import issues_of, losses_of, write_toc
-from tracekit.tables.cache import Kept, PrunedError, kept_as, kept_or_read
+from tracekit.tables.cache import CachedTable, PrunedError, find_choice, load_or_read
 from tracekit.tables.direct import Direct, Listed, TableRef, note_direct, open_bundle
 from tracekit.tables.drift import DriftError
 from tracekit.tables.exports import index, of_one_run, refusal, select_run
@@ -73,7 +73,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         self._cache = cache
         self._every = index(exports)
         self._index, self.run, self.of_runs = of_one_run(self._every, exports, only)
-        self._flat: dict[_Key, Kept | Flat] = {}
+        self._flat: dict[_Key, CachedTable | Flat] = {}
         self._refused: dict[_Key, InputError] = {}
         self._tables: dict[str, pd.DataFrame] = {}
         export_index = self._index
@@ -140,10 +140,10 @@ class Tables(Mapping[str, pd.DataFrame]):
         unreadable_tables = [table for table in tables if table.unreadable]
         return tuple(tables_with_rows or unreadable_tables[:1] or tables[:1])
 
-    def flat(self, schema: str, choice: Choice = OPEN) -> Kept | Flat:
+    def flat(self, schema: str, choice: Choice = OPEN) -> CachedTable | Flat:
         """Return the one table of a schema that is meant; raise as `Tables.raw` does."""
         listed = self.find_table(schema, choice)
-        place = kept_as(listed, self._every.tables[schema])
+        place = find_choice(listed, self._every.tables[schema])
         key = (listed.ref, schema, place.run, place.table)
         if key in self._refused:
             raise self._refused[key].with_traceback(None)
@@ -155,10 +155,10 @@ class Tables(Mapping[str, pd.DataFrame]):
             self._read |= dict.fromkeys(losses)
         return self._flat[key]
 
-    def _first_read(self, key: _Key, listed: Listed, place: Choice) -> Kept | Flat:
+    def _first_read(self, key: _Key, listed: Listed, place: Choice) -> CachedTable | Flat:
         """Read an export, and remember a failure, so that no other table tries it again."""
         try:
-            return kept_or_read(self._cache, listed.ref, listed.schema, place, self.toc)
+            return load_or_read(self._cache, listed.ref, listed.schema, place, self.toc)
         except InputError as error:
             # Not the error itself, whose traceback would keep the data that was read until then.
             self._refused[key] = type(error)(error.message, error.hint)

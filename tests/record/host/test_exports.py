@@ -14,8 +14,8 @@ from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.host.sampler import ProcessSample
 from tracekit.record.host.session import HostSession, write_toc
 from tracekit.record.recorder import quiet
-from tracekit.tables.cache import to_put_away
-from tracekit.tables.exports import PutAway, TableHeader, note_put_away
+from tracekit.tables.cache import keep_exported_tables
+from tracekit.tables.exports import PrunedExport, TableHeader, note_pruned_exports
 from tracekit.tables.losses import Flaw
 from tracekit.tables.tables import Tables
 from tracekit.tables.toc import TocRun, TocTable, read_toc
@@ -272,9 +272,11 @@ def test_a_table_takes_the_place_of_an_older_export(tmp_path: Path) -> None:
     path = exports.write_rows(tmp_path, "spans", [(1, 2, "admit")])
     assert [file.name for file in tmp_path.iterdir()] == [path.name] == ["host-spans.parquet"]
     header = TableHeader("host-spans", "//trace-toc/run[1]/data/table[1]", 1, rows=True)
-    note_put_away(tmp_path, PutAway("host-spans.xml", "0" * 32, 2, 9, (header,), "2026-01-01"))
+    note_pruned_exports(
+        tmp_path, PrunedExport("host-spans.xml", "0" * 32, 2, 9, (header,), "2026-01-01")
+    )
     assert rows_of(tmp_path, "spans") == [[1, 2, "admit"]]  # not beside what was pruned
-    assert to_put_away(tmp_path, tmp_path / "tables", "2026-01-02") == ([], {})
+    assert keep_exported_tables(tmp_path, tmp_path / "tables", "2026-01-02") == ([], {})
     path.write_bytes(path.read_bytes()[:-20])  # damage, and not a table without rows
     tables = Tables(tmp_path, frozenset())
     with pytest.raises(InputError, match="no column"):
