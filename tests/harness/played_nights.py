@@ -16,7 +16,7 @@ from typing import Any
 
 from real_nights import git
 from tracekit.machine.state import State
-from tracekit.nightly.captures import Session
+from tracekit.nightly.captures import NightSteps
 from tracekit.nightly.history.night import Described, Night, Pair
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.history.store.store import Store
@@ -102,9 +102,9 @@ class Played:
         if cost is not None:
             self.commit(cost)
         begins = begin_time or _FIRST + timedelta(days=len(self.nights))
-        seam = Session(_ready, lambda _: "", self._measure, lambda *_, **__: iter(()))
+        steps = NightSteps(_ready, lambda _: "", self._measure, lambda *_, **__: iter(()))
         plan = read_plan(self.top / "tracekit.toml")
-        self.nights.append(run_night(plan, clock=lambda: begins, session=seam, **keys))
+        self.nights.append(run_night(plan, clock=lambda: begins, steps=steps, **keys))
         if keys.get("keep", True):
             self._append_other_nights(plan.history)
         return self.nights[-1]

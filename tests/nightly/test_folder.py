@@ -13,7 +13,14 @@ from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.recording import Overhead, Provenance, save
 from tracekit.nightly import run
 from tracekit.nightly.captures import findings_of
-from tracekit.nightly.folder import Keeper, NightFolder, make_output, night_id, nights_in, work_of
+from tracekit.nightly.folder import (
+    NightFolder,
+    NightWriter,
+    make_output,
+    night_id,
+    nights_in,
+    work_of,
+)
 from tracekit.nightly.history.night import (
     DOCUMENT,
     Described,
@@ -60,25 +67,25 @@ def test_every_pair_is_on_the_disk_as_soon_as_it_is_added(
     tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     folder = make_output(tmp_path / "night")
-    keeper = Keeper(NightFolder(folder), replace(NIGHT, entries=()))
-    keeper.put_entry(EMPTY)
+    writer = NightWriter(NightFolder(folder), replace(NIGHT, entries=()))
+    writer.put_entry(EMPTY)
     for number in (1, 2, 3):
         with subtests.test(number=number):
-            keeper.add("decode", Pair(1, number, "abba"))
+            writer.add("decode", Pair(1, number, "abba"))
             on_disk = night_in(folder)
             assert on_disk is not None
             assert [pair.number for pair in on_disk.entries[0].pairs] == [*range(1, number + 1)]
-            assert on_disk == keeper.night
+            assert on_disk == writer.night
     for _ in range(2):
-        keeper.warn(["The plan is dirty.", "There is no thermal state."])
-    assert keeper.night.warnings == ("The plan is dirty.", "There is no thermal state.")
-    initial_night = keeper.night
+        writer.warn(["The plan is dirty.", "There is no thermal state."])
+    assert writer.night.warnings == ("The plan is dirty.", "There is no thermal state.")
+    initial_night = writer.night
     (folder / DOCUMENT).unlink()
     folder.rmdir()
     folder.write_text("a file where the folder was")
     with pytest.raises(RecordingError, match="cannot be written"):
-        keeper.add("decode", Pair(1, 4, "abba"))
-    assert keeper.night == initial_night
+        writer.add("decode", Pair(1, 4, "abba"))
+    assert writer.night == initial_night
 
 
 def test_notes_explain_checks_and_the_cost_of_tracing() -> None:

@@ -17,7 +17,7 @@ from tracekit.machine import (
     find_busiest,
     find_rejections,
 )
-from tracekit.nightly.folder import Keeper, work_of
+from tracekit.nightly.folder import NightWriter, work_of
 from tracekit.nightly.gate.judge import judge_entry, needs_second_session, outcome_of, same_code
 from tracekit.nightly.gate.rejected import rejected_words
 from tracekit.nightly.history.night import (
@@ -99,12 +99,12 @@ def _states(pairs: Iterable[Pair], session: int = 0) -> list[State]:
 _AGAIN = 2
 _EVERY = 5.0  # seconds between two looks at a machine that is not ready
 _STOPPED_BEFORE = "It was not measured, for the night was stopped before."
-_NOT_BEGUN = "It was not measured, for what was checked first does not hold."
+_NOT_STARTED = "It was not measured, for what was checked first does not hold."
 
 
 @dataclass(frozen=True)
-class Session:
-    """The seam of a night: the functions that prepare, check, measure and trace captures."""
+class NightSteps:
+    """The functions that prepare, check, measure and trace captures; a test gives its own."""
 
     prepared: Callable[..., AbstractContextManager[PreparedCapture]] = prepared
     check: Callable[[PreparedCapture], str] = check
@@ -113,8 +113,8 @@ class Session:
 
 
 @dataclass
-class Carrier:
-    """Carries out the captures of a plan, one after the other.
+class CaptureRunner:
+    """Measures the captures of a plan, one after the other.
 
     `accepted` are the acceptances by capture. The night's time is spent at `deadline`, in monotonic
     seconds. It is `partial` if some captures were not measured, or not to their end, and
@@ -123,16 +123,16 @@ class Carrier:
 
     plan: NightPlan
     captures: Sequence[Capture]
-    keeper: Keeper
+    writer: NightWriter
     accepted: Mapping[str, Accepted]
     deadline: float
     progress: Progress
     partial: bool = False
     interrupted: bool = False
-    session: Session = field(default_factory=Session)
+    steps: NightSteps = field(default_factory=NightSteps)
     _unsound: bool = False
 
-    def carry_out(self) -> None:
+    def run(self) -> None:
         """Make all captures ready and check them; measure them if all checks hold."""
         try:
             with ExitStack() as stack:
@@ -140,7 +140,7 @@ class Carrier:
                 for task in tasks:
                     if task is not None:
                         self._measure_or_skip(task)
-            self.partial |= self._unsound or len(self.keeper.night.entries) < len(self.captures)
+            self.partial |= self._unsound or len(self.writer.night.entries) < len(self.captures)
         except KeyboardInterrupt:
             self.partial = self.interrupted = True
         except BaseException:
@@ -152,7 +152,7 @@ class Carrier:
         if self.partial:
             self._end(task.capture.name, Outcome.INCONCLUSIVE, _STOPPED_BEFORE)
         elif self._unsound:
-            self._end(task.capture.name, Outcome.INCONCLUSIVE, _NOT_BEGUN)
+            self._end(task.capture.name, Outcome.INCONCLUSIVE, _NOT_STARTED)
         else:
             self._measure(task)
 
@@ -164,10 +164,10 @@ class Carrier:
         work = work_of(capture, self.plan.file.parent)
         planned = Described(capture.workload, capture.parameters, words=capture.workload)
         entry = Entry(capture.name, work, planned)
-        self.keeper.put_entry(entry)
+        self.writer.put_entry(entry)
         with self._ending(capture.name):
-            folder = self.keeper.folder.folder
-            ready = self.session.prepared(capture, self.plan, folder, deadline=self.deadline)
+            folder = self.writer.folder.folder
+            ready = self.steps.prepared(capture, self.plan, folder, deadline=self.deadline)
             task = stack.enter_context(ready)
             entry = replace(
                 entry,
@@ -175,11 +175,11 @@ class Carrier:
                 reference=task.described.get("reference"),
                 reference_kind=kind_of(capture, self.plan.file.parent),
             )
-            self.keeper.put_entry(entry)
+            self.writer.put_entry(entry)
             if task.same_commit:
                 self.progress(f"{capture.name}: {same_code(task.same_commit)}")
             self.progress(f"{capture.name}: checking")
-            self.keeper.put_entry(replace(entry, parity=self.session.check(task)))
+            self.writer.put_entry(replace(entry, parity=self.steps.check(task)))
             return task
         return None
 
@@ -207,12 +207,12 @@ class Carrier:
         rejected = rejected_words(task.capture, entry.pairs, task.results)
         if rejected:
             reason = " ".join(filter(None, (reason, busy, rejected)))
-        self.keeper.put_entry(replace(entry, outcome=outcome, reason=reason))
+        self.writer.put_entry(replace(entry, outcome=outcome, reason=reason))
 
     def _judge(self, task: PreparedCapture, watch: Watch) -> Entry:
         """Judge the pairs so far: metrics, findings, and the cost of tracing."""
         capture = task.capture
-        entry = self.keeper.entry(capture.name)
+        entry = self.writer.entry(capture.name)
         judged = judge_entry(
             capture,
             entry.pairs,
@@ -229,13 +229,13 @@ class Carrier:
         entry = replace(
             entry,
             judged=judged,
-            findings=findings_of(entry.pairs, self.keeper.folder.folder),
+            findings=findings_of(entry.pairs, self.writer.folder.folder),
             overhead=overhead(traced, untraced) if traced else None,
             backend=task.backend,
         )
-        self.keeper.put_entry(entry)
+        self.writer.put_entry(entry)
         unknown = describe_unjudged(_states(entry.pairs))
-        self.keeper.warn(filter(None, (*task.remarks, *watch.remarks, unknown)))
+        self.writer.warn(filter(None, (*task.remarks, *watch.remarks, unknown)))
         return entry
 
     def _session(
@@ -249,7 +249,7 @@ class Carrier:
         first_number = 1
         more = min(wanted_count, least_pairs()) if busy else wanted_count
         while more > 0:
-            new_pairs = self.session.measure(
+            new_pairs = self.steps.measure(
                 task,
                 session=session,
                 first_number=first_number,
@@ -266,7 +266,7 @@ class Carrier:
             remaining_retries = self.plan.retries - (measured_count - wanted_count)
             more = min(wanted_count - good, remaining_retries)
         if task.capture.traced:
-            new_pairs = self.session.trace(task, session=session, watch=watch)
+            new_pairs = self.steps.trace(task, session=session, watch=watch)
             numbers = range(1, task.capture.traced + 1)
             self._keep(task.capture.name, new_pairs, "traced capture", session, numbers)
 
@@ -274,7 +274,7 @@ class Carrier:
         """Return how many pairs without a trace a session has, and how many of them count."""
         measured_count = 0
         good = 0
-        for pair in self.keeper.entry(name).pairs:
+        for pair in self.writer.entry(name).pairs:
             if pair.session == session and not pair.traced:
                 measured_count += 1
                 good += not pair.rejections
@@ -290,22 +290,22 @@ class Carrier:
         again = ", to see whether it can be reproduced" if session == _AGAIN else ""
         self.progress(f"{name}: {kind} {numbers[0]} of {numbers[-1]}{again}")
         for pair in pairs:
-            self.keeper.add(name, pair if pair.traced else self._update_rejection(name, pair))
+            self.writer.add(name, pair if pair.traced else self._update_rejection(name, pair))
             if pair.number < numbers[-1]:
                 more = f"{kind} {pair.number + 1} of {numbers[-1]}"
                 self.progress(f"{name}: {more}{again}")
-        entry = self.keeper.entry(name)
+        entry = self.writer.entry(name)
         weighed: list[Pair] = []
         for pair in entry.pairs:
             if pair.session == session:
                 weighed.append(self._update_rejection(name, pair))
             else:
                 weighed.append(pair)
-        self.keeper.put_entry(replace(entry, pairs=tuple(weighed)))
+        self.writer.put_entry(replace(entry, pairs=tuple(weighed)))
 
     def _update_rejection(self, name: str, pair: Pair) -> Pair:
         """Return a pair with the reasons why it does not count, if any."""
-        states = _states((*self.keeper.entry(name).pairs, pair), pair.session)
+        states = _states((*self.writer.entry(name).pairs, pair), pair.session)
         reasons = find_rejections(pair.before, pair.after, states, self.plan.state)
         if pair.traced:  # a trace without rows has a reason of its own
             reasons = (*pair.rejections, *reasons)
@@ -349,11 +349,11 @@ class Carrier:
 
     def _end(self, capture: str, outcome: Outcome, reason: str) -> None:
         """Record the outcome of a capture; a regression that was reproduced remains one."""
-        entry = self.keeper.entry(capture)
+        entry = self.writer.entry(capture)
         reasons: list[str] = []
         for judged in entry.judged:
             if judged.outcome is Outcome.REGRESSION:
                 outcome = Outcome.REGRESSION
                 reasons.append(f"{judged.metric}: {judged.reason}")
         reasons.append(reason)
-        self.keeper.put_entry(replace(entry, outcome=outcome, reason=" ".join(reasons)))
+        self.writer.put_entry(replace(entry, outcome=outcome, reason=" ".join(reasons)))

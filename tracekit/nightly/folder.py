@@ -98,7 +98,7 @@ def nights_in(output: Path) -> list[NightFolder]:
     return [NightFolder(path.parent) for path in sorted(output.glob(f"*/{DOCUMENT}"))]
 
 
-class Keeper:
+class NightWriter:
     """A night that grows: each measurement is written down at once."""
 
     def __init__(self, folder: NightFolder, night: Night) -> None:

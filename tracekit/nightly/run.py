@@ -13,9 +13,9 @@ from tracekit.base import (
     system,
 )
 from tracekit.machine import environment, git_commit, machine_name, window_words
-from tracekit.nightly.captures import Carrier, Session
+from tracekit.nightly.captures import CaptureRunner, NightSteps
 from tracekit.nightly.dry_run import select_captures
-from tracekit.nightly.folder import Keeper, NightFolder, make_output, night_id
+from tracekit.nightly.folder import NightFolder, NightWriter, make_output, night_id
 from tracekit.nightly.gate.drift import anchors_due, with_drift, with_previous
 from tracekit.nightly.gate.judge import advise, night_outcome
 from tracekit.nightly.gate.withhold import withhold
@@ -55,7 +55,7 @@ def run_night(
     keep: bool = True,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     progress: Progress = quiet,
-    session: Session | None = None,
+    steps: NightSteps | None = None,
 ) -> Night:
     """Carry out a plan; each measurement is on the disk at once.
 
@@ -80,7 +80,7 @@ def run_night(
         folder = NightFolder(make_output(plan.output / initial_night.id))
         remarks = (*recalled.remarks, *filter(None, [remark]))
         initial_night = replace(initial_night, folder=memory.place_of(folder), warnings=remarks)
-        keeper = Keeper(folder, initial_night)
+        writer = NightWriter(folder, initial_night)
         stack.enter_context(awake())
         deadline = time.monotonic() + plan.budget
         stack.enter_context(enforce_budget(plan.budget))
@@ -91,27 +91,27 @@ def run_night(
                 moving[capture.name] = capture
                 # The acceptance of a reference that moves along is only the begin of its chain.
                 expected.pop(capture.name, None)
-        carrier = Carrier(plan, chosen, keeper, expected, deadline, progress)
-        carrier.session = session or carrier.session
+        runner = CaptureRunner(plan, chosen, writer, expected, deadline, progress)
+        runner.steps = steps or runner.steps
         try:
-            carrier.carry_out()
+            runner.run()
             anchors = list(
-                anchors_due(keeper.night, moving.values(), recalled.series, recalled.accepted)
+                anchors_due(writer.night, moving.values(), recalled.series, recalled.accepted)
             )
-            if anchors and not carrier.partial:
-                carrier.captures = anchors
-                carrier.carry_out()
+            if anchors and not runner.partial:
+                runner.captures = anchors
+                runner.run()
         except BaseException:
-            night = _end_night(carrier, recalled, chosen, clock())
+            night = _end_night(runner, recalled, chosen, clock())
             storage_error = memory.remember(
                 night, folder, clock(), make=bool(recalled.history_error)
             )
             if storage_error:
                 log.warning("%s %s", storage_error.message, storage_error.hint)
             raise
-        night = _end_night(carrier, recalled, chosen, clock())
+        night = _end_night(runner, recalled, chosen, clock())
         not_kept = memory.remember(night, folder, clock(), make=bool(recalled.history_error))
-    if carrier.interrupted:
+    if runner.interrupted:
         hint = "It counts as partial."
         if not_kept:
             hint += f" {not_kept.message} {not_kept.hint}"
@@ -124,22 +124,22 @@ def run_night(
 
 
 def _end_night(
-    carrier: Carrier, recalled: Recalled, chosen: Sequence[Capture], end_time: datetime
+    runner: CaptureRunner, recalled: Recalled, chosen: Sequence[Capture], end_time: datetime
 ) -> Night:
     """Judge the night as a whole, and write its document a last time."""
-    plan = carrier.plan
-    keeper = carrier.keeper
+    plan = runner.plan
+    writer = runner.writer
     if recalled.history_error:
-        night = withhold(keeper.night, chosen)
+        night = withhold(writer.night, chosen)
     else:
         # Others read the document, so it names no one's folders.
         home = plan.file.parent
         folders = {capture.name: relative(capture.workloads, home) for capture in chosen}
-        night = with_drift(keeper.night, recalled.series, recalled.accepted, folders)
-    night = replace(night, ended=_stamp(end_time), partial=carrier.partial)
+        night = with_drift(writer.night, recalled.series, recalled.accepted, folders)
+    night = replace(night, ended=_stamp(end_time), partial=runner.partial)
     outcome, reason = night_outcome(night.entries, partial=night.partial)
     night = replace(night, outcome=outcome, reason=reason)
-    keeper.save(night)
+    writer.save(night)
     return night
 
 

@@ -197,14 +197,14 @@ class FastReader:
             table.add(elements)
             if table.rows >= _ROWS_IN_A_PIECE:
                 yield table.piece()
-        if table.rows or not table.begun:
+        if table.rows or not table.is_started:
             yield table.piece()
 
 
 class _FastTable:
     def __init__(self, header: Header, xpath: str) -> None:
         self.rows = 0
-        self.begun = False
+        self.is_started = False
         self._header = header
         self._xpath = xpath
         types = [column.engineering_type for column in header.columns]
@@ -242,7 +242,7 @@ class _FastTable:
         piece = Node(self._header.schema, self._xpath, tuple(cells), self.rows)
         self._ids = []
         self.rows = 0
-        self.begun = True
+        self.is_started = True
         return piece
 
     def symbols(self) -> Symbols:
