@@ -16,9 +16,9 @@ import pytest
 
 from tracekit import open as open_run
 from tracekit import pipeline
-from tracekit.analysis.result import Result
-from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError
-from tracekit.base.recording import Recording
+from tracekit.analysis.result import Result, RuleCheck, Status
+from tracekit.base.errors import InconclusiveError, InterruptedRunError, RecordingError, ToolError
+from tracekit.base.recording import Provenance, Recording
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import find
 
@@ -268,3 +268,21 @@ def test_a_hostile_export_is_left_out_and_said(run: Recording, tmp_path: Path) -
     assert value(result, "step_rate") is None
     assert value(result, "host_busy") is None  # the lost steps would say which time is idle
     assert value(result, "memory_peak") is not None
+
+
+@pytest.mark.parametrize("status", [Status.ABSTAINED, Status.FAILED])
+def test_only_xctrace_must_be_known_to_have_recorded_the_target(status: Status) -> None:
+    checks = (RuleCheck("capture-empty", status, "no table could be read."),)
+    pipeline.require_rows(Result(Provenance(recorder="import"), checks=checks))
+    with pytest.raises(InconclusiveError, match="no table could be read"):
+        pipeline.require_rows(Result(Provenance(recorder="xctrace"), checks=checks))
+
+
+def test_a_recording_that_is_known_to_lack_its_targets_work_is_inconclusive(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    for has_target_rows in (True, None):
+        recording.save_provenance(Provenance(target_rows=has_target_rows))
+        pipeline.require_target_rows(recording)
+    recording.save_provenance(Provenance(target_rows=False))
+    with pytest.raises(InconclusiveError, match="No GPU work of the target"):
+        pipeline.require_target_rows(recording)

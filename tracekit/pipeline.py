@@ -1,16 +1,17 @@
 """The stages, one function each: a stage reads the files of the one before in the run's folder."""
 
-import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 
 from tracekit import record as recorders
-from tracekit.analysis import Result, Settings, load, redact_result, used_tables
+from tracekit.analysis import Result, Settings, Status, load, redact_result, used_tables
 from tracekit.analysis import analyze as judge
 from tracekit.base import (
+    InconclusiveError,
     Provenance,
     Recording,
     Redaction,
@@ -18,6 +19,7 @@ from tracekit.base import (
     ToolError,
     UsageError,
     find_shipped_folder,
+    find_similar,
     make_timestamp,
     own_redaction,
     resume,
@@ -45,6 +47,36 @@ from tracekit.workload import Plan, check, claim_folder, kept_unless_misused, re
 NEEDED = "needed"
 ALL = "all"
 _LABELS = "object_labels"
+
+
+ShowStage = Callable[[str], AbstractContextManager[recorders.Progress]]
+"""A function that shows a stage, by its name, while it runs, and gives it its progress."""
+
+
+@contextmanager
+def show_nothing(_: str) -> Generator[recorders.Progress]:
+    """Show nothing of a stage."""
+    yield recorders.quiet
+
+
+def capture(
+    plan: Plan,
+    show_stage: ShowStage = show_nothing,
+    *,
+    tables: str = NEEDED,
+    xml: recorders.Xml = "asked",
+    redacted: bool = True,
+) -> tuple[Recording, Result]:
+    """Record, export, analyze and report; the arguments and errors are those of the stages."""
+    with show_stage("record") as progress:
+        recording = record(plan, progress)
+    with show_stage("export") as progress:
+        export(recording, progress, tables=tables, xml=xml)
+    with show_stage("analyze") as progress:
+        result = analyze(recording, progress, redacted=redacted)
+    with show_stage("report") as progress:
+        report(recording, progress, redacted=redacted)
+    return recording, result
 
 
 def record(plan: Plan, progress: recorders.Progress = recorders.quiet) -> Recording:
@@ -145,6 +177,38 @@ def report(
     return recording.report_file
 
 
+_HAS_ROWS = "capture-empty"
+"""The rule that judges whether a recording has its target's work."""
+
+
+def require_rows(result: Result) -> None:
+    """Raise InconclusiveError unless a recording of xctrace certainly has its target's work."""
+    check = next(check for check in result.checks if check.rule == _HAS_ROWS)
+    if check.status is Status.FOUND:
+        message = next(finding.message for finding in result.findings if finding.rule == _HAS_ROWS)
+        raise InconclusiveError(message, hint=f"`tracekit rules {_HAS_ROWS}` explains it.")
+    if check.status is not Status.PASSED and result.provenance.recorder == "xctrace":
+        raise InconclusiveError(
+            f"Whether the target's work was recorded cannot be said: {check.reason}",
+            hint="The warnings say why; `tracekit export` can be run again.",
+        )
+
+
+def require_target_rows(recording: Recording) -> None:
+    """Raise InconclusiveError if a recording certainly lacks its target's work.
+
+    If that is not certain, nothing is raised: the analysis looks closer.
+    """
+    provenance = recording.provenance()
+    if provenance.target_rows is False:
+        numbers = ", ".join(str(target.pid) for target in provenance.targets)
+        raise InconclusiveError(
+            f"No GPU work of the target (process {numbers}) was recorded; the trace is kept.",
+            hint="See whether the target was awake and used Metal; "
+            f"`tracekit rules {_HAS_ROWS}` says more.",
+        )
+
+
 def import_(
     paths: Sequence[Path],
     output: Path | None = None,
@@ -199,7 +263,7 @@ def wanted_tables(words: str) -> recorders.Choose:
 
 def _no_table(name: str) -> UsageError:
     hint = "Use needed, all or names of tables."
-    near = difflib.get_close_matches(name, [NEEDED, ALL, *SCHEMAS])
+    near = find_similar(name, [NEEDED, ALL, *SCHEMAS])
     if near:
         hint = f"Near are {', '.join(near)}."
     return UsageError(f"There is no table {name!r} to export.", hint=hint)

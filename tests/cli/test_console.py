@@ -14,11 +14,10 @@ import pytest
 from bundle_writer import Process, RunInfo, write_bundle
 from command_line import run
 from small_bundle import intervals, ticks
-from tracekit.analysis.result import Better, Measurement, Result, RuleCheck, Status
+from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.analysis.rule import Finding, Severity
-from tracekit.base.errors import InconclusiveError
 from tracekit.base.recording import Provenance, Recording
-from tracekit.cli.console import bisect_code, require_rows, require_target_rows, show, style_text
+from tracekit.cli.console import bisect_code, show, style_text
 
 _END = b"\x04end"
 
@@ -87,24 +86,6 @@ def test_effects_are_named_next_to_their_finding(
     show(Result(Provenance(), findings=(idle,)), Recording(tmp_path))
     printed = capsys.readouterr().out
     assert "warning  bubbles (with shallow-queue, late-start)\n" in printed
-
-
-@pytest.mark.parametrize("status", [Status.ABSTAINED, Status.FAILED])
-def test_only_xctrace_must_be_known_to_have_recorded_the_target(status: Status) -> None:
-    checks = (RuleCheck("capture-empty", status, "no table could be read."),)
-    require_rows(Result(Provenance(recorder="import"), checks=checks))
-    with pytest.raises(InconclusiveError, match="no table could be read"):
-        require_rows(Result(Provenance(recorder="xctrace"), checks=checks))
-
-
-def test_a_recording_that_is_known_to_lack_its_targets_work_is_inconclusive(tmp_path: Path) -> None:
-    recording = Recording(tmp_path)
-    for has_target_rows in (True, None):
-        recording.save_provenance(Provenance(target_rows=has_target_rows))
-        require_target_rows(recording)
-    recording.save_provenance(Provenance(target_rows=False))
-    with pytest.raises(InconclusiveError, match="No GPU work of the target"):
-        require_target_rows(recording)
 
 
 def test_git_bisect_gets_the_codes_it_understands() -> None:

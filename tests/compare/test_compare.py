@@ -26,7 +26,6 @@ from tracekit.analysis.result import Better, Measurement
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.errors import RecordingError, UsageError
 from tracekit.base.recording import Recording, save
-from tracekit.compare import redaction_of_runs
 from tracekit.compare.compare import (
     Comparison,
     compare,
@@ -34,6 +33,7 @@ from tracekit.compare.compare import (
     is_unconfirmed,
     parse_sides,
     read_samples,
+    redaction_of_runs,
 )
 from tracekit.compare.page import how_sure
 from tracekit.compare.page import tables as shown

@@ -18,6 +18,7 @@ from .errors import RecordingError as RecordingError
 from .errors import ToolError as ToolError
 from .errors import TracekitError as TracekitError
 from .errors import UsageError as UsageError
+from .errors import find_similar as find_similar
 from .errors import require as require
 from .errors import suggest_name as suggest_name
 from .files import declares_document_type as declares_document_type

@@ -13,7 +13,7 @@ A message states a fact, a hint is advice, the exit code is for scripts.
 """
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import ClassVar
 
 
@@ -62,11 +62,21 @@ class InterruptedRunError(TracekitError):
     exit_code = 130
 
 
+def find_similar(
+    name: str, names: Iterable[str], *, most: int = 3, likeness: float = 0.6
+) -> list[str]:
+    """Return up to `most` of the names that are similar to a name, the nearest first.
+
+    `likeness` is the least one, from 0 to 1 for the same name, as the ratio of difflib.
+    """
+    return difflib.get_close_matches(name, list(names), n=most, cutoff=likeness)
+
+
 def suggest_name(name: str, names: Collection[str], *, otherwise: str = "") -> str:
     """Return a hint: the nearest name, else `otherwise`, by default all names."""
-    near = difflib.get_close_matches(name, names, n=1)
-    if near:
-        return f"Did you mean {near[0]}?"
+    similar_names = find_similar(name, names, most=1)
+    if similar_names:
+        return f"Did you mean {similar_names[0]}?"
     return otherwise or f"There are: {', '.join(names) or 'none'}."
 
 

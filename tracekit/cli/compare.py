@@ -10,7 +10,7 @@ import typer.core
 
 from tracekit import compare as comparison
 from tracekit import nightly, record, workload
-from tracekit.base import InconclusiveError, UsageError, own_redaction, write_whole, writing
+from tracekit.base import UsageError, own_redaction, write_whole, writing
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
 
@@ -59,24 +59,20 @@ def compare(
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
     first_side, second_side = comparison.parse_sides(runs)
-    both_sides = [*first_side, *second_side]
     pages = [html] if html else []
-    with writing(pages, both_sides):
+    with writing(pages, [*first_side, *second_side]):
         limits = comparison.Limits(threshold, between, tuple(metric or ()))
         with console.progress("compare") as progress:
-            progress("reading the runs")
-            samples_before = comparison.read_samples(first_side)
-            samples_after = comparison.read_samples(second_side)
-            progress("measuring blocks of them")
-            compared = comparison.compare_runs(samples_before, samples_after, limits, force=force)
+            compared_runs = comparison.compare_paths(
+                first_side, second_side, limits, force=force, progress=progress
+            )
         if html is not None:
-            redact = comparison.redaction_of_runs(both_sides)
-            _write(html, compared, (samples_before, samples_after), redact)
-    _show(compared, json=json)
+            _write(html, compared_runs.render_page())
+    _show(compared_runs.comparison, json=json)
     if html is not None and open_page:
         typer.launch(html.resolve().as_uri())
     if exit_code:
-        end(compared)
+        end(compared_runs.comparison)
 
 
 class Sides(typer.core.TyperCommand):
@@ -169,7 +165,8 @@ def ab(
         with console.progress("ab") as progress:
             compared = measure(progress)
         if html is not None:
-            _write(html, compared, ([], []), own_redaction())
+            page = comparison.render_comparison(compared, [], [], redact=own_redaction())
+            _write(html, page)
     _show(compared, json=json)
     if html is not None and open_page:
         typer.launch(html.resolve().as_uri())
@@ -223,24 +220,13 @@ def _show(compared: "comparison.Comparison", *, json: bool) -> None:
     console.show_hint(comparison.how_sure(compared))
 
 
-def _write(
-    file: Path,
-    compared: "comparison.Comparison",
-    samples: "tuple[list[comparison.Sample], list[comparison.Sample]]",
-    redact: Callable[[str], str],
-) -> None:
-    page = comparison.render_comparison(compared, *samples, redact=redact)
+def _write(file: Path, page: str) -> None:
     write_whole(file, page.encode())
     console.show_written(file)
 
 
 def end(compared: "comparison.Comparison") -> None:
     """Exit with the code of the verdict: 1 if it is worse, 4 if it is unclear."""
-    if compared.verdict is comparison.Verdict.UNCLEAR:
-        raise InconclusiveError(
-            f"Unclear: {compared.reason}",
-            hint="Record several runs of each side, in turns, or longer ones; or allow a larger "
-            "change: --threshold.",
-        )
+    comparison.require_clear(compared)
     if compared.verdict is comparison.Verdict.WORSE:
         raise typer.Exit(1)

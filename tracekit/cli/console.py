@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from tracekit import analysis, record, tables
 from tracekit.base import (
-    InconclusiveError,
     InputError,
     Recording,
     TracekitError,
@@ -318,36 +317,7 @@ def _show_paths(recording: Recording) -> None:
             show_text(f"open it      open -a Instruments {quote_path(recording.bundle)}")
 
 
-_GATE = "capture-empty"
 _STOP = 128
-
-
-def require_rows(result: "analysis.Result") -> None:
-    """Raise InconclusiveError unless a recording of xctrace certainly has its target's work."""
-    gate = next(check for check in result.checks if check.rule == _GATE)
-    if gate.status is analysis.Status.FOUND:
-        message = next(finding.message for finding in result.findings if finding.rule == _GATE)
-        raise InconclusiveError(message, hint=f"`tracekit rules {_GATE}` explains it.")
-    if gate.status is not analysis.Status.PASSED and result.provenance.recorder == "xctrace":
-        raise InconclusiveError(
-            f"Whether the target's work was recorded cannot be said: {gate.reason}",
-            hint="The warnings say why; `tracekit export` can be run again.",
-        )
-
-
-def require_target_rows(recording: Recording) -> None:
-    """Raise InconclusiveError if a recording certainly lacks its target's work.
-
-    If that is not certain, nothing is raised: the analysis looks closer.
-    """
-    provenance = recording.provenance()
-    if provenance.target_rows is False:
-        numbers = ", ".join(str(target.pid) for target in provenance.targets)
-        raise InconclusiveError(
-            f"No GPU work of the target (process {numbers}) was recorded; the trace is kept.",
-            hint="See whether the target was awake and used Metal; "
-            f"`tracekit rules {_GATE}` says more.",
-        )
 
 
 _MOST_COSTS = 6

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tracekit import compare, nightly
-from tracekit.base import InconclusiveError, TracekitError, UsageError, age, writing
+from tracekit.base import TracekitError, UsageError, age, writing
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
 
@@ -97,10 +97,12 @@ def gate(
         if len(words) > 1:
             _require_none(plan=plan, history=history, max_age=max_age)
             report = _of_runs(words, metric, threshold, force=force)
+            remedy = compare.REMEDY
         else:
             _require_none(metric=metric, threshold=threshold, force=force)
             report = _of_night(words, plan, history, max_age)
-        _deliver(report, destinations)
+            remedy = ""
+        _deliver(report, destinations, remedy)
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ def _is_annotated(annotations: bool | None) -> bool:
     return annotations
 
 
-def _deliver(report: "nightly.GateReport", destinations: _Destinations) -> None:
+def _deliver(report: "nightly.GateReport", destinations: _Destinations, remedy: str) -> None:
     """Write and print a report, run the command of a regression, and end the process."""
     errors = nightly.write_reports(report, destinations.files)
     _show(report, destinations)
@@ -160,7 +162,7 @@ def _deliver(report: "nightly.GateReport", destinations: _Destinations) -> None:
     if destinations.command and report.outcome is nightly.Outcome.REGRESSION:
         warnings.append(nightly.tell(destinations.command, report))
     console.show_warnings(list(filter(None, warnings)))
-    end(report, errors)
+    end(report, errors, remedy)
 
 
 def _show(report: "nightly.GateReport", destinations: _Destinations) -> None:
@@ -182,20 +184,9 @@ def _require_none(**options: object) -> None:
 def _of_night(
     words: Sequence[Path], plan: Path | None, history: str, max_age: str
 ) -> "nightly.GateReport":
-    max_seconds = None
-    if max_age:
-        max_seconds = age(max_age).total_seconds()
-    name = nightly.LATEST
-    if words:
-        name = str(words[0])
-    try:
-        night, night_plan = nightly.find_night(name, plan, history)
-    except InconclusiveError as error:
-        return nightly.of_no_night(error.message, error.hint)
-    report = nightly.add_plan_lines(nightly.of_night(night, night_plan), night_plan)
-    if max_seconds is None:
-        return report
-    return nightly.judge_age(report, max_seconds)
+    longest = age(max_age).total_seconds() if max_age else None
+    name = str(words[0]) if words else nightly.LATEST
+    return nightly.gate_night(name, plan, history, longest=longest)
 
 
 def _of_runs(
@@ -206,18 +197,7 @@ def _of_runs(
     if threshold is not None:
         limits = replace(limits, threshold=threshold)
     with console.progress("gate") as progress:
-        progress("reading the runs")
-        samples_before = compare.read_samples(first_side)
-        samples_after = compare.read_samples(second_side)
-        progress("measuring blocks of them")
-        compared = compare.compare_runs(samples_before, samples_after, limits, force=force)
-    provenance = samples_after[0].result.provenance
-    environment = provenance.machine | {"tracekit": provenance.tracekit}
-    report = nightly.of_comparison(compared, environment, provenance.workload)
-    file = second_side[0]
-    if not file.is_file():
-        file /= "result.json"
-    return replace(report, file=nightly.in_repository(file), commit=provenance.git_commit)
+        return nightly.gate_runs(first_side, second_side, limits, force=force, progress=progress)
 
 
 def show_report(report: "nightly.GateReport") -> None:
@@ -233,22 +213,14 @@ def show_report(report: "nightly.GateReport") -> None:
         console.measurements(title, columns, rows)
 
 
-_NEXT = {
-    "inconclusive": "Measure again: `tracekit nightly`.",
-    "unjudged": "Give a capture of the plan a reference, and a metric that decides.",
-}
+def end(report: "nightly.GateReport", errors: "Sequence[TracekitError]", remedy: str = "") -> None:
+    """Exit with the code of the outcome; a report that was not written is an error, too.
 
-
-def end(report: "nightly.GateReport", errors: "Sequence[TracekitError]") -> None:
-    """Exit with the code of the outcome; a report that was not written is an error, too."""
-    from tracekit.nightly.gate.report import text
-
+    `remedy` is the hint of an inconclusive report, by default that of a night.
+    """
     if report.outcome is nightly.Outcome.REGRESSION:
         console.show_warnings([error.message for error in errors])
-        raise typer.Exit(1)
+        raise typer.Exit(report.outcome.exit_code)
     if errors:
         raise errors[0]
-    if report.outcome is nightly.Outcome.FAILED:
-        raise TracekitError(text.verdict(report), hint="The night's folder has the logs.")
-    if hint := _NEXT.get(report.outcome):
-        raise InconclusiveError(text.verdict(report), hint=hint)
+    nightly.require_decided(report, remedy)

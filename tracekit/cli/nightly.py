@@ -16,7 +16,6 @@ from tracekit.cli.options import argument, flag, option
 
 PlanFile = Annotated[Path | None, argument("CONFIG", "The plan's file.  [default: the nearest]")]
 
-_CODES = {"ok": 0, "regression": 1, "failed": 3, "inconclusive": 4, "unjudged": 4}
 _REASON = 200  # characters
 _COMMANDS = ("install", "status", "uninstall")
 
@@ -283,7 +282,8 @@ def _show(
         console.show_error(failed.message, failed.hint)
     elif failed is not None:
         raise failed
-    raise typer.Exit(_CODES[night.outcome or "failed"])
+    outcome = night.outcome or nightly.Outcome.FAILED
+    raise typer.Exit(outcome.exit_code)
 
 
 def _document(

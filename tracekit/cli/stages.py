@@ -48,18 +48,13 @@ def capture(
         _capture_gpu(plan, open_it=open_page, json=json)
         return
     tables, xml = _EXPORTS[export]
-    with console.progress("record") as progress:
-        recording = tracekit.pipeline.record(plan, progress)
-    with console.progress("export") as progress:
-        tracekit.pipeline.export(recording, progress, tables=tables, xml=xml)
-    with console.progress("analyze") as progress:
-        result = tracekit.pipeline.analyze(recording, progress, redacted=not no_redact)
-    with console.progress("report") as progress:
-        tracekit.pipeline.report(recording, progress, redacted=not no_redact)
+    recording, result = tracekit.pipeline.capture(
+        plan, console.progress, tables=tables, xml=xml, redacted=not no_redact
+    )
     console.show(result, recording, json=json)
     if open_page:
         typer.launch(recording.report_file.resolve().as_uri())
-    console.require_rows(result)
+    tracekit.pipeline.require_rows(result)
 
 
 def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
@@ -81,7 +76,7 @@ def record(plan: Plan) -> None:
         recording = tracekit.pipeline.record(plan, progress)
     console.show_folders([recording], "export")
     console.show_warnings(recording.provenance().warnings)
-    console.require_target_rows(recording)
+    tracekit.pipeline.require_target_rows(recording)
 
 
 def export(
@@ -124,7 +119,7 @@ def export(
         tracekit.pipeline.export(recording, progress, tables=tables or "needed")
     console.show_folders([recording], "analyze")
     console.show_warnings(recording.provenance().warnings)
-    console.require_target_rows(recording)
+    tracekit.pipeline.require_target_rows(recording)
 
 
 def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | None) -> None:
@@ -158,7 +153,7 @@ def analyze(
     console.show(result, recording, json=json)
     if not json and not recording.report_file.exists():
         console.show_next("report", recording)
-    console.require_rows(result)
+    tracekit.pipeline.require_rows(result)
 
 
 def report(

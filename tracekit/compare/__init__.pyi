@@ -2,12 +2,9 @@ from .compare import RATES as RATES
 from .compare import STEP as STEP
 from .compare import Comparison as Comparison
 from .compare import compare as compare
-from .compare import compare_runs as compare_runs
 from .compare import is_unconfirmed as is_unconfirmed
 from .compare import overall as overall
 from .compare import parse_sides as parse_sides
-from .compare import read_samples as read_samples
-from .compare import redaction_of_runs as redaction_of_runs
 from .compare import speed_of as speed_of
 from .differences import Difference as Difference
 from .differences import FindingChange as FindingChange
@@ -23,6 +20,10 @@ from .page import tables as tables
 from .paired import NORMAL_MAD as NORMAL_MAD
 from .paired import middle as middle
 from .paired import shift as shift
+from .runs import REMEDY as REMEDY
+from .runs import ComparedRuns as ComparedRuns
+from .runs import compare_paths as compare_paths
+from .runs import require_clear as require_clear
 from .samples import Order as Order
 from .samples import Sample as Sample
 from .spread import Limits as Limits

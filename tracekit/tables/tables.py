@@ -1,13 +1,12 @@
 """The tables of a run: read on request, kept for the next time."""
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
 
-from tracekit.base import InputError, RecordingError, TracekitError
+from tracekit.base import InputError, RecordingError, TracekitError, find_similar
 from tracekit.tables.bundle.run_info import issues_of, losses_of, write_toc
 from tracekit.tables.cache import CachedTable, PrunedError, find_choice, load_or_read
 from tracekit.tables.direct import Direct, Listed, TableRef, note_direct, open_bundle
@@ -177,7 +176,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         """Return the one listed table of a schema that is meant; raise as `Tables.raw` does."""
         report([loss for loss in self._lost if loss.schema in {"", schema}])
         if schema not in self._index.tables:
-            near = difflib.get_close_matches(schema, self.schemas)
+            near = find_similar(schema, self.schemas)
             there = ", ".join(near or self.schemas) or "none at all"
             raise MissingTableError(
                 f"There is no table {schema} in {self.folder}.", hint=f"There are {there}."
@@ -363,7 +362,7 @@ class Tables(Mapping[str, pd.DataFrame]):
 
 def _schema(name: str) -> Schema:
     if name not in SCHEMAS:
-        near = difflib.get_close_matches(name, SCHEMAS, cutoff=0.4)
+        near = find_similar(name, SCHEMAS, likeness=0.4)
         raise MissingTableError(
             f"There is no table {name!r}.", hint=f"Near are {', '.join(near or SCHEMAS)}."
         )

@@ -4,7 +4,6 @@ The tables of runs are written as Parquet into a private folder, from where Duck
 parts that the question needs, so that memory stays bounded.
 """
 
-import difflib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import InputError, RecordingError, TracekitError, UsageError
+from tracekit.base import InputError, RecordingError, TracekitError, UsageError, find_similar
 from tracekit.fleet.batch.results import ROW_SCHEMA
 from tracekit.fleet.query import overviews
 from tracekit.fleet.query.database import QueryDatabase
@@ -99,7 +98,7 @@ def _join_names(runs: list[str]) -> str:
 def no_table(name: str, there: Collection[str]) -> UsageError:
     """Return the error for a table that does not exist, with similar names of those `there`."""
     hint = "`tracekit query --list` lists all tables with their columns."
-    near = difflib.get_close_matches(name.lower(), there, cutoff=0.5)
+    near = find_similar(name.lower(), there, likeness=0.5)
     if near:
         hint = f"Near are {', '.join(near)}. {hint}"
     return UsageError(f"There is no table {name!r}.", hint=hint)

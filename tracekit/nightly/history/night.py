@@ -94,6 +94,11 @@ class Outcome(StrEnum):
     INCONCLUSIVE = "inconclusive"
     UNJUDGED = "unjudged"  # no metric decides: all are followed over nights
 
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a command that ends with this outcome."""
+        return {Outcome.OK: 0, Outcome.REGRESSION: 1, Outcome.FAILED: 3}.get(self, 4)
+
 
 LEADS = {
     Outcome.REGRESSION: "Regression",

@@ -4,7 +4,6 @@ A key's type, in `plan.py`, says which values it takes. Conditions on several ke
 checked once each key is right by itself.
 """
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from tracekit.analysis import METRICS, RULES, Better
-from tracekit.base import InputError, UsageError, least_pairs, suggest_name
+from tracekit.base import InputError, UsageError, find_similar, least_pairs, suggest_name
 from tracekit.compare import Scale
 from tracekit.machine import StateLimits
 from tracekit.nightly.history.night import ANCHORED
@@ -495,7 +494,7 @@ class _Reading:
 
 _TRACED = "Let traced be 1 or more."
 _LARGEST_RATIO = 10
-_NEAR = 0.8  # similarity as of difflib, so that a workload's own results do not count as slips
+_NEAR = 0.8  # likeness as of `find_similar`, so that a workload's own results do not count as slips
 
 
 def _unfit(gated: Gated, capture: Capture) -> list[tuple[str, str]]:
@@ -503,7 +502,7 @@ def _unfit(gated: Gated, capture: Capture) -> list[tuple[str, str]]:
     name = gated.metric
     problems: list[tuple[str, str]] = []
     if name not in METRICS:
-        near = difflib.get_close_matches(name, METRICS, n=1, cutoff=_NEAR)
+        near = find_similar(name, METRICS, most=1, likeness=_NEAR)
         if near:
             problems.append(("is no metric.", f"Did you mean {near[0]}?"))
     if gated.scale == "ratio" and gated.threshold >= _LARGEST_RATIO:

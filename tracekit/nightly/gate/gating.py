@@ -1,0 +1,76 @@
+"""The gates on a night and on runs: from a name or paths to a report, and to its error."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tracekit.base import InconclusiveError, TracekitError
+from tracekit.compare import Limits, compare_paths
+from tracekit.nightly.gate.found import add_plan_lines, find_night, in_repository, judge_age
+from tracekit.nightly.gate.report.model import GateReport, of_comparison, of_night, of_no_night
+from tracekit.nightly.gate.report.text import verdict
+from tracekit.nightly.history.night import Outcome
+from tracekit.nightly.history.store.place import LATEST
+from tracekit.record import Progress, quiet
+
+_REMEDIES = {
+    Outcome.INCONCLUSIVE: "Measure again: `tracekit nightly`.",
+    Outcome.UNJUDGED: "Give a capture of the plan a reference, and a metric that decides.",
+}
+
+
+def gate_night(
+    name: str = LATEST,
+    plan: Path | None = None,
+    history: str = "",
+    *,
+    longest: float | None = None,
+) -> GateReport:
+    """Return the report of a night as it was judged by its plan.
+
+    The arguments are those of `find_night`. If there is no such night on this machine, or it began
+    more than `longest` seconds ago, the report is inconclusive.
+    """
+    try:
+        night, night_plan = find_night(name, plan, history)
+    except InconclusiveError as error:
+        return of_no_night(error.message, error.hint)
+    report = add_plan_lines(of_night(night, night_plan), night_plan)
+    if longest is None:
+        return report
+    return judge_age(report, longest)
+
+
+def gate_runs(
+    paths_before: Sequence[Path],
+    paths_after: Sequence[Path],
+    limits: Limits | None = None,
+    *,
+    force: bool = False,
+    progress: Progress = quiet,
+) -> GateReport:
+    """Return the report of a comparison of runs; the arguments are those of `compare_paths`."""
+    compared = compare_paths(paths_before, paths_after, limits, force=force, progress=progress)
+    provenance = compared.samples_after[0].result.provenance
+    environment = provenance.machine | {"tracekit": provenance.tracekit}
+    report = of_comparison(compared.comparison, environment, provenance.workload)
+    file = paths_after[0]
+    if not file.is_file():
+        file /= "result.json"
+    return replace(report, file=in_repository(file), commit=provenance.git_commit)
+
+
+def require_decided(report: GateReport, remedy: str = "") -> None:
+    """Raise the error of a report that is neither ok nor a regression.
+
+    `remedy` is the hint for a report that decides nothing, by default that for a night.
+
+    Raises:
+        TracekitError: The night failed.
+        InconclusiveError: The report is inconclusive, or nothing was judged.
+    """
+    if report.outcome is Outcome.FAILED:
+        raise TracekitError(verdict(report), hint="The night's folder has the logs.")
+    hint = _REMEDIES.get(report.outcome)
+    if hint is not None:
+        raise InconclusiveError(verdict(report), hint=remedy or hint)
