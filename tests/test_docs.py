@@ -233,10 +233,10 @@ def test_every_key_of_a_nights_plan_is_documented() -> None:
     assert STARTER.read_text() in page
 
 
-# What the index of packages has under this name is another project's.
+# The index of packages has another project under the name tracekit, and no metaltrace yet.
 FROM_THE_INDEX = re.compile(
     r"\b(?:(?:pip3?|pipx|uv pip|uv tool) install|pipx run|uv add|uvx)\b[^\n`&;|]*"
-    r"(?<![\w./-])tracekit(?![\w.])|\btracekit\[[a-z]"
+    r"(?<![\w./-])(?:tracekit|metaltrace)(?![\w.])|\b(?:tracekit|metaltrace)\[[a-z]"
 )
 
 

@@ -1,9 +1,11 @@
-"""The wheel holds what the checkout holds, and works where there is no checkout."""
+"""The sdist and the wheel hold what the checkout holds, and work where there is no checkout."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from collections.abc import Iterable
 from email import message_from_bytes
@@ -26,13 +28,40 @@ MAPPED = {"kernels": "tracekit/kernels", "workloads": "tracekit/workloads"}
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from the checkout without asking any registry."""
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist of the checkout and the wheel of that sdist; no registry is asked."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder)]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
-    return next(folder.glob("*.whl"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(dist: Path) -> Path:
+    return next(dist.glob("*.whl"))
+
+
+def test_the_distribution_is_metaltrace_in_the_version_of_the_changelog(dist: Path) -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    heading = re.search(r"^## ([\d.]+)", changelog, re.MULTILINE)
+    assert heading is not None
+    name = f"metaltrace-{heading[1]}"
+    assert sorted(file.name for file in dist.iterdir()) == [
+        f"{name}-py3-none-any.whl",
+        f"{name}.tar.gz",
+    ]
+    assert (ROOT / "docs" / "releases" / f"{heading[1]}.md").is_file()
+
+
+def test_the_sdist_holds_the_package_its_tests_and_no_runs(dist: Path) -> None:
+    with tarfile.open(next(dist.glob("*.tar.gz"))) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"LICENSE", "README.md", "tracekit/cli/main.py", "tests/conftest.py"} <= names
+    private_names = {
+        name for name in names if name.startswith(("bench/traces/", ".git/", ".venv/"))
+    }
+    assert private_names == {"bench/traces/README.md"}
 
 
 def list_tracked_files() -> set[str]:
@@ -151,7 +180,7 @@ with Store.connect(sys.argv[2]) as store:
 def test_a_history_is_begun_read_and_drawn_without_a_checkout(wheel: Path, tmp_path: Path) -> None:
     """Its migrations and the page's templates are files of the wheel that nothing imports."""
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "unpacked")
+        archive.extractall(tmp_path / "unpacked")  # noqa: S202  a zip file of our own
     night, url = tmp_path / "night", f"sqlite:///{tmp_path}/history.db"
     night.mkdir()
     save(night / DOCUMENT, NIGHT)
@@ -174,7 +203,7 @@ def test_a_history_is_begun_read_and_drawn_without_a_checkout(wheel: Path, tmp_p
     assert "step_p50" in page.read_text()
 
 
-def test_the_project_names_its_command(wheel: Path) -> None:
+def test_the_wheel_has_the_command_tracekit(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         entry = next(name for name in archive.namelist() if name.endswith("entry_points.txt"))
         assert "tracekit = tracekit.cli.main:main" in archive.read(entry).decode()

@@ -4,7 +4,6 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
 
 from tracekit import record as recorders
@@ -22,6 +21,7 @@ from tracekit.base import (
     find_similar,
     make_timestamp,
     own_redaction,
+    own_version,
     resume,
     save,
     stage,
@@ -348,7 +348,7 @@ def _seconds_between(started: str, end_date: str) -> float | None:
 
 def _provenance(plan: Plan, recorder: recorders.Recorder) -> Provenance:
     provenance = Provenance(
-        tracekit=version("tracekit"),
+        tracekit=own_version(),
         created=make_timestamp(),
         recorder=recorder.name,
         recorder_version=recorder.version(),

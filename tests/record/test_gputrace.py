@@ -6,7 +6,6 @@ On a Mac without a Mac: an MLX on PYTHONPATH captures as its documentation says.
 import json
 import sys
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 
 from children import until_gone
 from tracekit import pipeline
+from tracekit.base.distribution import own_version
 from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError, UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.gputrace import UNTIMED, FrameTimeouts, capture_gpu
@@ -166,7 +166,7 @@ def test_a_few_steps_are_captured_and_none_is_timed(tracekit: Any, tmp_path: Pat
     assert [phase.name for phase in report.phases] == ["prepare", "warm-up", "gputrace"]
     assert {step.phase for step in report.steps} == {"warm-up"}
     assert (provenance.recorder, provenance.workload, provenance.repeats) == ("gputrace", "dots", 2)
-    assert provenance.tracekit == version("tracekit")
+    assert provenance.tracekit == own_version()
     assert (provenance.parameters, provenance.warnings) == ({"size": 7}, (UNTIMED,))
     assert provenance.stages["record"].state == report.state == "done"
     [line] = provenance.command_lines

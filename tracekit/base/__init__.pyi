@@ -10,6 +10,8 @@ from .capabilities import Identity as Identity
 from .capabilities import Mode as Mode
 from .checksums import compare_checksums as compare_checksums
 from .checksums import noting as noting
+from .distribution import DISTRIBUTION as DISTRIBUTION
+from .distribution import own_version as own_version
 from .errors import InconclusiveError as InconclusiveError
 from .errors import InputError as InputError
 from .errors import InterruptedRunError as InterruptedRunError

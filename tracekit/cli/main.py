@@ -195,9 +195,9 @@ def _logging() -> Generator[None]:
 
 def _version(is_requested: bool) -> None:
     if is_requested:
-        from importlib.metadata import version
+        from tracekit.base import own_version
 
-        typer.echo(f"tracekit {version('tracekit')}")
+        typer.echo(f"tracekit {own_version()}")
         raise typer.Exit
 
 

@@ -21,7 +21,6 @@ from .paired import NORMAL_MAD as NORMAL_MAD
 from .paired import middle as middle
 from .paired import shift as shift
 from .runs import REMEDY as REMEDY
-from .runs import ComparedRuns as ComparedRuns
 from .runs import compare_paths as compare_paths
 from .runs import require_clear as require_clear
 from .samples import Order as Order

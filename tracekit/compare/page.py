@@ -3,11 +3,16 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from typing import Any, Literal
 
 from tracekit.analysis import METRICS, Better, Given
-from tracekit.base import count, duration, percent, quantity
+from tracekit.base import (
+    count,
+    duration,
+    own_version,
+    percent,
+    quantity,
+)
 from tracekit.compare.compare import RATES, STEP, Comparison
 from tracekit.compare.differences import Became, FindingChange, Kernel, KernelChange
 from tracekit.compare.samples import Order, Sample
@@ -413,7 +418,7 @@ def render_comparison(
     if samples_after:
         tracekit_version = samples_after[0].result.provenance.tracekit
     else:
-        tracekit_version = version("tracekit")
+        tracekit_version = own_version()
     timelines: Mapping[str, Any] = {}
     if samples_before and samples_after:
         timelines = drawn(merge_timelines(samples_before[0], samples_after[0]))

@@ -1,6 +1,5 @@
 from . import roofline as roofline
 from . import sampler as sampler
-from .busy import Busy as Busy
 from .busy import busy_words as busy_words
 from .busy import find_busiest as find_busiest
 from .chips import Chip as Chip

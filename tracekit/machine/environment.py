@@ -4,11 +4,16 @@ import hashlib
 import re
 import secrets
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tracekit.base import RecordingError, ToolError, notes_folder, write_whole
+from tracekit.base import (
+    RecordingError,
+    ToolError,
+    notes_folder,
+    own_version,
+    write_whole,
+)
 from tracekit.machine.machine import SECONDS, Machine, describe
 from tracekit.machine.sources import source
 
@@ -35,7 +40,7 @@ def environment(machine: Machine | None = None, machine_id: Path = _MACHINE_ID) 
     facts = describe(host)
     facts["os_build"] = host.os_build
     facts["xcode_build"] = _xcode_build(host)
-    facts["tracekit"] = version("tracekit")
+    facts["tracekit"] = own_version()
     facts["power"] = _POWER.get(source(host.battery).readings.get("mains", -1.0))
     facts["machine_id"] = _known_as(host, machine_id)
     return {name: value for name, value in facts.items() if value not in {"", None}}

@@ -1,7 +1,6 @@
 """GPU frame capture: a few steps of a workload, kept for Xcode to replay and to look into."""
 
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 
 from tracekit.base import (
@@ -12,6 +11,7 @@ from tracekit.base import (
     ToolError,
     UsageError,
     make_timestamp,
+    own_version,
     stage,
     system,
 )
@@ -146,7 +146,7 @@ def _require_capture(recording: Recording, report: WorkloadReport) -> None:
 
 def _provenance(plan: Plan) -> Provenance:
     return Provenance(
-        tracekit=version("tracekit"),
+        tracekit=own_version(),
         created=make_timestamp(),
         recorder=GPUTRACE,
         workload=plan.workload.name if plan.workload else "",

@@ -5,7 +5,6 @@ import shutil
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from tracekit.base import (
     make_timestamp,
     making,
     noting,
+    own_version,
     remedy,
     some_of,
     stage,
@@ -386,7 +386,7 @@ class _Import:
 
     def _claim_folder(self, name: str, inputs: Sequence[Path]) -> Recording:
         provenance = Provenance(
-            tracekit=version("tracekit"), created=make_timestamp(), counters="", run=self.run
+            tracekit=own_version(), created=make_timestamp(), counters="", run=self.run
         )
         return claim_folder(self.output, name, provenance, inputs)
 

@@ -46,7 +46,7 @@ def test_one_that_takes_too_much_memory_is_ended_and_started_again(tmp_path: Pat
 def test_workers_of_another_version_are_refused(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracekit.fleet.batch.workers.version", lambda _: "9.9")
+    monkeypatch.setattr("tracekit.fleet.batch.workers.own_version", lambda: "9.9")
     unlike = pytest.raises(ToolError, match=r"has tracekit .*; this machine has 9\.9")
     with unlike as raised, workers_of(cluster.scheduler_address, 1.0, None):
         pass

@@ -1,12 +1,12 @@
 from contextlib import closing
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from tracekit.base.distribution import own_version
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Process, Recording, save
 from tracekit.record.host import exports
@@ -252,7 +252,7 @@ def test_a_toc_describes_the_recording_and_its_recorder(tmp_path: Path) -> None:
         target=Process(7, "python"), target_type="launched", arguments="-m bench 'two words'",
         exit_status="0", termination_reason="exit(0)", duration=2.5,
         start_date=SESSION.started, end_date=SESSION.ended, end_reason="Target exited",
-        instruments_version=f"tracekit host recorder {version('tracekit')}",
+        instruments_version=f"tracekit host recorder {own_version()}",
         recording_mode="Host", time_limit="10 seconds", processes=(Process(7, "python"),),
         tables=(TocTable(1, "host-phases"), TocTable(2, "host-steps")),
     )  # fmt: skip

@@ -9,14 +9,19 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 
 from tracekit import pipeline
 from tracekit.analysis import Result, load
-from tracekit.base import InputError, Recording, TracekitError, size
+from tracekit.base import (
+    InputError,
+    Recording,
+    TracekitError,
+    own_version,
+    size,
+)
 from tracekit.fleet.batch.results import BatchRow, fill_row, keep_tables
 from tracekit.fleet.batch.sources import RecordingSource, Said, SourceForm, forget_listings
 from tracekit.record import choose_run, recordings_of
@@ -106,7 +111,7 @@ class Choices:
     def settings(self) -> str:
         """A text that changes when results would; recordings are analysed again then."""
         tables = ",".join(self.tables)
-        settings = (version("tracekit"), self.target, tables, self.redacted, self.run)
+        settings = (own_version(), self.target, tables, self.redacted, self.run)
         return "\0".join(map(str, settings))
 
 
@@ -241,7 +246,7 @@ def _result(task: Task, recording: Recording) -> Result:
         except TracekitError:
             recording.result_file.unlink()
         else:
-            is_same_version = result.provenance.tracekit == version("tracekit")
+            is_same_version = result.provenance.tracekit == own_version()
             if is_same_version and result.provenance.redacted == task.choices.redacted:
                 return result
     return pipeline.analyze(recording, redacted=task.choices.redacted)

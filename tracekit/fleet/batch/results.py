@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,15 @@ import pyarrow.parquet as pq
 
 from tracekit import pipeline
 from tracekit.analysis import Finding, Measurement, Result
-from tracekit.base import InputError, Recording, TracekitError, make_timestamp, replacing, require
+from tracekit.base import (
+    InputError,
+    Recording,
+    TracekitError,
+    make_timestamp,
+    own_version,
+    replacing,
+    require,
+)
 from tracekit.tables import SCHEMAS, LossRow, Severity, find_recorded_run
 
 _NS_PER_MS = 1e6
@@ -31,7 +38,7 @@ class RowFinding:
     within: str = ""
 
 
-_OURS = version("tracekit")  # the version that analyses
+_OURS = own_version()  # the version that analyses
 
 
 @dataclass(frozen=True)

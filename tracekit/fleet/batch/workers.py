@@ -15,7 +15,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from itertools import islice
 from multiprocessing import Pipe
 from pathlib import Path
@@ -25,7 +24,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import psutil
 
-from tracekit.base import ToolError, UsageError, kill_group, size, span
+from tracekit.base import (
+    DISTRIBUTION,
+    ToolError,
+    UsageError,
+    kill_group,
+    own_version,
+    size,
+    span,
+)
 from tracekit.fleet.batch.analysing import Task
 from tracekit.fleet.batch.results import BatchRow
 
@@ -255,28 +262,30 @@ def require_fitting(client: "Client", scheduler: str, shared: Path | None) -> No
     """Raise unless there are workers, all with this version of tracekit, that see a file."""
 
     # Its code is sent to workers that may not have tracekit.
-    def probe_worker(name: str) -> tuple[str, bool]:
+    def probe_worker(distribution: str, name: str) -> tuple[str, bool]:
         import os.path
         from importlib import metadata
 
         try:
-            return metadata.version("tracekit"), os.path.exists(name)  # noqa: PTH110
+            return metadata.version(distribution), os.path.exists(name)  # noqa: PTH110
         except metadata.PackageNotFoundError:
             return "?", False
 
-    worker_states = cast("dict[str, tuple[str, bool]]", client.run(probe_worker, str(shared)))
+    worker_states = cast(
+        "dict[str, tuple[str, bool]]", client.run(probe_worker, DISTRIBUTION, str(shared))
+    )
     if not worker_states:
         raise ToolError(
             f"The cluster at {scheduler} has no worker.",
             hint=f"Start some: dask worker {scheduler}",
         )
-    own_version = version("tracekit")
+    expected_version = own_version()
     for address, (worker_version, sees_file) in worker_states.items():
-        if worker_version != own_version:
+        if worker_version != expected_version:
             raise ToolError(
                 f"The worker {address} has tracekit {worker_version}; this machine has "
-                f"{own_version}.",
-                hint=f"Install tracekit {own_version} where workers run.",
+                f"{expected_version}.",
+                hint=f"Install tracekit {expected_version} where workers run.",
             )
         if shared is not None and not sees_file:
             raise UsageError(

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import version
 from typing import Any
 
 from tracekit.base import (
@@ -18,6 +17,7 @@ from tracekit.base import (
     UsageError,
     Verdict,
     least_pairs,
+    own_version,
     paired_ratio,
     require,
     verdict_of,
@@ -444,7 +444,7 @@ def _environment(inputs: Inputs, rows: Sequence[BenchRow]) -> dict[str, Any]:
     on_gpu = any(row.dispatches for row in rows)
     variables = sorted(os.environ.items())
     return {
-        "tracekit": version("tracekit"),
+        "tracekit": own_version(),
         "machine": describe_machine(),
         "variables": {name: value for name, value in variables if name.startswith("MLX_")},
         "backend": backend(),

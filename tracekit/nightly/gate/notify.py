@@ -5,12 +5,18 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
 
-from tracekit.base import TracekitError, UsageError, find_program, kill_group, write_whole
+from tracekit.base import (
+    TracekitError,
+    UsageError,
+    find_program,
+    kill_group,
+    own_version,
+    write_whole,
+)
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import GateReport
 from tracekit.nightly.gate.report.openmetrics import openmetrics
@@ -20,7 +26,7 @@ from tracekit.nightly.history.night import Outcome
 
 WRITERS: dict[str, Callable[[GateReport], bytes]] = {
     "junit": junit,
-    "sarif": lambda report: sarif(report, version("tracekit")),
+    "sarif": lambda report: sarif(report, own_version()),
     "openmetrics": openmetrics,
     "markdown": lambda report: markdown(report).encode(),
 }

@@ -11,14 +11,18 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import psutil
 
-from tracekit.base import ToolError, TracekitError, UsageError
+from tracekit.base import (
+    ToolError,
+    TracekitError,
+    UsageError,
+    own_version,
+)
 from tracekit.machine import JUDGED, StateLimits, find_rejections
 from tracekit.machine import unknown as not_known
 from tracekit.record.doctor.surroundings import DoctorSurroundings
@@ -87,7 +91,7 @@ def _elsewhere(requirement: str, surroundings: DoctorSurroundings) -> str:
 
 
 def _tracekit(_: DoctorSurroundings) -> MachineFact:
-    return ok(f"{version('tracekit')} in {Path(__file__).parents[2]}")
+    return ok(f"{own_version()} in {Path(__file__).parents[2]}")
 
 
 def _host_recorder(_: DoctorSurroundings) -> MachineFact:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,6 +23,7 @@ from tracekit.base import (
     exit_words,
     last_words,
     make_timestamp,
+    own_version,
     save,
     system,
 )
@@ -446,7 +446,7 @@ class HostRecorder:
 
     def version(self) -> str:
         """Return the version of tracekit, of which this recorder is a part."""
-        return f"tracekit {installed('tracekit')}"
+        return f"tracekit {own_version()}"
 
     def record(
         self, request: RecordingRequest, recording: Recording, progress: Progress

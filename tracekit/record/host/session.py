@@ -4,7 +4,6 @@ import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ from tracekit.base import (
     Recording,
     RecordingError,
     make_timestamp,
+    own_version,
     remedy,
     save,
     write_whole,
@@ -119,7 +119,7 @@ def write_toc(
         end_date=session.ended,
         duration=round(seconds, 6),
         end_reason=session.end_reason,
-        instruments_version=f"tracekit host recorder {version('tracekit')}",
+        instruments_version=f"tracekit host recorder {own_version()}",
         recording_mode="Host",
         time_limit=f"{session.time_limit:g} seconds",
         processes=(session.process,),

@@ -12,7 +12,7 @@ import sys
 from io import TextIOWrapper
 from queue import SimpleQueue
 
-from tracekit.base import InterruptedRunError
+from tracekit.base import DISTRIBUTION, InterruptedRunError
 from tracekit.machine import find_package_version
 from tracekit.workload.interleaved.protocol import (
     PROTOCOL,
@@ -79,7 +79,7 @@ def main() -> int:
     try:
         hello = Hello(
             PROTOCOL,
-            find_package_version("tracekit"),
+            find_package_version(DISTRIBUTION),
             platform.python_version(),
             find_package_version("mlx"),
             os.getpid(),
