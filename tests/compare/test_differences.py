@@ -175,7 +175,7 @@ def test_a_finding_grows_with_severity_and_cost() -> None:
     ):
         finding_after = replace(IDLE, **change)
         (finding_change,) = finding_changes(
-            [make_sample_with(small, IDLE)], [make_sample_with(finding_after, small)]
+            [make_sample_with(IDLE, small)], [make_sample_with(finding_after, small)]
         )
         assert (finding_change.course, finding_change.before, finding_change.after) == (
             course,

@@ -31,7 +31,6 @@ _SAY_MORE = frozenset(
 """Rules that say why some work takes most of the device's time."""
 _BY_SHAPE = frozenset({"hot-allocations", "uneven-work"})
 """What follows from inputs of unlike sizes."""
-_RANKS = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
 def rank_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -43,7 +42,7 @@ def rank_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _rank(finding: Finding) -> tuple[int, bool, float]:
     """Return the sort key: severity, then failures before slowdowns, then saving."""
-    return _RANKS[finding.severity], not get_fact_time(finding, "urgent"), -(finding.saving or 0)
+    return finding.severity.rank, not get_fact_time(finding, "urgent"), -(finding.saving or 0)
 
 
 def _without_details(findings: Sequence[Finding]) -> list[Finding]:

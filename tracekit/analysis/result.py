@@ -77,7 +77,8 @@ class Result:
     """The complete content of a run for reports and histories.
 
     `metrics` are tracekit's measurements, `results` those that the workload reports, and `losses`
-    the parts of the tables that were not read, or not believed.
+    the parts of the tables that were not read, or not believed. `findings` are ranked, the worst
+    first, as of `rank_findings`; whoever shows them keeps that order.
     """
 
     provenance: Provenance

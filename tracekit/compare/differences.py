@@ -295,7 +295,6 @@ def _find_crowding(sample: Sample) -> Iterator[tuple[str, str]]:
         yield CROWDED, f"{crowd.words} in {sample.name}"
 
 
-_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 _LEAST_SAVING = 0.2
 
 
@@ -342,7 +341,7 @@ def finding_changes(
 
 
 def _rank_of_change(change: FindingChange) -> tuple[int, int, str]:
-    return list(Became).index(change.course), _RANKS[change.severity], change.rule
+    return list(Became).index(change.course), change.severity.rank, change.rule
 
 
 def _finding_change(
@@ -357,7 +356,7 @@ def _finding_change(
         reason = _unseen(rule, samples_after)
     finding_before = old[0] if old else None
     finding_after = new[0] if new else None
-    worst = min((*old, *new), key=lambda finding: _RANKS[finding.severity])
+    worst = min((*old, *new), key=lambda finding: finding.severity.rank)
     return FindingChange(
         rule=rule,
         course=_course(finding_before, finding_after, reason),
@@ -371,19 +370,12 @@ def _finding_change(
 
 
 def _findings(rule: str, samples: Sequence[Sample]) -> Iterator[Finding]:
-    """Yield the worst finding of the rule in each run that has one."""
+    """Yield the worst finding of the rule in each run that has one: the first one of its result."""
     for sample in samples:
-        rule_findings: list[Finding] = []
         for finding in sample.result.findings:
-            rules = {finding.rule, *finding.effects}
-            if rule in rules:
-                rule_findings.append(finding)
-        if rule_findings:
-            yield min(rule_findings, key=_rank_of_finding)
-
-
-def _rank_of_finding(finding: Finding) -> tuple[int, float]:
-    return _RANKS[finding.severity], -(finding.saving or 0)
+            if rule in {finding.rule, *finding.effects}:
+                yield finding
+                break
 
 
 def _unseen(rule: str, samples: Sequence[Sample]) -> str:
@@ -405,7 +397,7 @@ def _course(finding_before: Finding | None, finding_after: Finding | None, reaso
     if finding_after is None:
         return Became.GONE
     if finding_before.severity is not finding_after.severity:
-        worse = _RANKS[finding_after.severity] < _RANKS[finding_before.severity]
+        worse = finding_after.severity.rank < finding_before.severity.rank
         return Became.GREW if worse else Became.SHRANK
     old = finding_before.saving
     new = finding_after.saving

@@ -19,6 +19,11 @@ class Severity(StrEnum):
     WARNING = "warning"
     NOTE = "note"
 
+    @property
+    def rank(self) -> int:
+        """The place among all severities; 0 is the worst."""
+        return list(Severity).index(self)
+
 
 class Flaw(StrEnum):
     """A kind of defect in a recording, or in an export of it."""
