@@ -23,8 +23,9 @@ from tracekit.base.errors import InputError, RecordingError, ToolError, Tracekit
 from tracekit.nightly.history.night import Night
 from tracekit.nightly.history.store.database import as_error, database, require_tables
 from tracekit.nightly.history.store.documents import append
+from tracekit.nightly.history.store.migrations import MIGRATIONS, VERSION_TABLE, VERSIONS
 from tracekit.nightly.history.store.place import describe_url, file_of, place
-from tracekit.nightly.history.store.schema import METADATA, VERSION_TABLE, VERSIONS
+from tracekit.nightly.history.store.schema import METADATA
 from tracekit.nightly.history.store.store import Store
 
 SERVER = place("postgresql://ada:geheim77@db.local:5433/tracekit?sslpassword=other88")
@@ -357,7 +358,15 @@ def test_nothing_of_the_version_before_is_left_and_numbers_go_on_from_theirs(old
     with Store.connect(old) as store:
         with store.database.reading() as connection:
             names = set(connection.dialect.get_table_names(connection))
+            columns = {
+                name: {column["name"] for column in inspect(connection).get_columns(name)}
+                for name in METADATA.tables
+            }
         assert names == {*METADATA.tables, VERSION_TABLE}
+        assert columns == {
+            name: {column.name for column in table.columns}
+            for name, table in METADATA.tables.items()
+        }
         assert sql(old, f"SELECT version_num FROM {VERSION_TABLE}") == [(VERSIONS[-1],)]  # noqa: S608
         with pytest.raises(Exception, match="a history is append-only"):
             sql(old, "DELETE FROM nights")
@@ -367,6 +376,25 @@ def test_nothing_of_the_version_before_is_left_and_numbers_go_on_from_theirs(old
         store.pin("latest", "to look at")
     assert sql(old, "SELECT number FROM nights ORDER BY id") == [(2,), (1,), (3,), (4,), (5,)]
     assert sql(old, "SELECT max(number) FROM acceptances") == [(3,)]
+
+
+def test_a_history_of_version_2_keeps_who_accepts(tmp_path: Path) -> None:
+    dump = (KEPT.parent / "history-3.sql").read_text()
+    of_version_2 = dump.replace("\twho TEXT DEFAULT '' NOT NULL, \n", "").replace("0003", "0002")
+    assert len(of_version_2) < len(dump)
+    with sqlite3.connect(tmp_path / "history.db") as connection:
+        connection.executescript(of_version_2)
+    connection.close()
+    url = str(tmp_path / "history.db")
+    with Store.connect(url, make=False) as store:
+        store.accept("latest", [], "as it is now", who="ada")
+        assert [accepted.who for accepted in store.acceptances()] == ["ada"]
+    assert sql(url, f"SELECT version_num FROM {VERSION_TABLE}") == [(VERSIONS[-1],)]  # noqa: S608
+
+
+def test_every_version_has_one_migration_to_the_next() -> None:
+    assert VERSIONS == ("0001", "0002", "0003")
+    assert [migration.version for migration in MIGRATIONS] == list(VERSIONS[1:])
 
 
 def test_a_change_that_is_cut_short_leaves_the_history_as_it_was(old: str) -> None:

@@ -11,14 +11,14 @@ from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, 
 from sqlalchemy.exc import DBAPIError
 
 from tracekit.base import InputError, RecordingError, ToolError, TracekitError
-from tracekit.nightly.history.store.place import describe_url, place
-from tracekit.nightly.history.store.schema import (
-    METADATA,
+from tracekit.nightly.history.store.migrations import (
     VERSION_TABLE,
     VERSIONS,
     make_or_change,
     version_of,
 )
+from tracekit.nightly.history.store.place import describe_url, place
+from tracekit.nightly.history.store.schema import METADATA
 
 _NOTHING_LOST = "What was there is as it was, and the night's folder keeps its night.json."
 
