@@ -63,7 +63,7 @@ def commands_page() -> str:
     workload = help_of("capture", "--workload", "paged")
     added = workload[workload.index("--batch") :]
     return (
-        "# Commands\n\nWhat `tracekit COMMAND --help` prints.\n\n"
+        "# Commands\n\nThe output of `tracekit COMMAND --help`.\n\n"
         + "\n".join(pages)
         + "\n## capture --workload paged\n\nThe workload's own parameters come after the "
         + f"options above:\n\n```text\n  {added}\n```\n"

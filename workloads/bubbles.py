@@ -1,6 +1,6 @@
-"""The workload `bubbles`: the device waits for the host, on purpose, for a known share of time."""
+"""The workload `bubbles`: the device deliberately waits for the host for a known share of time."""
 
-# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
+# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded at its first use
 
 import time
 from dataclasses import dataclass, field
@@ -24,17 +24,16 @@ def bubbles(
     ] = 0.3,
     cause: Annotated[
         Cause,
-        typer.Option(help="What the host does meanwhile: sleep, or read results back and use them"),
+        typer.Option(help="Activity of the host meanwhile: sleep, or read results back."),
     ] = "sleep",
     size: Annotated[int, typer.Option(min=16, max=16384, help="Rows and columns.")] = 1024,
 ) -> Step:
     """Multiply matrices, and let the device wait between two steps.
 
-    Before each step the host does something else, as long as makes the device idle for the
-    share asked for, judged by how long the step before took. The span that is called like the
-    cause is that time, and the result `idle_on_purpose` its share of the steady steps. The rule
-    `bubbles` finds that and what handing over costs besides, which on a GPU is the less, the
-    larger the matrices are.
+    Before each step the host is busy otherwise for as long as the requested idle share needs,
+    judged by the duration of the previous step. The span named after the cause shows this time,
+    and the result `idle_on_purpose` is its share of the steady steps. The rule `bubbles` finds
+    this time and the cost of submitting work, which on a GPU is smaller for larger matrices.
     """
     import mlx.core as mx
 
@@ -60,7 +59,7 @@ def bubbles(
 
 @dataclass
 class _Loop:
-    """Steps with a pause before each, and how long both took."""
+    """Steps with a pause before each, and the durations of both."""
 
     left: "mx.array"
     right: "mx.array"
@@ -74,7 +73,7 @@ class _Loop:
     ended: int = 0
 
     def submit(self) -> "mx.array":
-        """Let the device wait, then hand over a product."""
+        """Let the device wait, then submit a product."""
         import mlx.core as mx
 
         start = time.monotonic_ns()
@@ -97,16 +96,16 @@ class _Loop:
         self.worked, self.out = self.ended - self.handed_over, out
 
     def tell(self) -> StepReport:
-        """Tell of the last pause."""
+        """Report the last pause."""
         return StepReport(spans=self.pauses[-1:])
 
     def begin(self) -> None:
-        """Forget the warm-up, but for how long a step takes."""
+        """Forget the warm-up, except the duration of a step."""
         self.pauses.clear()
         self.begun = 0
 
     def finish(self) -> Results:
-        """Say which share of the steady steps the pauses were."""
+        """Report the share of the pauses in the steady steps."""
         paused = sum(pause.end - pause.start for pause in self.pauses)
         lasted = self.ended - self.begun
         if not self.pauses or lasted <= 0:

@@ -1,6 +1,6 @@
-"""The workload `churn`: it makes new pipelines while it is measured, on purpose."""
+"""The workload `churn`: it deliberately makes new pipelines while it is measured."""
 
-# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
+# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded at its first use
 
 import os
 import shutil
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Function = Callable[[mx.array], mx.array]
 
-_LARGEST = 900_000  # a float32 still tells one whole number of this size from the next
+_LARGEST = 900_000  # a float32 still distinguishes neighbouring whole numbers of this size
 
 
 @workload
@@ -34,11 +34,11 @@ def churn(
     ] = 16,
     size: Annotated[int, typer.Option(min=8, max=2**26, help="Elements of a step.")] = 2**20,
 ) -> Step:
-    """Make a new pipeline every few steps, as a loop does that did not warm up.
+    """Make a new pipeline every few steps, like a loop that did not warm up.
 
     On Metal each is the same kernel with another template value; on a CPU each is a function of
     `mx.compile` with another constant, for which MLX runs g++. The span `compile` is the time
-    that such a step took to be handed over.
+    that it took to submit such a step.
     """
     import mlx.core as mx
 
@@ -51,7 +51,7 @@ def churn(
     loop.wait(loop.submit())
     if not loop.pipelines.names:
         raise ToolError(
-            "MLX compiled nothing here, so that nothing can be made again.",
+            "MLX compiled nothing here, so nothing can be compiled again.",
             hint="See whether MLX_DISABLE_COMPILE is set.",
         )
     return Step(
@@ -71,7 +71,7 @@ def churn(
 
 @dataclass
 class _Loop:
-    """Calls one function over and over, and in the steady phase now and then a new one.
+    """Calls one function repeatedly, and now and then a new one in the steady phase.
 
     It behaves while it warms up: a warm-up lasts until no pipeline is new.
     """
@@ -111,7 +111,7 @@ class _Loop:
         mx.eval(out)
 
     def tell(self) -> StepReport:
-        """Tell what was compiled since it was asked last."""
+        """Report the compilations since the last report."""
         new = self.compiled[self.told :]
         self.told = len(self.compiled)
         return StepReport(spans=new)
@@ -122,7 +122,7 @@ class _Loop:
         self.told, self.left = 0, self.every
 
     def finish(self) -> Results:
-        """Behave again; say how often a pipeline was made, and how long that took."""
+        """Behave again; report the number of new pipelines, and the time that they took."""
         self.left = None
         return {
             "pipelines_made": Measured(len(self.compiled), "count", "lower"),
@@ -170,7 +170,7 @@ class _MetalKernels:
 class _CompiledFunctions:
     """Functions of mx.compile, whose libraries MLX keeps in a folder for temporary files.
 
-    They get a folder of their own: what is found there was compiled now, and it goes with them.
+    They get a separate folder: every file in it was compiled now, and it is removed with them.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """The workload `flash`: a fused prefill attention and the naive one, step by step."""
 
-# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
+# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded at its first use
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
@@ -53,7 +53,7 @@ def flash(
     """Compare MLX's fused attention with the naive one, in a prefill.
 
     The naive one writes a matrix of scores for each head, in float32; a fused kernel never
-    does. On a CPU MLX has no fused kernel: there the two differ in little but the mask.
+    does. On a CPU MLX has no fused kernel: there the two hardly differ except for the mask.
     """
     import mlx.core as mx
 

@@ -1,6 +1,6 @@
 """The workload `kv-cache`: append a token and attend, over caches of three kinds."""
 
-# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
+# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded at its first use
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -51,10 +51,10 @@ def kv_cache(
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the contents.")] = 0,
 ) -> Step:
-    """Append a token to each of several sequences and attend to all that is kept.
+    """Append a token to each of several sequences and attend to the whole cache.
 
-    A growing cache copies itself now and then, a sliding one keeps the last tokens only, a
-    paged one takes a block when the last is full. Steps end when the sequences are full.
+    A growing cache copies itself now and then, a sliding one keeps only the last tokens, and a
+    paged one takes a new block when the last is full. Steps end when the sequences are full.
     """
     import mlx.core as mx
 
@@ -71,7 +71,7 @@ def kv_cache(
     check_heads(q_heads, kv_heads)
     if prompt + 1 >= max_tokens:
         raise UsageError(
-            f"After a prompt of {prompt} tokens no step is left up to {max_tokens}.",
+            f"After a prompt of {prompt} tokens no step is left before {max_tokens}.",
             hint="--max-tokens must exceed --prompt by 2 at least: one token is for the check.",
         )
     sizes = Sizes(batch, q_heads, kv_heads, head_dim, getattr(mx, dtype))
@@ -144,7 +144,7 @@ def _work(decoding: "Decoding") -> tuple[int, int, int]:
 
 
 def _found(decoding: "Decoding", max_tokens: int) -> Mapping[str, float | Measured]:
-    """Say what the steps since the steady phase began read, and what memory one more takes."""
+    """Report the bytes read since the steady phase began, and the memory of one more step."""
     spent = decoding.costs
     if not spent.steps:
         reason = "the sequences were full before the steady phase"
@@ -157,7 +157,7 @@ def _found(decoding: "Decoding", max_tokens: int) -> Mapping[str, float | Measur
 
 
 def _extra(decoding: "Decoding", max_tokens: int) -> Mapping[str, Measured]:
-    """Say what one step takes beside the cache: much, where the cache is copied for a token."""
+    """Return the memory of one step besides the cache: much, if a token copies the cache."""
     name = "step_extra_memory"
     if decoding.cache.length >= max_tokens:
         why = "the sequences are full, so no step was left to measure"

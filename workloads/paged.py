@@ -1,6 +1,6 @@
 """The workload `paged`: decode steps of paged attention over a pool of blocks."""
 
-# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
+# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded at its first use
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -53,14 +53,14 @@ def paged(
         int | None, typer.Option(min=32, max=1024, help="Threads of a threadgroup.")
     ] = None,
     partitions: Annotated[
-        int | None, typer.Option(min=1, max=64, help="Parts that a sequence is shared out to.")
+        int | None, typer.Option(min=1, max=64, help="Parts that a sequence is divided into.")
     ] = None,
 ) -> Step:
     """Decode one token for each of several sequences with paged attention.
 
-    Every sequence has pages of its own, in shuffled order. Were pages shared, as in a bench
-    that gives all sequences one table, the caches would serve most reads, and the numbers
-    would say nothing of memory.
+    Every sequence has its own pages, in shuffled order. If sequences shared pages, as in a bench
+    that gives all of them one table, the caches would serve most reads, and the numbers would
+    not show the speed of memory.
     """
     import mlx.core as mx
 
@@ -94,7 +94,7 @@ def paged(
 
 
 def _step(problem: "DecodeProblem", lens: Sequence[int], how: "DecodePlan | None") -> Step:
-    """Make the step of a kernel, or of MLX's own ops where there is no plan for one."""
+    """Make the step of a kernel, or of MLX's own ops if there is no plan for one."""
     from tracekit.base import require_accuracy
     from tracekit.ops import LEAST_BUFFER, attend, largest_error, specializations, traffic_of
     from tracekit.workload import step_of
@@ -118,7 +118,7 @@ def _step(problem: "DecodeProblem", lens: Sequence[int], how: "DecodePlan | None
 
 
 def _prewarmed(problem: "DecodeProblem", how: "DecodePlan | None") -> Measured:
-    """Make every specialization of the model before the hot path; say how many there are."""
+    """Make every specialization of the model before the hot path; report their number."""
     from tracekit.ops import BLOCK_SIZES, prewarm
 
     if how is None:

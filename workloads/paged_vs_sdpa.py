@@ -1,6 +1,6 @@
-"""The workload `paged-vs-sdpa`: paged attention and what MLX offers instead, step by step."""
+"""The workload `paged-vs-sdpa`: paged attention and MLX's alternatives, step by step."""
 
-# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
+# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded at its first use
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -54,8 +54,8 @@ def paged_vs_sdpa(
     against: Annotated[
         Against,
         typer.Option(
-            help="What it is compared with: sdpa on a copy in one piece that was made before, "
-            "gather-sdpa on one that each step makes, or naive attention on the former."
+            help="The other side: sdpa on a contiguous copy that was made before, gather-sdpa on "
+            "one that each step makes, or naive attention on the former."
         ),
     ] = "sdpa",
     order: OrderOfSteps = "abba",
@@ -64,7 +64,7 @@ def paged_vs_sdpa(
     """Compare paged attention with MLX's own, step by step in turn.
 
     Both decode the same tokens over the same keys and values, and both must agree with a
-    float64 reference before anything is timed. Each reads memory of its own.
+    float64 reference before anything is timed. Each reads its own copy in memory.
     """
     import mlx.core as mx
 

@@ -1,6 +1,6 @@
 """The workload `rmsnorm-linear`: RMSNorm and a linear layer, fused against separate."""
 
-# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
+# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded at its first use
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,7 +36,7 @@ def rmsnorm_linear(
     """Compare RMSNorm and Linear in one kernel with the two in a row.
 
     Both must agree with a float64 reference before anything is timed. Without Metal there is
-    no kernel: the two in a row are then compared with what `mx.compile` makes of them.
+    no kernel: the two in a row are then compared with their compiled form by `mx.compile`.
     """
     import mlx.core as mx
 

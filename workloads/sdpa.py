@@ -1,6 +1,6 @@
 """The workload `sdpa`: MLX's own attention over keys and values in one piece."""
 
-# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
+# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded at its first use
 
 from typing import TYPE_CHECKING, Annotated
 

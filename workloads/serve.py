@@ -1,6 +1,6 @@
 """The workload `serve`: an open-loop load on a server of paged attention."""
 
-# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
+# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded at its first use
 
 from typing import Annotated, Any, Literal
 
@@ -69,12 +69,12 @@ def serve(
     ] = 200.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of arrivals, lengths, contents.")] = 0,
 ) -> Step:
-    """Serve requests that arrive on a schedule, ready or not.
+    """Serve requests that arrive on a schedule, whether or not the server is ready.
 
-    A tick admits who has come, prefills a piece of a prompt, decodes one token for every
-    sequence whose prompt is done, and retires who has all tokens. The schedule is drawn before
-    the run; latencies count from it, however late the loop sees an arrival. The model is
-    virtual: its attention alone, with contents drawn at random.
+    A tick admits new requests, prefills a piece of a prompt, decodes one token for every
+    sequence whose prompt is done, and retires requests that have all tokens. The schedule is
+    drawn before the run; latencies count from it, however late the loop sees an arrival. The
+    model is virtual: only its attention, with random contents.
     """
     import mlx.core as mx
 

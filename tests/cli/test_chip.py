@@ -96,7 +96,7 @@ def test_the_bandwidth_of_this_cpu_is_measured_and_labelled(
 
 def test_senseless_shapes_are_refused(tracekit: Any) -> None:
     for arguments, words in (
-        ("--gpu-cores 3", "--gpu-cores is of a chip that --name names"),
+        ("--gpu-cores 3", "--gpu-cores needs a chip that --name names"),
         ("--name M4 --measure", "--measure is of this machine"),
         ("--q-heads 3", "3 q heads cannot be shared out among 8 kv heads"),
         ("--head-dim 9000", "no head size 9000"),

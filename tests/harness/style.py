@@ -211,7 +211,7 @@ def docstrings(code: Code) -> Texts:
 
 
 def messages(code: Code) -> Texts:
-    """Yield the texts of errors: all strings in calls that make an exception."""
+    """Yield the texts of errors and of reasons: all strings in calls that make an exception."""
     for file, nodes in code.nodes.items():
         for node in nodes:
             if isinstance(node, ast.Call) and _makes_error(node.func):
@@ -222,12 +222,14 @@ def messages(code: Code) -> Texts:
 
 def _makes_error(function: ast.expr) -> bool:
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    return name.endswith("Error")
+    return name.endswith("Error") or name == "Unavailable"
 
 
 def help_texts() -> Texts:
-    """Yield the lines of the generated page of commands."""
-    yield from _lines(ROOT / "docs" / "reference" / "commands.md")
+    """Yield the lines of the generated page of commands; its help texts are code blocks."""
+    page = ROOT / "docs" / "reference" / "commands.md"
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        yield f"{page.relative_to(ROOT)}:{number}", line
 
 
 def documentation() -> Texts:

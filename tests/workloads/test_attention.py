@@ -256,7 +256,7 @@ def test_sizes_that_make_no_sense_are_refused_by_every_workload(
         ("flash", {"q_heads": 3}, "cannot be shared out among 8"),
         ("flash", {"seq": 131072, "batch": 4096}, "The matrix of scores takes"),
         ("kv-cache", {"q_heads": 3}, "3 q heads cannot be shared out among 2"),
-        ("kv-cache", {"max_tokens": 10}, "no step is left up to 10"),
+        ("kv-cache", {"max_tokens": 10}, "no step is left before 10"),
         ("kv-cache", {"max_tokens": 2**20, "batch": 4096}, "GB"),
         ("rmsnorm-linear", HUGE, "GB"),
         ("churn", {"every": 0}, "--every must be at least 1"),

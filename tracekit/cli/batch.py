@@ -23,9 +23,7 @@ def batch(
     ] = None,
     target: options.Target = None,
     run_number: options.RunNumber = None,
-    tables: Annotated[
-        str, option("NAME,…|all|none", "Tables to keep beside the results.")
-    ] = "none",
+    tables: Annotated[str, option("NAME,…|all|none", "Tables to keep with the results.")] = "none",
     retry_failed: Annotated[
         bool, flag("--retry-failed", "Try recordings again that failed before.")
     ] = False,
@@ -37,14 +35,14 @@ def batch(
 
     A SOURCE is a run's folder, a .trace, a .trace.zip, exports, a folder that is searched for all
     of these, a pattern such as 'traces/**/*.trace', or a URL of an object store or archive that
-    fsspec knows, such as s3://bucket/traces or zip://**/*.trace::all.zip. Sources are never written
-    to. --target applies to recordings that are not imported yet; a run keeps its own. If a trace
-    has several runs, the last one is analyzed, or the one that --run names.
+    fsspec knows, such as s3://bucket/traces or zip://**/*.trace::all.zip. Sources are never
+    modified. --target applies to recordings that are not imported yet; a run keeps its own. If a
+    trace has several runs, the last one is analyzed, or the one that --run names.
 
     DIR/results is a Parquet data set with one row for each recording, and DIR/index.html is a page
-    about them. A recording that cannot be analyzed becomes a row that says why, and the exit code
-    is 3, also if damage cost rows or names of another. The same command continues where an earlier
-    one ended: unchanged recordings are not analyzed again. --tables also writes whole tables to
+    about them. A recording that cannot be analyzed becomes a row that gives the reason. The exit
+    code is then 3, and also if damage cost rows or names of a recording. Run the same command again
+    to continue: unchanged recordings are not analyzed twice. --tables also writes whole tables to
     DIR/tables/NAME, for queries over all of them; the default is none, because they can be larger
     than the recordings.
     """

@@ -73,16 +73,16 @@ def bench(
     out_dims: Annotated[int, typer.Option(min=1, max=65536, help="Elements that come out.")] = 2048,
     seed: Seed = 0,
 ) -> None:
-    """Measure kernels and what they replace.
+    """Measure kernels and the implementations that they replace.
 
     Subjects of one family do the same work on the same inputs, interleaved, so that drift affects
-    all alike. micro is the time of a call in a chain, macro that of a step, which gives tokens/s.
-    Times are by the host's clock; on a Mac with PyObjC, tracekit's own kernels have GPU time as
-    well. Times during which other processes filled the cores are marked: they do not count. With
-    --against, each subject has the verdict that `compare` would give.
+    all alike. micro is the time of a call in a chain; macro is the time of a step, which gives
+    tokens/s. Times are by the host's clock; on a Mac with PyObjC, tracekit's own kernels have GPU
+    time as well. Samples taken while other processes filled the cores are marked and do not count.
+    With --against, each subject has the verdict that `compare` would give.
 
     Exit code 0: all were measured; 3: a subject failed, the others were measured; 130: stopped,
-    what was measured is written.
+    and the samples so far are written.
     """
     names = list(subject or ())
     if against:
@@ -112,7 +112,7 @@ def bench(
 def _list(suite: str) -> None:
     entries = lab.chosen(suite)
     cells = [(entry.name, entry.suite, entry.family, entry.summary) for entry in entries]
-    console.table(("subject", "suite", "family", "what it is"), cells)
+    console.table(("subject", "suite", "family", "description"), cells)
 
 
 def _require_tunable(names: list[str], output: Path | None) -> None:
@@ -153,7 +153,7 @@ def _end(done: "lab.Bench", output: Path | None) -> None:
     if done.interrupted:
         hint = "Nothing was measured before."
         if any(row.micro for row in done.rows):
-            hint = f"What was measured is in {output}." if output is not None else ""
+            hint = f"The samples so far are in {output}." if output is not None else ""
         raise InterruptedRunError("The bench was interrupted.", hint=hint)
     if done.failures:
         raise ToolError(

@@ -20,7 +20,7 @@ Row = tuple[str, str, str]
 def chip(
     *,
     measure: Annotated[
-        bool, flag("--measure", "Measure what the CPU gets from memory, 2 s.")
+        bool, flag("--measure", "Measure the memory bandwidth of the CPU, 2 s.")
     ] = False,
     name: Annotated[str | None, option("NAME", "Another chip, such as 'Apple M4 Max'.")] = None,
     gpu_cores: Annotated[int | None, option("N", "GPU cores of that chip.", min=1)] = None,
@@ -34,13 +34,13 @@ def chip(
     dtype: Annotated[DtypeName | None, typer.Option(help="Type of the elements.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Show what this machine's chip can do.
+    """Show the limits of this machine's chip.
 
-    Each figure has its source and how far it can be trusted; for a missing figure the reason is
-    shown. With any option of a shape, this also shows how paged decode attention launches it, how
-    much work it is, and the least time that it can take. The defaults are 16 sequences of 1024
-    tokens, 16 query and 8 K/V heads of 128 float16, in blocks of 32 tokens. `tracekit bench --tune`
-    measures which launch is fastest.
+    Each figure is shown with its source and its reliability, a missing figure with the reason. With
+    any option of a shape, this also shows how paged decode attention launches it, how much work it
+    is, and the least time that it can take. The defaults are 16 sequences of 1024 tokens, 16 query
+    and 8 K/V heads of 128 float16, in blocks of 32 tokens. `tracekit bench --tune` measures which
+    launch is fastest.
     """
     chip, facts = _choose_chip(name, gpu_cores, measure=measure)
     shape_options = {
@@ -79,7 +79,7 @@ def _choose_chip(
     if name is not None:
         return machine.chip(machine.normalize_chip_name(name), cores), {}
     if cores is not None:
-        raise UsageError("--gpu-cores is of a chip that --name names.")
+        raise UsageError("--gpu-cores needs a chip that --name names.")
     facts = machine.describe()
     return machine.this_chip(facts), facts
 

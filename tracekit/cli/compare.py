@@ -48,11 +48,11 @@ def compare(
 ) -> None:
     """Compare runs: worse, better, slightly so, equivalent or unclear.
 
-    Each metric has the 95 % interval of its change, and a verdict by it: worse or better beyond
-    --threshold, slightly so below it, equivalent within it, or unclear. Several runs of each side
-    tell more than one; record the two sides in turns. Runs of different work or recorders are
-    refused; other differences are listed. Two files of `tracekit bench -o FILE.json` are compared
-    subject by subject.
+    Each metric has the 95 % interval of its change, and a verdict that follows from it: worse or
+    better beyond --threshold, slightly worse or better below it, equivalent within it, or unclear.
+    Several runs of each side are more conclusive than one; record the two sides in turns. Runs of
+    different work or recorders are refused; other differences are listed. Two files of `tracekit
+    bench -o FILE.json` are compared subject by subject.
 
     Exit code 0: compared; with --exit-code 1: worse, 4: unclear. 2: they cannot be compared.
     """
@@ -135,14 +135,15 @@ def ab(
 ) -> None:
     """Measure which of two variants is faster.
 
-    Variants are workloads, values of their parameters, or revisions of the repository: each pair
-    runs both in fresh processes, in turns, after a warm-up, until the change is known well enough.
-    Pairs during which the machine was busy, hot or throttled do not count. A change that may be
-    beyond --threshold, or not, is measured in a second session. Only --html and --json keep
-    anything.
+    Variants are workloads, values of their parameters, or revisions of the repository. Each pair
+    runs both in fresh processes, in turns, after a warm-up. Pairs are added until the change is
+    known precisely enough. Pairs during which the machine was busy, hot or throttled do not count.
+    A change that may or may not exceed --threshold is measured in a second session. Results are
+    kept only with --html or --json.
 
-    Any two programs take turns likewise, run to their end each time; options of tracekit stand
-    before the first --. The numbers that they print decide, else the time that they take.
+    Any two programs can be compared in the same way; each runs to its end every time. Put
+    tracekit's options before the first --. The numbers that the programs print decide, or the time
+    that they take if they print none.
 
     tracekit ab paged -- block_size=8
 

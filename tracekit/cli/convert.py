@@ -71,21 +71,20 @@ def convert(
 
     An export becomes a flat table with the same rows, and a column for each mnemonic, in order. If
     there are stacks, the column NAME.stack has their numbers, and OUT.frames.parquet and
-    OUT.stacks.parquet describe them. Of a damaged export the rows before the damage are written,
-    and the exit code is 3. A table of any length is converted in a few hundred MB of memory where
-    tracekit knows the types of all columns.
+    OUT.stacks.parquet describe them. If an export is damaged, the rows before the damage are
+    written, and the exit code is 3. If tracekit knows the types of all columns, a table of any
+    length is converted in a few hundred MB of memory.
 
     A bundle becomes a folder of all its tables with --to parquet, csv or feather, or one table with
     --schema, of the last run unless --run names another. Several runs become folders `run1`,
     `run2`, unless --run names one. Damaged tables are named and left out, and the exit code is 3.
 
-    A run becomes what --to says: perfetto and chrome contain its intervals on tracks, with arrows
-    from command buffers over encoders to the GPU, its counters, and the findings; speedscope
-    contains the stacks of threads; parquet and csv every table. Without OUT it is written to the
-    run's folder convert.
+    A run is written in the format of --to: perfetto and chrome contain its intervals on tracks,
+    with arrows from command buffers over encoders to the GPU, its counters, and the findings;
+    speedscope contains the stacks of threads; parquet and csv contain every table. The default
+    place is the run's folder convert.
 
-    Inputs are never written to, and files that tracekit did not write are replaced only with
-    --force.
+    Inputs are never modified, and files that tracekit did not write are replaced only with --force.
     """
     tables.require_unpacked(source)
     choice = tables.Choice(run_number, table)
@@ -126,7 +125,7 @@ def _show(converted: "tables.Converted", more: Sequence[str] = ()) -> None:
     for file in converted.files:
         console.show_line(file)
     if len(converted.files) > 1:
-        console.show_hint("The stacks are in the files beside it; NAME.stack is their number.")
+        console.show_hint("The stacks are in the other files; NAME.stack is their number.")
     console.show_warnings(more)
 
 

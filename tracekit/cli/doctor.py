@@ -75,18 +75,18 @@ def make(
         int | None, option("N", "Number of the counter set.", min=0, max=2**31 - 1)
     ] = None,
     shader_timeline: Annotated[
-        Literal["on", "off"] | None, typer.Option(help="Sample shaders, or do not.")
+        Literal["on", "off"] | None, typer.Option(help="Whether to sample shaders.")
     ] = None,
     do_write: Annotated[
-        bool, flag("--write", "Write the file; without it, only say what differs.")
+        bool, flag("--write", "Write the file instead of listing the changes.")
     ] = False,
 ) -> None:
     """Copy a template with counters switched on.
 
-    Without --write this is a dry run that lists every place that would differ. The source is never
-    changed, and no file is overwritten. The number of a counter set depends on the chip, and Apple
-    does not document it: only a recording shows whether yours works. By hand, for
-    every chip: Recording Options > GPU > Counter Set in Instruments, then File > Save As Template.
+    Without --write this is a dry run that lists every change. The source is never changed, and no
+    file is overwritten. The number of a counter set depends on the chip, and Apple does not
+    document it: only a recording shows whether yours works. To choose one by hand, for any chip:
+    Recording Options > GPU > Counter Set in Instruments, then File > Save As Template.
     """
     timeline = None
     if shader_timeline is not None:

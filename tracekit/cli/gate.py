@@ -14,8 +14,8 @@ from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
 
 _MEANT = (
-    "--plan, --history and --max-age are of nights; --metric, --threshold and --force of runs, "
-    "for a night was judged by its plan."
+    "--plan, --history and --max-age apply to nights; --metric, --threshold and --force apply "
+    "to runs, because a night was judged by its plan."
 )
 
 
@@ -45,7 +45,7 @@ def gate(
         bool | None,
         flag(
             "--summary/--no-summary",
-            "Add it to $GITHUB_STEP_SUMMARY.  [default: where that is set]",
+            "Add the report to $GITHUB_STEP_SUMMARY.  [default: if it is set]",
         ),
     ] = None,
     annotations: Annotated[
@@ -69,9 +69,9 @@ def gate(
     ] = None,
     force: Annotated[bool, flag("--force", "Of runs: compare different work, too.")] = False,
 ) -> None:
-    """Say by exit code whether a night, or runs, became worse.
+    """Report by exit code whether a night, or runs, became worse.
 
-    A night is reported as it was judged by the thresholds of its plan. Two runs, or several of each
+    A night keeps the verdict that the thresholds of its plan gave it. Two runs, or several of each
     side, are compared as by `tracekit compare`. Missing data never count as ok.
 
     Exit code 0: not worse. 1: a regression. 2: wrong usage. 3: the night failed. 4: inconclusive.

@@ -158,9 +158,10 @@ def revoke(
     config: Config = None,
     history: History = "",
 ) -> None:
-    """Withdraw what was accepted of a night.
+    """Withdraw the acceptance of a night's change.
 
-    It stays in the list, with the reason. To expect an earlier night again, accept that one.
+    It stays in the list, with the reason. To expect an earlier night's change again, accept that
+    night.
     """
     with _open_history(history, config, night) as store:
         revoked = store.revoke(night, capture or (), reason, who=by or _login())
@@ -175,7 +176,7 @@ def list_(
     history: History = "",
     json: options.Json = False,
 ) -> None:
-    """List what was accepted, when and why; the latest one of a capture is in force."""
+    """List accepted changes and their reasons; the latest one of a capture is in force."""
     with _open_history(history, config) as store:
         by_machine = [nightly.held_on(name, store.acceptances(name)) for name in store.machines()]
     entries = sorted(chain.from_iterable(by_machine), key=lambda entry: entry.accepted.at)
@@ -236,9 +237,9 @@ def history(
 ) -> None:
     """List nights, and metrics over nights.
 
-    Prints a line for each night: its outcome and its most important change. With --metric it prints
-    the metric's value in each night, beside the reference's in that night. --export and --html use
-    all selected nights, not only the last --limit.
+    Prints a line for each night: its outcome and its most important change. With --metric, prints
+    the value of the metric and that of the reference in each night. --export and --html use all
+    selected nights, not only the last --limit.
     """
     if context.invoked_subcommand is not None:
         return

@@ -32,16 +32,16 @@ def install(
     ] = None,
     method: Annotated[
         Literal["auto", "launchd", "systemd", "cron"],
-        typer.Option(help="What starts nights; cron prints a line for your crontab."),
+        typer.Option(help="Scheduler of the nights; cron prints a line for your crontab."),
     ] = "auto",
-    dry_run: Annotated[bool, flag("--dry-run", "Print what would be installed.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Print the files; install nothing.")] = False,
 ) -> None:
     """Schedule a plan's nights, every day.
 
-    Installs a LaunchAgent on macOS and a systemd user timer on Linux; where there is neither, it
-    prints a line for cron. It starts the Python that runs this command, without a shell, in an
-    environment that contains only PATH, HOME, the language, DEVELOPER_DIR and TRACEKIT_* as they
-    are now. Installing again replaces what was installed for the plan.
+    Installs a LaunchAgent on macOS and a systemd user timer on Linux; on a machine with neither, it
+    prints a line for cron. The schedule starts the Python that runs this command, without a shell,
+    in an environment that contains only PATH, HOME, the language, DEVELOPER_DIR and TRACEKIT_* as
+    they are now. Installing again replaces the plan's earlier schedule.
     """
     from tracekit.nightly.schedule import schedule
 
@@ -67,8 +67,8 @@ def install(
 def status(config: PlanFile = None, *, json: options.Json = False) -> None:
     """Show the next night, the last one and missed ones.
 
-    Shows what is installed, what the scheduler reports about it, and which nights are in the plan's
-    output folder.
+    Shows the installed schedule, its state in the scheduler, and the nights in the plan's output
+    folder.
     """
     from msgspec import to_builtins
 
@@ -188,7 +188,7 @@ def run(
     ] = None,
     *,
     dry_run: Annotated[
-        bool, flag("--dry-run", "Print what would run, and for how long; change nothing.")
+        bool, flag("--dry-run", "Print the planned work and its duration; change nothing.")
     ] = False,
     init: Annotated[bool, flag("--init", "Write a tracekit.toml to begin with.")] = False,
     rehearse: Annotated[
@@ -204,12 +204,12 @@ def run(
     """Measure a plan's captures against their references.
 
     Parity and checks come first. Then candidate and reference are measured in turns, pair by pair,
-    while the machine's state is checked, and traced. A regression is a
-    change for the worse whose interval lies beyond the plan's threshold, or that lies beyond it and
-    is found again in a second session.
+    while the machine's state is checked, and traced. A regression is a change for the worse whose
+    interval lies beyond the plan's threshold, or that lies beyond it and is found again in a second
+    session.
 
-    A history that cannot be used keeps no night from being measured: it stays in its folder, and
-    the next night or `tracekit history sync` adds it.
+    A night is measured even if its history cannot be used: it stays in its folder, and the next
+    night or `tracekit history sync` adds it.
 
     Exit code 0: nothing is worse; 1: a regression; 2: the plan or the command line is wrong; 3:
     something failed, such as parity, or the history could not keep the night; 4: inconclusive or

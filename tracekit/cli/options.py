@@ -243,7 +243,7 @@ def add_plan_options(command: FileCommand, workload: Workload | None) -> FileCom
 
 def _describe(workload: Workload) -> str:
     """Return the docstring of a workload without sections such as Args."""
-    text = inspect.getdoc(workload.prepare) or "it does not say what it does."
+    text = inspect.getdoc(workload.prepare) or "it has no description."
     paragraphs = [part for part in text.split("\n\n") if not _SECTION.match(part)]
     return f"The workload {workload.name}: " + "\n\n".join(paragraphs)
 

@@ -19,15 +19,15 @@ def prune(
         argument("DIR…", "Folders of runs and nights.  [default: bench/traces, and the plan's]"),
     ] = None,
     *,
-    keep: Annotated[str | None, option("AGE", "Prune what is older: 12h, 30d, 6w.")] = None,
+    keep: Annotated[str | None, option("AGE", "Prune runs older than this: 12h, 30d, 6w.")] = None,
     max_size: Annotated[
-        str | None, option("SIZE", "Prune the oldest until all is at most: 50GB, 800MiB.")
+        str | None, option("SIZE", "Prune the oldest until the total is at most: 50GB, 800MiB.")
     ] = None,
     newest: Annotated[int, option("N", "Runs of each folder that stay whole.", min=0)] = 3,
     config: Config = None,
     history: History = "",
     dry_run: Annotated[
-        bool, flag("--dry-run", "Show what would be removed, and change nothing.")
+        bool, flag("--dry-run", "List the files to remove; change nothing.")
     ] = False,
     json: options.Json = False,
 ) -> None:

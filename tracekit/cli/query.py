@@ -24,9 +24,9 @@ def index(
 ) -> None:
     """Write a page about all runs and benches of a folder.
 
-    DIR/index.html lists them, the newest first: when, what, the verdict, the main metric, and links
-    to their pages. It is rewritten each time. --markdown RESULTS.md writes the same table for a
-    repository.
+    DIR/index.html lists them, the newest first: their time, work, verdict and main metric, and
+    links to their pages. It is rewritten each time. --markdown RESULTS.md writes the same table for
+    a repository.
     """
     files = [folder / fleet.INDEX]
     if markdown and markdown != console.STDOUT:
@@ -56,7 +56,7 @@ def query(
     ] = None,
     form: Annotated[
         Literal["parquet", "csv", "json"] | None,
-        typer.Option("--format", help="Format, if FILE's ending does not say it."),
+        typer.Option("--format", help="Format, if FILE's extension does not give it."),
     ] = None,
     rows: Annotated[int, option("N", "Rows to show.", min=1)] = 20,
     run_number: options.RunNumber = None,
@@ -69,9 +69,9 @@ def query(
     with the columns `run` and `run_path`. The tables `runs`, `metrics`, `findings` and
     `batch_results` describe the runs themselves. Times are int64 nanoseconds. A table is made when
     a query first names it, and cached. Runs that lack it or cannot be read are left out, and named
-    in a warning; if damage cost rows or names, the exit code is 3. The table `losses` says what was
-    lost of all tables, which are read for it. Of a bundle that is not imported, the last run is
-    read, or the one that --run names.
+    in a warning; if damage cost rows or names, the exit code is 3. The table `losses` lists the
+    losses of all tables, and a query of it reads them all. If a bundle is not imported, its last
+    run is read, or the one that --run names.
 
     A query can only read: it cannot write, change settings, load extensions or open files other
     than the tables of the given runs.

@@ -30,8 +30,8 @@ def tables(
 ) -> None:
     """List, show or write the tables of a run.
 
-    The table `losses` says what was not read of all others, or not believed; they are read for it.
-    If damage cost rows or names of what is shown, the exit code is 3.
+    The table `losses` lists everything in the others that was not read or not believed; showing it
+    reads them all. If damage cost rows or names of the shown tables, the exit code is 3.
 
     A bundle is read in place, on any system; this makes no run and caches nothing. If it has
     several runs, the last one is read, or the one that --run names.
@@ -106,7 +106,7 @@ def workloads(*, workloads: options.Workloads = None) -> None:
     """List the workloads that can be recorded."""
     entries = [(entry.name, entry.summary) for entry in workload.all_workloads(workloads)]
     program = (workload.ANY_PROGRAM, "Run any program: put it after --, with its arguments.")
-    console.table(("workload", "what it does"), sorted([*entries, program]))
+    console.table(("workload", "description"), sorted([*entries, program]))
 
 
 def rules(name: Annotated[str | None, argument("[RULE]", "Rule to explain.")] = None) -> None:

@@ -33,16 +33,16 @@ def capture(
 ) -> None:
     """Record a workload and write a page about it.
 
-    Say what to record: --workload NAME, a program after --, or --attach PID. With a workload,
-    its own parameters are options too: `tracekit capture --workload NAME --help` lists them.
+    Choose one of --workload NAME, a program after --, and --attach PID. The parameters of a
+    workload are options too: `tracekit capture --workload NAME --help` lists them.
 
     On a Mac, tables are read from the bundle itself. The first time that this build of Xcode
     records a kind of table, it is exported too, and both are compared; `tracekit doctor` shows the
     outcome. --export writes more tables as XML: those that rules need, all, or none.
 
-    --gputrace makes a GPU frame capture instead of a recording: after the warm-up Metal captures 3
-    steps, or as many as --repeats says, into capture.gputrace, for Xcode. Nothing is timed and
-    there is no page.
+    --gputrace makes a GPU frame capture instead of a recording: after the warm-up, Metal captures 3
+    steps, or the number that --repeats gives, into capture.gputrace, for Xcode. Nothing is timed
+    and no page is written.
     """
     if gputrace:
         _capture_gpu(plan, open_it=open_page, json=json)
@@ -96,11 +96,11 @@ def export(
 ) -> None:
     """Write the tables of a recording as XML.
 
-    `needed` stands for the tables that metrics, rules and the page use, `all` for everything that
-    was recorded, which can be gigabytes. A NAME is a table of tracekit or a schema of xctrace;
+    `needed` means the tables that metrics, rules and the page use. `all` means everything that was
+    recorded, which can be gigabytes. A NAME is a table of tracekit or a schema of xctrace;
     `needed,NAME` adds it to the others. The host recorder always writes all of its tables.
 
-    A bundle is read directly, on any system: toc.xml and a file for each table are written as
+    A bundle is read directly, on any system: tracekit writes toc.xml and a file for each table as
     xctrace would, so that any program for its XML can read them. A table with a column whose
     storage format is not known is named and left out; if a table is damaged, the exit code is 3. If
     there are several runs, the last one is written, or the one that --run names.
@@ -184,8 +184,8 @@ def import_(
     folder has a link to it. A .trace.zip is unpacked into the run's folder. A bundle of unknown
     layout is refused, or exported if xctrace is available.
 
-    Counters are what Xcode exports of a GPU frame capture: the CSV of all, the texts of tabs, or
-    both. Only tabs have execution costs.
+    Counters are Xcode's exports of a GPU frame capture: the CSV of all counters, the texts of tabs,
+    or both. Only tabs have execution costs.
 
     If a trace has several runs, the last one is imported, or the one that --run names.
     """

@@ -130,7 +130,7 @@ def verify_kernel(
     buffer: Annotated[
         list[str] | None,
         option(
-            "NAME=WHAT",
+            "NAME=SPEC",
             "FILE.metal: q=float16[16,128], n=int32=7, t=int32[8]=0:64, x=FILE.npy.",
             "--buffer",
         ),
@@ -144,7 +144,7 @@ def verify_kernel(
         list[str] | None, option("INDEX=VALUE", "FILE.metal: function constant.", "--constant")
     ] = None,
     include: Annotated[
-        list[str] | None, option("FOLDER", "FILE.metal: where its #include files lie.", "--include")
+        list[str] | None, option("FOLDER", "FILE.metal: folder of its #include files.", "--include")
     ] = None,
     expect: Annotated[
         list[str] | None, option("NAME=FILE.npy", "FILE.metal: the expected contents.", "--expect")
@@ -162,8 +162,8 @@ def verify_kernel(
     The kernel is compiled as C++ and runs on this machine, thread by thread: once with every access
     to device memory checked, then in three orders of threads, which must all give the same bits.
     FILE.py has a function marked @check, which gives the expected result; its parameters are
-    options. For a FILE.metal the options below say what is launched. Exit code 1: a defect; 3:
-    there is no compiler, or it failed.
+    options. For a FILE.metal, the options below define the launch. Exit code 1: a defect; 3: there
+    is no compiler, or it failed.
     """
 
     def is_given(name: str) -> bool:

@@ -31,15 +31,15 @@ def verify(
     *,
     json: options.Json = False,
 ) -> None:
-    """Say whether a run, a bundle or a history is whole.
+    """Check whether a run, a bundle or a history is whole.
 
-    A run: each file against the checksum that the stage noted which wrote it, each stage at its
-    end, and the bundle that it is read from. A bundle: each table that it names is read to the last
-    row, and the rows are counted. A history: the database, each night against its document, and
-    each document against the history.
+    Of a run, this compares each file with the checksum noted by the stage that wrote it, and checks
+    that each stage came to its end, and the bundle that the run is read from. Of a bundle, it reads
+    each table to the last row and counts the rows. Of a history, it checks the database, each night
+    against its document, and each document against the history.
 
-    Exit code 3: it is not whole. Exit code 4: that cannot be said, for example of a run that an
-    older tracekit made, which kept no checksums.
+    Exit code 3: it is not whole. Exit code 4: this cannot be determined, for example for a run made
+    by an older tracekit, which kept no checksums.
     """
     with console.progress("verify") as progress:
         outcome = _examine_place(place, progress)

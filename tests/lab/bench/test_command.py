@@ -75,7 +75,7 @@ def test_a_failing_subject_is_shown_and_ends_in_three(capsys: pytest.CaptureFixt
 
 
 def test_an_interrupted_bench_ends_in_130_and_says_where_its_samples_are() -> None:
-    for steps, hint in ((5, "What was measured is in b.json."), (1, "Nothing")):
+    for steps, hint in ((5, "The samples so far are in b.json."), (1, "Nothing")):
         hand = Hand()
         stopped = hand.subject("A", 10 * MS, fails_after=steps, error=KeyboardInterrupt)
         with pytest.raises(InterruptedRunError) as caught:
