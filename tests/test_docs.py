@@ -77,7 +77,9 @@ def reads(function: Callable[..., object]) -> str:
 
 
 def rules_page() -> str:
-    parts = ["# Rules\n\nWhat `tracekit rules RULE` prints, with the tables that each one reads.\n"]
+    parts = [
+        "# Rules\n\nThe output of `tracekit rules RULE`, with the tables that each one reads.\n"
+    ]
     for name, rule in RULES.items():
         limits = ", ".join(f"`{key}` = {value}" for key, value in thresholds(rule.judge).items())
         parts += [f"\n## {name}\n\n{rule.title}\n"]
@@ -98,12 +100,12 @@ def levers_page() -> str:
             f"| `{mechanism}` | {lever.formula} | {', '.join(own_kinds)} | {'; '.join(sources)} |\n"
         ]
     return (
-        "# Levers\n\nA finding names its mechanism as `lever`, and advises in words for the kind "
-        "of program that the target is. A kind that a mechanism does not list gets its neutral "
-        "words. Kinds are recognized by names of kernels, libraries in sampled stacks, the name "
-        "and the arguments of the process, loaded libraries, channels and presents; where signs "
-        "disagree, the kind is `unknown`. All words, settings and their sources are in "
-        "`tracekit/analysis/levers.toml`.\n\n"
+        "# Levers\n\nA finding names its mechanism as `lever`, and gives advice in the words of "
+        "the target's kind of program. If a mechanism does not list that kind, the advice uses "
+        "its neutral words. Kinds are recognized by names of kernels, libraries in sampled "
+        "stacks, the name and the arguments of the process, loaded libraries, channels and "
+        "presents; if these signs disagree, the kind is `unknown`. All words, settings and their "
+        "sources are in `tracekit/analysis/levers.toml`.\n\n"
         "| mechanism | how the saving is estimated | own words for | measured or accepted in |\n"
         "|---|---|---|---|\n" + "".join(rows)
     )
@@ -116,8 +118,8 @@ def metrics_page() -> str:
         for metric in METRICS.values()
     ]
     return (
-        "# Metrics\n\nEvery result has all of them, in this order. One that is not available has "
-        "the value `null` and a `reason`.\n\n| name | unit | better | what it is |\n"
+        "# Metrics\n\nEvery result has all of these metrics, in this order. A metric that is not "
+        "available has the value `null` and a `reason`.\n\n| name | unit | better | meaning |\n"
         "|---|---|---|---|\n" + "".join(rows)
     )
 
@@ -128,10 +130,10 @@ def tables_page() -> str:
         "# Tables\n\nThe normalized tables, as `tracekit tables RUN NAME` and "
         '`tracekit.open(run).tables["NAME"]` give them. Times are int64 nanoseconds from the '
         "start of the trace. A table is read from the first of its schemas that was exported, "
-        "or joined from other tables; null stands for what the recording does not say. What a "
-        "trace holds as well, `tracekit convert` turns into flat tables.\n\n"
-        f"A recording's export has what these are read from: {needed}. `tracekit export RUN "
-        "--tables needed,NAME` adds others.\n"
+        "or joined from other tables; null means that the recording does not give the value. "
+        "`tracekit convert` turns any other data of a trace into flat tables.\n\n"
+        f"The default export of a recording has the sources of these tables: {needed}. `tracekit "
+        "export RUN --tables needed,NAME` adds others.\n"
         + "".join(_table(schema) for schema in SCHEMAS.values())
     )
 
@@ -148,7 +150,7 @@ def _table(schema: Schema) -> str:
     versions = f"\nVersions: {schema.versions}\n" if schema.versions else ""
     return (
         f"\n## {schema.name}\n\n{schema.meaning}\n\n{origin}\n\n"
-        "| column | kind | unit | mnemonic | what it is |\n|---|---|---|---|---|\n"
+        "| column | kind | unit | mnemonic | meaning |\n|---|---|---|---|---|\n"
         + "".join(rows)
         + more
         + versions
@@ -168,7 +170,7 @@ def _origin(schema: Schema) -> str:
         names = read_inputs(schema.join)
         parts = ", ".join(f"`{name}`" for name in names.required)
         more = ", ".join(f"`{name}`" for name in names.optional)
-        origins.append(f"Joined from {parts}{more and f'; where they are there, {more}'}.")
+        origins.append(f"Joined from {parts}{more and f'; if available, also from {more}'}.")
     return " ".join(reversed(origins) if schema.joined_first else origins)
 
 

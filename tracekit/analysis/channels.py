@@ -16,7 +16,7 @@ from tracekit.analysis.scope import Device, text_codes
 from tracekit.analysis.work_names import is_unnamed
 
 BLIT = "blit"
-"""What a channel of copies and fills has in its name, in small letters."""
+"""A part of the name of a channel of copies and fills, in lower case."""
 ALIKE = 0.15
 """Lengths whose 10th and 90th percentile lie no farther apart than this are equal; of the median.
 

@@ -14,7 +14,7 @@ from tracekit.machine import Chip, chip
 from tracekit.workload import REFERENCE
 
 Machine = Mapping[str, Any]
-"""What is known of the machine, and what it was like meanwhile.
+"""Facts about the machine, and its state during the recording.
 
 `system`, `chip`, `gpu_cores`, `memory` (bytes); `wired_limit`, `swap`, `compressed` (bytes),
 `paged_out` (bytes, meanwhile), `low_power`, `mains` (1 or 0).

@@ -54,7 +54,7 @@ class Recognition:
 
 
 IMPORT = "import"
-"""The recorder of what someone else recorded; its `workload` is the name of the recording."""
+"""The recorder of an imported recording; its `workload` is the name of the recording."""
 
 _Signs = Mapping[ProgramKind, Sign]
 

@@ -30,7 +30,7 @@ _SAY_MORE = frozenset(
 )
 """Rules that say why some work takes most of the device's time."""
 _BY_SHAPE = frozenset({"hot-allocations", "uneven-work"})
-"""What follows from inputs of unlike sizes."""
+"""Rules whose findings follow from inputs of different sizes."""
 
 
 def rank_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -398,7 +398,7 @@ _MECHANISMS = {
     WITHOUT_WORK: Mechanism.HOST_ELSEWHERE,
     LONGER_WORK: Mechanism.UNEVEN_WORK,
 }
-"""What causes begin with, and the mechanism that each is of."""
+"""The first words of causes, and the mechanism of each."""
 _LISTED = 3
 
 _MOST = 0.5  # share of a slow step's excess that a happening must cover to explain it

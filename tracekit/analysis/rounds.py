@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from tracekit.analysis.intervals import Times
 
 FEWEST = 8
-"""Fewer rounds than this are no iterations."""
+"""Fewer rounds than this do not count as iterations."""
 LEAST = 4
-"""Fewer rounds than this are no repetition at all."""
+"""Fewer rounds than this do not count as a repetition at all."""
 _WITHIN = 0.25  # share by which the sizes of similar groups may differ
 _CHANGES = 2  # in each round, at least: to another kind of group and back
 _AGAIN = 0.8  # share of the changes that recur one round later

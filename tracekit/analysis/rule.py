@@ -138,7 +138,7 @@ def finding(
 
 
 Findings = Iterator[Finding]
-"""What a rule yields."""
+"""The findings that a rule yields."""
 
 _SHOWN = 20
 

@@ -19,7 +19,7 @@ from tracekit.analysis.intervals import FOREVER, NEVER, Times
 from tracekit.analysis.rounds import GroupRow, find_begin, find_round
 
 FEWEST = 8
-"""Fewer repetitions than this are no loop."""
+"""Fewer repetitions than this do not make a loop."""
 OF_WORK = 0.5
 """The share of all device time that iterations have to hold."""
 _ALIKE = 0.7  # of the groups from the first iteration to the last

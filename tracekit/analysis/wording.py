@@ -108,7 +108,7 @@ _SHARES = {
     "device_share": "{share} of the device's time",
     "compiled_share": "{share} of {window}",
 }
-"""What a headline says of a share, by the name of the fact, which tells of what it is a share."""
+"""The words of a headline about a share, by the name of the fact."""
 
 
 def headline(finding: Finding) -> str:

@@ -26,7 +26,7 @@ class Combination:
 
     mode: Mode  # whether the recorder started the probe, or attached to it
     counters: bool  # whether GPU counters were asked for
-    backend: str = ""  # where the probe's work ran: "metal" or "cpu"; empty if it never began
+    backend: str = ""  # backend of the probe's work: "metal" or "cpu"; empty if it never began
     rows: int | None = None  # GPU intervals of the probe's own process
     others: int | None = None  # GPU intervals of all other processes
     # GPU dispatches that the probe made while it was recorded, by its own account

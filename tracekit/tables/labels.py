@@ -19,7 +19,7 @@ _SAMPLE = 4096
 
 
 def families(labels: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
-    """Return a code for each label and the distinct families that the codes stand for.
+    """Return a code for each label and the distinct families that the codes represent.
 
     A family is a label without the process and the instance that it names at its end.
     """

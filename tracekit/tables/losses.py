@@ -1,8 +1,8 @@
 """The parts of a recording that were not read, or are not credible.
 
-A reader makes a `Loss` where it finds one, and returns it with the rows that it read. It also
-reports it to the active ledger: a command collects losses for as long as it runs, so that no path
-through its code can leave a loss out of its words and its exit code.
+A reader makes a `Loss` for each part that it cannot read, and returns it with the rows that it
+read. It also reports it to the active ledger: a command collects losses for as long as it runs, so
+that no path through its code can leave a loss out of its words and its exit code.
 """
 
 from collections.abc import Generator, Iterable, Sequence

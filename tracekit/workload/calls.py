@@ -1,6 +1,6 @@
 """Calls of MLX as steps, and steps of two variants in turn, in one recording."""
 
-# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
+# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded at its first use
 
 import statistics
 import time

@@ -19,9 +19,9 @@ from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, W
 
 FORMAT = 1
 LEFT = 0.1
-"""The least share of a step that is left to wait for once it was handed over.
+"""The least share of a step that is left to wait for after it was submitted.
 
-A step with less did its work inside `submit`, where no clock separates it from its preparation."""
+A step with less did its work inside `submit`, and no clock separates it from its preparation."""
 SUBMIT_INCLUDED = "submit included"
 """The end of the channel's name of such a step's work, which is somewhere in the whole step."""
 

@@ -73,8 +73,8 @@ def test_unknown_values_give_a_reason(name: str) -> None:
         (UNKNOWN, {}, "does not say which chip it was made on"),
         (machine(gpu_cores=None), {}, "how many this one has is not known"),
         (machine(chip="Apple M5 Ultra", gpu_cores=80), {}, "contradict each other"),
-        (M1_MAX, {"backend": "cpu"}, "what bandwidth a CPU reaches nobody publishes"),
-        (M1_MAX, {"step_models": model(1).iloc[:0]}, "does not say what a step does"),
+        (M1_MAX, {"backend": "cpu"}, "no bandwidth of a CPU is published"),
+        (M1_MAX, {"step_models": model(1).iloc[:0]}, "does not describe its steps"),
         (M1_MAX, {"step_models": pd.concat([model(1), model(2)])}, "several variants"),
         (M1_MAX, {"bytes_unique": 0, "bytes_written": 0}, "how many bytes a step moves"),
     ):

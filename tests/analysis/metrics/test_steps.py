@@ -64,7 +64,7 @@ def test_missing_values_are_named(subtests: pytest.Subtests) -> None:
         ("step_p50 step_p99 tokens_per_second", {"steps": MIXED}, r"variants \(paged, sdpa\)"),
         ("step_variation step_spike_share", {"steps": MIXED}, r"several variants \(paged, sdpa\)"),
         ("tokens_per_second", {"steps": STEADY.assign(tokens=0)}, "produces no tokens"),
-        ("memory_bandwidth", {"step_models": MODEL[:0]}, "does not say what a step does"),
+        ("memory_bandwidth", {"step_models": MODEL[:0]}, "does not describe its steps"),
         ("memory_bandwidth", {"step_models": MODEL * 0}, "does not say how many bytes"),
     ):
         for name in names.split():

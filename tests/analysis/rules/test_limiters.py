@@ -171,7 +171,7 @@ def test_without_its_counters_a_rule_abstains() -> None:
         ("memory-bound", {"ALU Utilization": 20.0}, "of memory was recorded, only: ALU Util"),
         ("memory-bound", {"LLC Limiter": 85.0}, "of arithmetic was recorded.*--counters on"),
         ("compute-bound", {"F32 Limiter": 92.0}, "of memory was recorded, only: F32 Limiter"),
-        ("other-limiter", {"ALU Limiter": 40.0}, "no limiter beside arithmetic and memory"),
+        ("other-limiter", {"ALU Limiter": 40.0}, "no limiter other than arithmetic and memory"),
         ("low-occupancy", {"ALU Limiter": 40.0}, "no occupancy of compute was recorded"),
     ):
         with pytest.raises(Unavailable, match=reason):

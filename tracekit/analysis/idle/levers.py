@@ -10,7 +10,7 @@ MANY_WAITS = 1.5
 """With more waits an iteration, a program reads back within its iterations."""
 _NO_WAIT = 0.05
 RARE = 0.6
-"""Fewer waits than this an iteration are no habit of each of them."""
+"""With fewer waits than this an iteration, not every iteration waits by habit."""
 _SHORT = 1_000_000  # ns: with waits at shorter intervals, it waits for launches, not iterations
 _ALWAYS = 0.75  # share of the time from which a host that encodes sets the pace
 _MOST = 0.5  # share of the time that is mostly idle

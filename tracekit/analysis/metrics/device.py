@@ -115,8 +115,8 @@ def _make_bandwidth_metric(name: str, unit: str, meaning: str) -> Metric:
     return Metric(name, "GB/s", Better.NEITHER, measure)
 
 
-_IN_GB = "where the chip counts GB/s (M3 and later); one source says GiB/s."
-_IN_PERCENT = "where the chip counts it as a percentage (M1)."
+_IN_GB = "on chips that count GB/s (M3 and later); one source says GiB/s."
+_IN_PERCENT = "on chips that count it as a percentage (M1)."
 COUNTER_METRICS = (
     _make_counter_metric(
         "compute_occupancy",
@@ -168,10 +168,10 @@ def steady_compiles(
     compiler_activity: pd.DataFrame | None,
     specializations: pd.DataFrame | None,
 ) -> int:
-    """Pipelines that came to be in the steady window; a workload that is warm has none.
+    """Pipelines made in the steady window; a warm workload makes none there.
 
-    How often the shader compiler began to work for the target there, or how many pipelines the
-    workload first used there by its own count: the greater, as both count the same.
+    The greater of two counts of the same pipelines: the times that the shader compiler began to
+    work for the target there, and the pipelines that the workload first used there.
     """
     first_uses = select_pipelines(device, specializations)
     if compiler_activity is None and first_uses is None:
@@ -198,7 +198,7 @@ def steady_compiles(
 def other_process_share(gpu: Device, loop: Loop) -> float:
     """Share of the GPU's busy time in the steady window in which other processes' work ran.
 
-    Where their work and the target's ran side by side, it counts as theirs.
+    Time in which their work and the target's ran side by side counts as theirs.
     """
     target_starts, target_ends = gpu.clip_to_window(loop)
     other_starts, other_ends = clip(*spans(gpu.other_intervals), loop.start, loop.end)
@@ -225,9 +225,9 @@ def gpu_time_per_token(gpu: Device, loop: Loop, steps: pd.DataFrame) -> float:
 def encoders_per_token(
     encoders: pd.DataFrame, gpu: Device, targets: Targets, loop: Loop, steps: pd.DataFrame
 ) -> float:
-    """Encoders of the target that it began to write in the steady window, over its tokens.
+    """Encoders that the target began to write in the steady window, over its tokens.
 
-    An encoder may hold many dispatches; `intervals_per_token` counts what the device ran.
+    An encoder may hold many dispatches; `intervals_per_token` counts the device's pieces of work.
     """
     target_encoders = of_target(encoders, targets)
     require_seen(steady_steps(steps), target_encoders)

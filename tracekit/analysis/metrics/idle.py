@@ -15,9 +15,9 @@ from tracekit.analysis.scope import Device, require_alike, require_seen, steady_
 def idle_ratio(gaps: pd.DataFrame, loaded: pd.DataFrame) -> float:
     """Share of the loaded window that lies in gaps of the target, however short.
 
-    The window less the time in which a server had nobody to serve. Of several devices it is the
-    mean of theirs. The shares of the causes, `idle_between_encoders` … `idle_unattributed`, sum to
-    this.
+    The loaded window leaves out the time in which a server had nobody to serve. With several
+    devices this is the mean of their shares. The shares of the causes, `idle_between_encoders` …
+    `idle_unattributed`, add up to it.
     """
     return idle_time(gaps) / loaded_time(loaded)
 
@@ -25,14 +25,14 @@ def idle_ratio(gaps: pd.DataFrame, loaded: pd.DataFrame) -> float:
 _MEANINGS = {
     Cause.BETWEEN_ENCODERS: "the device paused between two encoders of one command buffer",
     Cause.BETWEEN_BUFFERS: "it paused between command buffers, the next of which was committed",
-    Cause.START: "work was committed on a device that had run dry, and had yet to start",
-    Cause.LATE_START: "committed work waited over 100 µs, and nothing is known that held it up",
+    Cause.START: "work was committed to a device that had run out of work, and had yet to start",
+    Cause.LATE_START: "committed work waited over 100 µs for no known reason",
     Cause.REPORT: "all work had ended, one command buffer was not yet reported, and the host is "
     "not known to have gone on without the report",
     Cause.OTHER_DEVICE: "nothing was committed for this device, and another one worked",
     Cause.ENCODING: "nothing was committed, and the host encoded",
-    Cause.HOST: "nothing was committed, all was reported, and what the host did is not known",
-    Cause.COMPILE: "nothing was committed, as a pipeline was compiled",
+    Cause.HOST: "nothing was committed, all was reported, and the host's activity is not known",
+    Cause.COMPILE: "nothing was committed because a pipeline was being compiled",
     Cause.WIRING: "the driver wired memory",
     Cause.DRIVER: "the device waited for the driver of the target",
     Cause.OTHER_PROCESS: "committed work waited while another process ran on the GPU",
@@ -59,7 +59,7 @@ def _idle_by(cause: Cause) -> Metric:
 
 @metric("ratio", Better.LOWER)
 def idle_unattributed(shares: dict[Cause, int], loaded: pd.DataFrame) -> float:
-    """Share of that window that is idle for reasons that the recording does not tell."""
+    """Share of that window that is idle for reasons that the recording does not show."""
     return shares[Cause.UNATTRIBUTED] / loaded_time(loaded)
 
 
@@ -75,7 +75,7 @@ def kernel_ceiling(
 ) -> float:
     """Tokens of the steady steps over the time in which the device ran for the target.
 
-    It is what `tokens_per_second` would be without any waiting, at these kernels' speed.
+    It is the value of `tokens_per_second` without any waiting, at these kernels' speed.
     """
     steady = steady_steps(steps)
     require_alike(steady)

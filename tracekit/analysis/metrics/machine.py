@@ -110,7 +110,7 @@ def _find_noted_bytes(profile: pd.DataFrame, level_name: str, phases_before: int
 
 @metric("Hz")
 def gpu_clock_p50(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> float:
-    """Median clock of the GPU in the steady window, by the monitor beside the run."""
+    """Median clock of the GPU in the steady window, as the monitor reports it."""
     return float(_steady_readings(gauges, phases, "gpu_clock").median())
 
 
@@ -125,7 +125,7 @@ def gpu_clock_min(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> f
 
 @metric("W", Better.LOWER)
 def gpu_power_p50(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> float:
-    """Median power of the GPU in the steady window, by the monitor beside the run."""
+    """Median power of the GPU in the steady window, as the monitor reports it."""
     return float(_steady_readings(gauges, phases, "gpu_power").median())
 
 
@@ -178,7 +178,7 @@ def memory_slope(process_samples: pd.DataFrame, targets: Targets, loop: Loop) ->
 def allocations_per_step(
     resource_allocations: pd.DataFrame, steps: pd.DataFrame, loop: Loop
 ) -> float:
-    """Resources of Metal that the target allocated in the steady window, for each step."""
+    """Metal resources that the target allocated in the steady window, over its steps."""
     allocated = allocations(resource_allocations, loop)
     return len(allocated) / len(steady_steps(steps))
 
@@ -191,7 +191,7 @@ def wire_time(driver_events: pd.DataFrame, loop: Loop) -> int:
 
 @metric("ns")
 def cpu_time(cpu_profile: pd.DataFrame, targets: Targets) -> int:
-    """CPU time of the target's threads: what the samples of Time Profiler stand for, in sum."""
+    """CPU time of the target's threads: the sum of the weights of Time Profiler's samples."""
     return sampled_weight(of_target(cpu_profile, targets))
 
 
@@ -208,9 +208,9 @@ def target_life(lifetime: Lifetime) -> int:
 
 @metric("ratio")
 def cpu_utilization(cpu_profile: pd.DataFrame, targets: Targets, lifetime: Lifetime) -> float:
-    """CPU time of the target over its life; above 100 % where several threads ran.
+    """CPU time of the target over its life; above 100 % if several threads ran.
 
-    That is `target_life`, and the whole time recorded where that is not known.
+    The life is `target_life`, or the whole recorded time if `target_life` is not known.
     """
     target_samples = of_target(cpu_profile, targets)
     return sampled_weight(target_samples) / lifetime.length

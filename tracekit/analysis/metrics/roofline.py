@@ -38,9 +38,9 @@ def step_intensity(step_models: pd.DataFrame) -> float:
 
 @metric("ns", Better.LOWER)
 def step_bound(step_models: pd.DataFrame, machine: Machine) -> float:
-    """Least time that the chip's memory, and its arithmetic where its rate is known, allow a step.
+    """Least time of a step by the limits of the chip's memory and, if known, its arithmetic.
 
-    The rate of arithmetic counts where it is known to be the same for all types (M1 and M2).
+    The rate of arithmetic counts only if it is known to be the same for all types (M1 and M2).
     """
     model = step_model(step_models)
     chip = _gpu_of(model, machine)
@@ -79,7 +79,7 @@ def bandwidth_share_busy(
 def _gpu_of(model: "pd.Series[Any]", machine: Machine) -> Chip:
     if model["backend"] == "cpu":
         raise Unavailable(
-            "the steps ran on the CPU, and what bandwidth a CPU reaches nobody publishes; "
+            "the steps ran on the CPU, and no bandwidth of a CPU is published; "
             "`tracekit chip --measure` measures it here."
         )
     return chip_of(machine)
@@ -136,7 +136,7 @@ def roof_of(
 ) -> Roof:
     """Return the roof of the steady steps, and the part of it that they reached."""
     if steps is None or step_models is None:
-        raise Unavailable("the recording has no marks of a workload that says what a step does.")
+        raise Unavailable("the recording has no marks of a workload that describes its steps.")
     model = step_model(step_models)
     chip = _gpu_of(model, machine)
     bandwidth = _bandwidth(chip)

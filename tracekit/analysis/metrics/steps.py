@@ -28,7 +28,7 @@ from tracekit.analysis.submission import in_flight, per_iteration, require_buffe
 def step_rate(steps: pd.DataFrame, spans: pd.DataFrame | None) -> float:
     """Steps per second, from the start of the first steady step to the end of the last.
 
-    A step that only waited for load counts for none, but its time passed. Time in which the worker
+    A step that only waited for load does not count, but its time does. Time in which the worker
     timed its reference work is left out.
     """
     return len(steady_steps(steps)) / _seconds(steps, spans)
@@ -64,7 +64,7 @@ def memory_bandwidth(steps: pd.DataFrame, step_models: pd.DataFrame) -> float:
 def step_model(step_models: pd.DataFrame) -> "pd.Series[Any]":
     """Return the model of a step; raise Unavailable if it is not known, or steps are unlike."""
     if step_models.empty:
-        raise Unavailable("the workload does not say what a step does.")
+        raise Unavailable("the workload does not describe its steps.")
     if len(step_models) > 1:
         raise Unavailable("steps are of several variants, each of which moves its own bytes.")
     return step_models.iloc[0]
@@ -99,10 +99,11 @@ def step_times(steps: pd.DataFrame) -> np.ndarray:
 def step_variation(
     steps: pd.DataFrame, requests: pd.DataFrame | None, spans: pd.DataFrame | None
 ) -> float:
-    """How much one steady step differs from the next: a robust coefficient of variation.
+    """Variation from one steady step to the next: a robust coefficient of variation.
 
-    From start to start; the median absolute difference of neighbours, scaled to a standard
-    deviation of normal noise, over the median. Drift and single outliers add nothing.
+    Steps are measured from start to start. It is the median absolute difference of neighbours,
+    scaled to a standard deviation of normal noise, over the median. Drift and single outliers add
+    nothing.
     """
     return float(_require_alike_beats(steps, requests, spans).variation)
 
@@ -111,9 +112,9 @@ def step_variation(
 def step_spike_share(
     steps: pd.DataFrame, requests: pd.DataFrame | None, spans: pd.DataFrame | None
 ) -> float:
-    """Share of the steady steps' time that spikes take beyond the steps around them.
+    """Share of the steady steps' time by which spikes exceed the steps around them.
 
-    Spikes are steps 8 robust standard deviations and 50 % beyond their neighbours' median.
+    Spikes are steps 8 robust standard deviations and 50 % above their neighbours' median.
     """
     row = _require_alike_beats(steps, requests, spans)
     chosen, excess = spikes(row)

@@ -1,1 +1,1 @@
-"""Physics before judgement: the recorded rows that cannot be, and the results they affect."""
+"""Physics before judgement: impossible rows of the recording, and the results they affect."""

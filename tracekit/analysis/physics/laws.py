@@ -1,6 +1,6 @@
 """The laws that recorded rows keep, and how a row breaks one.
 
-Each was held against all real recordings of the corpus: a rule that they break is not a law. The
+Each was checked against all real recordings of the corpus: a rule that they break is not a law. The
 page `docs/explanation/rows-that-cannot-be.md` lists the few real rows that do break one.
 """
 
@@ -18,7 +18,7 @@ but two tables, or a table and the recording, that do not fit together."""
 
 
 class Stake(StrEnum):
-    """The results that become unsure by rows that cannot be."""
+    """The results that become uncertain through impossible rows."""
 
     DEVICE = "device time and idle time"
     WAYS = "the causes of idle time"

@@ -24,18 +24,18 @@ def avoidable_kernels(
     """Copies or sorts take a large part of the device's time.
 
     What it looks for:
-        Work of the target whose name says that it copies, casts or transposes, or that it sorts.
-        It fires when either kind takes more than `limit` of the target's device time (10 %).
+        Work of the target that copies, casts or transposes according to its name, or that sorts. It
+        fires when either kind takes more than `limit` of the target's device time (10 %).
 
     Why it matters:
-        They compute nothing that was asked for: a copy makes up for a layout, a sort of all logits
-        for a sampler that needs a few of them.
+        They compute nothing that the program needs: a copy only adapts a layout, a sort of all
+        logits serves a sampler that needs a few of them.
 
     What to do:
         Choose layouts and types that need no copies, and samplers that need no sorts.
 
     When it abstains:
-        When labels do not name kernels, as with stock builds of MLX, and where a CPU did the work.
+        When labels do not name kernels, as with stock builds of MLX, and when a CPU did the work.
     """
     device_time = busy(work.starts, work.ends)
     if device_time == 0:

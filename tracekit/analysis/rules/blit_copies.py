@@ -26,19 +26,20 @@ def blit_copies(
 
     What it looks for:
         The time in which the target's blit channel works and no other channel of the device works
-        for the target. Copies that run beside other work cost little and do not count. It fires
-        when that is more than `limit` of the device's time for the target (10 %), throughout the
-        loop. It needs no names. A loop that a display or a timer paces has no time to win.
+        for the target. Copies that run at the same time as other work cost little and do not count.
+        It fires when this time is more than `limit` of the device's time for the target (10 %),
+        throughout the loop. It needs no names. A loop that a display or a timer paces has no time
+        to save.
 
     Why it matters:
-        A copy computes nothing that was asked for, and a blit encoder separates the compute
+        A copy computes nothing that the program needs, and a blit encoder separates the compute
         encoders around it.
 
     What to do:
         Avoid the copies, or let a compute kernel make them.
 
     When it abstains:
-        When the recording has no intervals of the target, and where a CPU did the work.
+        When the recording has no intervals of the target, and when a CPU did the work.
     """
     if loop.paced or not _has_blits(gpu):
         return

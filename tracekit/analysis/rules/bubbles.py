@@ -53,36 +53,37 @@ def bubbles(
     *,
     limit: float = 0.05,
 ) -> Findings:
-    """The device had nothing of the target to do.
+    """The device had no work from the target.
 
     What it looks for:
-        Gaps between the target's device intervals in the window, however short, its lead-in and
-        tail included, but for the time in which a server says by spans `idle` that it had no
-        request to serve. It fires when they cover more than `limit` of the window without that
-        time (default 5 %). A gap between encoders of one command buffer, a boundary between command
-        buffers that had been committed in time, a late start, a host that was still encoding, and
-        a host that had waited for all of its work are distinguished; within a gap, compilations,
-        wiring of memory, the driver, other processes and a device that powers up are. What the
-        recording cannot tell is unattributed; where a table is missing that would show one of
-        these causes, it says so. Time of compilations counts as a saving of pipeline-churn, time
-        of other processes as one of gpu-contended. A finding about one of these causes is a part
-        of this one. What could be saved is what all levers together win in a replay of the
-        recording's own schedule, without what no lever wins.
+        Gaps between the target's device intervals in the window, however short, including its
+        lead-in and tail, except the time in which a server reports by spans `idle` that it had no
+        request to serve. It fires when the gaps cover more than `limit` of the rest of the window
+        (default 5 %). The rule distinguishes a gap between encoders of one command buffer, a
+        boundary between command buffers that had been committed in time, a late start, a host that
+        was still encoding, and a host that had waited for all of its work; within a gap, it
+        distinguishes compilations, wiring of memory, the driver, other processes, and a device that
+        powers up. Time that the recording cannot explain is unattributed; if a table that would
+        show one of these causes is missing, the finding names it. Time of compilations counts as a
+        saving of pipeline-churn, time of other processes as one of gpu-contended. A finding about
+        one of these causes is a part of this one. The possible saving is the time that all levers
+        together save in a replay of the recording's own schedule; time that no lever saves is not
+        included.
 
     Why it matters:
         In a steady decode loop the device should never wait for the host. Idle time is the
-        distance between the tokens per second that you get and those the kernel allows.
+        difference between the tokens per second that you get and those that the kernel allows.
 
     What to do:
-        Begin with the cause that took most; each has a lever of its own.
+        Begin with the cause that took the most time; each has a lever of its own.
 
     When it abstains:
-        When the target is not known or has no device intervals, or when there was no load in the
-        whole window; where a CPU did the work, when steps wait or work inside `submit`, so that
-        nothing tells their work from its preparation; and where intervals whose end cannot be may
-        have filled so much of the idle time that `limit` was not reached. It is silent where
-        something outside paces the loop: the device waits for it; so it is where single
-        iterations are asked for now and then, and the idle time is that of their round trips.
+        When the target is not known or has no device intervals, when there was no load in the whole
+        window, when a CPU did the work and steps wait or work inside `submit`, so that their work
+        cannot be separated from its preparation, and when intervals with an impossible end may have
+        filled so much of the idle time that `limit` was not reached. It is silent when something
+        outside paces the loop, because the device waits for that; and when single iterations are
+        requested now and then, and the idle time is that of their round trips.
     """
     idle, load = idle_time(gaps), loaded_time(loaded)
     if idle <= limit * load or loop.paced:

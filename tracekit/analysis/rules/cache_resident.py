@@ -13,23 +13,23 @@ def cache_resident(
     smallest_cache: int = 8_000_000,
     fast: float = 0.50,
 ) -> Findings:
-    """The data of a step came from caches, so its speed says nothing of a real working set.
+    """The data of a step came from caches, so its speed does not apply to a real working set.
 
     What it looks for:
-        The bytes that the workload says its steady steps must move, over the time in which the
-        GPU ran for them. It fires, as an error, when this exceeds what the chip's memory
-        delivers by more than `margin` (5 %); and as a note when a step's bytes fit into
-        `smallest_cache` (8 MB, the least last-level cache of these chips) and arrive at more
-        than `fast` of the memory's bandwidth (50 %), so that they may come from either.
+        The bytes that the steady steps must move according to the workload, over the time in which
+        the GPU ran for them. It fires, as an error, when this exceeds the rate of the chip's memory
+        by more than `margin` (5 %); and as a note when a step's bytes fit into `smallest_cache` (8
+        MB, the smallest last-level cache of these chips) and arrive at more than `fast` of the
+        memory's bandwidth (50 %), so that they may come from either.
 
     Why it matters:
-        Every step of a benchmark reads the same data. Where they stay in a cache, tokens per
-        second, bandwidth and comparisons are those of the cache; a model with all its layers
-        would read from memory.
+        Every step of a benchmark reads the same data. If they stay in a cache, tokens per second,
+        bandwidth and comparisons are those of the cache; a model with all its layers would read
+        from memory.
 
     When it abstains:
-        When the chip's bandwidth is not known, the workload does not say what a step moves, steps
-        have no work in the trace, or a CPU did the work.
+        When the chip's bandwidth is not known, when the workload does not report the bytes of a
+        step, when steps have no work in the trace, and when a CPU did the work.
     """
     roof = steady_roof
     rate = roof.reached.bandwidth

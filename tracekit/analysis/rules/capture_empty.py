@@ -16,7 +16,7 @@ def capture_empty(gpu_intervals: pd.DataFrame, targets: Targets) -> Findings:
         A table of device intervals in which no row belongs to the recorded process.
 
     Why it matters:
-        Recorders end with success and leave empty tables. Every number about the target would
+        A recorder can end with success and leave empty tables. Every number about the target would
         be a zero that nobody measured.
 
     When it abstains:

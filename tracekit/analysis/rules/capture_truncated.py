@@ -27,24 +27,23 @@ def capture_truncated(
     """The recording or an export of it was cut.
 
     What it looks for:
-        A recording, an import or an export that did not come to its end; that somebody stopped a
-        recording early is a warning; exports that are damaged or empty;
-        tables of a bundle that are missing or damaged;
-        a workload that never came to its steady phase; and a target whose first device interval
-        lies behind the beginning of its steady steps, or whose last one before their end, by
-        more than `limit` of the steady phase (default 5 %) and by more than `least` (100 ms) and
-        what its marks may be off on the trace's time.
+        A recording, an import or an export that did not finish (a recording that somebody stopped
+        early is a warning); exports that are damaged or empty; tables of a bundle that are missing
+        or damaged; a workload that never reached its steady phase; and a target whose first device
+        interval comes after the beginning of its steady steps, or whose last one comes before their
+        end, by more than `limit` of the steady phase (default 5 %) and by more than `least` (100
+        ms) and the error of its marks on the trace's time.
 
     Why it matters:
-        What is cut looks like what never happened: fewer steps, more idle time, no compilation.
-        Every total and every share would be of a part that nobody chose.
+        A missing part looks like one that never happened: fewer steps, more idle time, no
+        compilation. Every total and every share would describe a part that nobody chose.
 
     What to do:
         Record again with room for the whole steady phase, or export again to the end.
 
     When it abstains:
         When there are neither exports whose readers could find damage nor device intervals, and
-        when a workload marked its steps and no device interval of the target is there beside them.
+        when a workload marked its steps but the recording has no device interval of the target.
     """
     if losses is None and gpu_intervals is None:
         raise Unavailable("there are neither exports nor device intervals to look at.")

@@ -47,7 +47,7 @@ _EITHER = _METAL | {
     4: "ignored for earlier errors",
     11: "a page fault or the device removed",
 }
-"""Which of both a trace has was never seen; they differ in what is named twice here."""
+"""Which of the two a trace has is not known; here are two names where they differ."""
 _HALF = 0.5  # share of its time for which a buffer worked or waited
 _LEVERS = {
     **dict.fromkeys((3, 9, 11, 12), "error-page-fault"),
@@ -71,21 +71,22 @@ def command_buffer_errors(
     """Command buffers ended with an error.
 
     What it looks for:
-        Rows of errors of command buffers that the target committed or that ran for it, but those
-        of code 0, which stands for no error. The table names no process: an error of a command
-        buffer that belongs to nobody known counts too. The first in time is taken for the cause,
-        and buffers that the system then discarded for its consequences. A timeout is told apart
-        by the device's time for that buffer: it worked, or it waited for more than half of the
-        time since its commit. A buffer that worked on the blit channel, or only encoded copies, is
-        named as one of copies. Codes are read as those of MTLCommandBufferError or of the driver;
-        no recording with rows was ever seen that would tell which.
+        Error rows of command buffers that the target committed or that ran for it, except those of
+        code 0, which means no error. The table names no process: an error of a command buffer with
+        an unknown owner counts too. The rule takes the first error in time as the cause, and
+        buffers that the system then discarded as its consequences. The device's time for the buffer
+        distinguishes two kinds of timeout: the buffer worked, or it waited for more than half of
+        the time since its commit. A buffer that worked on the blit channel, or only encoded copies,
+        is named as one of copies. Codes are read as those of MTLCommandBufferError or of the
+        driver; no recording with rows is known that would show which of the two applies.
 
     Why it matters:
-        What such a command buffer computed is not there, and what was measured of it means nothing.
+        The results of such a command buffer are missing, and measurements of it mean nothing.
 
     What to do:
-        Look at the first error: a timeout that waited needs what it waits for earlier, one that
-        worked needs less work in a command buffer, one out of memory needs less memory at once.
+        Look at the first error. If it is a timeout of a buffer that waited, make the awaited work
+        finish earlier. If the buffer worked, put less work into a command buffer. If it ran out of
+        memory, use less memory at once.
 
     When it abstains:
         When errors of command buffers (metal-command-buffer-error) were not recorded, and when the

@@ -24,16 +24,16 @@ def compute_bound(
         Counters while the target's work ran in the steady window. It fires when a limiter or a
         utilization of arithmetic is at least `high` (70 %), bandwidth and the limiters of the
         last-level and L1 caches stay below `low` (50 %), and no other unit's limiter exceeds both
-        by `margin` (10 points). It is a note where the workload's own account of operations and
-        bytes says that arithmetic must be the limit.
+        by `margin` (10 points). It is a note if arithmetic must be the limit according to the
+        workload's own account of operations and bytes.
 
     Why it matters:
-        Attention that decodes reads much and computes little. Where arithmetic is its limit,
-        threads do work that the model does not need: scalars, serial reductions, index sums.
+        Attention that decodes reads much and computes little. If arithmetic is its limit, threads
+        do work that the model does not need: scalars, serial reductions, index sums.
 
     When it abstains:
-        When counters of memory or of arithmetic are missing or count other processes too, and
-        where a CPU did the work.
+        When counters of memory or of arithmetic are missing or count other processes too, and when
+        a CPU did the work.
     """
     arithmetic, memory = loads.require_loads()
     if arithmetic.share < high or memory.share >= low or loads.has_other_bottleneck(margin):

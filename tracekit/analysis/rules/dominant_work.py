@@ -35,24 +35,24 @@ def dominant_work(
     """One kind of work takes most of the device's time, and the device is the limit.
 
     What it looks for:
-        A loop in which the device works for 85 % of the time and more, and one group of equal
+        A loop in which the device works for at least 85 % of the time, and one group of equal
         pieces (of one channel, kernel and length) that takes more than `limit` (60 %) of its time,
         each of them three times as long as a typical other piece. It needs no names. It is a note,
-        as a matrix product may well be most of a step; it is a warning where one or two pieces an
-        iteration are twenty times as long as at least four others, or a program that draws misses
-        the refresh of a 60 Hz display with them. Where counters or names say more of the same work,
-        it is silent, and so it is where something outside paces the loop.
+        because a matrix product may well be most of a step; it is a warning if one or two pieces an
+        iteration are twenty times as long as at least four others, or if they make a program that
+        draws miss the refresh of a 60 Hz display. It is silent when counters or names tell more
+        about the same work, and when something outside paces the loop.
 
     Why it matters:
-        Where the device is the limit, its longest work is what a change has to make shorter: all
-        the rest together wins no more than its own share. A kernel that is chosen for another
-        shape can be ten or a hundred times slower than the right one.
+        If the device is the limit, a change has to make its longest work shorter: all the rest
+        together saves no more than its own share. A kernel chosen for another shape can be ten or a
+        hundred times slower than the right one.
 
     What to do:
         Try another kernel, shape or amount of this work before anything else.
 
     When it abstains:
-        When no loop is found, when the target is not known, and where a CPU did the work.
+        When no loop is found, when the target is not known, and when a CPU did the work.
     """
     steady = steady_iterations(iterations)
     load = loaded_time(loaded)

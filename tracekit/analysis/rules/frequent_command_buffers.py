@@ -29,22 +29,23 @@ def frequent_command_buffers(
 
     What it looks for:
         Gaps of the target's device work before which the next command buffer had already been
-        committed, and which neither the driver, wiring memory, another process nor a device that
+        committed, and which neither the driver, wiring of memory, another process nor a device that
         powers up explains. It fires when there are at least `fewest` (8) and they take more than
-        `limit` (3 %) of the window. What could be saved is their number times the median gap.
-        Gaps of over 100 µs are late-start's. Bubbles counts the same time.
+        `limit` (3 %) of the window. The possible saving is their number times the median gap. Gaps
+        of over 100 µs belong to late-start. Bubbles counts the same time.
 
     Why it matters:
-        Each boundary costs tens of microseconds, whatever is in the command buffer. MLX closes one
-        after so many operations or so many megabytes, so that a token may have dozens of them.
+        Each boundary costs tens of microseconds, whatever the command buffer contains. MLX closes a
+        command buffer after a certain number of operations or megabytes, so that a token may have
+        dozens of them.
 
     What to do:
         Make fewer, larger command buffers: in MLX by its limits per command buffer, in your own
-        program once an iteration. More of them in flight win nothing here.
+        program by one commit an iteration. More command buffers in flight do not help here.
 
     When it abstains:
-        When the trace does not tell command buffers apart or when they were committed, when the
-        target is not known, and where a CPU did the work.
+        When the trace does not distinguish command buffers or does not show when they were
+        committed, when the target is not known, and when a CPU did the work.
     """
     load = loaded_time(loaded)
     require_commits(timeline)

@@ -37,17 +37,17 @@ def frequent_readback(
     """The program waits for the device several times in an iteration.
 
     What it looks for:
-        Waits: gaps in which everything that the host had committed was reported complete before it
-        committed the next, and before which it is not known to have gone on without the report.
-        Where a CPU did the work, spans of the workload named
-        `readback`. It fires when there are more than `most` (1.5) in an iteration on average and
-        the device is idle for more than `limit` (2.5 %) of the window after those that do not lie
-        between two iterations. What could be saved is what a replay of the recording's own
-        schedule with one wait an iteration wins. Bubbles counts the same idle time.
+        Waits: gaps in which all commits of the host were reported complete before it committed the
+        next one, unless the host is known to have gone on without the report. If a CPU did the
+        work, spans of the workload named `readback`. It fires when there are more than `most` (1.5)
+        in an iteration on average and the device is idle for more than `limit` (2.5 %) of the
+        window after those that do not lie between two iterations. The possible saving is that of a
+        replay of the recording's own schedule with one wait an iteration. Bubbles counts the same
+        idle time.
 
     Why it matters:
-        Each wait drains the queue: the device idles while the host is woken, decides, encodes
-        and commits.
+        Each wait drains the queue: the device is idle while the host wakes up, decides, encodes and
+        commits.
 
     What to do:
         Keep intermediate results on the device and read once an iteration.

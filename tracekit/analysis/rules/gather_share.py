@@ -11,18 +11,17 @@ def gather_share(work: NamedWork, loop: Loop, *, limit: float = 0.10) -> Finding
     """Gathering pages takes a large share of the GPU's time.
 
     What it looks for:
-        Work of the target in the steady window whose name says that it gathers (such as MLX's
-        Gather) and that is no attention kernel itself. It fires when this work, with the idle
-        time right before each piece, takes more than `limit` of the target's GPU time
-        (default 10 %).
+        Work of the target in the steady window that gathers according to its name (such as MLX's
+        Gather) and that is not an attention kernel itself. It fires when this work, with the idle
+        time right before each piece, takes more than `limit` of the target's GPU time (default 10
+        %).
 
     Why it matters:
-        Gather and attend reads every key and value twice and writes it once: decoding is bound
-        by memory, so the copy costs more than the attention behind it.
+        Gather and attend reads every key and value twice and writes it once. Decoding is bound by
+        memory, so the copy costs more than the attention after it.
 
     When it abstains:
-        When labels do not name kernels, as with stock builds of MLX, and where a CPU did the
-        work.
+        When labels do not name kernels, as with stock builds of MLX, and when a CPU did the work.
     """
     gathers = work.are(Chore.GATHER)
     device_time = busy(work.starts, work.ends)

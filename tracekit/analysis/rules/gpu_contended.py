@@ -26,15 +26,16 @@ def gpu_contended(
     What it looks for:
         Delay: queued work of the target waited while another process ran on its channel. Sharing:
         another process ran, on any channel, while work of the target did. It fires when both
-        together are more than `limit` of the window (default 5 %). What it could save is the delay.
-        What others do while the target has nothing to do does not count.
+        together are more than `limit` of the window (default 5 %). The possible saving is the
+        delay. Work of other processes during the target's own idle time does not count.
 
     Why it matters:
-        The table holds every process, the window server too. Their work delays the target's or
-        takes a part of the same cores and memory, and counters cannot tell processes apart.
+        The table holds every process, including the window server. Their work delays the target's
+        work or takes a part of the same cores and memory, and counters cannot distinguish
+        processes.
 
     When it abstains:
-        When the target is not known or has no rows, and where a CPU did the work.
+        When the target is not known or has no rows, and when a CPU did the work.
     """
     starts, ends = clip(*spans(gpu.other_intervals), loop.start, loop.end)
     shared = overlap(*gpu.clip_to_window(loop), starts, ends)

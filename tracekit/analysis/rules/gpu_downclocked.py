@@ -57,28 +57,29 @@ def gpu_downclocked(
 
     What it looks for:
         Performance states below the best one (Minimum and Medium below Maximum, low and medium
-        below high), in the part of the window in which the GPU was awake; and readings of a
-        monitor below `near` (90 %) of the highest clock of the whole run, of those in which the
-        GPU was `active` for 25 % or more. It fires when either makes up more than `limit` of it
-        (default 10 %); a single low reading is chance. The course of the clock tells why: it never
-        came to the best state, it fell while the machine was hot or was not, it was low behind
-        pauses, the GPU had little to do. Pauses themselves do not count. A ramp within the first
-        half second of work is a note, and so is a state that the recording's settings held, and a
-        low clock in a loop that something outside paces. Where a monitor reports the clock, the
-        saving is the target's device time less what it would have been at the highest clock.
+        below high), in the part of the window in which the GPU was awake; and readings of a monitor
+        below `near` (90 %) of the highest clock of the whole run, among those in which the GPU was
+        `active` for 25 % or more. It fires when either makes up more than `limit` of the total
+        (default 10 %); a single low reading is chance. The course of the clock shows the reason: it
+        never reached the best state, it fell while the machine was hot or was not, it was low after
+        pauses, or the GPU had little to do. Pauses themselves do not count. A ramp within the first
+        half second of work is a note, and so are a state that the recording's settings held and a
+        low clock in a loop that something outside paces. If a monitor reports the clock, the saving
+        is the target's device time less the device time at the highest clock.
 
     Why it matters:
-        What a GPU computes in a second follows its clock. It goes down with heat, on battery and
-        while there is little to do, often without any sign of heat, and two runs at unlike clocks
-        say nothing of the code.
+        The speed of a GPU follows its clock. The clock falls with heat, on battery and while there
+        is little to do, often without any sign of heat, and two runs at different clocks cannot
+        show the effect of the code.
 
     What to do:
-        Give it power, cool it, keep it fed; compare only at equal clocks.
+        Give the GPU power, cool it, keep it busy; compare runs only at equal clocks.
 
     When it abstains:
-        When neither performance states nor a monitor's clock are there, when a state has a name
-        whose rank is not known, and where a CPU did the work. The numbers of
-        `gpu_device_performance_states` are not used: which of them is fast is not established.
+        When there are neither performance states nor a monitor's clock, when a state has a name
+        whose rank is not known, and when a CPU did the work. The numbers of
+        `gpu_device_performance_states` are not used, because it is not established which of them is
+        fast.
     """
     load = (
         IntervalSet.from_spans(np.array([loop.start]), np.array([loop.end]))

@@ -29,26 +29,27 @@ def growing_steps(
     """Each iteration takes longer than the one before it.
 
     What it looks for:
-        The device's time for an iteration, and the rest of it, in which the device is idle. It
-        fires when either rises over the loop by more than `limit` (25 %) of what an iteration takes
-        at first, and the lower end of the slope's 95 % interval gives as much: attention over a
-        context that grows by a few hundred tokens adds a few percent, and is the price of it. The
-        slope is the median of those of all pairs (Theil and Sen). A rise at one iteration is
-        performance-cliff's. It is silent where the clock fell or other processes used the GPU more
-        towards the end. Memory and allocations that rise with it are named, and then
-        memory-growth and hot-allocations are silent. Where memory is known not to rise it is a
-        note, as work alone grows, and so is a rise that levels off or begins late.
+        The device's time for an iteration, and the rest of the iteration, in which the device is
+        idle. It fires when either rises over the loop by more than `limit` (25 %) of the first
+        iterations' time, and the lower end of the slope's 95 % interval gives as much: attention
+        over a context that grows by a few hundred tokens adds a few percent, which is to be
+        expected. The slope is the median of the slopes of all pairs (Theil and Sen). A rise at one
+        iteration belongs to performance-cliff. It is silent when the clock fell or other processes
+        used the GPU more towards the end. Memory and allocations that rise at the same time are
+        named, and then memory-growth and hot-allocations are silent. If memory is known not to
+        rise, the finding is a note, because only the work grows; so is a rise that levels off or
+        begins late.
 
     Why it matters:
-        What grows with each step sets how long a sequence or a run can be. Where each step copies
-        all that was there before, a run twice as long takes four times the time.
+        Work that grows with each step limits the length of a sequence or a run. If each step copies
+        everything that was there before, a run twice as long takes four times the time.
 
     What to do:
-        Preallocate what grows and write into it in place; bound it.
+        Preallocate data that grows and write into it in place; set a limit to it.
 
     When it abstains:
         When no loop is found or it has fewer than 16 iterations, for a server, whose steps differ
-        with the requests, for several variants, when the target is not known, and where a CPU did
+        with the requests, for several variants, when the target is not known, and when a CPU did
         the work.
     """
     called = unit(iterations)

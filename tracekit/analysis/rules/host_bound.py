@@ -34,26 +34,26 @@ def host_bound(
     """The device waits while the host encodes.
 
     What it looks for:
-        Idle time in which nothing was committed, before command buffers for which the host is
-        known not to have waited: it had begun to encode them before all earlier work was reported
-        complete, was sampled at work, or its commits do not move with the reports. Where the host
-        encodes for three quarters of the time and more, all idle time of a host and of starts is
-        its own, as nothing else sets the pace. Where it waits, encodes all that it waits for as
-        one command buffer, and most idle time is that, the time in which it encoded counts. It
-        says so where the host takes ever longer for a command buffer. It fires when such time is
-        more than `limit` of the window (5 %). It is silent where something outside paces the loop.
-        Bubbles counts the same time.
+        Idle time in which nothing was committed, before command buffers for which the host is known
+        not to have waited: it had begun to encode them before all earlier work was reported
+        complete, samples show it at work, or its commits do not move with the reports. If the host
+        encodes for at least three quarters of the time, all idle time of the host and of starts
+        counts, because nothing else sets the pace. If the host waits, encodes all the work that it
+        waits for as one command buffer, and most of the idle time is of that kind, the time in
+        which it encoded counts. The finding also reports a host that takes more and more time for a
+        command buffer. It fires when such time is more than `limit` of the window (5 %). It is
+        silent when something outside paces the loop. Bubbles counts the same time.
 
     Why it matters:
-        A faster kernel wins nothing here: the loop goes as fast as the host builds and encodes it.
+        A faster kernel saves nothing here: the loop goes as fast as the host builds and encodes it.
 
     What to do:
-        Give the host less to do: fewer operations, larger command buffers. Where it encodes one
+        Give the host less to do: fewer operations, larger command buffers. If it encodes one
         command buffer for each wait, commit a part of it earlier.
 
     When it abstains:
-        When nothing tells when work was committed, when the target is not known, and where a CPU
-        did the work.
+        When the recording does not show when work was committed, when the target is not known, and
+        when a CPU did the work.
     """
     load = loaded_time(loaded)
     require_commits(timeline)

@@ -33,23 +33,23 @@ def hot_allocations(
     """The steady loop allocates memory for the GPU.
 
     What it looks for:
-        Resources of Metal that the target allocates in most parts of the window. It fires when
-        there are `per_step` or more for each iteration (default 1.5), or where iterations are not
-        known `per_second` or more for each second (50). A pool that fills at the beginning does
-        not count. Where the largest grow all the time, the finding says so, as buffers that are
-        kept for use again do not help then; where the device's time for a step rises with them,
-        growing-steps says both. Where the device idles while the host allocates, most of the host's
-        time, that time is a part of bubbles, and where memory falls again each time, the levels
-        between which it swings are named: then a pool is emptied in the loop. Time in which the
-        driver wired memory for the target is named beside it.
+        Metal resources that the target allocates in most parts of the window. It fires when there
+        are `per_step` or more for each iteration (default 1.5), or, if iterations are not known,
+        `per_second` or more for each second (50). A pool that fills at the beginning does not
+        count. If the largest resources grow all the time, the finding reports it, because a pool of
+        reused buffers does not help then; if the device's time for a step rises with them,
+        growing-steps reports both. If the device is idle while the host allocates, and allocations
+        take most of the host's time, that time is a part of bubbles. If memory falls again each
+        time, the finding names the levels between which it swings: a pool is emptied in the loop.
+        The finding also gives the time in which the driver wired memory for the target.
 
     Why it matters:
-        Making a buffer and wiring its memory takes time of the loop that asks for it. A loop
-        that uses its buffers again does neither. What it costs shows as idle time of the device,
-        which bubbles counts.
+        Making a buffer and wiring its memory takes time of the loop that asks for it. A loop that
+        reuses its buffers does neither. The cost appears as idle time of the device, which bubbles
+        counts.
 
     What to do:
-        Preallocate, pool, and keep shapes the same; write what grows in place.
+        Preallocate, pool, and keep shapes the same; write growing data in place.
 
     When it abstains:
         When allocations were not recorded or their events have unknown names, and when the target

@@ -1,4 +1,4 @@
-"""`impossible-rows`: rows of the recording cannot be."""
+"""`impossible-rows`: the recording has rows that cannot be true."""
 
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.physics.laws import Breach
@@ -8,32 +8,32 @@ _SHOWN = 20
 
 
 def impossible_rows(impossible: tuple[Breach, ...], *, limit: float = 0.01) -> Findings:
-    """Rows of the recording cannot be.
+    """The recording has rows that cannot be true.
 
     What it looks for:
-        Rows that break a law which every sound recording keeps, before anything is made of them:
-        device intervals that end before they start, take no time, had not ended when the next one
-        on their lane of the channel started, or outlast the report of their command buffer by more
-        than 100 µs; command buffers that were committed after their work had started, or reported
-        before it had, or before their commit; encoders that encode after it; rows before or behind
-        the recording, longer than it, at 0 beside others, or of a target that had not been created;
-        rows that repeat another; states of the device that share time; counters that are no share;
-        threads that were sampled for longer than time went by. Every table is given without such
-        rows, and without the length of a device interval whose end cannot be. Frames of the target
-        that device intervals or encoders lack, beside the other table, are a note where they are
-        more than `limit` (default 1 %).
+        Rows that break a law which every sound recording keeps, before anything is derived from
+        them: device intervals that end before they start, take no time, had not ended when the next
+        one on their lane of the channel started, or end more than 100 µs after the report of their
+        command buffer; command buffers that were committed after their work had started, or
+        reported before it had, or before their commit; encoders that encode after it; rows before
+        or after the recording, longer than it, at 0 among others that are not, or of a target that
+        had not been created; rows that repeat another; states of the device that overlap; counters
+        that are not a share; threads that were sampled for longer than time went by. Every table is
+        given without such rows, and without the length of a device interval whose end is
+        impossible. Frames of the target that device intervals or encoders lack, compared with the
+        other table, are a note if they are more than `limit` (default 1 %).
 
     Why it matters:
-        One interval that is 150 ms too long takes most of the idle time of a fifth of a second
-        away, and another cause is named.
+        One interval that is 150 ms too long hides most of the idle time of a fifth of a second, and
+        another cause is named.
 
     What to do:
         Look at these rows in Instruments, and export or record again.
 
     When it abstains:
-        When there is no table of a trace. Where more than 5 % of a table's rows or of the device's
-        time cannot be, or two tables contradict each other that often, rules that use the table
-        abstain; this one says so.
+        When there is no table of a trace. If more than 5 % of a table's rows or of the device's
+        time are impossible, or two tables contradict each other that often, rules that use the
+        table abstain; this rule reports that.
     """
     for breach in impossible:
         if breach.missing and breach.share <= limit:

@@ -31,31 +31,31 @@ def irregular_cadence(
     least_separation: float = 4.0,
     least_changes: int = 6,
 ) -> Findings:
-    """The steps' rhythm is irregular, though they do as much work.
+    """The rhythm of the steps is irregular, although each does as much work.
 
     What it looks for:
-        The time from the start of a steady step to the start of the next; of iterations that nobody
-        marks, from the device's end of one to its end of the next. It fires when steps swing
+        The time from the start of a steady step to the start of the next; for iterations without
+        marks, from the device's end of one to its end of the next. It fires when steps alternate
         between two speeds: the slow ones take at least `least_excess` (20 %) longer, both kinds
-        make up at least `least_share` (15 %) of the steps, are `least_separation` (4)
-        robust standard deviations apart and take turns at least `least_changes` (6) times. Else
-        it fires when a step differs from the next by more than `limit` (20 %, a robust
-        coefficient of variation, less what so few steps leave open). Neither single outliers,
-        which step-spikes judges, nor a slow drift make a rhythm irregular, and neither does the
-        device's own work: where it differs from step to step, that is uneven-work. Each of several
-        variants that are compared is judged by itself.
+        make up at least `least_share` (15 %) of the steps, are `least_separation` (4) robust
+        standard deviations apart, and alternate at least `least_changes` (6) times. Otherwise it
+        fires when a step differs from the next by more than `limit` (20 %, a robust coefficient of
+        variation, less the uncertainty of so few steps). Single outliers, which step-spikes judges,
+        and a slow drift do not make a rhythm irregular. Neither does the device's own work: if it
+        differs from step to step, that is uneven-work. If several variants are compared, each is
+        judged by itself.
 
     Why it matters:
-        Dispatches of a steady loop come at regular intervals. Where they do not, something other
-        than the kernels decides how fast it goes, and a mean says little.
+        Dispatches of a steady loop come at regular intervals. If they do not, something other than
+        the kernels sets the pace, and a mean has little meaning.
 
     What to do:
-        Compare a slow and a fast step in the timeline; spread what makes the difference over all
+        Compare a slow and a fast step in the timeline; spread the cause of the difference over all
         steps, or take it out of the loop.
 
     When it abstains:
-        When the workload marks no steady steps or fewer than 16 of a kind, and for a server,
-        whose steps differ with the requests.
+        When the workload marks no steady steps or fewer than 16 of a kind, and for a server, whose
+        steps differ with the requests.
     """
     steady = steady_iterations(iterations)
     for row in beats(steady, requests, spans):

@@ -28,23 +28,23 @@ def late_start(
     """Committed work starts late on an idle device.
 
     What it looks for:
-        Gaps of the target's device work in which work had been committed for more than 100 µs,
-        and which neither the driver, wiring memory, another process nor a device that powers up
-        explains. Shorter ones are boundaries between command buffers, and so are longer ones where
+        Gaps of the target's device work in which work had been committed for more than 100 µs, and
+        which neither the driver, wiring of memory, another process nor a device that powers up
+        explains. Shorter gaps are boundaries between command buffers, and so are longer ones if
         most boundaries of a loop are as long. It fires when they take more than `limit` of the
         window (5 %). Bubbles counts the same time.
 
     Why it matters:
-        A device that has work and does not begin with it waits for something that the recording
-        does not name, such as an event that another stream signals.
+        A device that has work and does not begin it waits for something that the recording does not
+        name, such as an event that another stream signals.
 
     What to do:
         Keep the operations of the loop on one stream, and give the driver less to process for
         each command buffer.
 
     When it abstains:
-        When nothing tells when work was committed, when the target is not known, and where a CPU
-        did the work.
+        When the recording does not show when work was committed, when the target is not known, and
+        when a CPU did the work.
     """
     load = loaded_time(loaded)
     require_commits(timeline)

@@ -1,4 +1,4 @@
-"""`left-out-time`: parts of the recording that are no part of the loop."""
+"""`left-out-time`: parts of the recording that lie outside the loop."""
 
 import pandas as pd
 
@@ -24,23 +24,23 @@ def left_out_time(
     driver_events: pd.DataFrame | None,
     resource_allocations: pd.DataFrame | None,
 ) -> Findings:
-    """Parts of the recording are no part of the loop, and are not judged.
+    """Parts of the recording lie outside the loop and are not judged.
 
     What it looks for:
         In a program that marks no steps: work before the loop, with the pipelines that were
         compiled, the memory that was allocated and wired, and the device's work; pauses in the loop
-        in which nobody asked for an iteration; and a loop that something outside paces, such as a
+        in which no iteration was requested; and a loop that something outside paces, such as a
         display or a timer. All of these are notes.
 
     Why it matters:
-        Idle time, compilations and allocations there are not those of the loop, and other rules
-        leave them out. For a program that is to answer once, the load is what a person waits for.
+        Idle time, compilations and allocations there do not belong to the loop, and other rules
+        leave them out. For a program that answers only once, a person waits for the load.
 
     What to do:
-        Nothing, if the loop is what you want to know about.
+        Nothing, if you are interested in the loop.
 
     When it abstains:
-        When no loop was found, when the target is not known, and where a CPU did the work.
+        When no loop was found, when the target is not known, and when a CPU did the work.
     """
     if pauses.empty and (steady_iterations(iterations)["source"] == "steps").all():
         return

@@ -37,21 +37,23 @@ def lost_residency(
     What it looks for:
         Memory that the driver wires for the target in most parts of the loop, by the sizes in its
         events, or else by the level of wired memory, while the loop allocates less than half as
-        much. It fires when wiring takes more than `limit` of the window (1 %). What could be won
-        is the idle time in which memory was wired; bubbles counts it too. What is wired once is
-        the load of a model, and what is wired as it is allocated is hot-allocations'.
+        much. It fires when wiring takes more than `limit` of the window (1 %). The possible saving
+        is the idle time in which memory was wired; bubbles counts it too. Memory that is wired once
+        is the load of a model, and memory that is wired as it is allocated belongs to
+        hot-allocations.
 
     Why it matters:
         Weights that do not stay wired are wired again for each token, at a few gigabytes a second.
-        That makes a model ten times slower and more.
+        This makes a model at least ten times slower.
 
     What to do:
-        Where the target outgrew what the machine can hold, free or limit caches, or use a smaller
-        model. Where a model alone lost its place, raise the wired limit, keep residency sets alive.
+        If the target needs more memory than the machine can hold, free or limit caches, or use a
+        smaller model. If only a model lost its place, raise the wired limit and keep residency sets
+        alive.
 
     When it abstains:
         When driver events were not recorded or name no sizes, when the target is not known, and
-        where a CPU did the work. Where allocations were not recorded, it takes over a gigabyte.
+        when a CPU did the work. Without recorded allocations, it fires only for a gigabyte or more.
     """
     lasted = busy(residency.starts, residency.ends)
     if not residency.habit or lasted <= limit * loop.length:

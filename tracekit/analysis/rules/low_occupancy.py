@@ -51,22 +51,22 @@ def low_occupancy(
     """Too few threads were in flight.
 
     What it looks for:
-        The mean of the compute occupancy counter over its samples in the steady window, weighted
-        by the time in which the target's work ran. It fires below `limit` (default 30 %), unless
+        The mean of the compute occupancy counter over its samples in the steady window, weighted by
+        the time in which the target's work ran. It fires below `limit` (default 30 %), unless
         arithmetic or memory does useful work for `busy` of its capacity (default 70 %): then few
-        threads are enough. Where the trace names kernels, it says which of them are low. Where the
-        mean is not low, it looks at single pieces of work that have three samples or more: it fires
-        when those below the limit, and below half of all others, take more than 10 % of the
-        device's time, and no limiter or utilization is at `busy` in them.
+        threads are enough. If the trace names kernels, the finding names those with low occupancy.
+        If the mean is not low, the rule looks at single pieces of work that have three samples or
+        more: it fires when those below the limit, and below half of all others, take more than 10 %
+        of the device's time, and no limiter or utilization is at `busy` in them.
 
     Why it matters:
-        A GPU hides the latency of memory with other threads. With few of them in flight, each
+        A GPU hides the latency of memory behind other threads. With few threads in flight, each
         load and each barrier stops the core.
 
     When it abstains:
         When the recording has no occupancy counter or none of its samples lies in the target's
-        work, when other processes used the GPU in most of them, as counters are device-wide, and
-        where a CPU did the work.
+        work, when other processes used the GPU in most of them, because counters are device-wide,
+        and when a CPU did the work.
     """
     occupancy = mean_of(counter_means, CounterKind.OCCUPANCY, "compute")
     if pd.isna(occupancy["share"]):

@@ -23,18 +23,18 @@ def memory_bound(
 
     What it looks for:
         Counters while the target's work ran in the steady window. It fires when the highest of
-        bandwidth and the limiters of the last-level and L1 caches is at least `high` (70 %),
-        every counter of arithmetic stays below `low` (50 %), and no other unit's limiter exceeds
-        both by `margin` (10 points). It is a note where the bytes that the workload must move
-        reach `roof` (65 %) of the chip's bandwidth while the GPU runs: then it is good news.
+        bandwidth and the limiters of the last-level and L1 caches is at least `high` (70 %), every
+        counter of arithmetic stays below `low` (50 %), and no other unit's limiter exceeds both by
+        `margin` (10 points). It is a note if the bytes that the workload must move reach `roof` (65
+        %) of the chip's bandwidth while the GPU runs: then it is good news.
 
     Why it matters:
-        Threads wait for data, so faster arithmetic wins nothing. Decoding is bound by memory by
-        its nature; what can be won is bytes that are read twice or in small pieces.
+        Threads wait for data, so faster arithmetic saves nothing. Decoding is bound by memory by
+        its nature; you can only save bytes that are read twice or in small pieces.
 
     When it abstains:
-        When counters of memory or of arithmetic are missing or count other processes too, and
-        where a CPU did the work.
+        When counters of memory or of arithmetic are missing or count other processes too, and when
+        a CPU did the work.
     """
     arithmetic, memory = loads.require_loads()
     if memory.share < high or arithmetic.share >= low or loads.has_other_bottleneck(margin):

@@ -52,26 +52,26 @@ def memory_growth(
 
     What it looks for:
         The lowest levels of eight equal parts of the steady window, of the GPU memory that the
-        target has allocated, or of its resident memory where that was not recorded. It fires
-        when they rise from part to part up to the end, by more than `share` of the first (default
-        5 %) and more than `least` bytes (32 MiB); what goes up and down, and what is allocated
-        once, does not count. Where the device's time for a step rises with it, growing-steps says
-        both. Where pauses part three requests or more, it is what each of them
-        leaves behind that counts: it fires when late ones leave as much as early ones, and is
-        silent when the last ones leave nothing. Where new buffers of about one size hardly ever
-        have the same, it says so: a pool that looks for the exact size reuses none of them. It is
-        silent where the workload itself reports, by a gauge `bytes_held`, that it keeps as much.
+        target has allocated, or of its resident memory if allocated memory was not recorded. It
+        fires when they rise from part to part up to the end, by more than `share` of the first
+        (default 5 %) and more than `least` bytes (32 MiB). Memory that rises and falls, or that is
+        allocated once, does not count. If the device's time for a step rises as well, growing-steps
+        reports both. If pauses separate three requests or more, the memory that each of them leaves
+        behind counts: the rule fires when late requests leave as much as early ones, and is silent
+        when the last ones leave nothing. If new buffers have similar sizes but hardly ever the same
+        one, the finding reports it: a pool that looks for the exact size reuses none of them. It is
+        silent if the workload itself reports, by a gauge `bytes_held`, that it keeps as much.
 
     Why it matters:
-        What grows with each token sets how long a sequence or a server can run. Near the end
-        macOS compresses and swaps, and the last tokens are the slowest.
+        Memory that grows with each token limits the length of a sequence or the life of a server.
+        Near the end macOS compresses and swaps, and the last tokens are the slowest.
 
     What to do:
-        Preallocate or bound what is meant to grow, and give back what a request leaves.
+        Preallocate or limit memory that is meant to grow, and free the memory of finished requests.
 
     When it abstains:
-        When neither allocated sizes nor samples of the process are there, or there are too few
-        for the window.
+        When there are neither allocated sizes nor samples of the process, or too few for the
+        window.
     """
     kept_bytes = _measure_kept_bytes(gauges, loop)
     if request_rises is not None and _matters(

@@ -22,19 +22,19 @@ def metadata_per_layer(
     """Metadata of the cache is made again for every layer.
 
     What it looks for:
-        Pieces of the target's work of at most `longest_copy` (10 µs) whose names say that they
-        copy, cast, count or slice, as arrays of metadata need. It fires when a typical steady
+        Pieces of the target's work of at most `longest_copy` (10 µs) that copy, cast, count or
+        slice according to their names, as arrays of metadata need. It fires when a typical steady
         step has the same of them at least `repeats` times (4) and all of those take more than
-        `limit` of the window (1 %), the idle time right before each included. One of each name
-        per step is left out of what it could save.
+        `limit` of the window (1 %), including the idle time right before each. The possible saving
+        leaves out one of each name per step.
 
     Why it matters:
-        The block table is the same for all layers of a step. Made per layer it costs several
-        launches a layer, and the attention kernel waits for them.
+        The block table is the same for all layers of a step. If it is made per layer, it costs
+        several launches a layer, and the attention kernel waits for them.
 
     When it abstains:
         When labels do not name kernels, as with stock builds of MLX, when the workload does not
-        mark its steps, and where a CPU did the work.
+        mark its steps, and when a CPU did the work.
     """
     begins = np.sort(spans(steady_iterations(iterations))[0])
     tiny = work.are(Chore.METADATA) & (work.ends - work.starts <= longest_copy)

@@ -12,7 +12,7 @@ from tracekit.base import percent
 def other_limiter(
     counter_samples: pd.DataFrame, loads: Pressure, *, high: float = 0.70, margin: float = 0.10
 ) -> Findings:
-    """Neither arithmetic nor memory bounds the work, but another unit.
+    """A unit other than arithmetic and memory bounds the work.
 
     What it looks for:
         Limiters of all other units (threadgroup memory, buffer access, address translation,
@@ -21,18 +21,18 @@ def other_limiter(
         counters of arithmetic, caches and bandwidth by `margin` (10 points).
 
     Why it matters:
-        A limiter is the time in which its unit works or is stalled. While one unit is the narrow
-        place, neither fewer bytes nor faster arithmetic wins time.
+        A limiter is the time in which its unit works or is stalled. As long as one unit is the
+        bottleneck, neither fewer bytes nor faster arithmetic saves time.
 
     What to do:
-        Change what loads that unit, one thing at a time, and see whether its number moves.
+        Change the work that loads this unit, one thing at a time, and see whether its number moves.
 
     When it abstains:
-        When no such limiter was recorded or samples count other processes too, and where a CPU
-        did the work.
+        When no such limiter was recorded or samples count other processes too, and when a CPU did
+        the work.
     """
     if loads.other_units is None:
-        raise Unavailable(f"no limiter beside arithmetic and memory was recorded. {HOW_TO_GET}")
+        raise Unavailable(f"no limiter other than arithmetic and memory was recorded. {HOW_TO_GET}")
     if loads.other_units.share < high or not loads.has_other_bottleneck(margin):
         return
     rivals = [

@@ -1,4 +1,4 @@
-"""`performance-cliff`: from one iteration on, the device takes longer for each."""
+"""`performance-cliff`: from one iteration on, the device takes longer for every iteration."""
 
 import numpy as np
 import pandas as pd
@@ -30,27 +30,28 @@ def performance_cliff(
     *,
     limit: float = 0.25,
 ) -> Findings:
-    """From one iteration on, the device takes longer for each.
+    """From one iteration on, the device takes longer for every iteration.
 
     What it looks for:
-        The device's time for an iteration, in a loop of which all iterations have about as many
-        pieces of device work. It fires, as a note, when it rises by more than `limit` (25 %)
+        The device's time for an iteration, in a loop whose iterations all have about as many pieces
+        of device work. It fires, as a note, when this time rises by more than `limit` (25 %)
         between one iteration and the next and stays there, with at least 8 iterations on either
-        side, each steady in itself; a slow drift is growing-steps'. It is silent where the clock
-        was lower or other processes used the GPU more from then on, and says where the clock is not
-        known. Where work has names, those that came and those that went are named. Where the
-        device's time stays, its idle time in an iteration is judged in the same way.
+        side, each side steady in itself; a slow drift belongs to growing-steps. It is silent when
+        the clock was lower or other processes used the GPU more from then on, and reports an
+        unknown clock. If work has names, those that appeared and those that disappeared are named.
+        If the device's time does not change, its idle time in an iteration is judged in the same
+        way.
 
     Why it matters:
-        Libraries choose kernels by shape. Where a shape crosses a border, speed may fall by a
-        third from one batch size or one context length to the next.
+        Libraries choose kernels by shape. When a shape crosses a limit, speed may fall by a third
+        from one batch size or one context length to the next.
 
     What to do:
-        See whether work was added there; if not, stay below the border or pad beyond it.
+        Check whether work was added there; if not, stay below the limit or pad beyond it.
 
     When it abstains:
         When no loop is found, for a server, whose steps differ with the requests, when the target
-        is not known, and where a CPU did the work.
+        is not known, and when a CPU did the work.
     """
     rows = steady_iterations(iterations).sort_values("start", kind="stable")
     if of_a_server(rows, requests, spans):

@@ -38,20 +38,21 @@ def pipeline_churn(
 
     What it looks for:
         Activity of the shader compiler for the target that starts in the steady window, and
-        pipelines that the workload itself first used there, by its own count, on a CPU as
-        well. It fires above `limit` (0). Shaders of the target that the trace first saw in a
-        steady window that the workload marked are named, if it saw others before: a list that
-        begins only there was written late. What could be won is the idle time in which nothing
-        was handed over because of a compilation; what the device did not wait for costs nothing.
-        A name of MLX's scheme is compared with the nearest earlier one, to say what changed.
+        pipelines that the workload first used there according to its own count, on a CPU as well.
+        It fires above `limit` (0). Shaders of the target that the trace first saw in a steady
+        window marked by the workload are named, if the trace saw other shaders before: a list that
+        begins only there was written late. The possible saving is the idle time in which no work
+        was submitted because of a compilation; a compilation that the device did not wait for costs
+        nothing. A name in the scheme of MLX is compared with the most similar earlier one, to show
+        the difference.
 
     Why it matters:
-        A compilation stalls the step that waits for it, and the numbers of that step are the
-        compiler's. In a decode loop every pipeline should exist before the first token.
+        A compilation stalls the step that waits for it, and the numbers of that step are those of
+        the compiler. In a decode loop every pipeline should exist before the first token.
 
     When it abstains:
-        When compiler activity was not exported and the workload does not count its pipelines;
-        on a CPU, when the workload names none.
+        When compiler activity was not exported and the workload does not count its pipelines; on a
+        CPU, when the workload names none.
     """
     pipelines = select_pipelines(device, specializations)
     new = _find_new_shaders(shaders, phases)

@@ -23,28 +23,28 @@ def roofline_distance(
     *,
     limit: float = 0.50,
 ) -> Findings:
-    """Kernels reach little of the bandwidth that the chip's memory has.
+    """Kernels reach only a small part of the chip's memory bandwidth.
 
     What it looks for:
-        The bytes that the workload says its steady steps must move, each counted once, over the
-        time in which the GPU ran for them, for steps that memory bounds by their operations for
-        each byte. It fires when this is less than `limit` of the chip's bandwidth (default
-        50 %); about 80 % is the most that is seen. The saving is the time above those 80 %, less
-        what work takes that other rules judge by its name: gathers, scatters, metadata.
+        The bytes that the steady steps must move according to the workload, each counted once, over
+        the time in which the GPU ran for them, for steps that memory bounds by their operations for
+        each byte. It fires when this is less than `limit` of the chip's bandwidth (default 50 %);
+        about 80 % is the most that has been seen. The saving is the time above those 80 %, less the
+        time of work that other rules judge by its name: gathers, scatters, metadata.
 
     Why it matters:
-        It is the one number that says how much a better kernel could win: waiting for the host
-        is not in it.
+        It is the one number that shows how much a better kernel could save: it does not include
+        waiting for the host.
 
     When it abstains:
-        When the chip's bandwidth is not known, the workload does not say what a step moves and
-        computes, data came from caches, steps have no work in the trace, or a CPU did the work;
-        and for a server, some of whose steps prefill prompts.
+        When the chip's bandwidth is not known, when the workload does not report the bytes and
+        operations of a step, when data came from caches, when steps have no work in the trace, when
+        a CPU did the work, and for a server, some of whose steps prefill prompts.
     """
     if steps is not None and of_a_server(steps, requests, spans):
         raise Unavailable(
-            "the steps are a server's: some prefill prompts, and what a step moves is known only "
-            "of those that decode."
+            "the steps are a server's: some prefill prompts, and only the bytes of steps that "
+            "decode are known."
         )
     roof = roof_of(steps, step_models, gpu, machine)
     share = roof.reached.share

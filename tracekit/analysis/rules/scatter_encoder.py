@@ -9,18 +9,17 @@ def scatter_encoder(work: NamedWork, loop: Loop, *, limit: float = 0.02) -> Find
     """Keys and values are written to the cache by encoders of their own.
 
     What it looks for:
-        Work of the target in the steady window whose name says that it scatters into the cache
-        (such as MLX's Scatter and SliceUpdate, or reshape_and_cache) and that does nothing
-        else. It fires when this work, with the idle time right before each piece, takes more
-        than `limit` of the window (default 2 %).
+        Work of the target in the steady window that scatters into the cache according to its name
+        (such as MLX's Scatter and SliceUpdate, or reshape_and_cache) and does nothing else. It
+        fires when this work, with the idle time right before each piece, takes more than `limit` of
+        the window (default 2 %).
 
     Why it matters:
-        A decode step writes a few kilobytes per layer. As a piece of work of its own each write
+        A decode step writes a few kilobytes per layer. As a separate piece of work, each write
         costs a launch and stops the kernels behind it, for every layer and every token.
 
     When it abstains:
-        When labels do not name kernels, as with stock builds of MLX, and where a CPU did the
-        work.
+        When labels do not name kernels, as with stock builds of MLX, and when a CPU did the work.
     """
     scatters = work.are(Chore.SCATTER)
     cost = int(work.costs(scatters).sum())

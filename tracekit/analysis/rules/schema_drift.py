@@ -1,4 +1,4 @@
-"""`schema-drift`: exports are not as this version of tracekit knows them."""
+"""`schema-drift`: exports differ from those that this version of tracekit knows."""
 
 import pandas as pd
 
@@ -9,21 +9,21 @@ from tracekit.tables import SCHEMAS, Flaw, owner
 
 
 def schema_drift(losses: pd.DataFrame | None, provenance: Provenance) -> Findings:
-    """Exports are not as this version of tracekit knows them.
+    """Exports differ from those that this version of tracekit knows.
 
     What it looks for:
-        In the exports that metrics and rules read: columns that are not there, or hold something
-        other than they declare, so that columns of tables are null or whole tables cannot be
-        made, which is a warning; and columns that tracekit does not know, which is a note.
-        Schemas that no table is made of do not count.
+        In the exports that metrics and rules read: columns that are missing, or whose values differ
+        from their declared type, so that columns of tables are null or whole tables cannot be made,
+        which is a warning; and columns that tracekit does not know, which is a note. Schemas that
+        no table uses do not count.
 
     Why it matters:
-        Every version of Instruments may rename a column. What is null because of it is missing
-        from numbers that go on looking whole.
+        Every version of Instruments may rename a column. A column that is null as a result is
+        missing from numbers that still look complete.
 
     When it abstains:
-        When the tables were not read from exports; and when it finds nothing in those that there
-        are, but a stage that brings them did not come to its end, or some are damaged.
+        When the tables were not read from exports; and when it finds nothing in the available
+        exports, but the stage that makes them did not finish, or some are damaged.
     """
     if losses is None:
         raise Unavailable("the tables were not read from exports.")

@@ -20,15 +20,15 @@ def serial_prefill(
     """Requests that decode wait while a prompt is prefilled alone.
 
     What it looks for:
-        Stretches in which the server's spans `prefill` run without spans `decode` while at
-        least one request is between its first and its last token. Those longer than `stall`
-        median decodes (2) are counted. It fires when they take more than `limit` of the time in
-        which requests were decoding (default 5 %).
+        Stretches in which the server's spans `prefill` run without spans `decode` while at least
+        one request is between its first and its last token. Those longer than `stall` median
+        decodes (2) are counted. It fires when they take more than `limit` of the time in which
+        requests were decoding (default 5 %).
 
     Why it matters:
-        Everyone who is being answered waits for someone else's prompt: that is the tail of the
-        time between tokens. It delays tokens; whether it costs throughput depends on how well
-        both would run together.
+        Everyone who is being answered waits for someone else's prompt: this is the tail of the time
+        between tokens. It delays tokens; whether it costs throughput depends on how well both would
+        run together.
 
     When it abstains:
         When the workload serves no requests, or has no spans `prefill` and `decode`.

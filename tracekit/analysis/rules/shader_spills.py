@@ -26,18 +26,18 @@ def shader_spills(
     """Shaders of the target spill registers to memory.
 
     What it looks for:
-        Encoders of the target in the steady window of which the trace says that their shaders
-        spilled. It fires where they spilled more than `limit` bytes in all (0). Encoders are
-        named by their labels, where those were recorded.
+        Encoders of the target in the steady window whose shaders spilled according to the trace. It
+        fires when they spilled more than `limit` bytes in all (0). Encoders are named by their
+        labels, if these were recorded.
 
     Why it matters:
-        A value that has no register is written to memory and read back, in each thread, inside
-        the loop. It costs bandwidth that the kernel's model does not count, and caches that the
+        A value that has no register is written to memory and read back, in each thread, inside the
+        loop. This costs bandwidth that the kernel's model does not count, and cache space that the
         keys and values need.
 
     When it abstains:
-        When the recording has no table of spills, as those of Instruments 26 have none; when
-        the target is not known or has no rows; and where a CPU did the work.
+        When the recording has no table of spills (Instruments 26 records none), when the target is
+        not known or has no rows, and when a CPU did the work.
     """
     if shader_spills is None:
         raise Unavailable(_NOT_RECORDED)

@@ -31,26 +31,28 @@ def shallow_queue(
     """Host and device take turns: each iteration is a round trip.
 
     What it looks for:
-        Idle time in which the device had run dry between iterations: on the way back to the host,
-        in the host's time, and on the way there, before command buffers for which the host may
-        have waited. It fires when more than `limit` of the window (5 %) could be won, in a replay
-        of the recording's own schedule. With two or three in flight an iteration takes the longest
-        of the host's time, the device's, and a half or third of what it takes now; nothing is won
-        where it needs the last one's result. Where more than three would have to be in flight to
-        hide the ways there and back, ten iterations behind one wait save nine tenths of them. Where
-        iterations are known, waits inside of them are frequent-readback's, and waits in few of them
-        no habit. It is silent where something outside paces the loop, or asks for single
+        Idle time in which the device had run out of work between iterations: on the way back to the
+        host, in the host's time, and on the way to the device, before command buffers for which the
+        host may have waited. It fires when more than `limit` of the window (5 %) could be saved, in
+        a replay of the recording's own schedule. With two or three iterations in flight, an
+        iteration takes the longest of three times: the host's, the device's, and a half or third of
+        its present time. Nothing is saved if each iteration needs the result of the previous one.
+        If more than three iterations would have to be in flight to hide the ways there and back,
+        ten iterations behind one wait save nine tenths of these ways. If iterations are known,
+        waits inside them belong to frequent-readback, and waits in only a few of them do not count
+        as a habit. It is silent when something outside paces the loop or requests single
         iterations. Bubbles counts the same idle time.
 
     Why it matters:
         A command buffer takes time to start, and its report takes time to reach the host. An
-        iteration that waits for its own report pays both, and the host's time, one after the other.
+        iteration that waits for its own report pays for both, and for the host's time, one after
+        the other.
 
     What to do:
-        Make fewer round trips, or have the next one under way meanwhile.
+        Make fewer round trips, or keep the next one in flight meanwhile.
 
     When it abstains:
-        When no command buffer has both a commit and a completion, and where a CPU did the work.
+        When no command buffer has both a commit and a completion, and when a CPU did the work.
     """
     depth, load = in_flight(timeline, loop), loaded_time(loaded)
     turns = gaps_of_waits(gaps, "yes", "unknown")

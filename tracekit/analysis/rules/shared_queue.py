@@ -22,22 +22,22 @@ def shared_queue(
     """Short work of one thread waits in the queue behind long work of another thread.
 
     What it looks for:
-        Bursts of a thread (what it commits from one wait to the next) that start only when work of
-        another thread of the same process has ended, which had been committed before and takes
-        twice as long or longer. It fires when the time that could be won is more than `limit` of
-        the loop (5 %). Where nearly all bursts wait, they may need the results of that work, which
-        a trace does not show: that is a note.
+        Bursts of a thread (its commits from one wait to the next) that start only when work of
+        another thread of the same process has ended, if that work had been committed before and
+        takes at least twice as long. It fires when the possible saving is more than `limit` of the
+        loop (5 %). If nearly all bursts wait, they may need the results of that work, which a trace
+        does not show: the finding is then a note.
 
     Why it matters:
-        A queue runs command buffers in the order of their commits. What a person waits for then
-        takes as long as the longest work ahead of it, and the device looks fully used.
+        A queue runs command buffers in the order of their commits. The result that a person waits
+        for then takes as long as the longest work ahead of it, and the device looks fully used.
 
     What to do:
         Use a queue for each kind of work, or commit long work in smaller pieces.
 
     When it abstains:
-        When the recording does not tell which threads commit, or when. It is silent where work
-        overtakes other work, which shows several queues, and where threads hand over parts of one
+        When the recording does not show which threads commit, or when. It is silent when work
+        overtakes other work, which shows several queues, and when threads hand over parts of one
         stream of work.
     """
     for behind in waits_behind(bursts, timeline, loop):

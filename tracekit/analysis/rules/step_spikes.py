@@ -45,29 +45,29 @@ def step_spikes(
     """A few steps take far longer than the others.
 
     What it looks for:
-        Steady steps, from the start of one to the start of the next, that are `least_z` (8)
-        robust standard deviations and `least_excess` (50 %) of the median beyond the steps
-        around them; iterations that nobody marks, from the device's end of one to its end of the
-        next. It fires when what they take beyond that median is more than `limit` (1 %)
-        of all steady steps' time. Each is explained by what happened in it beyond its share in
-        the other steps: compiles, other processes, memory, states of the machine, spans that
-        the workload reports, an idle device. Spikes that come every so many steps are said to.
-        In a loop without marks it takes `fewest` of them (3), as one may be a stop of the program.
-        Where more than `most` (15 %) of the steps stand out they are no spikes: irregular-cadence
-        judges them. Steps that do other work, in far more or fewer pieces, are uneven-work's, those
-        in which shaders were compiled pipeline-churn's, and iterations that open a request are
-        none. Each of several variants that are compared is judged by itself. Idle time of the
-        device is bubbles' too.
+        Steady steps, from the start of one to the start of the next, that are `least_z` (8) robust
+        standard deviations and `least_excess` (50 %) of the median above the steps around them.
+        Iterations without marks are measured from the device's end of one to its end of the next.
+        It fires when their excess over that median is more than `limit` (1 %) of the time of all
+        steady steps. Each spike is explained by events that take more time in it than their usual
+        share in the other steps: compilations, other processes, memory, states of the machine,
+        spans that the workload reports, an idle device. Spikes at a regular distance are reported
+        as such. In a loop without marks the rule needs `fewest` of them (3), because a single one
+        may be a stop of the program. If more than `most` (15 %) of the steps are that long, they
+        are not spikes: irregular-cadence judges them. Steps that do other work, in far more or
+        fewer pieces, belong to uneven-work, and those in which shaders were compiled to
+        pipeline-churn; iterations that open a request are not spikes. If several variants are
+        compared, each is judged by itself. Idle time of the device also counts in bubbles.
 
     Why it matters:
-        A spike is a result that a person waits for, and means hide it.
+        A spike delays a result that a person waits for, and mean values hide it.
 
     What to do:
-        Take what explains most of them out of the loop, or do it beside the device's work.
+        Take the cause of most of them out of the loop, or do that work while the device is busy.
 
     When it abstains:
-        When the workload marks no steady steps or fewer than 16 of a kind, and for a server,
-        whose steps differ with the requests.
+        When the workload marks no steady steps or fewer than 16 of a kind, and for a server, whose
+        steps differ with the requests.
     """
     steady = steady_iterations(iterations)
     marked = bool("source" not in steady or (steady["source"] == "steps").all())

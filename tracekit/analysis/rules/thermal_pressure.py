@@ -33,17 +33,17 @@ def thermal_pressure(
     """The machine was hot while the workload ran.
 
     What it looks for:
-        Thermal states Serious and Critical in the trace, or thermal pressures from Heavy on by a
-        monitor, in the steady window. It fires when they last for more than `limit` of it
-        (default 1 %). Fair and Moderate, in which a laptop often is all day, are a note where
-        the machine came to them within the window: it warmed up while it was measured.
+        Thermal states Serious and Critical in the trace, or thermal pressures of Heavy and above by
+        a monitor, in the steady window. It fires when they last for more than `limit` of it
+        (default 1 %). Fair and Moderate, which a laptop often has all day, are a note if the
+        machine reached them within the window: it warmed up during the measurement.
 
     Why it matters:
         A hot machine lowers the GPU's clock, and with it tokens per second, by as much as it has
-        to. What was measured then is the cooling. gpu-downclocked says what it costs.
+        to. A measurement then shows the cooling. gpu-downclocked reports the cost.
 
     When it abstains:
-        When neither thermal states nor a monitor's thermal pressure are there, or a state has a
+        When there are neither thermal states nor a monitor's thermal pressure, or a state has a
         name that is not known.
     """
     if thermal_states is not None and not thermal_states.empty:

@@ -29,20 +29,20 @@ def tiny_encoders(
     """Boundaries between encoders leave the device idle.
 
     What it looks for:
-        Gaps of the target's device work inside of one command buffer, between two of its encoders,
+        Gaps of the target's device work inside one command buffer, between two of its encoders,
         however long the encoders are. It fires when there are at least `fewest` (8) and they take
-        more than `limit` (5 %) of the window. What could be saved is their number times the
-        median gap. Bubbles counts the same time.
+        more than `limit` (5 %) of the window. The possible saving is their number times the median
+        gap. Bubbles counts the same time.
 
     Why it matters:
-        Each encoder costs its start, whatever it does. With many of them the device spends its
-        time between pieces of work instead of in them.
+        Each encoder costs its start, whatever it contains. With many encoders, the device spends
+        its time between pieces of work instead of in them.
 
     What to do:
         Put many dispatches into one encoder, fuse kernels, make batches larger.
 
     When it abstains:
-        When the trace does not tell command buffers apart, when the target is not known, and where
+        When the trace does not distinguish command buffers, when the target is not known, and when
         a CPU did the work.
     """
     load = loaded_time(loaded)

@@ -1,4 +1,4 @@
-"""`uneven-work`: iterations do unlike amounts of work on the device."""
+"""`uneven-work`: iterations do different amounts of work on the device."""
 
 from dataclasses import replace
 
@@ -46,35 +46,35 @@ def uneven_work(
     most: float = 0.15,
     fewest: int = 3,
 ) -> Findings:
-    """Iterations do unlike amounts of work on the device.
+    """Iterations do different amounts of work on the device.
 
     What it looks for:
-        Groups of command buffers with unlike device time that come again in the same order, of
-        which some in a row are alike, such as a validation pass after every twentieth step: they
-        are named, and where they come 8 times or more they are one iteration. Otherwise the
-        device time of each iteration: a few, up to `most` (15 %) and at least `fewest` (3), with
-        far more than their neighbours; two kinds, at least `least_excess` (20 %) and
-        `least_separation` (4) robust standard deviations apart, of which the rarer makes up
-        `least_share` (15 %), that take turns `least_changes` (6) times; or one that differs from
-        the next by more than `limit` (20 %, a robust coefficient of variation). All of these are
-        notes.
-        Where the few come in stretches that take ten times as long as a typical iteration, at least
-        100 ms, right behind short ones and at no even distance, short work is held up by long work
-        that something asked for meanwhile, such as a prompt: that is a warning.
-        The few have more pieces of work or fewer: where as many take longer, step-spikes says so.
-        Those in which the device also ran for other processes, on whatever channel, do not count.
+        Groups of command buffers with different device times that repeat in the same order, some of
+        them alike in a row, such as a validation pass after every twentieth step: they are named,
+        and if they repeat 8 times or more, a group is one iteration. Otherwise the device time of
+        each iteration: a few, up to `most` (15 %) and at least `fewest` (3), with far more than
+        their neighbours; two kinds, at least `least_excess` (20 %) and `least_separation` (4)
+        robust standard deviations apart, of which the rarer makes up `least_share` (15 %), that
+        alternate `least_changes` (6) times; or one that differs from the next by more than `limit`
+        (20 %, a robust coefficient of variation). All of these are notes. If the few come in
+        stretches that take ten times as long as a typical iteration, at least 100 ms, right behind
+        short ones and at irregular distances, short work is held up by long work that something
+        requested meanwhile, such as a prompt: that is a warning. The few have more pieces of work
+        or fewer: if as many pieces take longer, step-spikes reports it. Iterations in which the
+        device also ran for other processes, on any channel, do not count.
 
     Why it matters:
-        It is no fault by itself, but a mean over unlike iterations says little, and one that has
-        far more work than the others makes whoever waits for the next one wait.
+        This is not a fault by itself, but a mean over different iterations has little meaning, and
+        an iteration that has far more work than the others delays everyone who waits for the next
+        one.
 
     What to do:
-        Nothing, if that is meant: compare like iterations, and medians instead of means.
+        Nothing, if this is intended: compare iterations of the same kind, and medians instead of
+        means.
 
     When it abstains:
-        When no loop is found, when the device time of iterations is not known, with fewer than
-        16 of a kind, for a server, whose steps differ with the requests, and where a CPU did the
-        work.
+        When no loop is found, when the device time of iterations is not known, with fewer than 16
+        of a kind, for a server, whose steps differ with the requests, and when a CPU did the work.
     """
     steady = steady_iterations(iterations)
     if 1 < len(structure.kinds) < len(structure.profile):

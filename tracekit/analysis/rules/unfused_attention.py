@@ -29,17 +29,18 @@ def unfused_attention(
     """Attention runs as separate products and a softmax.
 
     What it looks for:
-        Work of the target whose name says softmax, with a product of matrices within four pieces
-        before it and one behind it, and neither fused attention nor work without a name between.
-        It fires when there are at least `fewest` (8) of them and they take more than `limit` of the
-        target's device time (5 %), both products included.
+        Work of the target named softmax, with a matrix product within four pieces before it and one
+        behind it, and neither fused attention nor work without a name between. It fires when there
+        are at least `fewest` (8) of them and they take more than `limit` of the target's device
+        time (5 %), both products included.
 
     Why it matters:
-        Unfused attention writes all scores to memory and reads them twice. Which way is taken
-        depends on shapes, masks and types, and nothing says so: only the kernels' names do.
+        Unfused attention writes all scores to memory and reads them twice. Shapes, masks and types
+        decide which way a library takes, and it does not report its choice: only the names of the
+        kernels show it.
 
     When it abstains:
-        When labels do not name kernels, as with stock builds of MLX, and where a CPU did the work.
+        When labels do not name kernels, as with stock builds of MLX, and when a CPU did the work.
     """
     products_before, softmax, behind = _parts(work)
     device_time = busy(work.starts, work.ends)

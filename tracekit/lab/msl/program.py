@@ -21,7 +21,7 @@ from tracekit.machine import usable_cores
 
 
 class ThreadOrder(StrEnum):
-    """The order in which the threads of a group run between two places where they meet.
+    """The order in which the threads of a group run between two of their meeting points.
 
     A result that depends on it shows a missing barrier or a data race.
     """

@@ -50,7 +50,7 @@ class Check:
     loaded: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def __post_init__(self) -> None:
-        """Refuse a bound that no error could be held against."""
+        """Refuse a bound that no error can be compared with."""
         bound: Any = self.bound
         if not isinstance(bound, Real) or not 0 <= float(bound) < math.inf:
             raise UsageError(

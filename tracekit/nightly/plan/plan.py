@@ -301,7 +301,7 @@ class NightPlan:
         machine: The name of this machine in the history; by default one made of its hardware.
         state: The state of the machine that a pair needs to count.
         retries: The most rejected pairs of a session that are measured again.
-        digest: A digest of all that decides what is measured; a plan with another digest starts
+        digest: A digest of all that decides the measured work; a plan with another digest starts
             other series if its work differs.
     """
 

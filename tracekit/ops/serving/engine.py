@@ -191,7 +191,7 @@ class Attention(Protocol):
 
 
 HandedOver = tuple[TickPlan, list[tuple[str, Any]]]
-"""A tick's plan, and what it has handed over: each with the name of the span that waits for it."""
+"""A tick's plan, and its submitted values: each with the name of the span that waits for it."""
 
 
 @dataclass

@@ -42,7 +42,7 @@ def _chip(result: Result, models: pd.DataFrame) -> tuple[Chip | None, str]:
     """Return the chip of the run, or the reason why it is not known."""
     if (models["backend"] == "cpu").any():
         return None, (
-            "the steps ran on the CPU, and what bandwidth a CPU reaches nobody publishes; "
+            "the steps ran on the CPU, and no bandwidth of a CPU is published; "
             "`tracekit chip --measure` measures it here"
         )
     try:
