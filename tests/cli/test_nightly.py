@@ -50,7 +50,7 @@ def test_a_dry_run_shows_its_captures_and_their_duration(here: Path, tracekit: A
     work, decides = "decode | paged, batch 8", "step_p50 3.0 %, pipeline-churn"
     assert decode == f"{work} | python {sys.executable} | 10 | 1 | {decides} | 3 min … 8 min"
     assert "hits 10.0 %" in dense
-    assert "dense: hits is no metric of tracekit" in result.err
+    assert "dense: hits is not a metric of tracekit" in result.err
     assert "5 s are allowed for each process" in result.err
     assert sorted(os.walk(here)) == files_before
 

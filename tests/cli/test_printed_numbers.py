@@ -218,7 +218,7 @@ def test_programs_that_print_nothing_are_compared_by_wall_time(
     result = tracekit("ab", "--any-state", "--within", "1", "--", old, "--", new)
     assert result.code == 0, result.err
     assert result.out.startswith("Better: wall_time is faster by ")
-    assert "the time from start to exit, for nothing that was printed is read" in result.err
+    assert "the time from start to exit, because no printed number is read" in result.err
     single = json.loads(tracekit("compare", captured(old, "a"), captured(old, "b"), "--json").out)
     assert single["verdict"] == "unclear"
     assert [*deciding(single)] == ["wall_time"]
@@ -245,9 +245,9 @@ def test_invalid_pairs_of_programs_are_refused(
     form = "tracekit ab -- ./main-old ARGS -- ./main-new ARGS"
     for code, words, *messages in (
         (2, (good, "--", good), "is a path, not a workload", form),
-        (2, (good, "54", "--", good), "'54' is no NAME=VALUE", form),
-        (2, ("--", good, "--"), "Two programs stand on both sides", form),
-        (2, ("--", good, "--", good, "--", good), "Two programs stand on both sides", form),
+        (2, (good, "54", "--", good), "'54' is not NAME=VALUE", form),
+        (2, ("--", good, "--"), "Name two programs", form),
+        (2, ("--", good, "--", good, "--", good), "Name two programs", form),
         (2, ("--", good, "--", "./none"), "./none cannot be started"),
         (2, ("--read", "fps", "--", good, "--", good), "is not NAME:UNIT"),
         (2, ("--read", "a:s:lower:(.)", "spin", "--", "spin"), "--read is for programs"),

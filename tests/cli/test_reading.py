@@ -68,7 +68,7 @@ def test_convert_names_the_files_of_stacks_and_drifted_schemas(
     assert result.out.splitlines() == [str(tmp_path / name) for name in names]
     assert "event-label.stack" in pd.read_parquet(tmp_path / "out.parquet")
     assert "NAME.stack" in result.err
-    assert "duration is declared as duration and holds what is no integer" in result.err
+    assert "duration is declared as duration and holds values other than integer" in result.err
 
 
 def test_convert_writes_the_rows_before_damage_and_fails(

@@ -174,7 +174,7 @@ def test_a_finder_that_is_not_sure_of_a_loop_says_so(played: Callable[..., Any])
             stock.buffer([2_000 * float(random.lognormal(0, 0.1))])
         stock.wait()
         stock.spend(4_000)
-    assert "what may be a loop of" in of_rule(played(stock), "bubbles")["message"]
+    assert "a possible loop of" in of_rule(played(stock), "bubbles")["message"]
 
 
 def growing(

@@ -120,7 +120,7 @@ def test_buffers_are_bound_by_the_names_of_parameters() -> None:
     shape, scalar = np.array([3, 4, 5], np.int32).tobytes(), np.float32(1.5).tobytes()
     assert other_bindings == [shape, strides, np.int32(3).tobytes(), scalar, 24]
     nameless = Call(call.source, {}, call.outputs, call.dtypes)
-    with pytest.raises(ToolError, match="not known what the parameter 'a' of custom_kernel_scaled"):
+    with pytest.raises(ToolError, match="contents of the parameter 'a' of custom_kernel_scaled"):
         buffers_of(nameless)
     metal = FakeMetal()
     time_kernels([lambda: launch_scaled(a, b, 1.5)], metal)  # no larger than the grid

@@ -103,7 +103,7 @@ def test_a_missing_value_costs_only_itself() -> None:
 @pytest.mark.parametrize("text", [b"error: no Apple silicon\n", b"[1, 2]\n", b'{"gpu', b"\n"])
 def test_a_line_that_is_not_an_object_is_reported_with_its_beginning(text: bytes) -> None:
     [remark] = read_macmon(text).remarks
-    assert remark == f"macmon: a line is no object of JSON; it begins {text.decode()!r}."
+    assert remark == f"macmon: a line is not a JSON object; it begins {text.decode()!r}."
 
 
 ENERGY: dict[str, Any] = {"cpu_power": 993.0, "combined_power": 18_250.0}
@@ -143,7 +143,10 @@ def test_a_document_of_powermetrics_is_read_in_base_units() -> None:
 
 def test_a_document_cut_short_or_empty_is_a_remark() -> None:
     for content, remark in (
-        *((plistlib.dumps(DOCUMENT)[:length], "is no property list") for length in (40, 200, 500)),
+        *(
+            (plistlib.dumps(DOCUMENT)[:length], "is not a property list")
+            for length in (40, 200, 500)
+        ),
         (plistlib.dumps([1]), "holds no dictionary"),
         (plistlib.dumps({}), "at clock, active, gpu_power, cpu_power, processor/combined_power"),
     ):

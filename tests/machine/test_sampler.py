@@ -154,7 +154,7 @@ def test_property_lists_come_in_pieces_with_nuls_between(tmp_path: Path, file: P
         until(lambda: len(values(file, "thermal_pressure")) == 3)
     # what it prints first is no property list, and the last one never ends
     [remark] = reported.remarks
-    assert remark.startswith("powermetrics: a document is no property list")
+    assert remark.startswith("powermetrics: a document is not a property list")
     assert values(file, "gpu_clock") == [444e6, 1398e6, 1e9]
     assert values(file, "gpu_power") == [12.0] * 3
     assert values(file, "thermal_pressure") == [0.0, 0.0, 3.0]

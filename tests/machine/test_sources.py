@@ -98,7 +98,7 @@ def test_levels_of_macos_have_their_place_or_a_reason() -> None:
     for level, name in enumerate(("Nominal", "Moderate", "Heavy", "Trapping", "Sleeping")):
         place = THERMAL_PRESSURES.index(name)
         assert sources.pressure(level).readings == {"thermal_pressure": place}
-    for unknown, reason in ((None, "does not answer"), (5, "is 5"), (-1, "is -1")):
+    for unknown, reason in ((None, "does not report"), (5, "is 5"), (-1, "is -1")):
         assert sources.pressure(unknown).readings == {}
         assert reason in sources.pressure(unknown).absences["thermal_pressure"]
 
@@ -121,7 +121,7 @@ def test_foreign_time_belongs_to_others() -> None:
             count_after,
         )
     standing_load = sources.load(earlier_count, earlier_count)
-    assert standing_load.absences == {"load": "the system's count of CPU time stands still."}
+    assert standing_load.absences == {"load": "the system's count of CPU time does not change."}
 
 
 def refuse(process: psutil.Process) -> None:

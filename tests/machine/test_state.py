@@ -113,7 +113,7 @@ def test_unknown_states_are_reported_once_with_their_reason() -> None:
     blind = State(AT, {"load": 0.1}, {"gpu_clock": "no monitor.", "calibration": "no fixed work."})
     other_state = State(AT, {"calibration": 5.0}, {"gpu_clock": "ioreg does not tell it."})
     assert unknown([blind, blind]) == (
-        "How long fixed work takes is not known: no fixed work.",
+        "The duration of fixed work is not known: no fixed work.",
         "The GPU's clock is not known: no monitor.",
     )
     assert unknown([blind, other_state]) == (

@@ -37,7 +37,7 @@ def test_an_interpreter_must_be_there_and_a_program(tmp_path: Path) -> None:
     python.chmod(0o755)
     assert obstacles(plan) == obstacles(replace(plan, output=tmp_path / "new" / "nights")) == ()
     blocked_plan = replace(plan, output=python / "nights")
-    message = f"Nights cannot be kept in {python}/nights: {python} is no folder."
+    message = f"Nights cannot be kept in {python}/nights: {python} is not a folder."
     assert obstacles(blocked_plan) == (message,)
     assert "sdap" in obstacles(plan_of(tmp_path, Reference(workload="sdap")))[0]
 
@@ -107,7 +107,7 @@ def test_surprises_in_a_plan_are_mentioned() -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({"reference": PYTHON, "metrics": STEP}, ""),
         ({"reference": PYTHON, "fail_on": ("bubbles",)}, ""),
-        ({"reference": PYTHON, "metrics": (*STEP, Gated("hits"))}, "hits is no metric"),
+        ({"reference": PYTHON, "metrics": (*STEP, Gated("hits"))}, "hits is not a metric"),
         ({"reference": PYTHON}, "none of its metrics decides."),
         ({}, "it has no reference"),
         ({"reference": Reference(workload="sdpa"), "metrics": STEP}, other_work),

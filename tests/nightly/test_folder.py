@@ -96,7 +96,7 @@ def test_notes_explain_checks_and_the_cost_of_tracing() -> None:
     ]
     entry = replace(NIGHT.entries[0], overhead=Overhead(reason="nothing was traced"))
     (*_, cost) = run.notes(replace(NIGHT, entries=(entry,)))
-    assert cost == "decode: What tracing costs is not known, because nothing was traced."
+    assert cost == "decode: The cost of tracing is not known, because nothing was traced."
 
 
 CHURN = Finding(

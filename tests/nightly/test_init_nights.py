@@ -92,7 +92,7 @@ def test_a_night_without_its_history_is_added_later(
     hidden_history = tmp_path / "history.db"
     history.rename(hidden_history)
     history.mkdir()  # no database can be opened there
-    with pytest.raises(NotKeptError, match="What the night found: Inconclusive"):
+    with pytest.raises(NotKeptError, match="Result of the night: Inconclusive"):
         nights_by_init.night(1.05)
     history.rmdir()
     hidden_history.rename(history)

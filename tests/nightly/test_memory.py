@@ -65,7 +65,7 @@ def test_a_night_whose_server_is_down_is_measured_and_stored_later(
     plan = nights.top / "tracekit.toml"
     with_history(plan, nobody_listens())
     result = tracekit("nightly", plan)
-    assert_error(result, 3, "cannot be used as a history", "What the night found: Nothing judged")
+    assert_error(result, 3, "cannot be used as a history", "Result of the night: Nothing judged")
     assert "`tracekit history sync` adds it to the history" in join_stderr(result)
     assert "geheim77" not in result.out + result.err
     assert "# nap" in result.out, "what was measured is shown"
@@ -119,7 +119,7 @@ def test_the_next_night_adds_waiting_nights_and_reports_them(tmp_path: Path, tra
 
 def run_unstored_night(played: Played, cost: float, **keys: Any) -> Any:
     """Let a night run that cannot be stored; return the error, which has the night."""
-    with pytest.raises(RecordingError, match="What the night found") as raised:
+    with pytest.raises(RecordingError, match="Result of the night") as raised:
         played.night(cost, **keys)
     played.nights.append(documents(played.top / "nights")[-1])
     assert raised.value.night == played.nights[-1]  # type: ignore[attr-defined]
@@ -129,7 +129,7 @@ def run_unstored_night(played: Played, cost: float, **keys: Any) -> Any:
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("cost", "words"),
-    [(1.0, "If nothing was, it is ok: "), (1.3, "If nothing was, it is a regression: ")],
+    [(1.0, "If there are none, it is ok: "), (1.3, "If nothing was, it is a regression: ")],
 )
 def test_without_its_history_a_night_judges_nothing_that_may_have_been_accepted(
     played: Played, cost: float, words: str
@@ -143,7 +143,7 @@ def test_without_its_history_a_night_judges_nothing_that_may_have_been_accepted(
         Outcome.INCONCLUSIVE, Outcome.INCONCLUSIVE, None
     )  # fmt: skip
     assert judged.change == pytest.approx(cost - 1, abs=0.02)
-    assert "What was accepted as expected is not known" in night.reason
+    assert "The accepted changes are not known" in night.reason
     assert words in night.reason
     held_out = played.night(cost, keep=False)
     assert held_out.outcome is Outcome.INCONCLUSIVE, "nor where the night is to stay out"

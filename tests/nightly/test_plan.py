@@ -136,7 +136,7 @@ def test_a_plan_in_a_shared_file_is_named_by_its_tables(plan_of: Plan, plan_file
     shared.write_text("[project]\nname = 'x'\n[tool.tracekit.nightly]\nbudgt = '1h'\n")
     with pytest.raises(UsageError) as refusal:
         read_plan(shared)
-    assert "4: tool.tracekit.nightly.budgt is no key" in refusal.value.message
+    assert "4: tool.tracekit.nightly.budgt is not a key" in refusal.value.message
     assert "3: tool.tracekit.nightly.capture must be" in refusal.value.message
 
 
@@ -345,7 +345,7 @@ def test_invalid_toml_is_refused_with_its_place(refused: Refused) -> None:
         ("x = 1\n".encode("utf-16"), "utf-8"),
     ):
         message = refused(text).message
-        assert message.startswith("tracekit.toml is no TOML: "), complaint
+        assert message.startswith("tracekit.toml is not TOML: "), complaint
         assert complaint in message
 
 

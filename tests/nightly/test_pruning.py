@@ -385,7 +385,7 @@ def test_exports_that_cannot_be_kept_stay(real_run: Recording) -> None:
     assert [part.what for part in done.removed] == ["bundle", "exports"]
     assert files(real_run.exports) == {"toc.xml", PRUNED_NOTE, "cut.xml", "notes.xml", "link.xml"}
     stayed = {part.path.name: part.why for part in done.stayed}
-    assert stayed["notes.xml"] == "it is no export"
+    assert stayed["notes.xml"] == "it is not an export"
     assert "cut.xml" in stayed
 
 
@@ -479,10 +479,10 @@ def test_looking_and_refusing_remove_nothing(nights: Path, tracekit: Run) -> Non
     for words, code, complaint in (
         ("--max-size 10B --dry-run", 0, "more than --max-size"),
         ("--keep 30d --dry-run", 0, ""),
-        ("", 2, "Nothing says what may stay"),
+        ("", 2, "Specify what to keep"),
         ("--keep soon", 2, "Invalid age"),
         ("--max-size big", 2, "Invalid size"),
-        ("nowhere --keep 1d", 3, "nowhere is no folder"),
+        ("nowhere --keep 1d", 3, "nowhere is not a folder"),
         ("--newest -1 --keep 1d", 2, "--newest"),
     ):
         result = tracekit("prune", *words.split())

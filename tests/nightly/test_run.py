@@ -255,7 +255,7 @@ def interrupt_night(played: Played, words: str, cost: float) -> Night:
         if progress_text == words:
             raise KeyboardInterrupt
 
-    with pytest.raises(InterruptedRunError, match="keeps what was measured"):
+    with pytest.raises(InterruptedRunError, match="keeps its measurements"):
         played.night(cost, progress=interrupt)
     with Store.connect(read_plan(played.plan).history) as store:
         return store.nights()[-1]
@@ -281,7 +281,7 @@ def test_an_interrupted_night_keeps_its_pairs(played: Played) -> None:
     assert (night.partial, night.outcome) == (True, INCONCLUSIVE)
     assert [(entry.capture, len(entry.pairs), entry.reason) for entry in night.entries] == [
         ("decode", 2, "It was interrupted."),
-        ("later", 0, "It was not measured, for the night was stopped before."),
+        ("later", 0, "It was not measured, because the night was stopped before."),
     ]
 
 
@@ -323,7 +323,7 @@ def test_only_named_captures_run_and_without_history_a_folder_is_left(played: Pl
         played.night(captures=["othre"])
     nowhere = 'retries = 0\nhistory = "sqlite:///tracekit.toml/history.db"'
     played.plan.write_text(played.plan.read_text().replace("retries = 0", nowhere))
-    with pytest.raises(RecordingError, match="What the night found"):
+    with pytest.raises(RecordingError, match="Result of the night"):
         played.night(1.0)
     assert len(list(nights.glob("*/night.json"))) == 2, "it was measured all the same"
 

@@ -144,9 +144,9 @@ def test_recordings_next_to_a_program_are_exported(recording: Recording) -> None
         files = recording.exports.glob("host-*")
         return remarks, {file.stem.removeprefix("host-") for file in files}
 
-    unlaid = "is left out: it cannot be laid on the trace's time, as the trace names no beginning."
+    unlaid = "are left out: the trace names no beginning, so they have no place on its time."
     recording.output_file.write_text("Generation: 128 tokens, 45.256 tokens-per-sec\n")
-    assert exported_by() == (f"What the workload marked {unlaid}", set())
+    assert exported_by() == (f"The workload's marks {unlaid}", set())
     recording.journal_file.unlink()
     for clock in ({}, {"origin": ORIGIN}):  # results alone have no times to speak of
         assert exported_by(**clock) == ("", {"results"})
@@ -154,7 +154,7 @@ def test_recordings_next_to_a_program_are_exported(recording: Recording) -> None
         journal.write("anchor", monotonic=ORIGIN, epoch=BEGAN)
         gauge = {"name": "gpu_clock", "value": 1.4e9, "unit": "Hz", "source": "macmon"}
         journal.write("gauge", at=ORIGIN + 3_000_000, **gauge)
-    assert exported_by() == (f"What a monitor read {unlaid}", {"results"})
+    assert exported_by() == (f"The readings of a monitor {unlaid}", {"results"})
     remarks, files = exported_by(origin=ORIGIN)
     assert remarks.startswith("A monitor's readings are laid on the trace's time by ")
     assert files == {"results", "gauges"}

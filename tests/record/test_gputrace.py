@@ -235,7 +235,7 @@ def test_a_capture_that_is_late_or_interrupted_ends(
 def test_senseless_options_of_a_capture_are_a_usage_error(capture: Capture, tmp_path: Path) -> None:
     for error_words, values in (
         ("captures a workload", {"workload": None, "attach": 1}),
-        ("Say what to record", {"workload": None}),
+        ("Choose what to record", {"workload": None}),
         ("so --recorder has no meaning", {"recorder": "host"}),
         ("so --time-limit has no meaning", {"time_limit": 3.0, "counters": "off"}),
         (

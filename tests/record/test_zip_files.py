@@ -128,7 +128,7 @@ def test_a_bundle_is_unpacked_however_it_was_packed(
         pack_bundle(tmp_path / "x.zip", files, **form), tmp_path / "run", capsys
     )
     assert code == 0, words
-    assert "beside the bundle" not in words
+    assert "outside the bundle" not in words
     assert run("tables", tmp_path / "run") == 0
     assert ROWS in capsys.readouterr().out
 
@@ -141,9 +141,9 @@ def test_files_outside_the_bundle_are_counted_and_named(
         (
             "one",
             {"README": b"", ".DS_Store": b""},
-            "has 1 file beside the bundle, not read: READ",
+            "has 1 file outside the bundle, not read: READ",
         ),
-        ("many", many, "has 7 files beside the bundle, not read: notes-0.txt, notes-1.txt, "),
+        ("many", many, "has 7 files outside the bundle, not read: notes-0.txt, notes-1.txt, "),
         ("rest", many, "notes-4.txt and 2 more."),
     ):
         with subtests.test(name):
@@ -176,7 +176,7 @@ def test_links_inside_the_bundle_are_refused_and_others_left_out(
 ) -> None:
     for name, code, words in (
         ("x.trace/latest", 3, "is a link or a device."),
-        ("latest", 0, "has 1 file beside the bundle, not read: latest."),
+        ("latest", 0, "has 1 file outside the bundle, not read: latest."),
     ):
         archive = pack_bundle(tmp_path / "x.zip", files)
         link = zipfile.ZipInfo(name)

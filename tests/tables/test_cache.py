@@ -404,7 +404,7 @@ def test_damaged_and_strange_files_stay(export: Export, tmp_path: Path, cache: P
     (tmp_path / "toc.xml").write_text("<trace-toc/>")
     assert remove_all(tmp_path, cache) == {
         "cut.xml": "it is damaged, and rows are missing",
-        "page.xml": "it is no export",
+        "page.xml": "it is not an export",
     }
     remaining_names = {file.name for file in tmp_path.glob("*.*") if file.suffix != ".json"}
     assert remaining_names == {"cut.xml", "flat.parquet", "page.xml", "toc.xml"}

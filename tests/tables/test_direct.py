@@ -135,7 +135,7 @@ def test_a_table_that_cannot_be_read_is_not_empty(exports: Path) -> None:
     assert broken.ref == ref
     tables = Tables(exports, frozenset())
     assert "gpu_intervals" in tables
-    with pytest.raises(InputError, match=r"schema\.xml is no XML"):
+    with pytest.raises(InputError, match=r"schema\.xml is not XML"):
         tables["gpu_intervals"]
 
 
@@ -145,11 +145,11 @@ def test_of_several_the_one_that_can_be_read_is_taken_and_the_other_named(export
     assert raw.flat("tick").part()["time"].tolist() == [7]
     [warning, _] = raw.warnings
     assert warning.startswith("tick (store 0) of run 1 is left out: ")
-    assert "is no XML" in warning
+    assert "is not XML" in warning
 
 
 def test_a_table_that_cannot_be_read_counts_before_one_without_rows(tmp_path: Path) -> None:
     bundle = write_bundle(tmp_path / "x.trace", [ticks([]), ticks([1])])
     damage(index(bundle).tables["tick"][1])
-    with pytest.raises(InputError, match="is no XML"):
+    with pytest.raises(InputError, match="is not XML"):
         Tables(bundle).flat("tick")

@@ -205,7 +205,13 @@ def test_a_run_or_place_that_is_not_there_is_refused(subtests: pytest.Subtests) 
     for export_index, choice, error, message, hint in (
         (SECOND, Choice(1), UsageError, r"exports has no export of run 1\.", "It has run 2."),
         (BARE, Choice(3), UsageError, "exports has no run 3", "It has run 2; run 5."),
-        (NOWHERE, Choice(1), UsageError, "has no run 1: nothing says of which run", "Leave --run"),
+        (
+            NOWHERE,
+            Choice(1),
+            UsageError,
+            "has no run 1: its tables do not name their run",
+            "Leave --run",
+        ),
         (BARE, Choice(2, 7), InputError, "exports has no table that is run 2, table 7", "--table"),
     ):
         with subtests.test(hint):

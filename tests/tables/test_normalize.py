@@ -94,7 +94,7 @@ def test_values_of_another_kind_are_reported(subtests: pytest.Subtests) -> None:
         (ColumnKind.FLAG, ["yes"]),
         (ColumnKind.TARGET, ["seven"]),
     ):
-        words = f"column x of raw holds what is no {kind}"
+        words = f"column x of raw has values that are not of the kind {kind}"
         with subtests.test(str(kind)), pytest.raises(InputError, match=words):
             column_x(values, kind)
 
@@ -108,7 +108,9 @@ def test_a_doubtful_column_that_is_something_else_costs_only_itself() -> None:
     assert table["a"].tolist() == [1]
     assert table["b"].dtype == "UInt64"
     assert table["b"].isna().all()
-    assert remarks == ["The column b of raw holds what is no identifier, and is left null"]
+    assert remarks == [
+        "The column b of raw has values that are not of the kind identifier, and is left null"
+    ]
     table, remarks = normalize_columns({"a": [1], "b": [7]}, *columns)
     assert (table["b"].tolist(), remarks) == ([7], [])
 

@@ -122,10 +122,13 @@ def test_a_wrong_entry_is_named(subtests: pytest.Subtests) -> None:
     for entry, message in (
         ('meaning = "m"', "missing required field `columns`"),
         ('sense = "m"\ncolumns = "start"', "unknown field `sense`"),
-        ('meaning = "m"\ncolumns = "begin"', "things: 'begin' is no common column"),
+        ('meaning = "m"\ncolumns = "begin"', "things: 'begin' is not a common column"),
         ('meaning = "m"\ncolumns = "n | integer | n"', "things: not a name, a kind, a mnemonic"),
         ('meaning = "m"\ncolumns = "n | int | n | n"', "things: 'int' is not a valid ColumnKind"),
-        ('meaning = "m"\ncolumns = "n | text | n | n | odd"', "things: 'odd' is said of the col"),
+        (
+            'meaning = "m"\ncolumns = "n | text | n | n | odd"',
+            "things: 'odd' is not a remark for the col",
+        ),
         ('meaning = "m"\ncolumns = "start"\njoin = "no"', "things: .* has no attribute 'no'"),
         ('meaning = "m"\ncolumns = "start"\nsources = [{}]', "things: a source is either of"),
     ):

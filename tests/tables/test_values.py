@@ -80,7 +80,7 @@ def test_a_column_of_any_type_has_the_type_of_its_cells_while_that_is_one() -> N
             "x",
             "uint64",
             "string",
-            "table: name is declared as uint64 and holds what is no unsigned; it is text",
+            "table: name is declared as uint64 and holds values other than unsigned; it is text",
         ),
         ("5", "string", "string", None),
     ):
@@ -240,7 +240,7 @@ def test_a_long_text_that_cells_repeat_is_refused_beyond_a_bound(
         assert convert(ref, output).rows == rows
         return
     for read in (lambda: read_flat(ref, reader_name=only), lambda: convert(ref, output)):
-        with pytest.raises(InputError, match="holds more text than is read of one table"):
+        with pytest.raises(InputError, match="holds too much text"):
             read()
     assert not output.exists()
 

@@ -112,8 +112,8 @@ def test_of_two_who_claim_a_folder_at_once_one_gets_it(lent: bool, tmp_path: Pat
 def test_a_plan_that_cannot_be_followed_is_refused(subtests: pytest.Subtests) -> None:
     check(Plan(command=("ls",), repeats=1, warmup=0, time_limit=0.001))
     for options, message in (
-        ({"command": ()}, "Say what to record"),
-        ({"attach": 7}, "Say what to record"),
+        ({"command": ()}, "Choose what to record"),
+        ({"attach": 7}, "Choose what to record"),
         ({"method": "attach"}, "--method attach is for workloads"),
         ({"command": (), "attach": 7, "method": "launch"}, "contradict each other"),
         ({"repeats": 0}, "--repeats must be at least 1; it is 0."),

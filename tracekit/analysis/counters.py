@@ -127,7 +127,7 @@ _MEANINGS = _build_meanings()
 
 HOW_TO_GET = (
     "A stock Metal System Trace records none. `tracekit record --counters on` asks for them; "
-    "where this chip and Xcode reject that, choose Recording Options > GPU > Counter Set in "
+    "if this chip and Xcode reject that, choose Recording Options > GPU > Counter Set in "
     "Instruments, save it as a template and pass its path with --template, or let "
     "`tracekit templates make` make one."
 )
@@ -168,7 +168,7 @@ def counter_samples(gpu_counters: pd.DataFrame | None, gpu: Device, loop: Loop) 
         raise Unavailable(
             f"counters are device-wide, and other processes used the GPU in "
             f"{percent(1 - alone.sum() / chosen.sum())} of the samples in the target's work. "
-            f"Close what else uses the GPU and record again."
+            f"Close other programs that use the GPU, and record again."
         )
     return samples.assign(weight=weights)[alone]
 
@@ -225,7 +225,9 @@ def _require_samples(counters: pd.DataFrame | None) -> pd.DataFrame:
     flags = counters["percentage"] if "percentage" in counters else pd.Series(pd.NA, counters.index)
     counter_names = counters["counter"].astype("category")
     if list(counter_names.cat.categories) == [RAY_TRACING]:
-        raise Unavailable(f"only {RAY_TRACING} was recorded, which is no compute. {HOW_TO_GET}")
+        raise Unavailable(
+            f"only {RAY_TRACING} was recorded, which does not measure compute. {HOW_TO_GET}"
+        )
     values = counters["value"].to_numpy(dtype=np.float64, na_value=np.nan)
     table = counters.assign(counter=counter_names, value=values, percentage=flags.astype("boolean"))
     return table.loc[counter_names.notna(), _COLUMNS]

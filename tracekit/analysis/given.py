@@ -135,7 +135,7 @@ def _spans(frame: pd.DataFrame | None, tables: _Recorded) -> str:
     return f"{_NO_SPANS} the steps without load." if IDLE not in span_names and waited else ""
 
 
-_NO_SPANS = "time that is no work of the workload cannot be left out: the table spans lacks"
+_NO_SPANS = "time outside the workload's own work cannot be left out: the table spans lacks"
 
 
 def _is_empty(frame: pd.DataFrame | None) -> bool:
@@ -225,7 +225,7 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
 }
 _OF_EXPORTS = (LOSSES, "settings", "launches", "profile_frames")
 IMPOSSIBLE = "impossible"
-"""The rows that cannot be, as a tuple of breaches."""
+"""The impossible rows, as a tuple of breaches."""
 DOUBTFUL = "doubtful"
 """The time for which intervals whose end cannot be may have run, in ns."""
 _OF_BELIEF = (IMPOSSIBLE, DOUBTFUL)

@@ -95,7 +95,7 @@ def _tables(function: Callable[..., Any]) -> tuple[tuple[str, inspect.Parameter]
 
 
 ON_THE_CPU = (
-    "the work ran on the CPU; only a recording of xctrace, on a Mac, shows what a GPU does."
+    "the work ran on the CPU; only a recording of xctrace, on a Mac, shows the work of a GPU."
 )
 
 

@@ -33,7 +33,7 @@ from tracekit.analysis.upkeep import wirings
 from tracekit.tables import PHASES
 
 QUIET = 250_000_000
-"""The device was not asked for work where nothing was active for longer than this; ns."""
+"""No work was requested in a stretch without activity that is longer than this; ns."""
 _MANY_STEPS = 10
 _SURE = 0.9  # share of the groups in a loop that must match its iterations
 _ACTIVE = 0.2  # share of a pause in which the host was observed at work
@@ -178,7 +178,7 @@ def _name_loop(iterations: pd.DataFrame) -> str:
     """Return the name of the loop, which states any doubt that it is one."""
     name = f"{len(iterations):,} iterations"
     unsure = "share" in iterations and float(iterations["share"].iloc[0]) < _SURE
-    return f"what may be a loop of {name}" if unsure else f"the loop of {name}"
+    return f"a possible loop of {name}" if unsure else f"the loop of {name}"
 
 
 def loop_of(
@@ -199,7 +199,7 @@ def loop_of(
     if marked is None and phases is not None and not phases.empty:
         raise Unavailable("the workload did not come to its steady phase.")
     if marked is None and iterations is None:
-        raise Unavailable("which part is the loop is not known, as its command buffers are not.")
+        raise Unavailable("the loop is not known, because its command buffers are not known.")
     window = marked or steady_window(None, device.target_intervals)
     assert window is not None
     loop = Loop(window.start, window.end, window.name)

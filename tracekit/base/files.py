@@ -62,7 +62,7 @@ def open_input(path: Path) -> BinaryIO:
     if not stat.S_ISDIR(mode):
         hint = "Write it to a file first: exports are read more than once."
         raise InputError(f"{path} is a pipe or a device, not a file.", hint)
-    folder = "`tracekit tables` shows what a bundle holds, `tracekit import` makes a run of it."
+    folder = "`tracekit tables` shows the tables of a bundle, `tracekit import` makes a run of it."
     raise InputError(f"{path} is a folder, not a file.", hint=folder)
 
 

@@ -119,7 +119,7 @@ def how_sure(compared: Comparison) -> str:
     if compared.pace is not None:
         longer = "longer" if compared.pace >= 0 else "less"
         sentences.append(
-            "At equal pace, what the machine itself changed is taken out of times and rates: fixed "
+            "At equal pace, the machine's own change is taken out of times and rates: fixed "
             f"reference work took {percent(abs(compared.pace))} {longer} after than before."
         )
     sentences.append(_explain_intervals(compared))
@@ -156,11 +156,11 @@ def _explain_decider(compared: Comparison) -> str:
     if rates and any(change.metric == STEP for change in compared.changes):
         return f": {rates[0]} is a rate of the whole recording, and {STEP} would be sharper"
     if rates and not compared.limits.metrics:
-        return f": {rates[0]}, for no median of steps is known, and nothing else that is sharper"
+        return f": {rates[0]}, because no median of steps and no other sharper number is known"
     if compared.limits.metrics or not deciding or deciding & METRICS.keys():
         return ""
     if deciding == {WALL_TIME}:
-        return ": the time from start to exit, for nothing that was printed is read (--read)"
+        return ": the time from start to exit, because no printed number is read (--read)"
     return ": these runs have no steps, so their own results do"
 
 

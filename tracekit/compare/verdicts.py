@@ -226,7 +226,7 @@ def _judge_change(
     if change.better is not Better.NEITHER:
         verdict, reason = judge_interval(change_interval, change, limits, sessions)
     if _is_turned(change, change_interval):
-        reason = "the medians changed the other way, for the machine's pace changed more"
+        reason = "the medians changed the other way, because the machine's pace changed more"
         if change.corrected and verdict not in {None, Verdict.EQUIVALENT}:
             verdict = Verdict.UNCLEAR
             reason = "only taking the machine's pace out makes it seem so"

@@ -214,7 +214,8 @@ def buffers_of(call: Call) -> dict[int, bytes | int]:
             contents[parameter.index] = call.inputs[parameter.name].tobytes()
         else:
             raise unavailable(
-                f"it is not known what the parameter {parameter.name!r} of {source.function} holds"
+                f"the contents of the parameter {parameter.name!r} of {source.function} are "
+                "not known"
             )
     return contents
 

@@ -138,7 +138,7 @@ def this_chip(facts: Mapping[str, Any]) -> Chip:
         return chip(name, facts.get("gpu_cores"))
     reason = "the system does not name its chip."
     if name:
-        reason = f"{name} is no chip of Apple's."
+        reason = f"{name} is not an Apple chip."
     missing = Figure(reason=reason)
     return Chip(name, None, missing, missing, missing)
 

@@ -121,7 +121,7 @@ def read_macmon(line: bytes) -> Taken:
         content = msgspec.json.decode(line, type=dict[str, Any])
     except msgspec.MsgspecError:
         start = line[:60].decode(errors="replace")
-        return _report_nothing(MACMON, f"a line is no object of JSON; it begins {start!r}.")
+        return _report_nothing(MACMON, f"a line is not a JSON object; it begins {start!r}.")
     match content.get("gpu_usage"):
         case [clock, active]:
             content = {"gpu_freq_mhz": clock, "gpu_active_ratio": active} | content
@@ -148,7 +148,7 @@ def read_powermetrics(document: bytes) -> Taken:
     try:
         content: Any = plistlib.loads(document.strip(b"\0\n\r\t "), fmt=plistlib.FMT_XML)
     except (plistlib.InvalidFileException, ExpatError, ValueError, LookupError) as error:
-        return _report_nothing(POWERMETRICS, f"a document is no property list: {error}.")
+        return _report_nothing(POWERMETRICS, f"a document is not a property list: {error}.")
     if not isinstance(content, dict):
         return _report_nothing(POWERMETRICS, "a document holds no dictionary.")
     fields: dict[str, Any] = dict(content)

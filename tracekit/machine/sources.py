@@ -218,9 +218,7 @@ def ask() -> int | None:
 def pressure(level: int | None) -> State:
     """Return `thermal_pressure`: the place of macOS's level in `THERMAL_PRESSURES`."""
     if level is None:
-        return make_absences(
-            "macOS does not answer what its thermal pressure is.", "thermal_pressure"
-        )
+        return make_absences("macOS does not report its thermal pressure.", "thermal_pressure")
     if not 0 <= level < len(_LEVELS):
         return make_absences(
             f"macOS says its thermal pressure is {level}, which tracekit does not know.",
@@ -276,7 +274,7 @@ def load(earlier_count: CpuTime, later: CpuTime) -> State:
     busy = later.busy - earlier_count.busy
     idle = later.idle - earlier_count.idle
     if busy + idle <= 0:
-        return make_absences("the system's count of CPU time stands still.", "load")
+        return make_absences("the system's count of CPU time does not change.", "load")
     other_time = max(0.0, busy - worked_by(earlier_count, later))
     return State(readings={"load": min(1.0, other_time / (busy + idle))})
 

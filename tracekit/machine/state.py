@@ -283,13 +283,13 @@ def _pressure(level: float) -> str:
 
 
 _NAMES = {
-    "calibration": "How long fixed work takes",
+    "calibration": "The duration of fixed work",
     "gpu_clock": "The GPU's clock",
-    "load": "What other processes take of the cores",
-    "memory_free": "How much memory is free",
+    "load": "The share of the cores that other processes use",
+    "memory_free": "The amount of free memory",
     "mains": "Whether the machine is on mains",
     "battery": "The battery's charge",
     "thermal_pressure": "The thermal pressure",
-    "gpu_others": "What other processes take of the GPU",
+    "gpu_others": "The share of the GPU that other processes use",
     "low_power": "Whether the system saves power",
 }

@@ -107,7 +107,7 @@ def parse_side(words: Sequence[str], workload: str = "") -> Side:
             name = workload_name or workload
         else:
             hint = _HINT_OF_PROGRAMS if _is_path(words[0]) else "Such as block_size=16."
-            raise UsageError(f"{word!r} is no NAME=VALUE.", hint=hint)
+            raise UsageError(f"{word!r} is not NAME=VALUE.", hint=hint)
     if _is_path(name):
         raise UsageError(f"{name!r} is a path, not a workload.", hint=_HINT_OF_PROGRAMS)
     if not name:

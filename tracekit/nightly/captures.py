@@ -98,8 +98,8 @@ def _states(pairs: Iterable[Pair], session: int = 0) -> list[State]:
 
 _AGAIN = 2
 _EVERY = 5.0  # seconds between two looks at a machine that is not ready
-_STOPPED_BEFORE = "It was not measured, for the night was stopped before."
-_NOT_STARTED = "It was not measured, for what was checked first does not hold."
+_STOPPED_BEFORE = "It was not measured, because the night was stopped before."
+_NOT_STARTED = "It was not measured, because an earlier check failed."
 
 
 @dataclass(frozen=True)

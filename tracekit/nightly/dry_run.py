@@ -128,19 +128,19 @@ def _iter_capture_remarks(capture: Capture) -> Iterator[str]:
             unknown_metrics.append(name)
     if unknown_metrics:
         yield (
-            f"{', '.join(unknown_metrics)} is no metric of tracekit; {capture.workload} must tell "
-            "it."
+            f"{', '.join(unknown_metrics)} is not a metric of tracekit; {capture.workload} must "
+            "report it."
         )
     if capture.reference is None:
         yield "it has no reference, so that it is followed over nights, and decides nothing."
     elif capture.program and not capture.metrics:
-        yield "what it prints decides; if it prints nothing that is known, the time of a run does."
+        yield "its printed numbers decide; if it prints none that is known, the time of a run does."
     elif not _decides(capture):
         yield "none of its metrics decides."
     elif not capture.reference.same_work:
         yield (
             "its reference does other work, so nothing is decided until a night is accepted as "
-            "what to expect: `tracekit baseline accept NIGHT --reason TEXT`."
+            "expected: `tracekit baseline accept NIGHT --reason TEXT`."
         )
 
 
@@ -163,7 +163,7 @@ def _of_reference(capture: Capture, home: Path, plan_commit: str) -> Iterator[st
             "since have lost half of a threshold."
         )
         if plan_commit.endswith("-dirty"):
-            yield "files differ from the commit, so tonight is no link of the chain."
+            yield "files differ from the commit, so tonight is not a link of the chain."
 
 
 def select_captures(plan: NightPlan, names: Sequence[str]) -> NightPlan:
@@ -182,7 +182,7 @@ def obstacles(plan: NightPlan) -> tuple[str, ...]:
     parent = next(path for path in (plan.output, *plan.output.parents) if path.exists())
     sentences: list[str] = []
     if not parent.is_dir():
-        sentences.append(f"Nights cannot be kept in {plan.output}: {parent} is no folder.")
+        sentences.append(f"Nights cannot be kept in {plan.output}: {parent} is not a folder.")
     elif not os.access(parent, os.W_OK):
         sentences.append(f"Nights cannot be kept in {plan.output}: {parent} cannot be written to.")
     for capture in plan.captures:

@@ -49,7 +49,7 @@ class NotKeptError(RecordingError):
         if stored:
             history_words = "the history has it"
         super().__init__(
-            f"{cause.message} What the night found: {verdict(of_night(night))}",
+            f"{cause.message} Result of the night: {verdict(of_night(night))}",
             hint=f"{cause.hint} {folder.document} keeps the night, and {history_words}.".strip(),
         )
         self.cause = cause.message
@@ -138,7 +138,7 @@ class HistoryKeeper:
         except TracekitError as error:
             reason = error.message.rstrip(".")
             remark = (
-                f"The history could not be read before the night, so what was accepted is not "
+                f"The history could not be read before the night, so its accepted changes are not "
                 f"known, and no metric is judged against a reference: {reason}."
             )
             return Recalled(self._in_folders(), {}, (*done.remarks, remark), history_error=reason)

@@ -50,7 +50,7 @@ def parse_programs(words: Sequence[str]) -> tuple[Argv, Argv]:
     places = [place for place, word in enumerate(words) if word == "--"]
     if len(places) != 1 or places[0] in {0, len(words) - 1}:
         raise UsageError(
-            "Two programs stand on both sides of one --.",
+            "Name two programs, one on each side of a single --.",
             hint="tracekit ab -- ./main-old ARGS -- ./main-new ARGS",
         )
     [place] = places

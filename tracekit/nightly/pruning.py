@@ -403,12 +403,10 @@ def prune(
     removals are only reported; the size of tables that would be kept for exports counts as 0.
     """
     if limits.keep is None and limits.max_bytes is None:
-        raise UsageError(
-            "Nothing says what may stay.", hint="Add --keep 30d, --max-size 50GB, or both."
-        )
+        raise UsageError("Specify what to keep.", hint="Add --keep 30d, --max-size 50GB, or both.")
     for folder in folders:
         if not folder.is_dir():
-            raise RecordingError(f"{folder} is no folder.", hint="Name one with runs or nights.")
+            raise RecordingError(f"{folder} is not a folder.", hint="Name one with runs or nights.")
     root_folders = roots(folders)
     moment = current_time or datetime.now(UTC)
     protection = protection or Protection()

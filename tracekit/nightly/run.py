@@ -116,7 +116,7 @@ def run_night(
         if not_kept:
             hint += f" {not_kept.message} {not_kept.hint}"
         raise InterruptedRunError(
-            f"The night was interrupted; {folder.folder} keeps what was measured.", hint=hint
+            f"The night was interrupted; {folder.folder} keeps its measurements.", hint=hint
         )
     if not_kept is not None:
         raise not_kept

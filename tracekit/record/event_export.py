@@ -142,15 +142,15 @@ def trace_clock(recording: Recording, run: TocRun) -> dict[str, Any]:
     return clock
 
 
-_UNLAID = "is left out: it cannot be laid on the trace's time, as the trace names no beginning."
+_UNLAID = "are left out: the trace names no beginning, so they have no place on its time."
 
 
 def _without_clock(recording: Recording, report: WorkloadReport) -> tuple[str, ...]:
     """Write the tables that need no clock: a program's results; `workload.json` has a worker's."""
     if recording.journal_file.exists():
-        return (f"What the workload marked {_UNLAID}",)
+        return (f"The workload's marks {_UNLAID}",)
     if report.results:
         write_events(report, 0, recording.exports, ["results"])
     if not report.gauges:
         return ()
-    return (f"What a monitor read {_UNLAID}",)
+    return (f"The readings of a monitor {_UNLAID}",)

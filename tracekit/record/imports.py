@@ -317,8 +317,8 @@ def _chosen(target: str, seen_processes: Sequence[Process]) -> Process:
 
 
 _REPLAYED = (
-    "Xcode's counters are values of a serialized replay at a fixed clock: they say what held each "
-    "encoder back there, and nothing of the run's rates, idle time or clock."
+    "Xcode's counters are values of a serialized replay at a fixed clock: they show the limits of "
+    "each encoder there, and nothing about the run's rates, idle time or clock."
 )
 
 
@@ -381,7 +381,7 @@ class _Import:
         files = f"{len(other_files):,} files"
         if len(other_files) == 1:
             files = "1 file"
-        warning = f"{bundle.name} has {files} beside the bundle, not read: {some_of(other_files)}."
+        warning = f"{bundle.name} has {files} outside the bundle, not read: {some_of(other_files)}."
         return (warning,)
 
     def _claim_folder(self, name: str, inputs: Sequence[Path]) -> Recording:

@@ -111,7 +111,7 @@ class Supervisor:
             self._guardian.wait(_LONGEST_END)
         except subprocess.TimeoutExpired:
             if not is_finished:
-                log.warning("process %d still stops what was started", self._guardian.pid)
+                log.warning("process %d is still stopping processes", self._guardian.pid)
                 return
             self._guardian.kill()
             self._guardian.wait()
@@ -208,7 +208,7 @@ class _Guardian:
         head = _GONE
         if self.doing:
             head = f"{_GONE} ({self.doing})"
-        _note(self.folder, f"{head}; what it had started is being stopped")
+        _note(self.folder, f"{head}; its processes are being stopped")
         descendants = self._find_descendants()
         endings = [_stop(watched, self.timeout) for watched in self.watched.values()]
         worker = WorkloadReport()

@@ -158,7 +158,7 @@ _SOURCES = {
     ("memory_profile", ""): "noted by the workload's process itself between its phases",
     (REPLAY, ""): "a serialized replay at a fixed clock, as Xcode exported it",
     ("process_samples", ""): "samples by the operating system, host clock",
-    ("step_models", ""): "what the workload says a step does, no measurement",
+    ("step_models", ""): "the workload's own description of a step, not a measurement",
     ("", "gpu"): "CPU times, on the trace's clock",
     ("", "host"): "work on the CPU, host clock; no GPU was measured",
 }

@@ -127,7 +127,7 @@ class CachedTable:
         frames, stacks = symbol_files(self.path)
         with self._reading():
             if (digest(frames), digest(stacks)) != self.note.symbols:
-                raise pa.ArrowInvalid(f"the stacks beside {self.path} are not its own")
+                raise pa.ArrowInvalid(f"the stacks next to {self.path} are not its own")
             return Symbols(pq.read_table(frames), pq.read_table(stacks))
 
     def part(self, columns: Collection[str] | None = None) -> pd.DataFrame:
@@ -274,7 +274,7 @@ class _CachePlace:
         file = self._build_path(removed.digest, removed.reader)
         note = _read_intact_note(file)
         if note is None:
-            raise _make_pruned_error(self.ref, removed, f"{file} is not what was kept of it")
+            raise _make_pruned_error(self.ref, removed, f"{file} is not its cached table")
         return CachedTable(file, note)
 
     def keep(self, file: Path, stamped: Stamp) -> CachedTable | Flat:
@@ -389,7 +389,7 @@ def keep_exported_tables(
     for tables in tables_by_file.values():
         stems.update(_stem(export_index, table) for table in tables)
     pruned_exports: list[PrunedExport] = []
-    stays = dict.fromkeys(export_index.strange, "it is no export")
+    stays = dict.fromkeys(export_index.strange, "it is not an export")
     for path, tables in tables_by_file.items():
         if path.is_symlink():
             reason = "it is a link"

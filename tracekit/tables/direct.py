@@ -127,7 +127,7 @@ def require_unpacked(path: Path) -> None:
     """Raise InputError for a zip file: a bundle in it cannot be read until it is unpacked."""
     if path.suffix.lower() == PACKED and path.is_file():
         raise InputError(
-            f"{path} is a zip file, and a bundle is read where it is unpacked.",
+            f"{path} is a zip file; a bundle has to be unpacked before it is read.",
             hint=f"`tracekit import {path}` unpacks the bundle in it into a run.",
         )
 

@@ -456,7 +456,7 @@ def select_run(
         return last_run, explain_run_choice(runs, last_run, name)
     if not runs and export_index.tables:
         raise UsageError(
-            f"{name} has no run {number}: nothing says of which run its tables are.",
+            f"{name} has no run {number}: its tables do not name their run.",
             hint="Leave --run out.",
         )
     if not runs:

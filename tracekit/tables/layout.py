@@ -87,7 +87,7 @@ class _ColumnLayout:
         """A sentence on the cells that break the declared type of the column, if any do."""
         if self.typed is not None or not (self._clashing or self.broken):
             return None
-        actual_content = f"what is no {self._effective}"
+        actual_content = f"values other than {self._effective}"
         if self._clashing:
             actual_content = ", ".join(sorted(self.foreign))
         declared = self.declared or "a number"

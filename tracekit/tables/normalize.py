@@ -147,7 +147,8 @@ def _column(
         return _CONVERT[column.kind](values)
     except (TypeError, ValueError, OverflowError) as error:
         raise DriftError(
-            f"The column {column.source} of {source.schema} holds what is no {column.kind}."
+            f"The column {column.source} of {source.schema} has values that are not of the kind "
+            f"{column.kind}."
         ) from error
 
 

@@ -87,7 +87,7 @@ def _columns(
             elif name in common:
                 yield common[name]
             else:
-                raise ValueError(f"{name!r} is no common column")
+                raise ValueError(f"{name!r} is not a common column")
 
 
 def _column(line: str) -> Column:
@@ -101,7 +101,7 @@ def _column(line: str) -> Column:
     if remark.startswith("since "):
         since = remark.removeprefix("since ")
     if not since and remark not in {"", "required", "doubtful"}:
-        raise ValueError(f"{remark!r} is said of the column {name}")
+        raise ValueError(f"{remark!r} is not a remark for the column {name}")
     return Column(
         name=name,
         source=source,

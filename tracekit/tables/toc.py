@@ -267,7 +267,7 @@ def _table(path: Path, index: int, table: Element) -> TocTable:
 
 def _integer(path: Path, text: str) -> int:
     if _PLAIN_INTEGER.fullmatch(text) is None:
-        raise InputError(f"{path} has {text!r} where a whole number belongs.")
+        raise InputError(f"{path} has {text!r} instead of a whole number.")
     return int(text)
 
 

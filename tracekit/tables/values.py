@@ -88,8 +88,8 @@ def require_room(table: str, size: int) -> None:
     """Raise InputError if the cells of a table represent more than `MOST` bytes of long text."""
     if size > MOST:
         raise InputError(
-            f"{table} holds more text than is read of one table: its cells stand for more than "
-            f"{MOST >> 20} MiB in texts longer than {LONG:,} bytes.",
+            f"{table} holds too much text: its cells represent more than {MOST >> 20} MiB in texts "
+            f"longer than {LONG:,} bytes.",
             hint="No recording of Instruments is known to hold such; the file is damaged or was "
             "made.",
         )

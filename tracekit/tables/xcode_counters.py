@@ -258,7 +258,7 @@ def _file(path: Path) -> _CountersFile:
     """Read a CSV, or a tab."""
     form = _form(path)
     if form is None:
-        raise refused_table(path) or InputError(f"{path} is no export of Xcode's counters.")
+        raise refused_table(path) or InputError(f"{path} is not an export of Xcode's counters.")
     file = _CountersFile(path, form)
     heads, *rows = _lines(path, form.delimiter)
     for number, row in enumerate(rows, start=2):

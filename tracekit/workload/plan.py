@@ -104,7 +104,7 @@ def _check_target(plan: Plan) -> None:
     given_targets = [plan.workload is not None, bool(plan.command), plan.attach is not None]
     target_count = given_targets.count(True)
     if target_count != 1:
-        request = "Say what to record: a workload, a command after `--`, or a running process"
+        request = "Choose what to record: a workload, a command after `--`, or a running process"
         message = f"{request}; one of them, not several." if target_count else f"{request}."
         raise UsageError(
             message,

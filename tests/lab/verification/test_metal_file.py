@@ -151,8 +151,8 @@ def test_an_output_that_is_read_first_is_nan_unless_it_is_given(scale: Write) ->
     ("changes", "said"),
     [
         ({"grid": ""}, "--grid is not given"),
-        ({"threadgroup": "x"}, "--threadgroup 'x' is no size"),
-        ({"grid": "0,1"}, "--grid '0,1' is no size"),
+        ({"threadgroup": "x"}, "Invalid size --threadgroup 'x'"),
+        ({"grid": "0,1"}, "Invalid size --grid '0,1'"),
         ({"buffers": GOOD.buffers[:2]}, "buffers that are not given: rows"),
         ({"buffers": (*GOOD.buffers, "x=int32")}, "there is none called 'x'"),
         ({"buffers": ("in=int8[256]", *GOOD.buffers[1:])}, "in is int8; the kernel takes float16"),

@@ -121,7 +121,7 @@ def test_a_verdict_on_literal_answers() -> None:
             DEFECT,
             "1 of 2 elements are NaN",
         ),
-        (all_written, [{"random": (np.array([1, 2]),)}], NOT_CHECKED, "the outputs are no float"),
+        (all_written, [{"random": (np.array([1, 2]),)}], NOT_CHECKED, "the outputs are not float"),
         # the worst order and place are named
         (
             within_bound,

@@ -108,7 +108,7 @@ def test_a_time_of_the_day_is_read() -> None:
     ):
         assert time_of_day(text) == expected_time
     for text in ("24:00", "2:60", "2", "02:30:00", "-1:00", "", "٢:30"):
-        with pytest.raises(UsageError, match="no time of the day"):
+        with pytest.raises(UsageError, match="Invalid time of day"):
             time_of_day(text)
 
 

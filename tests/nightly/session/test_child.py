@@ -120,7 +120,7 @@ def test_other_greetings_are_an_error(pretend: Pretend) -> None:
         (saying(ChildAnswer(hello=Hello(99, "9.0"))),
          "has tracekit 9.0, which takes turns by protocol 99; this one does by protocol 2"),
         (saying(ChildAnswer(finished=Finished())), "something else than it was asked"),
-        (saying(then="os.write(1, b'hello\\n')"), "said what is no answer"),
+        (saying(then="os.write(1, b'hello\\n')"), "gave an invalid answer"),
         (saying(then="os.close(1); sys.stdin.read(); os._exit(0)"),
          "ended in the middle of its work, with no exit code"),
         (saying(then="os.write(2, b'No module named other'); sys.exit(1)"),

@@ -185,6 +185,6 @@ def test_changes_days_and_costs_in_words() -> None:
         "",
         "Tracing costs 2.1 % ± 0.6 % of a step's time.",
         "Tracing costs 5.0 % of a step's time.",
-        "What tracing costs is not known, because no.",
-        "What tracing costs is not known.",
+        "The cost of tracing is not known, because no.",
+        "The cost of tracing is not known.",
     ]

@@ -66,7 +66,7 @@ def test_the_warm_up_is_outside_of_the_trace_and_the_worker_stays_until_it_is_sa
     assert phases["steady"].start >= origin
     assert [text for text in told if text != WARM][:7] == [
         "preparing the workload", "xctrace is starting", "recording",
-        "asked xctrace to stop and to save what it has", "stopping",
+        "asked xctrace to stop and to save its data", "stopping",
         "saving; this can take minutes", "saved",
     ]  # fmt: skip
     assert recorded.end_reason == "The target had ended, so xctrace was asked to stop"

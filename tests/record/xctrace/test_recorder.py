@@ -83,14 +83,14 @@ def test_whole_and_incomplete_recordings() -> None:
         (Ended(SAVED, 0), RUN, False, DONE, "The recording ended before the workload came to its"),
         (
             Ended(replace(SAVED, failed=True, errors=("No attach.",)), 2), RUN, False, None,
-            "xctrace recorded with errors: No attach. What it saved is kept.",
+            "xctrace recorded with errors: No attach. The saved part is kept.",
         ),
         (Ended(replace(SAVED, failed=True), 2), RUN, False, None, "xctrace recorded with errors: "),
         (Ended(SAVED, 0), replace(RUN, duration=0.0), False, None, "The bundle holds no data"),
-        (Ended(SAVED, 54), RUN, False, None, "xctrace ended with exit code 54; what it saved"),
-        (Ended(SAVED, 139), RUN, False, None, "xctrace ended with signal SIGSEGV; what it saved"),
-        (Ended(SAVED, None), RUN, False, None, "xctrace ended in an unknown way; what it saved"),
-        (Ended(SAVED, 0, halted="no room"), RUN, True, None, "The recording was stopped before"),
+        (Ended(SAVED, 54), RUN, False, None, "xctrace ended with exit code 54; the saved part"),
+        (Ended(SAVED, 139), RUN, False, None, "xctrace ended with signal SIGSEGV; the saved part"),
+        (Ended(SAVED, None), RUN, False, None, "xctrace ended in an unknown way; the saved part"),
+        (Ended(SAVED, 0, halted="no room"), RUN, True, None, "The recording was stopped early"),
         (
             Ended(SAVED, -9, KILLED), RUN, False, None,
             "xctrace hung after it had saved and had to be killed; the recording may lack its end.",
@@ -182,7 +182,7 @@ def test_a_troubled_recording_is_kept_and_its_trouble_reported(
     other_file.write_bytes(bytes(5_000_000))
     notes = Premises(tmp_path / "notes", 0, is_open=lambda _: False)
     recorded = record(ProgramLaunch(("/bin/sleep", "0.5")), premises=notes)
-    message = "xctrace recorded with errors: Hitches is not supported. What it saved is kept."
+    message = "xctrace recorded with errors: Hitches is not supported. The saved part is kept."
     assert recorded.failure == message
     counters, staging = recorded.warnings
     assert counters.startswith("GPU counters are not available on this chip and Xcode: xctrace say")
@@ -214,7 +214,7 @@ def test_a_process_that_ends_early_ends_the_recording(
     record: Record, told: list[str], tmp_path: Path, *, interrupted: bool
 ) -> None:
     waiting_command = ("sh", "-c", 'until grep -qs Ctrl-C "$0"; do sleep 0.05; done')
-    stop_message = "asked xctrace to stop and to save what it has"
+    stop_message = "asked xctrace to stop and to save its data"
     with subprocess.Popen((*waiting_command, tmp_path / "scenario.said")) as process:
         progress = interrupting(stop_message if interrupted else "", told)
         recorded = record(Attach(process.pid), limit=600, progress=progress)
@@ -284,7 +284,7 @@ def test_ctrl_c_saves(
     recorded = record(target, limit=limit, progress=interrupting(moment, told))
     assert (recorded.interrupted, recorded.failure) == (True, "")
     # Later on, the recording may have come to its end by itself.
-    assert moment != "recording" or "asked xctrace to stop and to save what it has" in told
+    assert moment != "recording" or "asked xctrace to stop and to save its data" in told
     assert told[-1] == "checking the bundle"
     checked = moment != "checking the bundle"
     unchecked = "The bundle was saved, but not checked before someone asked to stop."
@@ -309,7 +309,7 @@ def test_a_disk_that_fills_stops_a_recording_and_all_is_saved(
 
     recorded = record(SLOW, premises=Premises(tmp_path / "notes", 10e9, filling))
     assert recorded.failure.startswith(
-        f"The recording was stopped before its time: 9.0 GB are free where {recording.folder} lies"
+        f"The recording was stopped early: 9.0 GB are free where {recording.folder} lies"
     )
     assert (recorded.warnings, recorded.end_reason) == ((), "User stopped recording")
 

@@ -140,10 +140,10 @@ def test_runs_are_numbered_by_numbers_or_texts(tmp_path: Path, number: int | str
 
 def test_a_damaged_document_is_reported(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for content, reason in (
-        (b"", "is no property list"),
-        (b"bplist00 and then nothing", "is no property list"),
-        (b"<plist><dict/></plist>", "is no keyed archive"),
-        (zlib.compress(b"some text"), "is no property list"),
+        (b"", "is not a property list"),
+        (b"bplist00 and then nothing", "is not a property list"),
+        (b"<plist><dict/></plist>", "is not a keyed archive"),
+        (zlib.compress(b"some text"), "is not a property list"),
         (b"\x78\x9c and no stream", "cannot be inflated"),
     ):
         with subtests.test(content=content):

@@ -190,14 +190,16 @@ def test_long_and_many_issues_are_cut(tmp_path: Path) -> None:
 
 
 def test_a_missing_or_damaged_database_is_reported(tmp_path: Path) -> None:
-    bundle, damaged = with_issues(tmp_path), "is no database that can be read."
+    bundle, damaged = with_issues(tmp_path), "is not a readable database."
     (bundle / NAME).unlink()
     empty = b"SQLite format 3\0" + bytes(200)
     for content, reason in ((b"", "is missing."), (b"no database", damaged), (empty, damaged)):
         if content:
             (bundle / NAME).write_bytes(content)
         (loss_text,) = read_issues(bundle)
-        assert loss_text.startswith("What Instruments noted of run 1 is not available: "), content
+        assert loss_text.startswith("The remarks of Instruments on run 1 are not available: "), (
+            content
+        )
         assert loss_text.endswith(f"{NAME} {reason}"), content
 
 

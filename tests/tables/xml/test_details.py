@@ -132,8 +132,8 @@ def test_a_broken_row_ends_the_details_before_it(detail: Detail, subtests: pytes
         ('<row a="1"><backtrace><frame ref="9"/></backtrace></row>', "never defined"),
         ('<row a="1" a="2"/>', "redefined"),
         ('<row a="&nbsp;"/>', "nbsp"),
-        ("<schema name='x'/>", "stands where none belongs"),
-        ("<node><row a='1'/></node>", "stands where none belongs"),
+        ("<schema name='x'/>", "does not belong"),
+        ("<node><row a='1'/></node>", "does not belong"),
     ):
         with subtests.test(row):
             flat = read_flat(detail(ROWS[0], row, ROWS[0]))

@@ -211,10 +211,10 @@ def test_a_breach_of_the_grammar_ends_the_table_before_it(
         ("<start-time ref='1'/><sentinel/>", "2 cells for 3 columns, line 4"),
         ("<sentinel/>" * 4, "4 cells for 3 columns, line 4"),
         ('<sentinel/><string rfe="2"/><sentinel/>', "no value, line 4"),
-        ("<sentinel/><row/><sentinel/>", "where none belongs"),
-        ("<sentinel/><schema name='x'/><sentinel/>", "where none belongs"),
+        ("<sentinel/><row/><sentinel/>", "does not belong here"),
+        ("<sentinel/><schema name='x'/><sentinel/>", "does not belong here"),
         ("</row><schema name='x'/><row>", "a second header"),
-        ("</row><node xpath='x'></node><row>", "where none belongs"),
+        ("</row><node xpath='x'></node><row>", "does not belong here"),
     ):
         with subtests.test(content):
             row = f"<row>{content.format('<sentinel/>' * 2)}</row>"

@@ -196,7 +196,7 @@ def test_steps_that_would_take_too_long_are_not_compared(
     loop.last_step_time = 2_000_000_000
     measure(loop, spec)
     assert counter.calls == []
-    reason = "Steps of 2.0 s are too long to measure what recording costs."
+    reason = "Steps of 2.0 s are too long to measure the cost of recording."
     assert (report().warnings, report().overhead_reason) == ((reason,), reason)
 
 

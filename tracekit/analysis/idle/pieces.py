@@ -44,7 +44,7 @@ from tracekit.analysis.intervals import FOREVER, NEVER, EqualRuns, IntervalSet, 
 LATE = 100_000
 """Queued work that waits longer than this on a device that nobody uses starts late; ns."""
 FEWEST = 8
-"""Fewer boundaries than this are no habit of a loop."""
+"""Fewer boundaries than this do not count as a habit of a loop."""
 _USUAL = 0.4  # the quantile of boundaries that counts as their usual length
 _LONGEST = 300_000  # ns: no boundary was ever reported to be that long
 _STANDS_OUT = 3.0  # times that length
@@ -92,7 +92,7 @@ PARTIES: dict[Party, str] = {
     Party.COMPILE: "during a compilation",
     Party.PAUSE: "in a pause",
     Party.HOST: "in the host's time",
-    Party.UNKNOWN: "where nothing tells when work was committed or reported",
+    Party.UNKNOWN: "at times when commits and reports are not known",
 }
 """Each party as a sentence names it, behind "idle"."""
 

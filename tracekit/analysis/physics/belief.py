@@ -47,7 +47,7 @@ class Belief:
         self._examined: dict[str, ExaminedTable] = {}
 
     def believe(self, name: str, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the table without the rows that cannot be."""
+        """Return the table without its impossible rows."""
         rows = self._examine(name)
         if rows is None or not rows.breaches:
             return frame
@@ -82,7 +82,7 @@ class Belief:
         if share <= FEW:
             return ""
         return (
-            f"rows of {name} that cannot be may stand for {percent(share)} of it; the first "
+            f"impossible rows of {name} may make up {percent(share)} of it; the first "
             f"{breaches[0].law.words}."
         )
 

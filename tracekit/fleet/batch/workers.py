@@ -164,7 +164,7 @@ def _rows(future: "Future[Rows]", task: Task) -> Rows:
         ) from error
     except Exception as error:  # noqa: BLE001  of a worker that died, or cannot run us
         words = f"{type(error).__name__}: {error}"
-        return (replace(task.row, error=words, hint="See what the log of the worker says."),)
+        return (replace(task.row, error=words, hint="See the log of the worker."),)
 
 
 @contextmanager

@@ -129,7 +129,7 @@ class QueryResult:
     def __init__(self, database: QueryDatabase, sql: str) -> None:
         """Ask; raise the error of DuckDB if it cannot be answered."""
         relation = database.waiting(lambda: database.connection.sql(sql))
-        assert relation is not None, "what returns nothing is no question"
+        assert relation is not None, "a query returns a relation"
         self._database = database
         self._relation = relation
         self._kinds: list[DuckDBPyType] = relation.types

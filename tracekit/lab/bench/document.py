@@ -113,15 +113,15 @@ DEFINITIONS: Mapping[str, str] = {
     "micro": "evaluation of a chain of calls that was built before, divided by their number",
     "macro": "one step as the workload takes it: built, submitted and waited for",
     "percentiles": "linear between ranks",
-    "outliers": "none is dropped: the median and the MAD bear them; the filtered mean leaves out "
-    "what is more than 2 standard deviations from the mean, and stands beside",
+    "outliers": "none is dropped: the median and the MAD tolerate them; a separate filtered mean "
+    "leaves out samples more than 2 standard deviations from the mean",
     "order": "round-robin, every other round backwards, so that drift hits all alike (ABBA)",
     "ratio": "median of the ratios of neighbours in a round, with an interval of 95 % confidence "
     "from order statistics; above 1 the subject is quicker",
     "error": "largest absolute error of a sequence over its largest absolute value, against "
     "float64, of the first and the last sequence, and of a prompt at 64 queries",
     "gb_per_s": "bytes that memory must move, each counted once, over the GPU time of a call, or "
-    "over the median of micro where no GPU time was measured",
+    "over the median of micro if no GPU time was measured",
 }
 
 

@@ -79,7 +79,7 @@ def _cache_remarks(bench: Bench, rows: Sequence[BenchRow]) -> Iterator[str]:
         yield (
             f"cache-resident: {_names(cached_rows)}. Their inputs take at most "
             f"{size(largest)}, and the last cache holds "
-            f"{size(bench.environment.get('cache'))}: this is no bandwidth of memory."
+            f"{size(bench.environment.get('cache'))}: this is not a bandwidth of memory."
         )
     unsure_rows = [row for row in rows if row.residence == "unknown"]
     if unsure_rows:

@@ -41,7 +41,7 @@ def pairs(words: Sequence[str], option: str) -> dict[str, str]:
 def triple(words: str, option: str) -> tuple[int, int, int]:
     """Read 1 to 3 sizes of a grid or a threadgroup, each at least 1; missing ones are 1."""
     if not re.fullmatch(r"\s*0*[1-9]\d{0,8}\s*(,\s*0*[1-9]\d{0,8}\s*){0,2}", words):
-        message = f"{option} {words!r} is no size." if words else f"{option} is not given."
+        message = f"Invalid size {option} {words!r}." if words else f"{option} is not given."
         raise UsageError(message, hint=f"Write for example {option} 256,1,1.")
     sizes = [int(word) for word in words.split(",")]
     x, y, z = [*sizes, 1, 1][:3]

@@ -128,7 +128,7 @@ NOT_PROVEN = (
     "that it is fast: nothing was timed",
     "that the threads of a simdgroup do not race between two simd operations",
     "that threadgroups do not race over device memory",
-    "what fast math rounds differently",
+    "the different rounding of fast math",
 )
 # Words of `lab/msl/program.py`, `lab/msl/compile.py` and the sources that these compile in.
 _BLAMED = (
@@ -404,7 +404,7 @@ def all_written(answers: Answers, expected: Sequence[Array] = ()) -> ProofVerdic
                     "that was never written.",
                 )
     if not has_floats:
-        reason = "the outputs are no floating-point numbers: none can be NaN"
+        reason = "the outputs are not floating-point numbers: none can be NaN"
         return ProofVerdict(question, NOT_CHECKED, reason)
     return ProofVerdict(question, PASSED)
 

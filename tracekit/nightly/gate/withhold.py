@@ -9,8 +9,7 @@ from tracekit.nightly.history.night import Entry, Judged, Night, Outcome
 from tracekit.nightly.plan.plan import Capture
 
 _NOT_KNOWN = (
-    "What was accepted as expected is not known, because the history could not be read before the "
-    "night."
+    "The accepted changes are not known, because the history could not be read before the night."
 )
 
 
@@ -51,9 +50,9 @@ def _withhold_verdict(judged: Judged) -> Judged:
         return judged
     reason = _NOT_KNOWN
     if judged.outcome is Outcome.OK:
-        reason = f"{reason} If nothing was, it is ok: {judged.reason}"
+        reason = f"{reason} If there are none, it is ok: {judged.reason}"
     elif judged.outcome is Outcome.REGRESSION:
-        reason = f"{reason} If nothing was, it is a regression: {judged.reason}"
+        reason = f"{reason} If there are none, it is a regression: {judged.reason}"
     opened = replace(judged, reason=reason, expected=None, reproduced=None)
     if not judged.gated:
         return replace(opened, outcome=None, verdict="")

@@ -27,7 +27,7 @@ def moment_of(timestamp: str | datetime) -> datetime:
             moment = datetime.fromisoformat(timestamp)
         except ValueError as error:
             raise InputError(
-                f"{timestamp!r} is no time.", hint="Write it as 2026-03-01T02:30+00:00."
+                f"Invalid time {timestamp!r}.", hint="Write it as 2026-03-01T02:30+00:00."
             ) from error
     if moment.tzinfo is None:
         return moment.replace(tzinfo=UTC)
@@ -76,11 +76,11 @@ Values = dict[str, tuple[float, ...]]
 
 
 KINDS: dict[ReferenceKind, str] = {
-    "fixed": "a fixed commit: what nights lose adds up in the change",
-    "branch point": "where the branch began: the change is that of all its commits",
-    "moving": "one that moves along: the change is that of one night; what nights lose together "
-    "is found by their chain, and against the anchor",
-    "anchor": "the anchor of one that moves along: the change is what all nights since add up to",
+    "fixed": "a fixed commit: the losses of nights add up in the change",
+    "branch point": "the branch point: the change is that of all its commits",
+    "moving": "one that moves along: the change is that of one night; the sum of the losses of "
+    "nights is found by their chain, and against the anchor",
+    "anchor": "the anchor of one that moves along: the change is the sum over all nights since",
 }
 """Each kind of reference in words, for the plan, the night, the page and the gate."""
 

@@ -64,7 +64,7 @@ def open_document(path: Path | None) -> Document:
         here = Path.cwd()
     except FileNotFoundError:
         raise UsageError(
-            "The folder you stand in is gone.", hint="Go to one that exists, and try again."
+            "The current folder no longer exists.", hint="Change to another one, and try again."
         ) from None
     for folder in (here, *here.parents):
         own_file = folder / OWN
@@ -111,7 +111,7 @@ def _read(file: Path) -> Document:
     except InputError as error:
         raise UsageError(error.message, hint="A plan is a TOML file.") from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{display_name} is no TOML: {error}.", hint="TOML: toml.io.") from error
+        raise UsageError(f"{display_name} is not TOML: {error}.", hint="TOML: toml.io.") from error
     root = ("tool", "tracekit", "nightly") if file.name == SHARED else ("nightly",)
     lines: dict[Route, int] = {}
     for route, number in _lines(text):
@@ -157,8 +157,8 @@ def write_starter(file: Path = Path(OWN)) -> Path:
     shared = file.parent / SHARED
     if file.name == SHARED or has_plan(shared):
         raise UsageError(
-            f"{shared} has a plan, or is for others as well: a new one is a file of its own.",
-            hint=f"`tracekit nightly --init {OWN}` writes it where there is none.",
+            f"{shared} has a plan, or is for others as well: a new plan needs a file of its own.",
+            hint=f"`tracekit nightly --init {OWN}` writes it, in a folder without a plan.",
         )
     require_apart([file])
     text = STARTER.read_text(encoding="utf-8").replace(_COMMIT, _commit(file.parent))

@@ -79,7 +79,7 @@ class Mistakes:
             field = fields_by_key.get(_RENAMED.get(written_key, written_key))
             if field is None:
                 hint = suggest_name(written_key, list(fields_by_key))
-                self.add((*route, written_key), "is no key here.", hint)
+                self.add((*route, written_key), "is not a key here.", hint)
             elif field in _TABLES:
                 values[field] = value
             elif value is False and noun is StateLimits and kinds[field] is not bool:
@@ -242,7 +242,7 @@ def _night_of(document: Document, mistakes: Mistakes) -> dict[str, Any]:
         for key in document.table:
             if key not in document.root:
                 hint = suggest_name(key, document.root, otherwise="A plan is below [nightly].")
-                mistakes.add((key,), "is no table of a plan.", hint)
+                mistakes.add((key,), "is not a table of a plan.", hint)
     table: Any = document.table
     for place, key in enumerate(document.root, 1):
         if key not in table:
@@ -465,7 +465,7 @@ class _Reading:
         if capture.pairs >= minimum_pairs:
             return
         words = (
-            f"must be at least {minimum_pairs} where a metric decides: fewer have no 95 % interval."
+            f"must be at least {minimum_pairs} if a metric decides: fewer have no 95 % interval."
         )
         if capture.program and capture.reference:
             self._refuse(("pairs",), words, "Measure more pairs.")
@@ -504,7 +504,7 @@ def _unfit(gated: Gated, capture: Capture) -> list[tuple[str, str]]:
     if name not in METRICS:
         near = find_similar(name, METRICS, most=1, likeness=_NEAR)
         if near:
-            problems.append(("is no metric.", f"Did you mean {near[0]}?"))
+            problems.append(("is not a metric.", f"Did you mean {near[0]}?"))
     if gated.scale == "ratio" and gated.threshold >= _LARGEST_RATIO:
         words = f"must be below {_LARGEST_RATIO} for a ratio; it is {gated.threshold:g}."
         problems.append((words, "0.03 is 3 %."))

@@ -65,7 +65,7 @@ def time_of_day(text: str) -> time:
     match = re.fullmatch(r"(\d{1,2}):(\d{2})", text.strip(), re.ASCII)
     if match is None or int(match[1]) > 23 or int(match[2]) > 59:  # noqa: PLR2004  a clock
         raise UsageError(
-            f"{text!r} is no time of the day.", hint="Write hours and minutes, such as 02:30."
+            f"Invalid time of day {text!r}.", hint="Write hours and minutes, such as 02:30."
         )
     return time(int(match[1]), int(match[2]))
 

@@ -106,7 +106,7 @@ def _another(location: str, holder: locks.Holder | None) -> ToolError:
     if holder is None:
         return ToolError(f"Another night runs {location}.", hint=_WAIT)
     holder_words = f"{holder.what}, since {holder.local_start_time}, in process {holder.pid}"
-    stop = f"`kill -TERM {holder.pid}` stops it; what it measured is kept."
+    stop = f"`kill -TERM {holder.pid}` stops it; its measurements are kept."
     return ToolError(f"Another night runs {location}: {holder_words}.", hint=f"{_WAIT} {stop}")
 
 

@@ -142,7 +142,7 @@ class RemoteWorkload:
         try:
             answer = answer_of(line)
         except InputError as error:
-            raise ToolError(f"{self._capital} said what is no answer: {error.message}") from error
+            raise ToolError(f"{self._capital} gave an invalid answer: {error.message}") from error
         if answer.failed is not None:
             kind = UsageError if answer.failed.exit_code == UsageError.exit_code else ToolError
             raise kind(f"{self._capital}: {answer.failed.message}", hint=answer.failed.hint)

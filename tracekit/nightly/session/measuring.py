@@ -377,7 +377,7 @@ def _without_gpu_others(state: State | None) -> State | None:
     readings = dict(state.readings)
     readings.pop("gpu_others", None)
     absences = dict(state.absences)
-    absences["gpu_others"] = "a program that has ended cannot be told from others."
+    absences["gpu_others"] = "a program that has ended cannot be distinguished from others."
     return State(state.at, readings, absences)
 
 
@@ -625,7 +625,7 @@ def _capture(
     if status not in {0, InconclusiveError.exit_code}:
         raise ToolError(
             f"The traced capture of {name} ended with {exit_words(status)}.{last_words(log)}",
-            hint=f"What it kept is in {recording.folder}; the same line by hand: {program.line}",
+            hint=f"Its files are in {recording.folder}; to repeat it by hand: {program.line}",
         )
     try:
         result = load(recording.result_file)

@@ -114,7 +114,7 @@ def run(program: Program, bounds: Bounds, limit: float) -> int:
     bounds.require_time(f"while {program.line} ran; it was ended")
     raise ToolError(
         f"{program.line} did not end within {limit:g} s and was ended.{last_words(program.log)}",
-        hint=f"What it said is in {program.log}.",
+        hint=f"Its output is in {program.log}.",
     )
 
 

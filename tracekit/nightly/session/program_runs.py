@@ -30,7 +30,7 @@ def run_program(prepared: PreparedCapture, variant: CodeVariant) -> Values:
         status_words = exit_words(program_run.status)
         raise ToolError(
             f"{program.line} ended with {status_words}.{last_words(log, program_run.since)}",
-            hint=f"What it said is in {log} and {output.name}.",
+            hint=f"Its output is in {log} and {output.name}.",
         )
     texts = [read_printed(output), read_printed(log, program_run.since)]
     patterns = [parse_pattern(words) for words in prepared.capture.read]

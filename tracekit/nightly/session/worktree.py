@@ -207,8 +207,8 @@ def _make(worktree: Worktree, bounds: Bounds) -> None:
     changed = worktree.changed_files
     if changed:
         raise ToolError(
-            f"The setup of revision {worktree.commit[:12]} changed files of the commit, so what "
-            f"would be measured is not that commit: {changed.splitlines()[0].strip()}",
+            f"The setup of revision {worktree.commit[:12]} changed files of the commit, so a "
+            f"measurement would not be of that commit: {changed.splitlines()[0].strip()}",
             hint="Let it write only files that the repository does not track.",
         )
     save(
@@ -260,7 +260,7 @@ def _prune(worktree: Worktree) -> None:
 
 
 def _lock_file(folder: Path) -> AbstractContextManager[int]:
-    reason = "Revisions are checked out beside it; TRACEKIT_CACHE names another place."
+    reason = "Revisions are checked out next to it; TRACEKIT_CACHE names another place."
     return open_lock_file(folder.with_suffix(".lock"), reason)
 
 

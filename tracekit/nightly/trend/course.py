@@ -109,7 +109,7 @@ def cost_of(overhead: Overhead | None) -> str:
         return ""
     if overhead.ratio is None:
         reason = f", because {overhead.reason.rstrip('.')}" if overhead.reason else ""
-        return f"What tracing costs is not known{reason}."
+        return f"The cost of tracing is not known{reason}."
     doubt = "" if overhead.spread is None else f" ± {percent(overhead.spread)}"
     return f"Tracing costs {percent(overhead.ratio)}{doubt} of a step's time."
 

@@ -185,7 +185,7 @@ def _changes(curve: Curve) -> TrendPanel:
     title = "Change from the reference"
     if stretches:
         title = f"{title}; dashed: the limit, {allowed}"
-    limit = f"Beyond this line a change for the worse matters: {allowed} from what is expected"
+    limit = f"Beyond this line a change for the worse matters: {allowed} from the expected change"
     return TrendPanel(
         title,
         _HIGH,

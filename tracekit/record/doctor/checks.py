@@ -158,9 +158,9 @@ def _metal_switches(surroundings: DoctorSurroundings) -> MachineFact:
     if not names:
         return ok("none is set")
     return warning(
-        f"{', '.join(names)} change what Metal does, and so what is measured.",
-        "What tracekit launches does not get them; a process to attach to must be started "
-        f"without them: `unset {' '.join(names)}`.",
+        f"{', '.join(names)} change the behavior of Metal, and so the measurement.",
+        "tracekit does not pass them to the programs that it launches; start a process to attach "
+        f"to without them: `unset {' '.join(names)}`.",
     )
 
 
@@ -252,7 +252,7 @@ def _developer_folder(surroundings: DoctorSurroundings) -> MachineFact:
 def _xctrace(surroundings: DoctorSurroundings) -> MachineFact:
     tool = surroundings.xctrace
     if isinstance(tool, TracekitError):
-        fix = tool.hint or "Run the same line by hand and see what it says."
+        fix = tool.hint or "Run the same line by hand and read its output."
         return failed(" ".join(tool.message.split()), fix)
     assert tool is not None  # there is an Xcode
     version = tool.version

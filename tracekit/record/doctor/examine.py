@@ -186,7 +186,7 @@ def _broken_mode(way: Combination, on_cpu: str, *, another_works: bool) -> Machi
         return warning(words, _OTHER_WAY[way.mode])
     fix = _NO_ROWS
     if way.failure or on_cpu:
-        fix = "Fix what it says; `tracekit doctor --probe` tries again."
+        fix = "Fix this problem; `tracekit doctor --probe` tries again."
     return failed(f"{words}{on_cpu}", fix)
 
 
@@ -308,7 +308,7 @@ def _keep_probe(fresh: Capabilities, folder: Path) -> Iterator[MachineFact]:
     """Keep the matrix, unless no trace could be read at all: it would prove nothing then."""
     if all(way.rows is None for way in fresh.combinations):
         words = "No trace of the probe could be read, so this probe is not kept."
-        yield warning(words, "Fix what the rows above say, and probe again.", name=_CACHE)
+        yield warning(words, "Fix the problems above, and probe again.", name=_CACHE)
         return
     try:
         keep(fresh, folder)

@@ -77,7 +77,7 @@ _STATES = {
     RecordingState.SAVED: "saved",
 }
 _SENT = {
-    signal.SIGINT: "asked xctrace to stop and to save what it has",
+    signal.SIGINT: "asked xctrace to stop and to save its data",
     signal.SIGTERM: "sent SIGTERM to xctrace",
     system.SIGKILL: "killed xctrace",
 }

@@ -156,7 +156,7 @@ def find_missing_data(run: TocRun, filled: set[str], empty: set[str]) -> Iterato
     if GPU_INTERVALS not in listed:
         yield (
             f"The recording has no table {GPU_INTERVALS}: its template does not trace the GPU, "
-            "so nothing can be said of GPU work."
+            "so it shows nothing about GPU work."
         )
     elif GPU_INTERVALS in empty:
         yield NO_ROWS

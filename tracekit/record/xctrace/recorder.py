@@ -82,10 +82,10 @@ def judge(
         state_words = _STATES[account.state]
         return f"xctrace hung {state_words} and had to be killed; the recording may lack its end."
     if ending.halted:
-        return f"The recording was stopped before its time: {ending.halted}. What it saved is kept."
+        return f"The recording was stopped early: {ending.halted}. The saved part is kept."
     if account.errors or account.failed:
         error_words = " ".join(account.errors) or "it did not say which"
-        return f"xctrace recorded with errors: {error_words} What it saved is kept."
+        return f"xctrace recorded with errors: {error_words} The saved part is kept."
     if not run.duration:
         return "The bundle holds no data: its duration is 0."
     if launched:
@@ -107,7 +107,7 @@ def _judge_exit(ending: Ended, *, launched: bool) -> str:
     how = "in an unknown way"
     if code is not None:
         how = f"with {exit_words(code)}"
-    return f"xctrace ended {how}; what it saved can be opened and is kept."
+    return f"xctrace ended {how}; the saved part can be opened and is kept."
 
 
 def _launched_failed(ending: Ended, run: TocRun, report: WorkloadReport | None) -> str:

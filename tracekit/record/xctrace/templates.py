@@ -51,8 +51,9 @@ class Overview:
         """Remarks on a missing template, and on the source of GPU counters."""
         if self.gpu_counters:
             counters = (
-                f"GPU counters are no template: --counters on adds the instrument {GPU_COUNTERS}. "
-                "Where a chip rejects its counters, a template file with a counter set may help: "
+                f"GPU counters are not a template: --counters on adds the instrument "
+                f"{GPU_COUNTERS}. "
+                "If a chip rejects its counters, a template file with a counter set may help: "
                 "`tracekit templates make`."
             )
         else:

@@ -47,8 +47,8 @@ def thin_timeline(
         return timeline
     absence = (
         f"Of {count(timeline.count)} intervals the page holds {count(thin.count)}, to stay small: "
-        "detail is kept where findings point to and in the steady phase from its begin, the others "
-        "are merged. Sums of time count all, sums of intervals count what is merged as one."
+        "detail is kept around findings and in the steady phase from its beginning, the others are "
+        "merged. Sums of time count all intervals; sums of intervals count merged ones as one."
     )
     return replace(thin, absences=(*thin.absences, absence))
 

@@ -153,7 +153,7 @@ class Bundle:
     def __init__(self, path: Path) -> None:
         """Open a bundle; raise InputError if it is not one, damaged, or of an unknown layout."""
         if not path.is_dir():
-            raise InputError(f"{path} is no bundle: it is not a folder.")
+            raise InputError(f"{path} is not a bundle, because it is not a folder.")
         self.path = path
         self.files = Files(path)
         self.required = requirements(self.files)

@@ -67,7 +67,7 @@ def distinct(raw: Raw, size: int) -> Distinct:
     nulls = nulls_of(raw)
     present_numbers = raw if nulls is None else raw[~nulls]
     if present_numbers.size and int(present_numbers.max()) >= size:
-        raise ArchiveError("names what the bundle does not hold")
+        raise ArchiveError("names a value that the bundle does not hold")
     is_used = np.zeros(max(size, 1), np.bool_)
     is_used[present_numbers] = True
     places = np.cumsum(is_used, dtype=np.int32) - np.int32(1)

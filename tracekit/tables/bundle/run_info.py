@@ -69,8 +69,8 @@ def issues_of(bundle: Bundle, run: BundleRun) -> tuple[Loss, ...]:
     except BundleError as error:
         reason = error.message
     except (sqlite3.Error, UnicodeDecodeError, OverflowError):
-        reason = f"{name} is no database that can be read."
-    text = f"What Instruments noted of run {run.number} is not available: {reason}"
+        reason = f"{name} is not a readable database."
+    text = f"The remarks of Instruments on run {run.number} are not available: {reason}"
     return (Loss(Flaw.UNSURE, text, run=run.number),)
 
 

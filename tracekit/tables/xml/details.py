@@ -128,7 +128,7 @@ class _OpenDetail:
     def add(self, row: Element) -> None:
         """Take a row; raise MalformedError if it breaks the grammar, and take no value of it."""
         if row.tag != "row":
-            raise MalformedError(f"a <{row.tag}> stands where none belongs among details")
+            raise MalformedError(f"a <{row.tag}> does not belong among details")
         cells: dict[str, str | None] = {}
         for name, text in row.items():
             cells[original(str(name))] = original(str(text))

@@ -192,7 +192,7 @@ def node_of(element: Element) -> Element | None:
         return None
     parent = node.getparent()
     if node.tag != "node" or parent is None or parent.getparent() is not None:
-        raise MalformedError(f"a <{element.tag}> stands where none belongs")
+        raise MalformedError(f"a <{element.tag}> does not belong here")
     return node
 
 

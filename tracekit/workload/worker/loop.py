@@ -227,7 +227,7 @@ def measure(loop: StepLoop, spec: Spec) -> None:
     pairs = min(_MOST_PAIRS, max(FEWEST_PAIRS, int(budget(spec) / pair)))
     longest = max(_MOST, budget(spec))
     if FEWEST_PAIRS * pair > longest:
-        reason = f"Steps of {step_seconds:.1f} s are too long to measure what recording costs."
+        reason = f"Steps of {step_seconds:.1f} s are too long to measure the cost of recording."
         loop.account.mark("warning", text=reason)
         loop.account.mark("about", overhead_reason=reason)
         return

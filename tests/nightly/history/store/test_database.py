@@ -102,7 +102,7 @@ def test_a_history_of_a_newer_tracekit_or_without_a_table_is_left_alone(url: str
     sql(url, "DROP TABLE judgements")
     require_refusal(url, InputError, "is not whole: it has no table judgements")
     sql(url, f"DROP TABLE {VERSION_TABLE}")
-    require_refusal(url, InputError, "is no history, or not whole: it has a table acceptances")
+    require_refusal(url, InputError, "is not a history, or is damaged: it has a table acceptances")
 
 
 def test_files_of_something_else_are_left_alone(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_files_of_something_else_are_left_alone(tmp_path: Path) -> None:
     damaged[4096 * 3 :] = b"\xa5" * (len(damaged) - 4096 * 3)
     own_file.write_bytes(damaged)
     for file, words in (
-        (other_file, "is no history, or not whole: it has a table cats"),
+        (other_file, "is not a history, or is damaged: it has a table cats"),
         (notes, "file is not a database"),
         (own_file, "cannot be used as a history: "),
     ):

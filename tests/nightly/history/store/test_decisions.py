@@ -132,7 +132,7 @@ def test_the_last_one_holds_for_its_machine_capture_and_work_until_revoked(store
     assert (revoked.reason, revoked.changes) == ("revoked: it was hot", {})
     assert store.find_baseline("mini", "decode", "w1") is None
     for again in ("2026-03-01", "2026-03-02"):
-        with pytest.raises(UsageError, match="Nothing that was accepted of the night"):
+        with pytest.raises(UsageError, match="No accepted change of the night"):
             store.revoke(again, [], "again")
     store.accept("2026-03-01", [], "after all", AT)
     assert store.find_baseline("mini", "decode", "w1") is not None

@@ -65,7 +65,7 @@ def test_nights_are_selected_by_their_properties(store: Store) -> None:
     ]
     for filters, days in queries:
         assert "".join(night.id[9] for night in store.nights(**filters)) == days, filters
-    with pytest.raises(InputError, match="'yesterday' is no time"):
+    with pytest.raises(InputError, match="Invalid time 'yesterday'"):
         store.nights(since="yesterday")
 
 
@@ -136,7 +136,7 @@ def test_values_that_no_document_can_hold_are_refused(store: Store, url: str) ->
         (night_of(1, [entry_of(pairs=[pair_of(1, float("inf"))])]), "got `null`"),
         (night_of(1, reason="\udc80"), "surrogates not allowed"),
         (night_of(1, environment={"chip": {1, 2}, 3: object()}), "unsupported"),
-        (night_of(1, started="at night"), "'at night' is no time"),
+        (night_of(1, started="at night"), "Invalid time 'at night'"),
     ):
         with pytest.raises(InputError, match=words):
             store.append(night)
@@ -354,7 +354,7 @@ def test_a_history_that_is_removed_or_a_disk_that_is_full_as_a_night_runs(played
     assert 0 < len(cut_night.entries[0].pairs) < 10
     assert not list(file.parent.rglob("*unfinished*"))
     save(file.parent / cut_night.id / "night.json", replace(cut_night, kept=True))
-    with pytest.raises(TracekitError, match="What the night found: OK"):
+    with pytest.raises(TracekitError, match="Result of the night: OK"):
         played.night(1.0, progress=lambda _: file.unlink(missing_ok=True))
     last_night = played.night(1.0)
     with Store.connect(str(file), make=False) as store:

@@ -172,5 +172,5 @@ def test_a_label_of_more_text_than_there_can_be_is_refused(encoder: Encoder, sav
 
 def test_a_value_of_any_type_is_one(encoder: Encoder, saved: Saved) -> None:
     two = label(encoder, ("Duration", 1), ("Duration", 2))
-    with pytest.raises(ArchiveError, match="several parts where one belongs"):
+    with pytest.raises(ArchiveError, match="several parts instead of one"):
         labels(saved()).single(ids(two))

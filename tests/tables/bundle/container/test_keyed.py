@@ -44,19 +44,19 @@ def test_a_dictionary_by_numbers_counts_its_members() -> None:
 
 @pytest.mark.parametrize("content", [b"", b"bplist00", b"<plist", b"\x00" * 100, UNREADABLE])
 def test_other_files_are_not_property_lists(content: bytes) -> None:
-    with pytest.raises(ArchiveError, match="is no property list"):
+    with pytest.raises(ArchiveError, match="is not a property list"):
         plist(content)
 
 
 @pytest.mark.parametrize("value", [[], {}, {"$objects": {}, "$top": {}}, {"$objects": []}])
 def test_other_lists_are_not_archives(value: Any) -> None:
-    with pytest.raises(ArchiveError, match="is no keyed archive"):
+    with pytest.raises(ArchiveError, match="is not a keyed archive"):
         Archive(plistlib.dumps(value))
 
 
 def test_references_beyond_the_archive_are_reported() -> None:
     for reference, reason in (
-        (99, "refers to what it does not hold"),
+        (99, "refers to an object that it does not hold"),
         (8, "refers to a reference"),
     ):
         with pytest.raises(ArchiveError, match=reason):

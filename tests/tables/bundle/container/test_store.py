@@ -48,10 +48,10 @@ THREE_COLUMNS = b"<column mnemonic='a' engineeringType='XRProcessTypeID'/>" * 3
 
 def test_a_schema_of_another_form_is_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for content, words in (
-        (b"", "is no XML"),
-        (b"<schema", "is no XML"),
-        (b"<table/>", "is no schema"),
-        (b"<!DOCTYPE schema [<!ENTITY a 'b'>]><schema/>", "is no schema"),
+        (b"", "is not XML"),
+        (b"<schema", "is not XML"),
+        (b"<table/>", "is not a schema"),
+        (b"<!DOCTYPE schema [<!ENTITY a 'b'>]><schema/>", "is not a schema"),
         (b"<schema name='other' %b/>" % TOPOLOGY, "is not the one of made"),
         (b"<schema name='made' topology='XRT50_C22_TypeID'/>", "is not the one of made"),
         (b"<schema name='made' %b/>" % TOPOLOGY, "lacks columns"),

@@ -129,10 +129,10 @@ def test_addresses_of_user_space_lose_the_bits_that_authenticate_them(stored: St
 @pytest.mark.parametrize(
     ("encoding", "array", "why"),
     [
-        (CALLSTACK, (1,), "no callstack"),
-        (TAGGED, (), "no tagged backtrace"),
-        (TAGGED, (1 << 40, 2), "no tagged backtrace"),
-        (SYMBOL, (1,), "no text symbol"),
+        (CALLSTACK, (1,), "not a callstack"),
+        (TAGGED, (), "not a tagged backtrace"),
+        (TAGGED, (1 << 40, 2), "not a tagged backtrace"),
+        (SYMBOL, (1,), "not a text symbol"),
         (BACKTRACE, (99_999,), "does not hold"),
         (CALLSTACK, (1 << 40, 1, 0), "does not hold"),
     ],

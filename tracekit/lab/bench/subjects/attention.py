@@ -158,7 +158,7 @@ def _decode(
 
 
 DECODE = (
-    _decode("paged", "keys and values in pages: what a user gets", prepare_paged, paged=True),
+    _decode("paged", "keys and values in pages, as a user calls it", prepare_paged, paged=True),
     _decode(
         "paged-per-head",
         "a threadgroup for each q head: rows are read again for each head of a group",

@@ -22,7 +22,7 @@ COLUMNS = (
 )
 _SHOWN = COLUMNS[:6]
 _LINE = 100  # characters
-_FINDINGS = ("finding", "severity", "outcome", "what it says")
+_FINDINGS = ("finding", "severity", "outcome", "message")
 
 
 def heading(report: GateReport) -> str:

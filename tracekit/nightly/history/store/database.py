@@ -20,7 +20,7 @@ from tracekit.nightly.history.store.migrations import (
 from tracekit.nightly.history.store.place import describe_url, place
 from tracekit.nightly.history.store.schema import METADATA
 
-_NOTHING_LOST = "What was there is as it was, and the night's folder keeps its night.json."
+_NOTHING_LOST = "The history is unchanged, and the night's folder keeps its night.json."
 
 
 def as_error(error: DBAPIError, url: URL) -> TracekitError:
@@ -34,7 +34,7 @@ def as_error(error: DBAPIError, url: URL) -> TracekitError:
     message = f"{describe_url(url)} cannot be used as a history: {cause}."
     name = str(getattr(error.orig, "sqlite_errorname", ""))
     if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-        hint = "Name another file, or recover what is in a copy: sqlite3 COPY .recover"
+        hint = "Name another file, or recover the data from a copy: sqlite3 COPY .recover"
         return InputError(message, hint=hint)
     return RecordingError(message, hint=_NOTHING_LOST)
 
@@ -206,7 +206,7 @@ def _is_current(connection: Connection, display_name: str) -> bool:
     if missing_tables:
         raise InputError(
             f"{display_name} is not whole: it has no table {', '.join(missing_tables)}.",
-            hint="Take it back from a copy; `tracekit nightly` makes one where there is none.",
+            hint="Restore it from a copy, or remove it: `tracekit nightly` makes a new one.",
         )
     return True
 
@@ -219,7 +219,7 @@ def _refuse_others(connection: Connection, table_names: set[str], display_name: 
         existing_tables = table_names & set(METADATA.tables)
     if existing_tables:
         raise InputError(
-            f"{display_name} is no history, or not whole: it has a table {min(existing_tables)}, "
-            "and no version.",
-            hint="Name another file, where a history is made; or take this one back from a copy.",
+            f"{display_name} is not a history, or is damaged: it has a table "
+            f"{min(existing_tables)}, but no version.",
+            hint="Name another file for a new history, or restore this one from a copy.",
         )

@@ -110,8 +110,8 @@ def revocations_of(
             )
     if not revocations:
         raise UsageError(
-            f"Nothing that was accepted of the night {night} is in force.",
-            hint="`tracekit baseline list` shows what is.",
+            f"No accepted change of the night {night} is in force.",
+            hint="`tracekit baseline list` shows the changes in force.",
         )
     return revocations
 

@@ -350,7 +350,7 @@ class Labels:
         """
         pairs = self._parts(ids)
         if not (pairs.lengths == _PAIR).all():
-            raise ArchiveError("names a value of several parts where one belongs")
+            raise ArchiveError("names a value of several parts instead of one")
         types = pairs.values[::_PAIR]
         stored = pairs.values[1::_PAIR]
         parts: list[tuple[Numbers, pa.Array]] = []

@@ -111,7 +111,7 @@ def plist(content: bytes) -> Value:
     try:
         return plistlib.loads(content)
     except _FAILURES as error:
-        raise ArchiveError("is no property list") from error
+        raise ArchiveError("is not a property list") from error
 
 
 class Archive:
@@ -123,7 +123,7 @@ class Archive:
         objects = parts.get("$objects")
         top = parts.get("$top")
         if not isinstance(objects, list) or not isinstance(top, dict):
-            raise ArchiveError("is no keyed archive")
+            raise ArchiveError("is not a keyed archive")
         self._objects = cast("list[Value]", objects)
         self._top = cast("dict[str, Value]", top)
 
@@ -143,7 +143,7 @@ class Archive:
         if not isinstance(value, plistlib.UID):
             return value
         if not 0 <= value.data < len(self._objects):
-            raise ArchiveError("refers to what it does not hold")
+            raise ArchiveError("refers to an object that it does not hold")
         if value.data == 0:
             return None
         resolved_value = self._objects[value.data]

@@ -154,9 +154,9 @@ def _schema(files: Files, name: str) -> Element:
     try:
         root = etree.fromstring(files.read(name, _LARGEST), parser)
     except etree.XMLSyntaxError as error:
-        raise files.make_damage_error(name, "is no XML") from error
+        raise files.make_damage_error(name, "is not XML") from error
     if root.getroottree().docinfo.internalDTD or root.tag != "schema":
-        raise files.make_damage_error(name, "is no schema")
+        raise files.make_damage_error(name, "is not a schema")
     if len(root) > _MOST_COLUMNS:
         raise files.make_damage_error(name, f"has more than {_MOST_COLUMNS} columns")
     return root

@@ -50,7 +50,7 @@ class Ragged:
     def pairs(self, noun: str) -> NDArray[np.uint64]:
         """Return arrays of two numbers as rows; raise ArchiveError if one is not such a `noun`."""
         if not (self.lengths == 2).all():  # noqa: PLR2004
-            raise ArchiveError(f"names an array that is no {noun}")
+            raise ArchiveError(f"names an array that is not a {noun}")
         return self.values.reshape(-1, 2)
 
 

@@ -93,13 +93,13 @@ def _unwrap_tagged(arrays: Arrays, ids: Numbers) -> Numbers:
     """Return the backtraces that tagged ones wrap."""
     [inner] = _parts(arrays.take(ids), 1, "tagged backtrace")
     if inner.size and int(inner.max()) > int(_LOW):
-        raise ArchiveError("names an array that is no tagged backtrace")
+        raise ArchiveError("names an array that is not a tagged backtrace")
     return inner.astype(np.int64)
 
 
 def _parts(arrays: Ragged, count: int, noun: str) -> list[Addresses]:
     if bool((arrays.lengths < count).any()):
-        raise ArchiveError(f"names an array that is no {noun}")
+        raise ArchiveError(f"names an array that is not a {noun}")
     starts = arrays.offsets[:-1]
     return [arrays.values[starts + part] for part in range(count)]
 

@@ -39,7 +39,7 @@ def ids(block: RowBlock, ends: Positions, digits: Counts) -> NDArray[np.int64]:
     demand(digits.min() >= 1 and digits.max() <= MOST_DIGITS, "an id of no length, or a long one")
     demand((block.octets.take(ends - digits) != ord("0")).all(), "an id with a leading zero")
     numbers, valid = naturals(block, ends, digits)
-    demand(valid.all(), "an id that is no number")
+    demand(valid.all(), "an id that is not a number")
     return numbers
 
 
@@ -202,7 +202,7 @@ class Elements:
 
     def count(self, defined: int) -> None:
         """Give the definitions the next ids, after those `defined` before the block."""
-        demand((self._repeated - defined <= self._before).all(), "a repeat of what comes later")
+        demand((self._repeated - defined <= self._before).all(), "a repeat of a later definition")
         numbers = np.arange(defined + 1, defined + 1 + self.definitions.size)
         self.ids[self.references] = self._repeated
         self.ids[self.definitions] = numbers

@@ -72,7 +72,7 @@ def _check_ancestors(elements: Elements, places: Positions) -> None:
         deeper = places[levels > level]
         ancestors = opening.take(np.searchsorted(opening, deeper) - 1)
         is_ancestor = elements.ids.take(ancestors) == elements.ids.take(deeper)
-        demand(not is_ancestor.any(), "a repeat of what is not defined yet")
+        demand(not is_ancestor.any(), "a repeat of an unfinished definition")
 
 
 _DTYPES = {pa.int64(): np.int64, pa.uint64(): np.uint64, pa.float64(): np.float64}

@@ -222,7 +222,7 @@ def _addresses(texts: pa.Array) -> NDArray[np.uint64]:
 
 
 def _lines(texts: pa.Array) -> Ids:
-    demand(consists_of(texts, DIGITS), "a line that is no number")
+    demand(consists_of(texts, DIGITS), "a line that is not a number")
     return cast(texts, pa.int64()).to_numpy()
 
 

@@ -165,7 +165,7 @@ def check_characters(block: RowBlock) -> None:
     if (block.octets == _PRIVATE).any():
         content = block.octets.tobytes()
         for noncharacter in _NONCHARACTERS:
-            demand(noncharacter not in content, "what is no character of XML")
+            demand(noncharacter not in content, "a character that XML does not allow")
 
 
 _NAME_END = b" />"
