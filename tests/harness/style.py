@@ -127,6 +127,8 @@ class Code:
                         yield VagueName(file, node.lineno, name, "name")
                     case ast.arg(arg=name) if name.strip("_") in VAGUE_WORDS:
                         yield VagueName(file, node.lineno, name, "name")
+                    case _:
+                        pass
 
     def shared_class_names(self) -> dict[str, list[Path]]:
         """Return the class names that stand for two classes or more, with their files."""
