@@ -207,13 +207,13 @@ class IntervalSet:
 
     def interval_start(self, moments: Times) -> Times:
         """Return for each moment the start of the interval that contains it, or NEVER."""
-        begun_counts = self._count_begun(moments)
-        starts, ends = (np.append(NEVER, times)[begun_counts] for times in (self.starts, self.ends))
+        start_counts = self._count_started(moments)
+        starts, ends = (np.append(NEVER, times)[start_counts] for times in (self.starts, self.ends))
         return np.where(ends > moments, starts, NEVER)
 
     def next_start(self, moments: Times) -> Times:
         """Return for each moment the start of the next interval; FOREVER without one."""
-        return np.append(self.starts, FOREVER)[self._count_begun(moments)]
+        return np.append(self.starts, FOREVER)[self._count_started(moments)]
 
     def measure_within(self, begins: Times, ends: Times) -> Times:
         """Return how many ns of each window [begin, end) are covered."""
@@ -222,16 +222,16 @@ class IntervalSet:
     def _until(self, moments: Times) -> Times:
         sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(self.ends - self.starts)))
         last_ends = self._latest(self.ends, moments)
-        return sums[self._count_begun(moments)] - np.maximum(last_ends, moments) + moments
+        return sums[self._count_started(moments)] - np.maximum(last_ends, moments) + moments
 
     def _latest(self, times: Times, moments: Times) -> Times:
         """Return for each moment the time of the last interval that has begun, or NEVER."""
         if not times.size:
             return np.full(moments.shape, NEVER)
-        begun_counts = self._count_begun(moments)
-        return np.where(begun_counts > 0, times[begun_counts - 1], NEVER)
+        start_counts = self._count_started(moments)
+        return np.where(start_counts > 0, times[start_counts - 1], NEVER)
 
-    def _count_begun(self, moments: Times) -> NDArray[np.intp]:
+    def _count_started(self, moments: Times) -> NDArray[np.intp]:
         """Return for each moment the number of intervals that have begun by then.
 
         For few intervals and many ordered moments, it is faster to look up the intervals among the

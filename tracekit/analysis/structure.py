@@ -104,7 +104,7 @@ def repeating(timeline: pd.DataFrame) -> Repeats | None:
         return None
     begin_times, committed, completed = (
         timeline[name].to_numpy(dtype=np.int64, na_value=NEVER)
-        for name in ("begun", "committed", "completed")
+        for name in ("encoding_start", "committed", "completed")
     )
     started, end_times, busy, pieces = (
         timeline[name].to_numpy(dtype=np.int64) for name in ("started", "ended", "busy", "encoders")
@@ -159,7 +159,9 @@ def _share(groups: _BufferGroups, first_groups: Places, length: int) -> float:
 
 def begins_of(timeline: pd.DataFrame) -> Times:
     """Return when the host began each command buffer, or the earliest known time after that."""
-    begin_times = timeline["begun"].fillna(timeline["committed"]).fillna(timeline["started"])
+    begin_times = (
+        timeline["encoding_start"].fillna(timeline["committed"]).fillna(timeline["started"])
+    )
     return begin_times.to_numpy(dtype=np.int64)
 
 

@@ -193,9 +193,9 @@ def rising_encoding(buffers: pd.DataFrame) -> TrendLine | None:
 
     It must rise all the time, with certainty and by half of its initial value.
     """
-    timed_buffers = buffers.dropna(subset=["begun", "committed"]).sort_values("committed")
+    timed_buffers = buffers.dropna(subset=["encoding_start", "committed"]).sort_values("committed")
     encoding_times = timed_buffers["committed"].to_numpy(dtype=np.float64) - timed_buffers[
-        "begun"
+        "encoding_start"
     ].to_numpy(dtype=np.float64)
     line = fit_trend(encoding_times)
     if line is None or not line.is_steady or line.first_value <= 0:
@@ -236,7 +236,7 @@ def host_time(waits: Gaps, timeline: pd.DataFrame, loaded: pd.DataFrame) -> int:
     """
     begin_times, committed, completed = (
         timeline[name].to_numpy(dtype=np.int64, na_value=NEVER)
-        for name in ("begun", "committed", "completed")
+        for name in ("encoding_start", "committed", "completed")
     )
     started = timeline["started"].to_numpy(dtype=np.int64)
     reported = np.maximum.accumulate(completed)

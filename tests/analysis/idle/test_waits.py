@@ -38,13 +38,13 @@ def loop(
         time = committed
         rows.append((begin, committed, reported))
     begin, committed, reported = np.array(rows).T * US
-    frame = pd.DataFrame({"begun": begin, "committed": committed, "completed": reported})
+    frame = pd.DataFrame({"encoding_start": begin, "committed": committed, "completed": reported})
     return frame.round().astype("Int64")
 
 
 def unseen(frame: pd.DataFrame) -> pd.DataFrame:
     """The same where nothing tells when the host began to encode."""
-    return frame.assign(begun=pd.array([None] * len(frame), dtype="Int64"))
+    return frame.assign(encoding_start=pd.array([None] * len(frame), dtype="Int64"))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -194,7 +194,7 @@ def test_two_in_flight_wait_for_the_latest_report_but_one() -> None:
         begin = max(commits[-1:] + reports[-2:-1], default=0.0)
         commits.append(begin + 20 * host)
         reports.append(max([*reports[-1:], commits[-1]]) + 150 * device)
-    frame = pd.DataFrame({"begun": None, "committed": commits, "completed": reports}) * US
+    frame = pd.DataFrame({"encoding_start": None, "committed": commits, "completed": reports}) * US
     waits = waits_of(frame.round().astype("Int64"), None, NONE)
     assert (waits[2:] == 2).all()
 

@@ -261,7 +261,7 @@ def test_of_two_runs_the_longer_one_repeats() -> None:
     pieces = np.array([*range(10, 30), *[3] * 6, *range(40, 48), *[3] * 50])
     moments = np.arange(pieces.size) * 10 * MS
     times = {
-        "begun": moments,
+        "encoding_start": moments,
         "committed": moments,
         "started": moments,
         "ended": moments + MS,

@@ -80,7 +80,7 @@ def awaited_of(timeline: pd.DataFrame, waits: Waits) -> Awaited:
     if no_row:
         devices = int(timeline["device"].max()) + 1
     target_lives = Lives.from_timeline(timeline)
-    encoding_starts = timeline["begun"].to_numpy(dtype=np.int64, na_value=NEVER)
+    encoding_starts = timeline["encoding_start"].to_numpy(dtype=np.int64, na_value=NEVER)
     return Awaited(
         waits=waits,
         earlier_waits=np.append(waits, Wait.NO)[earlier_rows[:-1]],

@@ -238,7 +238,7 @@ def _other_parties(
     compiling = sights.compiled
     # While a command buffer is on its way, the driver works for that one.
     driver = sights.driver & ~target.on_the_way_there.contains(moments)
-    alone = sights.encoding & _begun_last(moments, follow, awaited)
+    alone = sights.encoding & _started_last(moments, follow, awaited)
     untold = _is_commit_unknown(lives, follow) & ~alone
     unseen = ~(sights.encoding | sights.wiring | driver | compiling)
     unreported = unseen & _is_report_unknown(lives, moments)
@@ -308,11 +308,11 @@ def _find_holders(
     return holders.astype(np.int16)
 
 
-def _begun_last(moments: Times, follow: NDArray[np.intp], awaited: Awaited) -> Flags:
+def _started_last(moments: Times, follow: NDArray[np.intp], awaited: Awaited) -> Flags:
     """Return whether the next command buffer is the last that the host had started to encode."""
     encoding_starts = np.append(awaited.encoding_starts, NEVER)[follow]
-    begun = np.searchsorted(awaited.all_encoding_starts, moments, side="right")
-    latest_starts = np.append(NEVER, awaited.all_encoding_starts)[begun]
+    start_counts = np.searchsorted(awaited.all_encoding_starts, moments, side="right")
+    latest_starts = np.append(NEVER, awaited.all_encoding_starts)[start_counts]
     return (encoding_starts != NEVER) & (encoding_starts == latest_starts)
 
 

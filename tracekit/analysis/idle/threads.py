@@ -93,7 +93,7 @@ def _column(timeline: pd.DataFrame, name: str, default: int = NEVER) -> Times:
 def threads_of(timeline: pd.DataFrame) -> list[Thread]:
     """Return the threads that committed; one of all command buffers if that is not known."""
     device = _column(timeline, "device", default=0)
-    begun = _column(timeline, "begun")
+    encoding_starts = _column(timeline, "encoding_start")
     committed = _column(timeline, "committed")
     started = _column(timeline, "started")
     ended = _column(timeline, "ended")
@@ -109,7 +109,7 @@ def threads_of(timeline: pd.DataFrame) -> list[Thread]:
             name=thread_id,
             rows=rows,
             device=device[rows],
-            encoding_starts=begun[rows],
+            encoding_starts=encoding_starts[rows],
             committed=committed[rows],
             ended=ended[rows],
             completed=completed[rows],

@@ -90,7 +90,7 @@ def waits_by_calls(timeline: pd.DataFrame) -> Waits:
 
     It is NONE if the call is not known, or is the work itself.
     """
-    call_starts = timeline["begun"].to_numpy(dtype=np.int64, na_value=NEVER)
+    call_starts = timeline["encoding_start"].to_numpy(dtype=np.int64, na_value=NEVER)
     ends = timeline["ended"].to_numpy(dtype=np.int64)
     latest_ends = np.concatenate(([NEVER], np.maximum.accumulate(ends)[:-1]))[: ends.size]
     waits = np.where(call_starts >= latest_ends, Wait.YES, Wait.NO).astype(np.int8)

@@ -122,7 +122,7 @@ def work_of(
 def _work_on_a_cpu(target_work: pd.DataFrame, submissions: pd.DataFrame | None) -> DeviceWork:
     """Return work that a CPU did: it started when it was handed over, and its end is its report."""
     start, end = bounds(target_work)
-    call_starts = _host_begun(start, submissions)
+    call_starts = _find_encoding_starts(start, submissions)
     encoding_starts = np.where(_is_undivided(target_work), NEVER, call_starts)
     unknown_buffers = np.full(start.size, -1)
     one_device = np.zeros(start.size, np.int64)
@@ -219,8 +219,8 @@ def timeline_table(
 ) -> pd.DataFrame:
     """Return the table `timeline`: the target's command buffers with work, by their first start.
 
-    Columns: `begun` (the host began to encode it), `committed`, `started` and `ended` on the
-    device, `completed` (reported to the host), all in ns and null if not known; `busy`, the ns
+    Columns: `encoding_start` (the host began to encode it), `committed`, `started` and `ended` on
+    the device, `completed` (reported to the host), all in ns and null if not known; `busy`, the ns
     of its intervals, their number, `intervals`, and that of its `encoders`, of which the driver
     may run several as one; `device`, the number of the device; `thread`, the id of the one that
     committed it, null if not known. An interval of no known command buffer is a row of its own,
@@ -238,13 +238,13 @@ def timeline_table(
         encoders,
         buffers_known=not alone.any(),
     )
-    begun = groups.reduce(np.minimum, life.encoding_starts)
+    encoding_starts = groups.reduce(np.minimum, life.encoding_starts)
     committed = groups.reduce(np.minimum, life.submitted)
     started = groups.reduce(np.minimum, life.start)
     completed = groups.reduce(np.maximum, life.completed)
     order = np.lexsort((first_rows, started))
     columns = {
-        "begun": _nullable(begun[order]),
+        "encoding_start": _nullable(encoding_starts[order]),
         "committed": _nullable(committed[order]),
         "started": started[order],
         "known": ~alone[first_rows][order],
@@ -353,7 +353,7 @@ def _is_undivided(target_work: pd.DataFrame) -> Flags:
     return channels.str.endswith(SUBMIT_INCLUDED).to_numpy(dtype=np.bool_)
 
 
-def _host_begun(start: Times, submissions: pd.DataFrame | None) -> Times:
+def _find_encoding_starts(start: Times, submissions: pd.DataFrame | None) -> Times:
     """Return when the call began that handed each over: the last one before it."""
     if submissions is None or submissions.empty:
         return np.full(start.size, NEVER)

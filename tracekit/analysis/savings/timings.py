@@ -72,7 +72,7 @@ def timings_of(
 ) -> Timings:
     """Return the timings of the rows of the table `timeline`, in the order of commits."""
     order = np.argsort(times_of(timeline, "committed"), kind="stable")
-    begin_times = times_of(timeline, "begun")[order]
+    begin_times = times_of(timeline, "encoding_start")[order]
     committed = times_of(timeline, "committed")[order]
     started = times_of(timeline, "started")[order]
     end_times = times_of(timeline, "ended")[order]
