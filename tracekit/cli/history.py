@@ -74,17 +74,6 @@ def time_of(text: str, current_time: datetime | None = None) -> datetime:
 Format = Literal["csv", "json", "parquet"]
 
 
-def known_series(store: "nightly.Store", selection: dict[str, Any]) -> "list[nightly.Series]":
-    """Return the series of a selection; raise UsageError if the history has none."""
-    series = store.series(**selection)
-    if series:
-        return series
-    raise UsageError(
-        "The history has no series of this.",
-        hint="`tracekit history --metric all` lists those that it has.",
-    )
-
-
 baseline_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -375,7 +364,7 @@ def unpin(
 def _export(
     store: "nightly.Store", selection: dict[str, Any], file: Path, kind: Format, *, samples: bool
 ) -> None:
-    series = known_series(store, selection)
+    series = store.require_series(**selection)
     redact = own_redaction()
     with console.open_output(file) as opened:
         if samples:
@@ -412,7 +401,7 @@ def _show_series(
     store: "nightly.Store", selection: dict[str, Any], limit: int, *, json: bool
 ) -> None:
     all_series: list[nightly.Series] = []
-    for series in known_series(store, selection):
+    for series in store.require_series(**selection):
         last_points = series.points[-limit:]
         all_series.append(replace(series, points=last_points))
     if json:
@@ -435,19 +424,14 @@ def _draw(
     series_filter: dict[str, Any],
     page: Path,
 ) -> None:
-    # A server's history has folders of any machine; those that are not here are not linked.
     file = nightly.file_of(url)
-    history_folder = Path()
-    if file:
-        history_folder = file.parent
-    html = nightly.render_trend(
-        known_series(store, selection | series_filter),
-        store.nights(**selection),
-        store.acceptances(),
-        missed=store.missed_nights(plan=selection["plan"]),
+    html = nightly.draw_trend(
+        store,
+        store.require_series(**selection, **series_filter),
+        page,
+        history_folder=file.parent if file else None,
         now=make_timestamp(),
-        redact=own_redaction(),
-        links=nightly.links_from(page.resolve().parent, history_folder),
+        **selection,
     )
     write_whole(page, html.encode())
     console.show_written(page)

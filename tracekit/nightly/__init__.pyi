@@ -55,6 +55,5 @@ from .rehearsal import rehearse_plan as rehearse_plan
 from .run import run_night as run_night
 from .schedule.job import time_of_day as time_of_day
 from .schedule.schedule import Scheduled as Scheduled
-from .trend.course import links_from as links_from
-from .trend.page import render_trend as render_trend
+from .trend.drawing import draw_trend as draw_trend
 from .whole import examine_history as examine_history

@@ -16,7 +16,6 @@ from tracekit.base import (
     RecordingError,
     TracekitError,
     UsageError,
-    own_redaction,
     require_ours,
     write_whole,
 )
@@ -32,8 +31,7 @@ from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.schedule.running import runs_in
 from tracekit.nightly.schedule.schedule import find_missed_times
-from tracekit.nightly.trend.course import links_from
-from tracekit.nightly.trend.page import render_trend
+from tracekit.nightly.trend.drawing import draw_trend
 
 
 class NotKeptError(RecordingError):
@@ -176,14 +174,13 @@ class HistoryKeeper:
     def draw(self, store: Store, folder: NightFolder, current_time: datetime) -> None:
         """Write the page of all series of the plan next to its nights."""
         name = self.plan.name
-        page = render_trend(
+        page = draw_trend(
+            store,
             store.series(plan=name),
-            store.nights(plan=name),
-            store.acceptances(),
-            missed=store.missed_nights(plan=name),
+            folder.page,
+            history_folder=self._own_folder,
             now=current_time.isoformat(),
-            redact=own_redaction(),
-            links=links_from(folder.page.parent, self._own_folder or folder.page.parent),
+            plan=name,
         )
         require_ours(folder.page, "The nights write theirs once that has another name.")
         write_whole(folder.page, page.encode())

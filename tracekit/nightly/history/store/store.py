@@ -293,6 +293,16 @@ class Store:
         with self.database.reading() as connection:
             return series_of(ended_nights(connection, selection), judgements(connection, selection))
 
+    def require_series(self, **selection: Unpack[Wanted]) -> list[Series]:
+        """Return the series as `series` does; raise UsageError if the history has none."""
+        series = self.series(**selection)
+        if series:
+            return series
+        raise UsageError(
+            "The history has no series of this.",
+            hint="`tracekit history --metric all` lists those that it has.",
+        )
+
     def samples(self, **selection: Unpack[Wanted]) -> Iterator[dict[str, Any]]:
         """Yield a row for every value of every turn, as `write_values` writes them."""
         with self.database.reading() as connection:
