@@ -152,6 +152,8 @@ def runs(number: int) -> st.SearchStrategy[TocRun]:
     process = st.builds(Process, st.integers(-1, 99_999), TEXTS)
     processes = st.lists(process, max_size=3, unique_by=lambda process: process.pid)
     tables = st.lists(st.tuples(SAID, attributes), max_size=4)
+    keys = TEXTS.filter(lambda key: ": " not in key)
+    lines = st.lists(st.builds("{}: {}".format, keys, WORDS), max_size=3).map(tuple)
     text_fields = ("start_date", "end_date", "end_reason", "instruments_version", "template")
     return st.builds(
         TocRun,
@@ -165,6 +167,7 @@ def runs(number: int) -> st.SearchStrategy[TocRun]:
         all_processes=st.booleans(),
         environment=st.lists(TEXTS, max_size=2).map(tuple),
         duration=st.none() | st.floats(allow_nan=False),
+        settings=st.dictionaries(TEXTS, lines, max_size=2),
         **dict.fromkeys((*text_fields, "recording_mode", "time_limit"), WORDS),
         processes=processes.map(tuple),
         tables=tables.map(
@@ -194,6 +197,11 @@ def test_a_written_toc_is_read_back(
 ) -> None:
     toc = Toc((first, second))
     assert again(toc) == toc
+
+
+def test_a_setting_without_a_value_is_read_back(again: Callable[..., Toc]) -> None:
+    run = TocRun(1, settings={"Counters": ("Counter Set: ", "Shader Timeline: Enabled")})
+    assert again(Toc((run,))).runs == (run,)
 
 
 def test_characters_outside_xml_are_replaced(again: Callable[..., Toc]) -> None:

@@ -43,9 +43,10 @@ def _lines(instrument: Element) -> Iterator[str]:
             continue
         name = setting.get("name", "")
         text = (setting.text or "").strip()
-        if text:
+        values = setting.findall("value")
+        if text or not values:
             yield f"{name}: {text}"
-        for value in setting.iterfind("value"):
+        for value in values:
             yield setting_line(name, (value.text or "").strip())
 
 
