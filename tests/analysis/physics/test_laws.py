@@ -246,6 +246,15 @@ def test_a_row_that_can_be_is_believed(name: str) -> None:
     assert belief.doubtful == 0
 
 
+def test_ids_that_are_all_alike_accuse_no_encoder() -> None:
+    rows = loop()
+    for table_rows in rows.values():
+        for row in table_rows:
+            row["command_buffer"] = 1
+    alike = {name: frame(name, table_rows) for name, table_rows in rows.items()}
+    assert examine_tables(alike).breaches() == ()
+
+
 def test_rows_out_of_order_are_not_a_clock_that_runs_back() -> None:
     mixed = {
         name: frame(name, table_rows).sample(frac=1, random_state=3, ignore_index=True)

@@ -189,7 +189,16 @@ def _by_latency(work: ExaminedTable, latency: Times) -> Moments:
 
 
 def _judge_encoders(rows: ExaminedTable, by_latency: Moments, commits: list[Moments]) -> None:
-    committed = _first_moment([*commits, by_latency], rows.buffers)
+    """Find encoders that begin after the commit of their command buffer.
+
+    If an id has several commits, the latency of an interval does not show which one is meant.
+    """
+    by_commits = _first_moment(commits, rows.buffers)
+    has_several_commits = np.zeros(rows.buffers.size, np.bool_)
+    for source in commits:
+        has_several_commits |= np.isin(rows.buffers, source.repeated)
+    other_times = np.where(has_several_commits, NEVER, by_latency.look_up(rows.buffers))
+    committed = np.where(by_commits == NEVER, other_times, by_commits)
     is_known = committed != NEVER
     late = is_known & (rows.start > committed)
     population = int(np.count_nonzero(is_known))

@@ -174,25 +174,30 @@ def times_of(frame: pd.DataFrame, column: str) -> Times:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """One moment for each command buffer, by their ids; those with several rows are left out."""
+    """One moment for each command buffer, by their ids.
+
+    An id with several rows is left out, and is one of the `repeated` ids.
+    """
 
     ids: Ids
     times: Times
     places: Places
+    repeated: Ids = field(default_factory=lambda: np.empty(0, np.uint64))
 
     @classmethod
     def from_ids(cls, ids: Ids, times: Times, usable: Flags) -> "Moments":
         """Take one moment for each id; id 0 is none, and the moment NEVER is none."""
         places = np.flatnonzero(usable & (ids != 0) & (times != NEVER))
         row_ids = ids[places]
+        again = np.zeros(places.size, np.bool_)
         if (row_ids[1:] <= row_ids[:-1]).any():
             places = places[np.argsort(row_ids, kind="stable")]
             row_ids = ids[places]
-            again = np.zeros(places.size, np.bool_)
             again[1:] = row_ids[1:] == row_ids[:-1]
             again[:-1] |= again[1:]
-            places = places[~again]
-        return cls(ids[places], times[places], places)
+        repeated = np.unique(row_ids[again])
+        places = places[~again]
+        return cls(ids[places], times[places], places, repeated)
 
     def look_up(self, ids: Ids) -> Times:
         """Return the moment of each of the ids, NEVER without one."""
