@@ -4,7 +4,8 @@ Each is a recording of a program without marks; the numbers are those of the thr
 docs/explanation/how-good-are-the-rules.md lists.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -365,10 +366,14 @@ def a_pool_that_fills() -> Stock:
     return stock
 
 
-def run_paced(period: float, *, presents: bool, spread: float = 0.2) -> Stock:
+def run_paced(
+    period: float, *, presents: bool, spread: float = 0.2, late: Collection[int] = ()
+) -> Stock:
+    """Begin each iteration on the line of a grid, or 5 ms behind it for those that are late."""
     stock = Stock()
     for number, factor in enumerate(jitter(200, spread)):
         stock.host_time = max(stock.host_time, 1_000 + number * period)
+        stock.spend(5_000 if number in late else 0)
         for _ in range(2):
             stock.buffer([2_000 * factor])
         if presents:
@@ -383,15 +388,18 @@ def two_loops() -> Stock:
     return run_pipelined(stock, 40, 3, 1_000)
 
 
+PACED: dict[str, Callable[..., Stock]] = {
+    "paced by a display": partial(run_paced, 12_500, presents=True),
+    "paced by a timer": partial(run_paced, 21_300, presents=False),
+    "as even as a display": partial(run_paced, 1e6 / 60, presents=False, spread=0),
+}
 HEALTHY: dict[str, Scene] = {
     "launched with its load": with_a_load,
     "nobody asks": nobody_asks,
     "three prompts": lambda: chat(waits=False),
     "a pool fills first": a_pool_that_fills,
     "wired once": wired_once,
-    "paced by a display": lambda: run_paced(12_500, presents=True),
-    "paced by a timer": lambda: run_paced(21_300, presents=False),
-    "as even as a display": lambda: run_paced(1e6 / 60, presents=False, spread=0),
+    **PACED,
     "a ramp": lambda: run_at_states((0.1, "Minimum"), (0.15, "Medium"), (0.75, "Maximum")),
     "two loops in a row": two_loops,
     "fused attention": lambda: layers("steel_gemm_nt", "sdpa_vector", "rms_norm"),
@@ -498,8 +506,9 @@ def ids_alike(tables: Tables) -> Tables:
 
 
 def second_channel(tables: Tables) -> Tables:
+    """Let each thirtieth interval be a copy; from a tenth of the time on, copies are a finding."""
     work = tables["gpu_intervals"].copy()
-    work.loc[work.index[::10], "channel"] = "Blit"
+    work.loc[work.index[::30], "channel"] = "Blit"
     return {**tables, "gpu_intervals": work}
 
 
@@ -552,7 +561,10 @@ def uneven(tables: Tables) -> Tables:
 
 
 def hiccups(tables: Tables) -> Tables:
-    """Take the host off its processor for 5 ms, twice, where the device has nothing to do."""
+    """Take the host off its processor for 5 ms, twice, where the device has nothing to do.
+
+    All that follows is later, as in a program that nothing paces: see `LATE`.
+    """
     target_rows = tables["gpu_intervals"][tables["gpu_intervals"]["target"]].sort_values("start")
     begins = target_rows["start"].to_numpy(dtype=np.int64)
     ends = np.maximum.accumulate(begins + target_rows["duration"].to_numpy(dtype=np.int64))
@@ -576,15 +588,29 @@ DISTURBANCES: dict[str, Disturb] = {
     "uneven times": uneven,
     "two hiccups": hiccups,
 }
+# Some disturbances take away what the finding of a recording rests on.
+UNFIT: dict[str, Collection[str]] = {
+    # The id of the command buffer that failed shows whether it worked or waited.
+    "ids all alike": ["a timeout"],
+    # Commits leave the grid. Even periods alone are no sign: a host that never waits has them, too.
+    "uneven times": PACED,
+}
+# A clock goes on while the host is off its processor: only the iteration after a hiccup is late.
+LATE: dict[str, Scene] = {name: partial(scene, late=(60, 140)) for name, scene in PACED.items()}
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("disturb", DISTURBANCES.values(), ids=DISTURBANCES)
-def test_the_first_finding_stays_and_no_warning_comes(disturb: Disturb) -> None:
-    for scene, *lever in PROBLEMS.values():
-        require_lever(analyze(disturb(scene().tables()), KNOWN), *lever)
-    calm = dict(HEALTHY)
-    if disturb is uneven:  # nothing but its evenness tells that this one is paced
-        del calm["as even as a display"]
-    for name, scene in calm.items():
-        assert not warnings(analyze(disturb(scene().tables()), KNOWN)), name
+@pytest.mark.parametrize("name", DISTURBANCES)
+def test_the_first_finding_stays_and_no_warning_comes(name: str) -> None:
+    disturb = DISTURBANCES[name]
+    unfit = UNFIT.get(name, ())
+    for problem, (scene, *lever) in PROBLEMS.items():
+        if problem not in unfit:
+            require_lever(analyze(disturb(scene().tables()), KNOWN), *lever)
+    for calm, scene in HEALTHY.items():
+        if calm in unfit:
+            continue
+        tables = disturb(scene().tables())
+        if disturb is hiccups and calm in LATE:
+            tables = LATE[calm]().tables()
+        assert not warnings(analyze(tables, KNOWN)), calm
