@@ -1,5 +1,7 @@
 """`host-bound`: the device waits while the host encodes."""
 
+from dataclasses import replace
+
 import pandas as pd
 
 from tracekit.analysis.idle.gaps import (
@@ -11,6 +13,9 @@ from tracekit.analysis.idle.gaps import (
 )
 from tracekit.analysis.idle.levers import Habits, mechanism
 from tracekit.analysis.idle.pieces import Cause
+from tracekit.analysis.idle.work import find_encoding
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import spans
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Findings, finding, longest
@@ -28,6 +33,8 @@ def host_bound(
     iterations: pd.DataFrame | None,
     habits: Habits,
     savings: Savings | None,
+    encoders: pd.DataFrame | None,
+    submissions: pd.DataFrame | None,
     *,
     limit: float = 0.05,
 ) -> Findings:
@@ -53,14 +60,19 @@ def host_bound(
 
     When it abstains:
         When the recording does not show when work was committed, when the target is not known, and
-        when a CPU did the work.
+        when a CPU did the work; without encoders, if the host may have encoded for three quarters
+        of the time.
     """
     load = loaded_time(loaded)
     require_commits(timeline)
     lost_gaps = _find_lost_gaps(gaps, habits)
     # Starts have no cost of their own if the host encodes the next one meanwhile.
     starts = gaps_of(gaps, Cause.START).time if habits.host_sets_the_pace else 0
-    if lost_gaps.time + starts <= limit * load or loop.paced:
+    if loop.paced:
+        return
+    if lost_gaps.time + starts <= limit * load:
+        if gaps_of(gaps, Cause.ENCODING, Cause.HOST).time > limit * load:
+            _require_known_pace(encoders, submissions, loaded, habits)
         return
     buffers = loop.rows(timeline, "started")
     pieces = int(buffers["intervals"].sum())
@@ -97,6 +109,26 @@ def host_bound(
         saving=best.saving,
         within="bubbles",
     )
+
+
+def _require_known_pace(
+    encoders: pd.DataFrame | None,
+    submissions: pd.DataFrame | None,
+    loaded: pd.DataFrame,
+    habits: Habits,
+) -> None:
+    """Raise Unavailable if only encoders would show whether the host sets the pace.
+
+    Submissions show the time that encoders took, and not the thread that encoded.
+    """
+    if encoders is not None and encoders["target"].any():
+        return
+    encoding_time = find_encoding(None, submissions).measure_within(*spans(loaded)).sum()
+    if replace(habits, encoding=encoding_time / loaded_time(loaded)).host_sets_the_pace:
+        raise Unavailable(
+            "whether the host encodes all the time is not known: encoders "
+            "(metal-application-encoders-list) were not recorded."
+        )
 
 
 def _find_lost_gaps(gaps: pd.DataFrame, habits: Habits) -> Gaps:
