@@ -30,7 +30,7 @@ class Allocating:
     """The gaps in which the host allocates before it commits; ns.
 
     `starts` and `ends` bound the allocations of each gap; `host_time` is the host's share of all
-    gaps, with and without allocations.
+    gaps, with and without allocations. Idle time of unknown cause counts as the host's.
     """
 
     starts: Times
@@ -52,14 +52,15 @@ def allocating_of(loop: Loop, gaps: pd.DataFrame, resource_allocations: pd.DataF
     """Return the host's allocations in gaps of the loop."""
     times = np.sort(allocations(resource_allocations, loop)["time"].to_numpy(dtype=np.int64))
     host_gaps = gaps_of(gaps, Cause.HOST, Cause.ENCODING)
+    host_time = host_gaps.time + gaps_of(gaps, Cause.UNATTRIBUTED).time
     firsts = np.searchsorted(times, host_gaps.starts, side="left")
     counts = np.searchsorted(times, host_gaps.ends, side="right") - firsts
     has_several = counts >= _FEWEST
     if not has_several.any():
-        return Allocating(np.empty(0, np.int64), np.empty(0, np.int64), host_gaps.time)
+        return Allocating(np.empty(0, np.int64), np.empty(0, np.int64), host_time)
     firsts = firsts[has_several]
     lasts = firsts + counts[has_several] - 1
-    return Allocating(times[firsts], times[lasts], host_gaps.time)
+    return Allocating(times[firsts], times[lasts], host_time)
 
 
 @dataclass(frozen=True)
