@@ -27,6 +27,11 @@ def test_nothing_is_to_be_found_in_a_plain_trace() -> None:
     assert {rule for rule in SIZES if label(rule, facts) is not Label.PASS} == set()
 
 
+MOVED = round(0.7 * 68.25e9 * STEP / 1e9)
+"""Bytes of a step that keep the chip's memory busy for 70 % of its time."""
+UNSEEN = {"marks": False, "missing": NEEDED["pipeline-churn"]}
+
+
 def test_a_label_follows_from_the_size() -> None:
     for rule, changes, expected in (
         ("bubbles", {"ahead": 0, "late": 2 * MILLISECOND}, Label.FIND),
@@ -53,6 +58,13 @@ def test_a_label_follows_from_the_size() -> None:
         ("growing-steps", {"drift": 0.1, "steps": 40}, Label.PASS),
         ("step-spikes", {"spikes": ((9, 2 * STEP),)}, Label.FIND),
         ("step-spikes", {"spikes": ((9, STEP // 20),)}, Label.PASS),
+        ("step-spikes", {"ahead": 0, "compiles": ((9, 2 * STEP),)}, Label.PASS),
+        ("step-spikes", {"ahead": 0, "compiles": ((9, 2 * STEP),), **UNSEEN}, Label.EITHER),
+        (
+            "step-spikes",
+            {"ahead": 0, "compiles": ((9, 2 * STEP),), "spikes": ((4, 2 * STEP),)},
+            Label.FIND,
+        ),
         ("gpu-downclocked", {"clock": (0.5, 0.5)}, Label.FIND),
         ("gpu-downclocked", {"clock": (0.5, 0.0)}, Label.PASS),
         ("thermal-pressure", {"thermal": "Critical"}, Label.FIND),
@@ -65,6 +77,8 @@ def test_a_label_follows_from_the_size() -> None:
         ("compute-bound", {"counters": Counters(alu=0.95)}, Label.FIND),
         ("other-limiter", {"counters": Counters(other=0.95)}, Label.FIND),
         ("roofline-distance", {"bytes_moved": 10**8, "flops": 1}, Label.FIND),
+        ("roofline-distance", {"bytes_moved": MOVED, "flops": 1}, Label.PASS),
+        ("roofline-distance", {"bytes_moved": MOVED, "flops": 1, "cliff": (2, 2.0)}, Label.FIND),
         ("cache-resident", {"bytes_moved": 2 * 10**9, "flops": 1}, Label.FIND),
         ("serial-prefill", {"ahead": 0, "server": Server(5, 6 * STEP, alone=True)}, Label.FIND),
         ("serial-prefill", {"ahead": 0, "server": Server(5, 6 * STEP, alone=False)}, Label.PASS),

@@ -74,13 +74,17 @@ def _reached(setup: Setup) -> float:
 
 
 def roofline_distance(facts: Facts) -> float | None:
-    """Say how far the bytes of a step stay behind half of the memory's bandwidth."""
+    """Say how far the bytes of a step stay behind half of the memory's bandwidth.
+
+    The time is that for which the device ran: a cliff or a spike makes good kernels slow.
+    """
     setup = facts.world.setup
     if not setup.bytes_moved or not setup.flops or setup.variants:
         return 0.0 if not setup.variants else None
     if setup.server or setup.clock[1] or setup.drift > 0.2:
         return None  # prompts, a low clock and a growing context make good kernels slow
-    reached = _reached(setup)
+    moved = setup.bytes_moved * setup.steps
+    reached = moved / (facts.busy / 1e9) / setup.machine.bandwidth
     return None if reached > 1 else 0.5 / reached
 
 

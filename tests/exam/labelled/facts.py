@@ -71,10 +71,13 @@ class Facts:
     def periods(self) -> NDArray[np.float64]:
         """From the start of each steady step to that of the next; of variants, in units of one."""
         starts = [one.start for one in self.world.steps if one.phase == "steady"]
-        found = np.diff(np.array(starts, np.float64))
+        return self._in_units_of_one(np.diff(np.array(starts, np.float64)))
+
+    def _in_units_of_one(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a time of each steady step but the last, in units of the step's variant."""
         parts = self.world.setup.variants or (1.0,)
         # A step that is handed over ahead of the wait for the one before takes that one's time.
-        return found / np.resize(np.roll(parts, self.world.setup.ahead), found.size)
+        return times / np.resize(np.roll(parts, self.world.setup.ahead), times.size)
 
     def gaps_before(self, *, first: bool) -> list[tuple[Interval, int]]:
         """Return work and the idle time before it: the first of each buffer, or all others."""
@@ -100,11 +103,25 @@ class Facts:
             at, depth = now, depth + change
         return (alone + (end - at) * (depth <= 1)) / self.length
 
-    def spikes(self, factor: float) -> tuple[float, float]:
-        """Return what share of steps takes so many times the median, and their excess' share."""
+    @cached_property
+    def compiled(self) -> NDArray[np.float64]:
+        """For how long the target's host compiled in each of the periods; in the same units."""
+        starts = np.array([one.start for one in self.world.steps if one.phase == "steady"])
+        spent = np.zeros(starts.size)
+        for one in self.world.host:
+            if one.kind == "compile" and starts[0] <= one.start:
+                spent[np.searchsorted(starts, one.start, side="right") - 1] += one.end - one.start
+        return self._in_units_of_one(spent[:-1])
+
+    def spikes(self, factor: float, explained: float = 0.5) -> tuple[float, float]:
+        """Return what share of steps takes so many times the median, and their excess' share.
+
+        Steps in which compiles take the share `explained` of the excess do not count.
+        """
         usual = float(np.median(self.periods))
-        high = self.periods[self.periods > factor * usual]
-        return high.size / self.periods.size, float((high - usual).sum()) / self.periods.sum()
+        excess = self.periods - usual
+        high = (self.periods > factor * usual) & (self.compiled < explained * excess)
+        return float(high.mean()), float(excess[high].sum() / self.periods.sum())
 
 
 Size = Callable[[Facts], float | None]

@@ -151,14 +151,21 @@ def _growing_steps(facts: Facts) -> float | None:
 
 
 def _step_spikes(facts: Facts) -> float | None:
-    """Say how much steps take too long that take twice the usual time; a third longer may count."""
-    if facts.world.setup.server or facts.periods.size < 16 or facts.world.setup.pause:
+    """Say how much steps take too long that take twice the usual time; a third longer may count.
+
+    Steps in which compiles take half of the excess or more are pipeline-churn's, and do not count;
+    near half, either is right.
+    """
+    setup = facts.world.setup
+    if setup.server or facts.periods.size < 16 or setup.pause:
         return None
-    if facts.world.setup.uneven > 0.1 or facts.world.setup.swing > 0.1:
+    if setup.uneven > 0.1 or setup.swing > 0.1:
         return None
-    many, excess = facts.spikes(2.0)
-    many *= max(1, len(facts.world.setup.variants))  # all of them may be of one variant
-    _, at_most = facts.spikes(1.35)
+    if setup.compiles and not setup.marks and NEEDED["pipeline-churn"] & setup.missing:
+        return None  # nothing shows that they compiled
+    many, excess = facts.spikes(2.0, explained=0.5 * (1 - MARGIN))
+    many *= max(1, len(setup.variants))  # all of them may be of one variant
+    _, at_most = facts.spikes(1.35, explained=0.5 * (1 + MARGIN))
     if excess > 0.01 * (1 + MARGIN) and many <= 0.1:
         return excess / 0.01
     return at_most / 0.01 if at_most < 0.01 * (1 - MARGIN) else None
