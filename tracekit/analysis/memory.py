@@ -1,7 +1,7 @@
-"""Memory by request, and the target's memory against the capacity of the machine.
+"""The memory that each request retains, and the target's memory against the machine's capacity.
 
-A request is a stretch of work between two pauses without any demand. The memory that it retains is
-visible in the pause: the lowest level there, against the lowest level of the pause before.
+A request is a stretch of work between two pauses. The memory that it retains shows in the pause
+after it: the lowest level there, less the lowest level in the pause before it.
 """
 
 from contextlib import suppress
@@ -20,10 +20,10 @@ from tracekit.analysis.upkeep import MemoryLevels, levels
 FEWEST = 3
 """Fewer requests than this do not show whether memory levels off."""
 _MOSTLY = 0.8  # share of the requests that retain memory
-_STILL = 0.5  # late requests' retained memory, as a share of the early ones'
-_NOTHING = 0.1  # share of the requests' mean retained memory
-_EARLY = 0.25  # share of a request's time
-_AT_ONCE = 0.75  # share of a request's retained memory that exists by then
+_STILL = 0.5  # late requests retain at least this share of the early ones' bytes
+_NOTHING = 0.1  # share of the mean retained memory up to which a request retains next to nothing
+_EARLY = 0.25  # share of a request's time that counts as its start
+_AT_ONCE = 0.75  # share of a request's retained memory that exists by the end of that start
 
 Sizes = NDArray[np.int64]
 
@@ -147,11 +147,9 @@ class Room:
     @property
     def grown(self) -> int:
         """Bytes by which the highest level exceeds the level at the loop's beginning."""
-        return (
-            0
-            if self.initial_level is None or self.highest_level is None
-            else self.highest_level - self.initial_level
-        )
+        if self.initial_level is None or self.highest_level is None:
+            return 0
+        return self.highest_level - self.initial_level
 
     @property
     def outgrown(self) -> bool | None:
@@ -190,9 +188,12 @@ def room_of(
     processes: list[MemoryLevels] = []
     with suppress(Unavailable):
         processes = levels(allocated_sizes, None, targets)
-    at_first = [level_at(level, loop.start) for level in processes]
-    at_most = [_highest(level, loop) for level in processes]
-    limits = [int(size) for size in [machine.get("wired_limit")] if size]
+    initial_levels = [level_at(level, loop.start) for level in processes]
+    highest_levels = [_highest(level, loop) for level in processes]
+    limits: list[int] = []
+    wired_limit = machine.get("wired_limit")
+    if wired_limit:
+        limits.append(int(wired_limit))
     if gpu_devices is not None:
         limits += [int(size) for size in gpu_devices["working_set"].dropna() if size > 0]
     memory = machine.get("memory")
@@ -202,8 +203,8 @@ def room_of(
     if wired_memory is not None and wired_memory["size"].notna().any():
         wired = _highest(_read_wired_levels(wired_memory), loop)
     return Room(
-        sum(at_first) if processes else None,
-        sum(at_most) if processes else None,
+        sum(initial_levels) if processes else None,
+        sum(highest_levels) if processes else None,
         limit,
         int(memory) if memory else None,
         swapped,

@@ -1,10 +1,10 @@
-"""Read the tables of a recording of this Mac, directly from its bundle if that is proven right.
+"""Read the tables of a recording made on this Mac: directly from its bundle if that is proven.
 
-For each build of Xcode and each form of a table, the table is exported once and compared with the
-direct read. If they are equal, later recordings are not exported. If they differ, the export
-counts, and a warning names the difference. The comparison includes the names of processes,
-threads, cores and functions: they are looked up in other parts of the bundle, and a reader that
-misses such a part shows it in nothing else.
+A direct read is faster than an export by xctrace, and must give the same. For each build of Xcode
+and each form of a table, one table is exported and compared with the direct read. If they are
+equal, later recordings are read directly. If they differ, the export counts, and a warning names
+the difference. The comparison includes the names of processes, threads, cores and functions. They
+are in other parts of the bundle, and a reader that misses such a part shows it in nothing else.
 """
 
 import logging
@@ -73,7 +73,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class KnownBundles:
-    """The comparisons of one build of Xcode: tables by `shape`."""
+    """The comparisons of one build of Xcode; `tables` holds their results by `shape`."""
 
     build: str
     tables: Mapping[str, Checked] = field(default_factory=dict[str, Checked])
@@ -224,7 +224,7 @@ _REPORT = "`tracekit doctor` shows it again, to be reported with the build of Xc
 def check(
     recording: Recording, run: BundleRun, memory: KnownBundles, schemas: frozenset[str]
 ) -> KnownBundles:
-    """Compare the exported tables that are new; return and save all comparisons of the build.
+    """Compare the exported tables that were not compared yet; return and save all comparisons.
 
     `memory` holds the earlier comparisons of the build of Xcode that recorded `run`.
     """

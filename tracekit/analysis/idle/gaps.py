@@ -1,7 +1,8 @@
-"""The tables `loaded`, `gaps` and `causes`: when there was work, and why it was not done.
+"""The tables `loaded`, `gaps` and `causes`: time with work to do, its idle part, and the causes.
 
-Each moment of idle time goes to one cause, by an order of precedence. If the table that would show
-one of them is missing, its time goes to those behind it; so they are not known either.
+Each moment of idle time has one cause: the first that fits, in an order of precedence. If the table
+that shows a cause is missing, the time of that cause counts for a later one. The times of the later
+causes are then unknown as well.
 """
 
 from collections.abc import Iterable
@@ -36,7 +37,7 @@ from tracekit.base import percent
 from tracekit.workload import COMPILE
 
 _DRIVEN = ("driver intervals", "driver events")
-# The sources of a cause's share: its own table, and those of the causes that take precedence.
+# The sources of each cause's share: the table that shows the cause, and those of earlier causes.
 _NEEDS: dict[Cause, tuple[str, ...]] = {
     Cause.BETWEEN_ENCODERS: (),
     Cause.BETWEEN_BUFFERS: (*_DRIVEN, "states"),
@@ -75,7 +76,7 @@ _LACKING = {
     "encoding": "encoders and submissions",
     "states": "performance states",
 }
-"""The missing sources, in a few words."""
+"""The sources, in a few words."""
 _CALLS = "the workload's calls"
 _NO_CALLS = "the calls of the workload, which show when it built its work, were not recorded."
 
@@ -92,7 +93,7 @@ def causes_table(
     compiler_activity: pd.DataFrame | None,
     gpu_performance_states: pd.DataFrame | None,
 ) -> pd.DataFrame:
-    """Return the table `causes`: for each `cause` the `reason` why its share is not known, or null.
+    """Return the table `causes`: each `cause`, and the `reason` why its share is unknown, or null.
 
     A third column, `lacks`, names the missing sources in a few words. Without gaps, no cause took
     any time.
@@ -121,7 +122,7 @@ def causes_table(
 
 
 def _causes_on_a_cpu(spans: pd.DataFrame | None, submissions: pd.DataFrame | None) -> pd.DataFrame:
-    """Return the table of work on a CPU: only the workload knows how else its time passed."""
+    """Return the table for work on a CPU, whose idle time only the workload itself can explain."""
     known_causes = {*_OF_THE_HOST, Cause.COMPILE, Cause.UNATTRIBUTED}
     reasons: dict[Cause, str] = {}
     lacks: dict[Cause, str] = {}
@@ -170,7 +171,7 @@ def name_missing_sources(causes: pd.DataFrame, *chosen: Cause) -> str:
 def unsure(causes: pd.DataFrame) -> str:
     """Name in a sentence the missing sources, whose time counts for other causes; "" without any.
 
-    Of work on a CPU only the workload's calls are missed: other causes are those that it reports.
+    For work on a CPU only the workload's calls can be missing: it reports all other causes itself.
     """
     reasons = list(dict.fromkeys(causes["reason"].dropna()))
     if ON_THE_CPU in reasons:
@@ -188,10 +189,10 @@ def _has_span(spans: pd.DataFrame | None, name: str) -> bool:
 def loaded_table(
     loop: Loop, spans: pd.DataFrame | None, pauses: pd.DataFrame | None
 ) -> pd.DataFrame:
-    """Return the table `loaded`: the stretches of the window in which there was load.
+    """Return the table `loaded`: the stretches of the window in which there was work to do.
 
-    Time in which a server says, by spans `idle`, that it had no request to serve is left out, and
-    so is time in which the worker timed its reference work, and pauses in which nobody asked.
+    Three kinds of time are left out: spans `idle` of a server, in which it had no request; spans in
+    which the worker timed its reference work; and pauses.
     """
     idle_frames: list[pd.DataFrame] = []
     if pauses is not None:
@@ -232,6 +233,8 @@ def gaps_table(
     span of the workload; "" if nothing is known). If `waited` is unknown, a way back and work on
     another device may be the host's time.
     """
+    # So many boundaries are a habit of the loop, and long ones are then not late starts. If samples
+    # show another thread at work in them, they are late starts, however many there are.
     usual_count = FEWEST
     if iterations is not None:
         usual_count = max(FEWEST, _OFTEN * len(iterations))

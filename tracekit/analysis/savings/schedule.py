@@ -1,16 +1,17 @@
-"""The schedule of a recording: the waits of each thread, and the time of each part.
+"""The schedule of a recording: the times of each command buffer, from which it can be replayed.
 
-Each command buffer goes the same way: its thread computes, waits for a report or does not, computes
-again and commits; the command buffer starts on its device, runs, and is reported. The numbers are
-the recording's own, one by one, so that a replay without a lever gives the recording again.
+Each command buffer has the same stages. Its thread computes, may wait for the report of an earlier
+command buffer, computes again, and commits. The command buffer then starts on its device, runs,
+and is reported to the host. The times are the recording's own, one by one, so that a replay
+without a lever gives the recording again.
 
-A fact that a recording does not show is read in two ways, and a saving is then a range:
+A recording may leave three facts open. Each is then read in two ways, and a saving is a range:
 
-- whether a thread waited for a report, if `waits` says unknown. It waited for the latest report
-  that had come; or it computed all the time.
-- whether a thread that samples show at work before a report came computed, or spun in its wait.
-- the time that a device needs between two command buffers if the next one is there in time, and
-  none ever was: nothing; or as long as a start takes on a device that had run dry.
+- Whether a thread waited for a report, if `waits` has "unknown". Either it waited for the latest
+  report that had come, or it computed all the time.
+- Whether a thread computed or spun in a wait, if samples show it at work before a report came.
+- The pause that a device needs between two command buffers, if it always ran dry before the next
+  one came. Either it needs none, or as much as a start on a device that had run dry.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -26,7 +27,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Rivals:
-    """Work of other processes on the devices, by its start, from the schedule's own start; ns."""
+    """Work of other processes on the devices, in order; ns from the start of the schedule."""
 
     device: Places
     start: Times
@@ -37,15 +38,26 @@ class Rivals:
 class Schedule:
     """One entry for each command buffer, in the order of commits; times in ns.
 
-    `awaits` is the place of the command buffer whose report its thread waited for before the
-    commit, -1 for none. The host computed for `host_before` between its last commit and that wait,
-    and for `host` after it; without a wait all is `host`. Of that, `wake` passed before it was seen
-    to encode, and in `fixed` pipelines were compiled, memory was wired, or nobody asked the thread.
-    `start` is the way there on a device that had run dry, `gap` the pause behind the previous
-    command buffer on a busy one, `work` and `inner` the time of its work and of pauses within,
-    `back` the way back. `boundary` and `late` are the time of a gap of those causes before it;
-    `iteration` is the number of its iteration, -1 outside of any. `commit` is when it was
-    committed, from the start of the schedule, which leaves pauses out.
+    Attributes:
+        thread: The number of the thread that commits it.
+        device: The number of its device.
+        iteration: The number of its iteration, -1 outside of any.
+        commit: The time of its commit, from the start of the schedule, which leaves pauses out.
+        awaits: The place of the command buffer whose report the thread waited for before the
+            commit, -1 for none.
+        host_before: How long the host computed between its last commit and that wait.
+        host: How long it computed after the wait, or since its last commit without a wait.
+        wake: The part of `host` before the host was seen to encode.
+        fixed: The part of `host` in which pipelines were compiled, memory was wired, or the thread
+            had nothing to do.
+        start: The way there on a device that had run dry.
+        gap: The pause after the previous command buffer on a busy device.
+        work: How long the device worked on it.
+        inner: The pauses within that work.
+        back: The way back.
+        boundary: The time of a gap before it that is a boundary between command buffers.
+        late: How much later than usual it started, if it started late.
+        rivals: The work of other processes.
     """
 
     thread: Places
@@ -87,10 +99,11 @@ class Schedule:
 
 @dataclass(frozen=True, eq=False)
 class Readings:
-    """All ways to read the schedule of a recording, and the time under load, in ns.
+    """All ways to read the schedule of a recording.
 
-    If they are not `decided`, some read a time as the host's own that others read as a wait. If
-    they are a `sample`, they have only some stretches of a very long loop.
+    `load` is the time under load, in ns. If the readings are not `decided`, some take time for the
+    host's own that others take for a wait. If they are a `sample`, they cover only some stretches
+    of a very long loop.
     """
 
     schedules: tuple[Schedule, ...]

@@ -1,30 +1,31 @@
-"""A timeline as few bytes: columns of small numbers, split into planes, deflated.
+"""Pack a timeline into few bytes, which the script of the page unpacks.
 
-A column holds unsigned integers of 1 … 8 bytes: first the lowest byte of every value, then the
-next byte of every value, and so on; equal bytes are neighbours and deflate well.
-
-The layout, before deflate:
+The timeline becomes columns of small numbers. A column holds unsigned integers of 1 … 8 bytes in
+planes: first the lowest byte of every value, then the next byte of every value, and so on. Equal
+bytes are then neighbours, and deflate shrinks them well. The layout, before deflate:
 
     u32, little-endian      length of the header
     header                  JSON: texts, tracks, and the width of each column in bytes
     columns                 those of each track, in the header's order
 
-Times are ticks of the track's clock, `tick`, and lose nothing. A track's first columns are, of each
-interval,
+Times are exact, in ticks of the track's clock (`tick` in the header). Signed numbers are folded
+into unsigned ones: 0, -1, 1, -2 … become 0, 1, 2, 3 … The first three columns of a track have one
+value for each interval:
 
-    the time from the end before it in its lane to its start; of the first one from `from`
-    the difference of its length to that of the one before it with the same text, folded: 0, -1, 1 …
-    the index of its text
+    pause     from the end of the previous interval in its lane to its start; the first interval of
+              a lane counts from the tick `from` of the header
+    length    its difference from the length of the previous interval with the same text, folded
+    text      the index of its text
 
-and then its details:
+One column follows for each detail of the intervals, by the detail's unit:
 
-    ns        a time plus one, zero for unknown; of three digits, as many as the page shows
-    lead      a time up to the interval's start, as the tick at which it began (the one after the
-              start if it is not known), as a difference to the one before, folded
-    text      the index of a text, plus one; zero for unknown
-    number    a difference to the one before, folded; the number zero is unknown
+    ns        a time plus one, or zero if it is unknown; rounded to three digits, as on the page
+    lead      the tick at which a time up to the interval's start began, or the tick after the start
+              if it is unknown; the difference from the previous value, folded
+    text      the index of a text plus one, or zero if it is unknown
+    number    the difference from the previous value, folded; the number zero means unknown
 
-A track of levels has a last column, of steps between the lowest and the highest.
+A track of levels has one more column: the levels in steps between the lowest and the highest.
 """
 
 import base64
@@ -99,7 +100,7 @@ def planes(values: Times) -> tuple[int, bytes]:
 
 
 def pauses(starts: Times, ends: Times, lanes: tuple[int, ...], begin: int) -> Times:
-    """Return the time from the end before it in its lane to the start of each interval."""
+    """Return the pause before each interval, from the end of the previous one in its lane."""
     previous_ends = np.empty_like(starts)
     previous_ends[1:] = ends[:-1]
     firsts = [0, *accumulate(lanes)][: len(lanes)]
@@ -108,7 +109,7 @@ def pauses(starts: Times, ends: Times, lanes: tuple[int, ...], begin: int) -> Ti
 
 
 def unlike(values: Times, codes: Times) -> Times:
-    """Return the difference of each value to the one before it of the same code, folded."""
+    """Return the difference of each value from the previous one with the same code, folded."""
     order = np.argsort(codes, kind="stable")
     ordered = values[order]
     groups = codes[order]
@@ -164,7 +165,7 @@ class _Texts(dict[str, int]):
 
 
 def pack(timeline: Timeline, clean_text: Callable[[str], str]) -> str:
-    """Return the timeline as base64, for the page's script to unpack.
+    """Return the timeline as base64, which the page's script unpacks.
 
     `clean_text` makes a text fit to be shown: redacted, harmless, on one line.
     """

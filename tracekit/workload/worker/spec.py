@@ -28,19 +28,20 @@ class Spec:
     warmup: int = 5  # steps in a row without a new pipeline that end the warm-up
     repeats: int | None = None  # steps of the steady phase; None for as many as the time allows
     seconds: float | None = None  # time limit of the steady phase; None for none
-    # how many steady steps to make even if that takes up to `LONGER` times the time limit
+    # the least number of steady steps, for which the steady phase may take up to `LONGER` times its
+    # time limit
     steps: int = 0
     measure_overhead: bool = False  # whether to end with steps recorded and unrecorded in turn
-    # a file to wait for between warm-up and steady phase; None to go on. As long as it is there the
-    # worker stays, idle, after its work is done: a recorder that is attached to it may lose the
-    # recording with it
+    # a file to wait for between warm-up and steady phase; None to go on without one. After its work
+    # the worker waits until the file is removed, because a recorder that is attached to it may lose
+    # the recording if it ends earlier
     go_file: Path | None = None
-    go_timeout: float = 60.0  # seconds to wait for it
-    # whether to time fixed work between steps on a CPU: it shows the machine's pace
+    go_timeout: float = 60.0  # seconds to wait for the file to appear
+    # whether to time fixed reference work between steps on a CPU, which shows the machine's pace
     reference: bool = False
-    # whether standard input is a pipe that ends once the recorder is gone
+    # whether standard input is a pipe that ends when the recorder is gone
     lifeline: bool = False
-    # where Metal is to capture the steady steps, which are then not timed; None to time them
+    # the file into which Metal captures the steady steps, which are then not timed; or None
     gputrace: Path | None = None
 
     def steady(self, step: int) -> int:
@@ -84,7 +85,7 @@ def command(spec_file: Path) -> tuple[str, ...]:
 
 
 class Account:
-    """The marks of a worker, and the files that keep them."""
+    """The marks of a worker, and the two files that keep them: a journal, and a report."""
 
     def __init__(self, journal: Path, report: Path) -> None:
         self._journal = Journal(journal)
@@ -92,7 +93,7 @@ class Account:
         self.mark = self._journal.write
 
     def anchor(self) -> None:
-        """Note one moment on both clocks."""
+        """Note the same moment on both clocks, which relates them to each other."""
         self.mark("anchor", **vars(ClockAnchor.read_clocks()))
 
     def enter(self, phase: str, state: str) -> None:
