@@ -31,7 +31,7 @@ inline void load_weights(const device U* from, thread float (&to)[1]) {
 
 template <typename U>
 inline void load_weights(const device U* from, thread float (&to)[4]) {
-  const vec<U, 4> four = *reinterpret_cast<const device vec<U, 4>*>(from);
+  const metal::vec<U, 4> four = *reinterpret_cast<const device metal::vec<U, 4>*>(from);
   to[0] = float(four[0]);
   to[1] = float(four[1]);
   to[2] = float(four[2]);

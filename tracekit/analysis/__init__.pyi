@@ -59,7 +59,6 @@ from .result import reasons as reasons
 from .result import redact_result as redact_result
 from .result import saving_range as saving_range
 from .result import silence as silence
-from .rhythm import Beats as Beats
 from .rhythm import beats as beats
 from .rhythm import spikes as spikes
 from .rule import Evidence as Evidence

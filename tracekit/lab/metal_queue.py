@@ -122,7 +122,8 @@ class Queue:
         threads = math.prod(threadgroup)
         if threads > most_threads:
             raise unavailable(
-                f"{function} may have {most_threads} threads in a threadgroup, not {threads}"
+                f"{function} may have {most_threads} threads in a threadgroup, not {threads}",
+                hint=f"Launch it with at most {most_threads}, or keep fewer values in each.",
             )
         for _ in range(_WARMUPS):
             self._run(state, bindings, grid, threadgroup)

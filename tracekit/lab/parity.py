@@ -28,7 +28,7 @@ from tracekit.ops import (
     sdpa,
 )
 from tracekit.record import Progress, quiet
-from tracekit.workload import DTYPES, backend
+from tracekit.workload import DTYPES, advise_threadgroup, backend
 
 Lengths = Literal["ragged", "one", "full", "edges", "empty", "seven", "eight", "long"]
 
@@ -306,7 +306,8 @@ def _compare_case(
             with emulation() if emulate and implementation.kernel else nullcontext():
                 got = as_float64(implementation.attend(problem, case.lens, scale))
         except Exception as error:  # noqa: BLE001  one that raises is an outcome
-            failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            words = " ".join(str(error).split())
+            failure = f"{type(error).__name__}: {words} {advise_threadgroup(words)}".rstrip()
         if got.shape != expected.shape:
             failure = f"its shape is {list(got.shape)} and not {list(expected.shape)}"
         if failure:

@@ -54,6 +54,7 @@ from .plan import discard as discard
 from .plan import kept_unless_misused as kept_unless_misused
 from .plan import require_place as require_place
 from .plan import seconds as seconds
+from .threadgroups import advise_threadgroup as advise_threadgroup
 from .worker.spec import Spec as Spec
 from .worker.spec import command as command
 from .workload import COMPILE as COMPILE

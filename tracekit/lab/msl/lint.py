@@ -1,13 +1,13 @@
-"""Judge the address spaces of a Metal kernel by clang, on a machine without Metal.
+"""Judge the address spaces and the types of a Metal kernel by clang, without Metal.
 
 clang's C++ for OpenCL has the address spaces of Metal under other names, and refuses to mix
 them. It lacks Metal's library: a header declares it, and a name that the header lacks is
-distinguished from a mistake.
+distinguished from a mistake. `metal_rules` has further rules, for constructs that OpenCL allows.
 """
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from shutil import which
@@ -15,6 +15,7 @@ from shutil import which
 from tracekit.base import ToolError
 from tracekit.lab.msl.compiler import run_compiler
 from tracekit.lab.msl.edits import blank, without_comments
+from tracekit.lab.msl.metal_rules import Complaint, expand, find_refusals, measure_threadgroup
 
 _DECLARATIONS = Path(__file__).parent / "opencl"
 _SCALARS = "bool char uchar short ushort int uint long ulong half float bfloat"
@@ -43,6 +44,7 @@ def as_opencl(text: str, function: str, template: str, file: str) -> str:
     code = _CONSTANT.sub(lambda match: "= {}" + blank(match[0])[4:], code)
     for pattern in (_ATTRIBUTE, _DIRECTIVE):
         code = pattern.sub(lambda match: blank(match[0]), code)
+    code = "\n".join(map(_with_inexact_literals, code.split("\n")))
     code = _DECLARED.sub(lambda match: _make_references(code, match, file), code)
     instantiation = ""
     if template and not re.search(rf"decltype\(\s*{re.escape(function)}\s*<", code):
@@ -50,14 +52,40 @@ def as_opencl(text: str, function: str, template: str, file: str) -> str:
     return f'#line 1 "{file}"\n{code}\n{instantiation}'
 
 
-def prelude(text: str) -> str:
+_EVALUATED = re.compile(r"\b(?:constexpr|static_assert)\b|^\s*#")
+_LITERAL = re.compile(r"(?<![\w.])(\d*)\.(\d*)(?=(?:[eE][-+]?\d+)?[fF]?(?![\w.]))")
+
+
+def _with_inexact_literals(line: str) -> str:
+    """Change the values of floats, except where the compiler computes with them."""
+    if _EVALUATED.search(line):
+        return line
+    return _LITERAL.sub(_make_inexact, line)
+
+
+def _make_inexact(literal: re.Match[str]) -> str:
+    """Return a literal as long as another one that no float holds exactly.
+
+    clang is silent about a constant that a bfloat holds exactly; Metal refuses it all the same.
+    """
+    integer, fraction = literal.groups()
+    if fraction:
+        return f"{integer}.{fraction[:-1]}3"
+    if integer:
+        return f"{integer[:-1]}.3"
+    return literal[0]
+
+
+def prelude(text: str, *, has_bfloat: bool = True) -> str:
     """Return the text to put before a kernel: Metal's library and MLX's.
 
-    Names that the kernel defines itself are left out.
+    Names that the kernel defines itself are left out. Without bfloat, 16 bits take its place.
     """
     code = without_comments(text)
     own_names = [name for name in _OWN_NAMES if _defines(code, name)]
     lines = [f"#define TRACEKIT_OWN_{name}" for name in own_names]
+    if has_bfloat:
+        lines.append("#define TRACEKIT_BFLOAT __bf16")
     lines.append((_DECLARATIONS / "metal.hpp").read_text())
     lines.append((_DECLARATIONS / "mlx.hpp").read_text())
     # `float4(a, b)`, which C++ for OpenCL lacks
@@ -88,7 +116,7 @@ def _make_references(text: str, match: re.Match[str], file: str) -> str:
     for name, sizes in _DECLARATOR.findall(names):
         references += (
             f"threadgroup {kind} TRACEKIT_NAMED (&{name}){sizes} = "
-            f"tracekit_threadgroup<{kind}{sizes}>(); "
+            f"tracekit_threadgroup<{kind}{sizes}, sizeof({kind}{sizes})>(); "
         )
     begin = text.rfind("\n", 0, match.end()) + 1
     end = text.find("\n", match.end())
@@ -107,21 +135,23 @@ _ARGUMENTS = (
     "-x",
     "cl",
     "-cl-std=clc++2021",
-    "-target",
-    "spir64",
     "-cl-no-stdinc",
     "-fsyntax-only",
     # neither pointers without an address space nor double: Metal has none of them
     "-Xclang",
     "-cl-ext=-all,+cl_khr_fp16",
-    "-w",
+    "-Wno-everything",
+    "-Wimplicit-float-conversion",  # which finds a float that becomes a bfloat
+    "-Wdeprecated-declarations",  # which names each threadgroup variable and its bytes
     "-fno-caret-diagnostics",
     "-ferror-limit=20",
     "-",
 )
+_WITH_BFLOAT = "x86_64-linux-gnu"  # a target that has the type
+_WITHOUT_BFLOAT = "spir64"
 _KERNEL = "<kernel>"
 _OWN = "<tracekit>"
-_SAID = re.compile(r"^(<\w+>):(\d+):(\d+): (?:fatal )?(error|note): (.*)$", re.MULTILINE)
+_SAID = re.compile(r"^(<\w+>):(\d+):(\d+): (?:fatal )?(error|note|warning): (.*)$", re.MULTILINE)
 _SPACES = {
     "__global": "device",
     "__local": "threadgroup",
@@ -139,49 +169,70 @@ _MIXED = re.compile(
 _BROKEN = re.compile(
     r"expected |extraneous |unterminated |missing |invalid suffix|unmatched |indirection requires"
 )
+_TO_BFLOAT = re.compile(r"implicit conversion .*loses.* to '[^']*(?:__bf16|bfloat)")
+_IMPLICIT = "a float becomes a bfloat without a conversion: write `bfloat(…)`"
+_COMPUTED = "a bfloat takes the result of arithmetic in float: whether Metal converts it is unknown"
+_SHARED = re.compile(r"'tracekit_threadgroup<.*, (\d+)U?L*>' is deprecated", re.DOTALL)
+_INSTANTIATION = re.compile(r"in instantiation of function template specialization '(.*)' request")
+_NARROWING = "void f(device float* a, device bfloat* b) { b[0] = a[0]; }"
 _GOOD = "void f(device float* a, threadgroup float* b) { b[0] = a[0]; }"
 _BAD = "void f(device float* a, threadgroup float* b) { a = b; }"
 
 
 @dataclass(frozen=True)
-class Complaint:
-    """A message of clang about one place; lines and columns count from 1."""
-
-    line: int
-    column: int
-    message: str
-
-
-@dataclass(frozen=True)
 class Lint:
-    """The judgement of clang on a kernel.
+    """The judgement on a kernel.
 
     `defects` are complaints that Metal would make as well. `unknown` ones may be due to names and
-    conversions that the declarations of Metal's library lack: clang could not judge these lines.
+    conversions that the declarations of Metal's library lack, or concern some versions of Metal.
     """
 
     defects: tuple[Complaint, ...]
     unknown: tuple[Complaint, ...]
 
 
+@dataclass
+class ClangMessages:
+    """The messages of clang about one program.
+
+    `narrowed` are implicit conversions to bfloat. `shared` has the line, the instantiation and the
+    bytes of each threadgroup variable.
+    """
+
+    complaints: dict[Complaint, None] = field(default_factory=dict[Complaint, None])
+    narrowed: dict[Complaint, None] = field(default_factory=dict[Complaint, None])
+    shared: list[tuple[int, str, int]] = field(default_factory=list[tuple[int, str, int]])
+    instantiation: str = ""  # that clang named last
+
+
 def lint(text: str, function: str = "", template: str = "") -> Lint:
-    """Check the address spaces and the syntax of a Metal text; its includes are left out.
+    """Check the address spaces, the types and the syntax of a Metal text, without its includes.
 
     A `function` template is instantiated with the arguments of `template`; without an
     instantiation, a template is checked in part only.
     """
     clang = find_clang()
     program = as_opencl(text, function, template, _KERNEL)
-    complaints = _complaints(clang, text, program)
-    missing = any(_UNKNOWN.search(complaint.message) for complaint in complaints)
+    messages = _judge(clang, text, program)
+    missing = any(_UNKNOWN.search(complaint.message) for complaint in messages.complaints)
+    expanded = expand(clang, text)
     defects: list[Complaint] = []
     unknown: list[Complaint] = []
-    for complaint in complaints:
+    for complaint in messages.complaints:
         if _certain(complaint, text, missing=missing):
             defects.append(complaint)
         else:
             unknown.append(complaint)
-    return Lint(tuple(defects), tuple(unknown))
+    for complaint in messages.narrowed:
+        if complaint.message == _COMPUTED:
+            unknown.append(complaint)
+        else:
+            defects.append(complaint)
+    refusals, doubts = find_refusals(expanded)
+    defects += refusals
+    defects += measure_threadgroup(expanded, messages.shared)
+    unknown += doubts
+    return Lint(tuple(dict.fromkeys(defects)), tuple(dict.fromkeys(unknown)))
 
 
 def find_clang() -> str:
@@ -234,39 +285,86 @@ def _why_unfit(clang: str) -> str:
 
 @cache
 def _test_clang(clang: str, _changed: int) -> str:
-    good_complaints = _complaints(clang, "", f'#line 1 "{_KERNEL}"\n{_GOOD}')
-    bad_complaints = _complaints(clang, "", f'#line 1 "{_KERNEL}"\n{_BAD}')
-    if good_complaints:
-        return good_complaints[0].message
-    if not bad_complaints:
+    good = _judge(clang, "", f'#line 1 "{_KERNEL}"\n{_GOOD}')
+    bad = _judge(clang, "", f'#line 1 "{_KERNEL}"\n{_BAD}')
+    if good.complaints:
+        return next(iter(good.complaints)).message
+    if not bad.complaints:
         return "it accepts a device pointer to threadgroup memory"
     return ""
 
 
-def _complaints(clang: str, text: str, program: str) -> tuple[Complaint, ...]:
-    """Return the errors of a text as OpenCL, each once, in Metal's words, with its reason.
+@cache
+def _has_bfloat(clang: str, _changed: int) -> bool:
+    """Return whether this clang tells a bfloat from other types; those before 17 do not."""
+    program = f'#line 1 "{_KERNEL}"\n{_NARROWING}'
+    try:
+        messages = _run_clang(clang, "", program, has_bfloat=True)
+    except ToolError:
+        return False
+    return not messages.complaints and len(messages.narrowed) == 1
 
-    Raises ToolError if clang does not judge at all.
-    """
-    done = run_compiler([clang, *_ARGUMENTS], f'#line 1 "{_OWN}"\n{prelude(text)}\n{program}')
+
+def _judge(clang: str, text: str, program: str) -> ClangMessages:
+    """Return the messages about a text as OpenCL; raise ToolError if clang does not judge."""
+    has_bfloat = _has_bfloat(clang, Path(clang).stat().st_mtime_ns)
+    return _run_clang(clang, text, program, has_bfloat=has_bfloat)
+
+
+def _run_clang(clang: str, text: str, program: str, *, has_bfloat: bool) -> ClangMessages:
+    target = _WITH_BFLOAT if has_bfloat else _WITHOUT_BFLOAT
+    words = prelude(text, has_bfloat=has_bfloat)
+    done = run_compiler(
+        [clang, "-target", target, *_ARGUMENTS], f'#line 1 "{_OWN}"\n{words}\n{program}'
+    )
     if done.returncode != 0 and not _SAID.search(done.stderr):
         words = " ".join(done.stderr.split())[:300]
         raise ToolError(f"{clang} ended with {done.returncode}: {words or 'no word'}")
-    complaints: dict[Complaint, None] = {}
+    return _read_messages(done.stderr)
+
+
+def _read_messages(stderr: str) -> ClangMessages:
+    """Return each message once, in Metal's words, an error with its reason."""
+    messages = ClangMessages()
     last_error: Complaint | None = None
-    for file, line, column, kind, raw_message in _SAID.findall(done.stderr):
+    for file, line, column, kind, raw_message in _SAID.findall(stderr):
         message = re.sub("|".join(_SPACES), lambda word: _SPACES[word[0]], raw_message)
-        if kind == "error":
+        if kind == "warning":
+            last_error = None
+            if file == _KERNEL:
+                _note_warning(messages, int(line), int(column), message)
+        elif kind == "error":
             last_error = Complaint(0, 0, message)
             if file == _KERNEL:
                 last_error = Complaint(int(line), int(column), message)
-            complaints.setdefault(last_error)
-        elif last_error is not None and last_error in complaints and "candidate" in message:
-            del complaints[last_error]
-            words = f"{last_error.message} ({message})"
-            complaints.setdefault(Complaint(last_error.line, last_error.column, words))
-            last_error = None
-    return tuple(complaints)
+            messages.complaints.setdefault(last_error)
+        elif last_error is not None and last_error in messages.complaints:
+            if "candidate" in message:
+                del messages.complaints[last_error]
+                words = f"{last_error.message} ({message})"
+                messages.complaints.setdefault(Complaint(last_error.line, last_error.column, words))
+                last_error = None
+        else:
+            _note_instantiation(messages, message)
+    return messages
+
+
+def _note_warning(messages: ClangMessages, line: int, column: int, message: str) -> None:
+    shared = _SHARED.match(message)
+    if shared is not None:
+        messages.shared.append((line, messages.instantiation, int(shared[1])))
+    elif _TO_BFLOAT.match(message):
+        words = _COMPUTED if "when assigning computation result" in message else _IMPLICIT
+        messages.narrowed.setdefault(Complaint(line, column, words))
+
+
+def _note_instantiation(messages: ClangMessages, message: str) -> None:
+    """Note which instantiation the last variable belongs to; clang says so at the first one."""
+    instantiation = _INSTANTIATION.match(message)
+    if instantiation is not None and messages.shared:
+        messages.instantiation = instantiation[1]
+        line, _, size = messages.shared[-1]
+        messages.shared[-1] = (line, instantiation[1], size)
 
 
 def excerpt(text: str, complaints: Iterable[Complaint]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import FrameType
 
 from tracekit.base import InterruptedRunError, TracekitError
+from tracekit.workload.threadgroups import advise_threadgroup
 
 GRACE = 5.0  # seconds for a step to end, the account to be closed, and a recorder to be stopped
 _CHUNK = 1 << 16
@@ -87,4 +88,4 @@ def failure_of(error: BaseException) -> TracekitError:
     text = str(error).strip()
     if text:
         words = f"{words}: {text}"
-    return TracekitError(f"The workload failed: {words}")
+    return TracekitError(f"The workload failed: {words}", hint=advise_threadgroup(text))

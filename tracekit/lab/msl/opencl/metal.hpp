@@ -58,10 +58,15 @@ typedef ushort uint16_t;
 typedef uint uint32_t;
 typedef ulong uint64_t;
 typedef half float16_t;
+#ifdef TRACEKIT_BFLOAT
+typedef TRACEKIT_BFLOAT bfloat;
+#else
 typedef ushort bfloat;
+#endif
 typedef bfloat bfloat16_t;
 
-template <class T> threadgroup T& tracekit_threadgroup();
+// A call of it is a warning that names the bytes.
+template <class T, size_t N> __attribute__((deprecated)) threadgroup T& tracekit_threadgroup();
 template <class V, class... A> constexpr V tracekit_vector(A...) { return V(0); }
 
 namespace metal {
