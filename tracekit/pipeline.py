@@ -222,6 +222,28 @@ def import_(
     )
 
 
+def recover(
+    source: Path,
+    output: Path | None = None,
+    progress: recorders.Progress = recorders.quiet,
+    *,
+    template: str | None = None,
+    seconds: float | None = None,
+) -> Recording:
+    """Make a new run of the raw data in a bundle that was never saved; see `record.recover`."""
+    recording = recorders.recover(
+        source,
+        output,
+        progress,
+        template=template,
+        seconds=seconds,
+        choose_schemas=wanted_tables(NEEDED),
+    )
+    if recording.provenance().recorder == "xctrace":
+        export(recording, progress, xml="unchecked")
+    return recording
+
+
 def needed_tables() -> frozenset[str]:
     """Return the tables that metrics, rules and panels read."""
     names = set(used_tables())

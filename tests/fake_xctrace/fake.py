@@ -36,9 +36,9 @@ def xctrace(arguments: list[str], scenario: Scenario) -> int:
             return say(texts.TEMPLATES)
         case ["list", "instruments"]:
             return say(texts.INSTRUMENTS)
-        case ["record" | "export" as command, *options]:
+        case ["record" | "export" | "import" as command, *options]:
             # Imported only where it is needed, to answer all else quickly.
-            module = import_module({"record": "recording", "export": "exporting"}[command])
+            module = import_module({"record": "recording"}.get(command, f"{command}ing"))
             return getattr(module, command)(options, scenario)
         case _:
             return complain("usage:\n    xctrace <command> [options]", 64)

@@ -15,6 +15,7 @@ from types import FrameType
 from typing import IO, Any
 
 import documents
+import importing
 import texts
 from arguments import Arguments, RefusalError, check, parse
 from scenario import Scenario
@@ -109,6 +110,7 @@ class Recording:
         if self.arguments.command:
             self.child = self._launch()
         self.started = datetime.now().astimezone()
+        importing.write_raw_data(self.bundle, importing.state_of(self), self.scenario)
         self._say(texts.CTRL_C)
         if self.scenario.get("noise"):
             sys.stderr.write(f"{'noise ' * 20}\n" * (self.scenario.get("noise") // 121))

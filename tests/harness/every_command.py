@@ -33,6 +33,7 @@ LINES = {
     "report": "report RUN",
     "import of exports": "import EXPORTS --output OUT",
     "import of a bundle": "import BUNDLE --output OUT",
+    "recover": "recover FOLDER",
     "tables of a run": "tables RUN gpu_intervals --output OUT.csv",
     "tables of a bundle": "tables BUNDLE gpu_intervals --output OUT.parquet",
     "tables, shown": "tables BUNDLE gpu_intervals",
@@ -90,7 +91,7 @@ LINES = {
     "baseline revoke": "baseline revoke 2026-03-02 --reason wrong --history HISTORY",
 }
 # Commands whose own code, in this small world, is an error.
-NO_TOOL = {*"ab templates doctor verify-kernel".split(), "nightly run", "history unpin"}
+NO_TOOL = {*"ab templates doctor recover verify-kernel".split(), "nightly run", "history unpin"}
 NO_TOOL |= {"baseline accept", "baseline revoke", "verify of a history"}
 # Commands that change what they are given, as they should.
 IN_RUN = {"analyze", "report", "index", "history pin", "history unpin"}

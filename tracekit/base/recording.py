@@ -18,13 +18,13 @@ from tracekit.base.files import read_input, replacing
 FORMAT = 1
 
 
-BRINGING = ("record", "import", "export")
+BRINGING = ("record", "recover", "import", "export")
 """The stages that bring tables into a run."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The state of one stage: running, done, interrupted or failed."""
+    """The state of one stage: running, done, interrupted, failed, or for `recover` incomplete."""
 
     state: str
     at: str

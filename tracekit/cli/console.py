@@ -141,6 +141,9 @@ def _show_unfinished_stages(result: "analysis.Result") -> None:
         sentence = f"The stage {name} was not completed"
         if stage.state == "interrupted":
             sentence = f"The stage {name} was interrupted"
+        if stage.state == "incomplete":
+            show_warnings([f"{stage.message}."])
+            continue
         message = f": {stage.message}" if stage.message else "."
         show_warnings([f"{sentence}{message}"])
 

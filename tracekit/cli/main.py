@@ -88,6 +88,7 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.command("analyze")(stages.analyze)
     app.command("report")(stages.report)
     app.command("import")(stages.import_)
+    app.command("recover")(stages.recover)
     app.command("tables")(show.tables)
     app.command("convert")(convert.convert)
     app.command("query")(query.query)

@@ -11,7 +11,7 @@ from tracekit import tables as traces
 from tracekit.base import Recording, UsageError, quote_path, require_apart
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, option
-from tracekit.workload import Plan
+from tracekit.workload import Plan, seconds
 
 # By choice of --export: the tables to export, and those of them to write as XML.
 _EXPORTS: "dict[str | None, tuple[str, recorders.Xml]]" = {
@@ -168,6 +168,38 @@ def report(
     console.show_line(page)
     if open_page:
         typer.launch(page.resolve().as_uri())
+
+
+def recover(
+    source: Annotated[Path, argument("RUN|X.trace", "Run or bundle that was never saved.")],
+    *,
+    output: options.Output = None,
+    template: Annotated[
+        str | None,
+        option("NAME|FILE", "Template to import with.  [default: the run's]", "--template"),
+    ] = None,
+    time_limit: Annotated[
+        str | None,
+        option("TIME", "Longest import, such as 20m.  [default: by size]", "--time-limit"),
+    ] = None,
+) -> None:
+    """Make a run of a recording whose recorder was killed.
+
+    The bundle of a recorder that was killed cannot be opened, but it may hold raw data:
+    `xctrace import` makes a new bundle of them, so this needs a Mac with Xcode. The old bundle is
+    only read. The new run is marked "recovered, incomplete" on its page, in comparisons and by the
+    gate: the end of the recording, and what was not written yet, is missing.
+    """
+    with console.progress("recover") as progress:
+        recording = tracekit.pipeline.recover(
+            source,
+            output,
+            progress,
+            template=template,
+            seconds=seconds(time_limit) if time_limit else None,
+        )
+    console.show_folders([recording], "analyze")
+    console.show_warnings(recording.provenance().warnings)
 
 
 def import_(

@@ -32,6 +32,7 @@ from .recorders import recorder_for as recorder_for
 from .recorders import require_exports as require_exports
 from .recorders import require_timing as require_timing
 from .recorders import xctrace_here as xctrace_here
+from .recovery import recover as recover
 from .supervisor import Supervisor as Supervisor
 from .supervisor import size as size
 from .throughput import read_printed as read_printed

@@ -365,7 +365,7 @@ class _Import:
         with _importing(recording):
             unpack_warnings = self._place_bundle(bundle, recording)
             self.progress("opening the bundle")
-            open_warnings = self._open_tables(recording)
+            open_warnings = open_tables(recording, self.progress, self.choose_schemas)
             self._describe(recording, name, (*unpack_warnings, *open_warnings))
         return recording
 
@@ -391,22 +391,36 @@ class _Import:
         return claim_folder(self.output, name, provenance, inputs)
 
     def _describe(self, recording: Recording, name: str, warnings: tuple[str, ...] = ()) -> None:
-        provenance = describe_origin(recording.provenance(), recording, name, self.run)
-        provenance = replace(provenance, warnings=(*provenance.warnings, *warnings))
-        recording.save_provenance(provenance)
-        recording.save_provenance(with_target(provenance, recording, self.target))
+        describe_import(recording, name, self.run, self.target, warnings)
 
-    def _open_tables(self, recording: Recording) -> tuple[str, ...]:
-        """Read the tables directly if possible; otherwise export them with xctrace."""
-        try:
-            leave_in_place(recording.bundle, recording.exports)
-        except InputError as error:
-            if find_xctrace() is None:
-                raise
-            exporter = choose("xctrace", self.choose_schemas)
-            export_warnings = exporter.export(recording, self.progress)
-            return (f"{error.message} Its tables were exported by xctrace.", *export_warnings)
-        return ()
+
+def describe_import(
+    recording: Recording,
+    name: str,
+    run: int | None,
+    target: str | None,
+    warnings: tuple[str, ...] = (),
+) -> None:
+    """Note the origin of an imported run and the process whose rows count; see `bring`."""
+    provenance = describe_origin(recording.provenance(), recording, name, run)
+    provenance = replace(provenance, warnings=(*provenance.warnings, *warnings))
+    recording.save_provenance(provenance)
+    recording.save_provenance(with_target(provenance, recording, target))
+
+
+def open_tables(
+    recording: Recording, progress: Progress, choose_schemas: Choose
+) -> tuple[str, ...]:
+    """Read a bundle's tables directly if possible; otherwise export them with xctrace."""
+    try:
+        leave_in_place(recording.bundle, recording.exports)
+    except InputError as error:
+        if find_xctrace() is None:
+            raise
+        exporter = choose("xctrace", choose_schemas)
+        export_warnings = exporter.export(recording, progress)
+        return (f"{error.message} Its tables were exported by xctrace.", *export_warnings)
+    return ()
 
 
 def _order_for_naming(file: Path) -> tuple[bool, str]:

@@ -197,6 +197,16 @@ PRETENDED = """#!{python}
 import json, os, sys
 if "tracekit" not in sys.argv:
     os.execv("{python}", ["{python}", *sys.argv[1:]])
+if "recover" in sys.argv and {recovers}:
+    folder = sys.argv[sys.argv.index("--output") + 1]
+    os.makedirs(folder)
+    sys.exit(0)
+if "analyze" in sys.argv:
+    with open(os.path.join(sys.argv[-1], "result.json"), "w") as file:
+        file.write({result!r})
+    sys.exit(4)
+if "capture" in sys.argv and {code} == 3 and {killed}:
+    os.makedirs(os.path.join(sys.argv[sys.argv.index("--output") + 1], "recording.trace"))
 if "capture" in sys.argv and {code} in (0, 4):
     folder = sys.argv[sys.argv.index("--output") + 1]
     os.makedirs(folder)
@@ -214,10 +224,18 @@ def pretend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pretend:
     place, python = tmp_path / "pretended", sys.executable
     monkeypatch.setattr(sys, "executable", str(place))
 
-    def answer(code: int = 0, value: float | None = 200, result: str = "") -> None:
+    def answer(
+        code: int = 0,
+        value: float | None = 200,
+        result: str = "",
+        *,
+        killed: bool = False,
+        recovers: bool = True,
+    ) -> None:
         metric = {"name": "step_p50", "value": value, "unit": "ns", "better": "lower"}
         text = result or json.dumps({"provenance": {}, "metrics": [metric]})
-        place.write_text(PRETENDED.format(python=python, code=code, result=text, holds=HOLDS))
+        words = {"python": python, "code": code, "result": text, "holds": HOLDS}
+        place.write_text(PRETENDED.format(**words, killed=killed, recovers=recovers))
         place.chmod(0o755)
 
     answer()
@@ -299,6 +317,21 @@ def test_sides_are_traced_in_turn_and_failures_do_not_count(ready: Ready, preten
         pretend(result="{")
         with pytest.raises(ToolError, match=r"left no result that can be read: .*result\.json"):
             list(trace(alone, session=5))
+
+
+@pytest.mark.processes
+def test_a_trace_of_a_killed_recorder_is_recovered_and_does_not_count(
+    ready: Ready, pretend: Pretend
+) -> None:
+    with ready(traced=1, reference=None) as prepared:
+        pretend(3, killed=True)
+        (pair,) = trace(prepared)
+        assert pair.contaminated == ("The trace of the candidate was recovered, incomplete.",)
+        assert pair.runs == ("short/candidate-1-1-recovered",)
+        assert pair.candidate == {"step_p50": (200.0,)}
+        pretend(3, killed=True, recovers=False)
+        with pytest.raises(ToolError, match="of the candidate of short ended with exit code 3"):
+            list(trace(prepared, session=2))
 
 
 def ending(prepared: PreparedCapture, deadline: float) -> PreparedCapture:

@@ -148,7 +148,7 @@ def test_nothing_came_of_a_recorder_that_hung() -> None:
     ):
         ending = Ended(RecordingTranscript(state=state), -9, KILLED, halted=halted)
         error = nothing_came(ending, TARGET, ARGV, "")
-        assert error.message == f"{message} and had to be killed; the recording is lost."
+        assert error.message == f"{message} and had to be killed; it did not save."
         assert ("/X/xctrace record --attach 5" in error.hint) is (halted == ""), message
 
 
@@ -328,6 +328,6 @@ def test_a_disk_that_is_all_but_full_forbids_a_recording_and_ends_even_a_saving_
     def filling(_: Path) -> int:
         return int(0.5e9 if SAVING in told else 50e9)
 
-    with pytest.raises(ToolError, match=r"stopped for 0\.5 GB are free .* is lost") as caught:
+    with pytest.raises(ToolError, match=r"stopped for 0\.5 GB are free .* it did not save") as caught:
         record(QUICK, premises=Premises(tmp_path / "notes", 10e9, filling))
     assert "Make room" in caught.value.hint

@@ -28,7 +28,7 @@ def capture_truncated(
 
     What it looks for:
         A recording, an import or an export that did not finish (a recording that somebody stopped
-        early is a warning); exports that are damaged or empty; tables of a bundle that are missing
+        early is a warning, and so is one that was recovered from raw data); exports that are damaged or empty; tables of a bundle that are missing
         or damaged; a workload that never reached its steady phase; and a target whose first device
         interval comes after the beginning of its steady steps, or whose last one comes before their
         end, by more than `limit` of the steady phase (default 5 %) and by more than `least` (100
@@ -77,15 +77,17 @@ def capture_truncated(
 def _find_unfinished_stages(provenance: Provenance) -> Findings:
     for name, stage in provenance.incomplete.items():
         stopped = name == "record" and stage.state == "interrupted"
+        recovered = name == "recover"
         yield finding(
             wording="capture-truncated-stage",
             facts=(
                 Fact("stage", name),
                 Fact("stopped", stopped),
+                Fact("recovered", recovered),
                 Fact("reason", stage.message.rstrip(".")),
             ),
             lever=_LEVERS.get(name, "capture-truncated"),
-            severity=Severity.WARNING if stopped else Severity.ERROR,
+            severity=Severity.WARNING if stopped or recovered else Severity.ERROR,
         )
 
 

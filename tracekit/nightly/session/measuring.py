@@ -164,6 +164,7 @@ def worst(states: Sequence[State]) -> State | None:
 
 OF_ATTENTION = frozenset({"paged", "sdpa", "flash", "paged-vs-sdpa", "serve", "kv-cache"})
 """Workloads whose code `tracekit parity` checks."""
+_DOCUMENT = "form.template"  # what a recorder that is killed never writes into its bundle
 _LIMIT = 3600.0  # seconds of one check, or traced capture: saving can take many minutes
 
 
@@ -590,13 +591,16 @@ def _traced_pair(prepared: PreparedCapture, session: int, number: int, watch: Wa
     for variant in variants:
         name = f"{variant.role}-{session}-{number}"
         recording = Recording(prepared.own_folder / name)
-        result, is_complete = _capture(prepared, variant, recording)
+        recording, is_complete = _capture(prepared, variant, recording)
+        result = load(recording.result_file)
         for metric in result.results:
             prepared.results[metric.name] = Quantity(metric.unit, metric.better.value)
         values[variant.role] = traced_values(result)
-        runs[variant.role] = f"{prepared.capture.name}/{name}"
+        runs[variant.role] = f"{prepared.capture.name}/{recording.folder.name}"
         order += "a" if variant.role == "candidate" else "b"
-        if not is_complete:
+        if recording.folder.name != name:
+            reasons.append(f"The trace of the {variant.role} was recovered, incomplete.")
+        elif not is_complete:
             reasons.append(f"The trace of the {variant.role} is not known to hold its work.")
     state_after = watch.after() if watch is not None else None
     return Pair(
@@ -615,23 +619,48 @@ def _traced_pair(prepared: PreparedCapture, session: int, number: int, watch: Wa
 
 def _capture(
     prepared: PreparedCapture, variant: CodeVariant, recording: Recording
-) -> tuple[Result, bool]:
-    """Capture a variant; return the result, and whether the trace holds the target's work."""
+) -> tuple[Recording, bool]:
+    """Capture a variant; return the run, and whether the trace holds the target's work.
+
+    If the recorder was killed, the run is the one that was recovered of its raw data.
+    """
     log = prepared.log_of(recording.folder.name)
     argv = arguments_of(prepared, variant, recording.folder.resolve())
     program = Program(argv, variant.env, variant.cwd, log, log.with_suffix(".out"))
     status = run(program, prepared.bounds, _LIMIT)
     name = prepared.name_variant(variant)
     if status not in {0, InconclusiveError.exit_code}:
+        recovered = _recover(prepared, variant, recording)
+        if recovered is not None:
+            return recovered, False
         raise ToolError(
             f"The traced capture of {name} ended with {exit_words(status)}.{last_words(log)}",
             hint=f"Its files are in {recording.folder}; to repeat it by hand: {program.line}",
         )
     try:
-        result = load(recording.result_file)
+        load(recording.result_file)
     except TracekitError as error:
         raise ToolError(
             f"The traced capture of {name} left no result that can be read: {error.message}",
             hint=error.hint,
         ) from error
-    return result, status == 0
+    return recording, status == 0
+
+
+def _recover(
+    prepared: PreparedCapture, variant: CodeVariant, recording: Recording
+) -> Recording | None:
+    """Recover a capture whose recorder was killed, and analyze it; None if that is impossible."""
+    if not recording.bundle.is_dir() or (recording.bundle / _DOCUMENT).exists():
+        return None
+    recovered = Recording(recording.folder.with_name(f"{recording.folder.name}-recovered"))
+    log = prepared.log_of(recovered.folder.name)
+    for words in (
+        ("recover", str(recording.folder.resolve()), "--output", str(recovered.folder.resolve())),
+        ("analyze", str(recovered.folder.resolve())),
+    ):
+        argv = (str(variant.python), "-P", "-m", "tracekit", *words)
+        program = Program(argv, variant.env, variant.cwd, log, log.with_suffix(".out"))
+        if run(program, prepared.bounds, _LIMIT) not in {0, InconclusiveError.exit_code}:
+            return None
+    return recovered

@@ -51,6 +51,7 @@ from tracekit.record.xctrace.exporting import (
 )
 from tracekit.record.xctrace.progress import RecordingState
 from tracekit.record.xctrace.recording_process import Ended
+from tracekit.record.xctrace.recovering import offer_recovery
 from tracekit.record.xctrace.tool import Xctrace
 from tracekit.tables import TocRun, read_toc
 from tracekit.workload import WorkloadReport, fold
@@ -193,7 +194,7 @@ def nothing_came(ending: Ended, target: Target, argv: tuple[str, ...], reason: s
         else:
             cause = f"hung {state_words}"
             hint = f"Run it by hand: it may wait for a password or an answer. {shlex.join(argv)}"
-        return ToolError(f"xctrace {cause} and had to be killed; the recording is lost.", hint)
+        return ToolError(f"xctrace {cause} and had to be killed; it did not save.", hint)
     text = "\n".join(ending.account.output)
     complaint_lines = (*ending.account.complaints, reason, *early_end(ending, target))
     complaints = "\n".join(complaint_lines).strip()
@@ -341,7 +342,8 @@ class XctraceRecorder:
                 reason = f"{recording.bundle} holds no run."
         if attempt.ending.interrupted:
             raise InterruptedRunError("Stopped before anything was recorded.")
-        raise nothing_came(attempt.ending, job.request.target, attempt.argv, reason)
+        error = nothing_came(attempt.ending, job.request.target, attempt.argv, reason)
+        raise offer_recovery(error, recording.bundle)
 
 
 def _targets(
