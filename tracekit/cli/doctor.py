@@ -7,17 +7,35 @@ from typing import Annotated, Literal
 import typer
 
 from tracekit import record
-from tracekit.base import InterruptedRunError, notes_folder
+from tracekit.base import (
+    InconclusiveError,
+    InterruptedRunError,
+    UsageError,
+    notes_folder,
+    require_apart,
+)
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
 from tracekit.workload import METAL_SYSTEM_TRACE
 
 
 def doctor(
+    words: Annotated[
+        list[str] | None, argument("[ID|FILE]…", "Questions to ask, or reports to learn from.")
+    ] = None,
     *,
     probe: Annotated[
         bool,
         flag("--probe", "Make a test recording of two seconds in each way, and keep the outcome."),
+    ] = False,
+    questions: Annotated[
+        bool, flag("--questions", "Ask xctrace the open questions, or those of the IDs.")
+    ] = False,
+    report: Annotated[
+        Path | None, option("FILE", "Ask, and write all answers to a file to send.", "--report")
+    ] = None,
+    learn: Annotated[
+        bool, flag("--learn", "Add the answers of reports to the beliefs of this checkout.")
     ] = False,
     json: options.Json = False,
 ) -> None:
@@ -25,7 +43,24 @@ def doctor(
 
     Exit code 0: this machine can record; 3: something failed, and the fix is printed; 4: something
     that recording needs could not be determined.
+
+    --questions makes small experiments with xctrace, each of at most a minute, and compares the
+    answers with the beliefs of tracekit. It records a sleeping program, and leaves nothing. Exit
+    code 0: all as believed; 1: something differs; 4: something was not answered. --report FILE
+    writes the answers as JSON, without names of people, machines and folders. --learn FILE …
+    merges reports into the beliefs, and shows contradictions.
     """
+    names = words or []
+    if learn:
+        _learn(names)
+        return
+    if questions or report is not None:
+        _ask(names, report, json=json)
+        return
+    if names:
+        raise UsageError(
+            f"{names[0]!r} is neither asked nor learned from.", hint="Add --questions or --learn."
+        )
     folder = notes_folder()
     machine = record.DoctorSurroundings()
     fresh = None
@@ -39,6 +74,46 @@ def doctor(
         raise InterruptedRunError("Interrupted; nothing is kept.") from stop
     console.show_diagnosis(diagnosis, json=json)
     raise typer.Exit(diagnosis.exit_code)
+
+
+def _ask(names: list[str], file: Path | None, *, json: bool) -> None:
+    """Ask questions, show the answers, and write the report if a file is given."""
+    if file is not None:
+        require_apart([file])
+    try:
+        with console.progress("ask") as progress:
+            answered = record.asking.ask(
+                names, record.DoctorSurroundings(), notes_folder(), progress
+            )
+    except KeyboardInterrupt as stop:
+        raise InterruptedRunError("Interrupted; nothing is kept.") from stop
+    if file is not None:
+        record.asking.write_report(answered, file)
+    if json:
+        console.show_json(answered)
+    else:
+        rows: list[tuple[str, str, str]] = []
+        for question in answered.questions:
+            for answer in question.answers:
+                shown = answer.reason or f"{answer.value} (expected {answer.expected})"
+                rows.append((answer.verdict, answer.belief, shown))
+        console.table(("verdict", "belief", "answer"), rows)
+    if file is not None:
+        console.show_hint(f"Read {file} before you send it: it should name nobody.")
+    verdicts = set(map(str, answered.verdicts))
+    if "differs" in verdicts:
+        raise typer.Exit(1)
+    if "not answered" in verdicts:
+        raise typer.Exit(InconclusiveError.exit_code)
+
+
+def _learn(names: list[str]) -> None:
+    """Merge reports into the beliefs; show the refused answers and the contradictions."""
+    lesson = record.asking.learn(list(map(Path, names)))
+    console.show_line(f"{lesson.added} answers are new.")
+    console.show_warnings(lesson.refused)
+    for contradiction in lesson.contradictions:
+        console.show_line(f"contradiction: {contradiction}")
 
 
 app = typer.Typer(rich_markup_mode=None)

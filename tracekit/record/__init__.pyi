@@ -1,3 +1,4 @@
+from . import asking as asking
 from .direct_reading import Xml as Xml
 from .direct_reading import export as export
 from .direct_reading import rows_of_target as rows_of_target

@@ -28,7 +28,6 @@ from .direct import places_of as places_of
 from .direct import require_unpacked as require_unpacked
 from .drift import DamagedExportError as DamagedExportError
 from .drift import DamagedExportWarning as DamagedExportWarning
-from .drift import DriftError as DriftError
 from .drift import ExportWarning as ExportWarning
 from .exports import PARQUET as PARQUET
 from .exports import PRUNED_NOTE as PRUNED_NOTE

@@ -1,0 +1,432 @@
+"""Questions to a machine that answers as believed, otherwise, with garbage, or never."""
+
+import getpass
+import json
+import re
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from children import running, started_since
+from tracekit.base import InputError, UsageError
+from tracekit.base.capabilities import Capabilities, Combination
+from tracekit.record.asking import (
+    AskedQuestion,
+    BeliefAnswer,
+    DoctorReport,
+    ask,
+    choose_questions,
+    learn,
+    read_report,
+    report_schema,
+    write_report,
+)
+from tracekit.record.doctor.beliefs import (
+    BELIEFS_FILE,
+    AnswerVerdict,
+    Grade,
+    LearnedAnswer,
+    ToolBelief,
+    add_answers,
+    find_contradictions,
+    read_beliefs,
+    render_beliefs,
+    write_beliefs,
+)
+from tracekit.record.doctor.examine import keep
+from tracekit.record.doctor.interview import CommandRecord
+from tracekit.record.doctor.questions import QUESTIONS
+from tracekit.record.doctor.surroundings import DoctorSurroundings
+from tracekit.record.recorder import quiet
+from tracekit.record.xctrace.recorder import TARGET_FAILED
+
+Scenario = Callable[..., None]
+
+AS_BELIEVED, DIFFERS, NOT_ANSWERED = AnswerVerdict
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+# The fake has no --quiet, a layout of its own, and no Instruments with templates; there is no GPU.
+UNKNOWN = {"quiet", "layout", "template-keys", "probe"}
+
+
+def verdicts(report: DoctorReport) -> dict[str, AnswerVerdict]:
+    answers = (answer for question in report.questions for answer in question.answers)
+    return {answer.belief: answer.verdict for answer in answers}
+
+
+@pytest.mark.processes
+def test_every_question_is_answered_as_believed(scenario: Scenario, tmp_path: Path) -> None:
+    scenario(start_delay=0.5)
+    before = running()
+    report = ask((), DoctorSurroundings(), tmp_path / "notes", quiet)
+    assert started_since(before) == []
+    unanswered = {
+        question.name
+        for question in report.questions
+        for answer in question.answers
+        if answer.verdict is NOT_ANSWERED
+    }
+    assert unanswered == UNKNOWN
+    assert set(verdicts(report).values()) == {AS_BELIEVED, NOT_ANSWERED}
+    assert report.xcode_build == "17C529"
+    assert [question.name for question in report.questions[:-1]] == [
+        question.name for question in QUESTIONS
+    ]
+    assert all(len(command.stdout) <= 4096 for q in report.questions for command in q.commands)
+
+
+# An xctrace that answers `version`, and all else as a test says; `export` writes a file.
+OTHER = """#!{python} -IS
+import os, sys, time
+words = sys.argv[1:]
+if words[:1] == ["version"]:
+    print("xctrace version 26.0 (17C529)")
+    sys.exit(0)
+{body}
+"""
+OTHERWISE = """
+if "--output" in words:
+    place = words[words.index("--output") + 1]
+    if place.endswith(".trace"):
+        os.makedirs(os.path.join(place, "x"))
+print("Starting recording with", flush=True)
+print("Ctrl-C to stop the recording", flush=True)
+import signal
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda *_: (print("ending recording", flush=True), os._exit(7)))
+time.sleep(0.3)
+print("ending recording. Output file saved")
+sys.exit(7)
+"""
+GARBAGE = (
+    "sys.stdout.buffer.write(bytes(range(256)) * 400); sys.stderr.write('x' * 9000); sys.exit(3)"
+)
+NEVER = "time.sleep(600)"
+
+
+@pytest.fixture
+def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Put an xctrace with a body of Python first on PATH."""
+
+    def make(body: str) -> None:
+        folder = tmp_path / "bin"
+        folder.mkdir()
+        tool, finder = folder / "xctrace", folder / "xcrun"
+        tool.write_text(OTHER.format(python=sys.executable, body=body))
+        finder.write_text(f"#!/bin/sh\necho {tool}\n")
+        for file in (tool, finder):
+            file.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+    return make
+
+
+@pytest.mark.processes
+def test_other_answers_differ(other: Callable[[str], None], tmp_path: Path) -> None:
+    other(OTHERWISE)
+    names = [
+        *("unknown-names", "unknown-targets", "existing-output", "blank", "composite-limit"),
+        *("quiet", "sigterm", "sigint-attach", "two", "kill"),
+    ]
+    report = ask(names, DoctorSurroundings(), tmp_path, quiet, limit=20)
+    answered = verdicts(report)
+    assert {name for name, verdict in answered.items() if verdict is DIFFERS} >= {
+        *("unknown-template-refused", "unknown-instrument-code", "unknown-process-code"),
+        *("unknown-process-words", "unknown-name-code", "existing-output-refused"),
+        *("blank-is-a-template", "composite-limit-accepted", "quiet-hides-start"),
+        *("sigterm-ignored", "sigint-attached-code", "second-recording-code"),
+        "killed-keeps-raw-data",
+    }
+
+
+@pytest.mark.processes
+def test_garbage_is_kept_short_and_breaks_nothing(
+    other: Callable[[str], None], tmp_path: Path
+) -> None:
+    other(GARBAGE)
+    before = running()
+    report = ask((), DoctorSurroundings(), tmp_path, quiet, limit=20)
+    assert started_since(before) == []
+    commands = [command for question in report.questions for command in question.commands]
+    assert max(len(command.stderr) for command in commands) == 4096
+    assert max(len(command.stdout.encode()) for command in commands) <= 4096
+    assert verdicts(report)["unknown-process-code"] is DIFFERS
+    assert verdicts(report)["start-seconds"] is NOT_ANSWERED
+    write_report(report, tmp_path / "report.json")
+    assert read_report(tmp_path / "report.json").xcode_build == "17C529"
+
+
+@pytest.mark.processes
+def test_a_tool_that_never_answers_costs_the_limit_and_is_ended(
+    other: Callable[[str], None], tmp_path: Path
+) -> None:
+    other(NEVER)
+    before = running()
+    report = ask(("blank", "sigterm", "times"), DoctorSurroundings(), tmp_path, quiet, limit=0.3)
+    assert started_since(before) == []
+    reasons = {answer.reason for question in report.questions for answer in question.answers}
+    assert set(verdicts(report).values()) == {NOT_ANSWERED}
+    assert reasons <= {"xctrace record did not end within 0.3 s", "it took longer than 0.3 s"}
+
+
+@pytest.mark.processes
+def test_the_last_probe_answers_for_the_gpu(scenario: Scenario, tmp_path: Path) -> None:
+    scenario()
+    here = DoctorSurroundings()
+    ways = (
+        Combination("launch", False, rows=150),
+        Combination("attach", False, rows=0),
+        Combination("launch", True, rows=150, counter_rows=0),
+        Combination("attach", True),
+    )
+    keep(Capabilities(here.identity, "2026-11-29", ways), tmp_path)
+    report = ask((), here, tmp_path, quiet, limit=0.01)
+    answered = verdicts(report)
+    assert answered["launch-gives-rows"] is AS_BELIEVED
+    assert answered["attach-gives-rows"] is DIFFERS
+    assert answered["counters-come"] is DIFFERS
+
+
+def make_report(**changes: Any) -> DoctorReport:
+    fields: dict[str, Any] = {
+        "tracekit": "0.1.0", "asked": "2026-11-29T10:00:00+00:00", "machine": {"chip": "Apple M1"},
+        "virtual": False, "system_build": "25D2128", "xcode_build": "17C529",
+        "xctrace": "xctrace version 26.0 (17C529)", "questions": (),
+    }  # fmt: skip
+    return DoctorReport(**(fields | changes))
+
+
+def answered(belief: str, value: Any, *commands: CommandRecord) -> tuple[AskedQuestion, ...]:
+    answer = BeliefAnswer(belief, 0, DIFFERS, value)
+    return (AskedQuestion("q", "A question?", (answer,), commands),)
+
+
+def test_a_report_names_no_user_host_hardware_path_or_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(getpass, "getuser", lambda: "canaryuser")
+    monkeypatch.setattr(socket, "gethostname", lambda: "canaryhost.local")
+    monkeypatch.setenv("HOME", "/Users/canaryuser")
+    text = (
+        "canaryuser at canaryhost.local and canaryhost, /Users/canaryuser/My Folder/x.trace, "
+        f"{sys.executable}, {tmp_path}/out.trace, ~/canarydocs/a, /Volumes/canarydisk/build "
+        "564D1E2A-0000-1111-2222-CAFEBABE0000"
+    )
+    command = CommandRecord(("/Applications/canaryxcode/xctrace", "--env", "A=1"), 2, text, text, 1)
+    report = make_report(questions=answered("early-end-code", 3, command))
+    write_report(report, tmp_path / "report.json")
+    written = (tmp_path / "report.json").read_text()
+    assert not re.search("canary|564D1E2A|/Users|/Volumes|/tmp", written), written
+    assert sys.executable not in written
+    assert read_report(tmp_path / "report.json").questions[0].answers[0].value == 3
+
+
+def test_the_schema_is_published_and_fits(
+    golden: Callable[[Path, str], None], tmp_path: Path
+) -> None:
+    schema = report_schema()
+    golden(REFERENCE / "doctor-report.schema.json", json.dumps(schema, indent=2) + "\n")
+    write_report(make_report(questions=answered("early-end-code", 3)), tmp_path / "report.json")
+    document = json.loads((tmp_path / "report.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(document)
+    document["virtual"] = "perhaps"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(schema).validate(document)
+
+
+@pytest.fixture
+def beliefs_file(tmp_path: Path) -> Path:
+    file = tmp_path / "beliefs.toml"
+    file.write_text(BELIEFS_FILE.read_text())
+    return file
+
+
+def save(tmp_path: Path, name: str, report: DoctorReport) -> Path:
+    write_report(report, tmp_path / name)
+    return tmp_path / name
+
+
+def test_contradicting_reports_both_stay(beliefs_file: Path, tmp_path: Path) -> None:
+    first = save(tmp_path, "a.json", make_report(questions=answered("sigint-launched-code", 54)))
+    second = save(
+        tmp_path,
+        "b.json",
+        make_report(xcode_build="27A266a", questions=answered("sigint-launched-code", 0)),
+    )
+    lesson = learn([first, second], beliefs_file)
+    assert (lesson.added, lesson.refused) == (2, ())
+    (contradiction,) = lesson.contradictions
+    assert contradiction == (
+        "sigint-launched-code: after SIGINT a recording that launched ends with 54: "
+        "54 on Apple M1, macOS 25D2128, Xcode 17C529; 0 on Apple M1, macOS 25D2128, Xcode 27A266a."
+    )
+    assert learn([first], beliefs_file).added == 0
+    values = [answer.value for answer in read_beliefs(beliefs_file)["sigint-launched-code"].answers]
+    assert values == [54, 0]
+
+
+def test_a_virtual_machine_proves_no_capability(beliefs_file: Path, tmp_path: Path) -> None:
+    questions = (*answered("launch-gives-rows", False), *answered("early-end-code", 0))
+    report = save(tmp_path, "virtual.json", make_report(virtual=True, questions=questions))
+    lesson = learn([report], beliefs_file)
+    assert lesson.added == 1
+    assert lesson.refused == (
+        "virtual.json: launch-gives-rows is a capability, and the machine is virtual.",
+    )
+    assert read_beliefs(beliefs_file)["launch-gives-rows"].answers == ()
+
+
+def test_reports_that_cannot_be_learned_from_are_refused(
+    beliefs_file: Path, tmp_path: Path
+) -> None:
+    before = beliefs_file.read_text()
+    unknown = save(tmp_path, "old.json", make_report(questions=answered("no-such-belief", 1)))
+    assert learn([unknown], beliefs_file).refused == (
+        "old.json: there is no belief 'no-such-belief'.",
+    )
+    (tmp_path / "bad.json").write_text("{")
+    newer = save(tmp_path, "newer.json", make_report(format=2))
+    for files, words in (
+        ([tmp_path / "bad.json"], "is not a report"),
+        ([newer], "has format 2"),
+        ([tmp_path / "none.json"], "cannot be read"),
+    ):
+        with pytest.raises(InputError, match=words):
+            learn(files, beliefs_file)
+    with pytest.raises(UsageError, match="Name the reports"):
+        learn([], beliefs_file)
+    assert beliefs_file.read_text() == before
+
+
+BELIEF = ToolBelief("it ends", Grade.OPEN, "no source", "waits", "q", 5)
+
+
+def test_a_belief_judges_values_of_its_type() -> None:
+    for belief, value, verdict in (
+        (BELIEF, 5, AS_BELIEVED),
+        (BELIEF, 6, DIFFERS),
+        (BELIEF, None, NOT_ANSWERED),
+        (replace(BELIEF, expected=True), 1, DIFFERS),
+        (replace(BELIEF, expected=1), True, DIFFERS),
+        (replace(BELIEF, at_most=True), 4.9, AS_BELIEVED),
+        (replace(BELIEF, at_most=True), 5.1, DIFFERS),
+    ):
+        assert belief.judge(value) is verdict, (belief, value)
+
+
+def test_a_machine_has_its_latest_answer_only() -> None:
+    old = LearnedAnswer(3, "17C529", "25D", "Apple M1", virtual=False, asked="2026-11-01")
+    new = replace(old, value=4, asked="2026-11-02")
+    for order in ((old, new), (new, old)):
+        belief = add_answers(BELIEF, order)
+        assert belief.answers == (new,), order
+    timed = replace(BELIEF, at_most=True, answers=(old, replace(new, chip="Apple M4")))
+    assert list(find_contradictions({"q": timed})) == []  # both are short enough
+    assert len(list(find_contradictions({"q": replace(timed, expected=3)}))) == 1
+
+
+def test_the_file_of_beliefs_is_whole_and_agrees_with_the_code(tmp_path: Path) -> None:
+    beliefs = read_beliefs()
+    assert render_beliefs(beliefs) == BELIEFS_FILE.read_text()
+    asked = {belief.question for belief in beliefs.values()}
+    assert asked == {question.name for question in QUESTIONS} | {"probe"}
+    assert beliefs["failed-target-code"].expected == TARGET_FAILED
+    belief = replace(BELIEF, answers=(LearnedAnswer('"é"\n', "1", "2", "3", True, "4"),))
+    write_beliefs({"q": belief}, tmp_path / "b.toml")
+    assert read_beliefs(tmp_path / "b.toml") == {"q": belief}
+    (tmp_path / "b.toml").write_text('[q]\ngrade = "sure"\n')
+    with pytest.raises(InputError, match="is not a file of beliefs"):
+        read_beliefs(tmp_path / "b.toml")
+
+
+def test_unknown_questions_are_refused_with_the_nearest() -> None:
+    assert [question.name for question in choose_questions(("kill", "blank", "kill"))] == [
+        "kill",
+        "blank",
+    ]
+    with pytest.raises(UsageError, match="There is no question 'blanc'") as caught:
+        choose_questions(("blanc",))
+    assert caught.value.hint == "Did you mean blank?"
+
+
+EXPLANATION = Path(__file__).parents[2] / "docs" / "explanation"
+_HEAD = """\
+# Open points about xctrace
+
+tracekit was written without a Mac at hand. Each row is a belief about `xctrace`, with its grade and
+its source, and the question of `tracekit doctor --questions` that asks it. This page is made of
+`tracekit/record/doctor/beliefs.toml`; `tracekit doctor --learn` adds the answers of
+[reports](../how-to/check-a-machine.md#answer-the-open-questions).
+"""
+_TITLES = {
+    Grade.OPEN: "Open: sources contradict each other, or there are none",
+    Grade.GUESS: "Guesses: they follow from the others, and nobody has seen them",
+    Grade.ONE_REPORT: "One report",
+    Grade.FIRM: "Firm: kept word for word, or several independent reports",
+}
+
+
+def write_page() -> str:
+    lines = [_HEAD]
+    beliefs = read_beliefs()
+    for grade, title in _TITLES.items():
+        lines += [f"## {title}\n", "| belief | expected | source | response | question | answers |"]
+        lines.append("|---|---|---|---|---|---|")
+        for belief in beliefs.values():
+            if belief.grade is grade:
+                lines.append(f"| {' | '.join(cells_of(belief))} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def cells_of(belief: ToolBelief) -> list[str]:
+    expected = json.dumps(belief.expected)
+    answers = [f"{json.dumps(answer.value)} on {answer.place}" for answer in belief.answers]
+    return [
+        belief.words,
+        f"at most {expected}" if belief.at_most else expected,
+        belief.source,
+        belief.response,
+        f"`{belief.question}`",
+        "; ".join(answers) or "none yet",
+    ]
+
+
+def test_the_page_of_open_points_agrees_with_the_beliefs(
+    golden: Callable[[Path, str], None],
+) -> None:
+    golden(EXPLANATION / "what-is-not-established.md", write_page())
+
+
+@pytest.mark.processes
+def test_the_command_asks_writes_and_learns(
+    scenario: Scenario, tracekit: Any, tmp_path: Path
+) -> None:
+    scenario()
+    report = tmp_path / "report.json"
+    result = tracekit("doctor", "--report", report, "blank", "version")
+    assert (result.code, result.out.splitlines()) == (
+        0,
+        [
+            "as believed\tblank-is-a-template\tFalse (expected False)",
+            "as believed\tversion-names-build\tTrue (expected True)",
+        ],
+    )
+    assert f"Read {report} before you send it" in " ".join(result.err.split())
+    assert [question.name for question in read_report(report).questions] == ["blank", "version"]
+    result = tracekit("doctor", "--questions", "--json", "quiet")
+    assert result.code == 4
+    document = json.loads(result.out)
+    assert document["questions"][0]["answers"][0]["verdict"] == "not answered"
+    for words, said in (
+        (("doctor", "blank"), "'blank' is neither asked nor learned from"),
+        (("doctor", "--questions", "blanc"), "Did you mean blank?"),
+        (("doctor", "--learn"), "Name the reports to learn from."),
+    ):
+        result = tracekit(*words)
+        assert (result.code, said in " ".join(result.err.split())) == (2, True), words

@@ -1,0 +1,337 @@
+"""Ask questions to the xctrace of this machine, report the answers, and learn from reports."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+
+from tracekit.base import (
+    Capabilities,
+    InputError,
+    Recording,
+    UsageError,
+    read_input,
+    require,
+    save,
+    unreadable,
+)
+from tracekit.machine import describe
+from tracekit.record.direct_reading import recall
+from tracekit.record.doctor.beliefs import (
+    BELIEFS_FILE,
+    AnswerVerdict,
+    LearnedAnswer,
+    ToolBelief,
+    Value,
+    add_answers,
+    beliefs_of,
+    find_contradictions,
+    read_beliefs,
+    write_beliefs,
+)
+from tracekit.record.doctor.examine import recall_probe
+from tracekit.record.doctor.interview import (
+    LIMIT,
+    CommandRecord,
+    Interview,
+    NotAnsweredError,
+    Trial,
+)
+from tracekit.record.doctor.questions import QUESTIONS, DoctorQuestion
+from tracekit.record.doctor.report_redaction import redact_report
+from tracekit.record.doctor.surroundings import DoctorSurroundings
+from tracekit.record.recorder import Progress
+from tracekit.record.recorders import xctrace_here
+from tracekit.record.xctrace.claim import Premises, claim_machine
+from tracekit.tables import Bundle
+
+REPORT_FORMAT = 1
+_PROBE = "probe"
+_UNOBSERVED = "the question did not observe it"
+
+
+@dataclass(frozen=True)
+class BeliefAnswer:
+    """One belief and the answer: the observed value, or the reason for none."""
+
+    belief: str
+    expected: Value
+    verdict: AnswerVerdict
+    value: Value | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """One question that was asked: its answers, and the commands with their output."""
+
+    name: str
+    words: str
+    answers: tuple[BeliefAnswer, ...]
+    commands: tuple[CommandRecord, ...] = ()
+
+
+@dataclass(frozen=True)
+class DirectCounts:
+    """The tables of this build that were compared with exports: how many, rows, differences."""
+
+    tables: int = 0
+    rows: int = 0
+    different: int = 0
+
+
+@dataclass(frozen=True)
+class DoctorReport:
+    """The report of one machine; `schemas` has the columns of each table of a recording."""
+
+    tracekit: str
+    asked: str
+    machine: dict[str, Any]
+    virtual: bool
+    system_build: str
+    xcode_build: str
+    xctrace: str
+    questions: tuple[AskedQuestion, ...]
+    capabilities: Capabilities | None = None
+    schemas: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    direct: DirectCounts = DirectCounts()
+    format: int = REPORT_FORMAT
+
+    @property
+    def verdicts(self) -> set[AnswerVerdict]:
+        """The verdicts that occur."""
+        verdicts: set[AnswerVerdict] = set()
+        for question in self.questions:
+            verdicts.update(answer.verdict for answer in question.answers)
+        return verdicts
+
+
+def ask(
+    names: Sequence[str],
+    surroundings: DoctorSurroundings,
+    notes: Path,
+    progress: Progress,
+    *,
+    limit: float = LIMIT,
+    premises: Premises | None = None,
+) -> DoctorReport:
+    """Ask the named questions, by default all, and return the report of this machine.
+
+    Each question has a folder of its own, `limit` seconds, and ends all that it started. Questions
+    about the GPU are answered by the last probe. `notes` is the folder of earlier results.
+
+    Raises:
+        UsageError: There is no such question.
+        ToolError: There is no usable xctrace, or another recorder runs.
+    """
+    questions = choose_questions(names)
+    beliefs = read_beliefs()
+    tool = xctrace_here()
+    capabilities = recall_probe(surroundings.identity, notes)
+    asked: list[AskedQuestion] = []
+    schemas: dict[str, tuple[str, ...]] = {}
+    with tempfile.TemporaryDirectory(prefix="tracekit-questions-") as name:
+        folder = Path(name)
+        with claim_machine(Recording(folder), premises or Premises()) as claim:
+            interview = Interview(tool, folder, claim.supervisor, limit)
+            for number, question in enumerate(questions, 1):
+                progress(f"{number} of {len(questions)}: {question.words}")
+                asked.append(_ask_question(question, interview, beliefs))
+            schemas = _read_schemas(interview)
+    if not names:
+        asked.append(_answer_by_probe(capabilities, beliefs))
+    known_tables = recall(tool.version.build, notes).tables.values()
+    return DoctorReport(
+        tracekit=version("tracekit"),
+        asked=datetime.now(UTC).isoformat(timespec="seconds"),
+        machine=_describe_machine(surroundings),
+        virtual=is_virtual(surroundings),
+        system_build=surroundings.identity.system_build,
+        xcode_build=tool.version.build,
+        xctrace=tool.version.text,
+        questions=tuple(asked),
+        capabilities=capabilities,
+        schemas=schemas,
+        direct=DirectCounts(
+            len(known_tables),
+            sum(table.rows for table in known_tables),
+            sum(bool(table.difference) for table in known_tables),
+        ),
+    )
+
+
+def choose_questions(names: Sequence[str]) -> tuple[DoctorQuestion, ...]:
+    """Return the questions of these names, all without any; raise UsageError for others."""
+    by_name = {question.name: question for question in QUESTIONS}
+    for name in names:
+        require(name, by_name, "question")
+    if not names:
+        return QUESTIONS
+    return tuple(by_name[name] for name in dict.fromkeys(names))
+
+
+def _ask_question(
+    question: DoctorQuestion, interview: Interview, beliefs: Mapping[str, ToolBelief]
+) -> AskedQuestion:
+    observed: Mapping[str, Value] = {}
+    reason = _UNOBSERVED
+    with Trial(interview, interview.folder / question.name) as trial:
+        try:
+            observed = question.ask(trial)
+        except NotAnsweredError as error:
+            reason = str(error)
+        except (OSError, ValueError, psutil.Error) as error:
+            reason = f"the question failed: {type(error).__name__}"
+    answers = _judge(beliefs_of(question.name, beliefs), observed, reason)
+    return AskedQuestion(question.name, question.words, answers, tuple(trial.commands))
+
+
+def _judge(
+    beliefs: Mapping[str, ToolBelief], observed: Mapping[str, Value], reason: str
+) -> tuple[BeliefAnswer, ...]:
+    answers: list[BeliefAnswer] = []
+    for name, belief in beliefs.items():
+        value = observed.get(name)
+        verdict = belief.judge(value)
+        words = reason if value is None else ""
+        answers.append(BeliefAnswer(name, belief.expected, verdict, value, words))
+    return tuple(answers)
+
+
+def _answer_by_probe(
+    capabilities: Capabilities | None, beliefs: Mapping[str, ToolBelief]
+) -> AskedQuestion:
+    observed: dict[str, Value] = {}
+    reason = "this machine was never probed: `tracekit doctor --probe`"
+    if capabilities is not None:
+        reason = "the probe did not tell"
+        for way in capabilities.combinations:
+            if way.rows is None:
+                continue
+            if way.counters:
+                observed["counters-come"] = bool(observed.get("counters-come")) or way.works
+            else:
+                observed[f"{way.mode}-gives-rows"] = way.works
+    words = "What did the last probe record?"
+    return AskedQuestion(_PROBE, words, _judge(beliefs_of(_PROBE, beliefs), observed, reason))
+
+
+def _read_schemas(interview: Interview) -> dict[str, tuple[str, ...]]:
+    """Return the columns of each table of the recording that the questions share."""
+    schemas: dict[str, tuple[str, ...]] = {}
+    plain = interview.plain
+    if plain is None:
+        return schemas
+    try:
+        stores = Bundle(plain.bundle).runs[-1].stores
+    except InputError:
+        return schemas
+    for store in stores:
+        schemas[store.schema] = tuple(column.mnemonic for column in store.columns)
+    return schemas
+
+
+def is_virtual(surroundings: DoctorSurroundings) -> bool:
+    """Return whether the machine is virtual, so that its GPU proves nothing about a chip."""
+    answer = surroundings.answer("/usr/sbin/sysctl", "-n", "kern.hv_vmm_present")
+    return answer == "1" or "virtual" in surroundings.machine.chip.lower()
+
+
+_CLASS = ("system", "os", "architecture", "chip", "gpu_cores", "memory", "python", "mlx", "rosetta")
+
+
+def _describe_machine(surroundings: DoctorSurroundings) -> dict[str, Any]:
+    """Return the class of the machine, and nothing that only one machine has."""
+    facts = describe(surroundings.machine)
+    return {name: facts[name] for name in _CLASS if name in facts}
+
+
+def write_report(report: DoctorReport, file: Path) -> None:
+    """Write a report without the names of people, machines and folders; see its schema."""
+    save(file, redact_report(report))
+
+
+def report_schema() -> dict[str, Any]:
+    """Return the JSON schema of a report."""
+    schema = msgspec.json.schema(DoctorReport)
+    title = "The report of `tracekit doctor --report`"
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
+
+
+def read_report(file: Path) -> DoctorReport:
+    """Read a report; raise InputError if it is none, or of a newer form."""
+    try:
+        report = msgspec.json.decode(read_input(file), type=DoctorReport)
+    except OSError as error:
+        raise unreadable(file, error) from error
+    except msgspec.MsgspecError as error:
+        raise InputError(f"{file} is not a report of `tracekit doctor`: {error}.") from error
+    if report.format > REPORT_FORMAT:
+        raise InputError(
+            f"{file} has format {report.format}; this tracekit reads up to {REPORT_FORMAT}.",
+            hint="Use the tracekit that wrote it, or a newer one.",
+        )
+    return report
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """The result of learning: how many answers are new, and remarks on the others."""
+
+    added: int
+    refused: tuple[str, ...]
+    contradictions: tuple[str, ...]
+
+
+def learn(files: Sequence[Path], beliefs_file: Path = BELIEFS_FILE) -> Lesson:
+    """Merge the answers of reports into the file of beliefs.
+
+    A virtual machine proves nothing about capabilities: these answers of it are refused. Machines
+    that contradict each other all stay.
+
+    Raises:
+        UsageError: There is no report.
+        InputError: A file is not a report.
+        RecordingError: The file of beliefs cannot be written.
+    """
+    if not files:
+        raise UsageError("Name the reports to learn from.", hint="tracekit doctor --learn FILE …")
+    reports = [read_report(file) for file in files]
+    beliefs = read_beliefs(beliefs_file)
+    refused: list[str] = []
+    added = 0
+    for file, report in zip(files, reports, strict=True):
+        for answer in _answers_of(report):
+            belief = beliefs.get(answer.belief)
+            if belief is None:
+                refused.append(f"{file.name}: there is no belief {answer.belief!r}.")
+            elif belief.capability and report.virtual:
+                refused.append(
+                    f"{file.name}: {answer.belief} is a capability, and the machine is virtual."
+                )
+            elif answer.value is not None:
+                new = add_answers(belief, [_learned(report, answer.value)])
+                added += new != belief
+                beliefs[answer.belief] = new
+    write_beliefs(beliefs, beliefs_file)
+    return Lesson(added, tuple(refused), tuple(find_contradictions(beliefs)))
+
+
+def _answers_of(report: DoctorReport) -> list[BeliefAnswer]:
+    answers: list[BeliefAnswer] = []
+    for question in report.questions:
+        answers += [answer for answer in question.answers if answer.value is not None]
+    return answers
+
+
+def _learned(report: DoctorReport, value: Value) -> LearnedAnswer:
+    chip = str(report.machine.get("chip", ""))
+    return LearnedAnswer(
+        value, report.xcode_build, report.system_build, chip, report.virtual, report.asked
+    )

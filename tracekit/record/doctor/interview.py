@@ -1,0 +1,251 @@
+"""Small experiments with xctrace, each in a folder of its own and limited in time.
+
+An `Interview` makes the recordings that several questions share once. A `Trial` belongs to one
+question: it runs commands, keeps their output, and ends all that it started.
+"""
+
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import TimeoutExpired
+from typing import Self
+
+from tracekit.base import Child, StopPolicy, TracekitError, end_leftovers, run
+from tracekit.record.supervisor import Supervisor
+from tracekit.record.xctrace.command import tool_environment
+from tracekit.record.xctrace.tool import Xctrace
+
+TEMPLATE = "Time Profiler"  # in every Xcode; it needs neither a GPU nor counters
+LIMIT = 60.0  # seconds of one question
+KEPT_BYTES = 4096  # of each stream of a command
+_POLL = 0.05
+_GRACE = 5.0
+
+
+class NotAnsweredError(Exception):
+    """A question found no answer; its text is the reason, without a full stop."""
+
+
+@dataclass(frozen=True)
+class CommandRecord:
+    """A command of a question: its words, exit code, output of at most 4 kB each, and seconds."""
+
+    argv: tuple[str, ...]
+    returncode: int | None
+    stdout: str
+    stderr: str
+    seconds: float
+
+    @property
+    def text(self) -> str:
+        """All of its output; standard error first."""
+        return f"{self.stderr}\n{self.stdout}"
+
+
+def shorten(text: str) -> str:
+    """Return the first 4 kB of a text."""
+    return text.encode()[:KEPT_BYTES].decode(errors="ignore")
+
+
+def sleeper(seconds: float) -> tuple[str, ...]:
+    """Return the command of a small program that sleeps; it can be launched and attached to."""
+    return (sys.executable, "-I", "-S", "-c", f"import time; time.sleep({seconds})")
+
+
+@dataclass
+class Interview:
+    """The tool and the folder of all questions, and the recordings that they share."""
+
+    tool: Xctrace
+    folder: Path
+    supervisor: Supervisor
+    limit: float = LIMIT
+    plain: "PlainRecording | None" = None  # that several questions share, once one has made it
+
+    def plain_recording(self, trial: "Trial") -> "PlainRecording":
+        """Return a recording of a second of a sleeping program; the first call makes it."""
+        if self.plain is None:
+            self.plain = _record_plainly(trial, self.folder / "plain.trace")
+        trial.commands.append(self.plain.command)
+        return self.plain
+
+
+@dataclass(frozen=True)
+class PlainRecording:
+    """A recording that went well, and the seconds of its parts."""
+
+    bundle: Path
+    command: CommandRecord
+    start_seconds: float
+    saving_seconds: float
+
+
+class ToolProcess:
+    """An xctrace that a question started, and did not wait for."""
+
+    def __init__(self, trial: "Trial", argv: tuple[str, ...], env: Mapping[str, str]) -> None:
+        number = len(list(trial.folder.glob("*.out")))
+        self._trial = trial
+        self._argv = argv
+        self._began = time.monotonic()
+        self._out = trial.folder / f"{number}.out"
+        self._err = trial.folder / f"{number}.err"
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self.child = trial.interview.supervisor.start(
+                argv, StopPolicy(), env=env, stdout=out, stderr=err
+            )
+        trial.children.append(self.child)
+
+    def wait_for(self, words: str) -> float:
+        """Return the seconds from the start until it printed some words.
+
+        Raise NotAnsweredError if it ends before, or the question's time is over.
+        """
+        while words not in self.output():
+            if self.child.exit_status is not None and words not in self.output():
+                raise NotAnsweredError(f"xctrace ended before it said {words!r}: {self._summary()}")
+            self._trial.pause()
+        self.child.note_descendants()
+        return time.monotonic() - self._began
+
+    def output(self) -> str:
+        """Return its standard output so far."""
+        return self._out.read_text(errors="replace")
+
+    def finish(self) -> CommandRecord:
+        """Wait for its end; raise NotAnsweredError once the question's time is over."""
+        while self.child.exit_status is None:
+            self._trial.pause()
+        record = CommandRecord(
+            self._argv,
+            self.child.exit_status,
+            shorten(self.output()),
+            shorten(self._err.read_text(errors="replace")),
+            round(time.monotonic() - self._began, 3),
+        )
+        self._trial.commands.append(record)
+        return record
+
+    def _summary(self) -> str:
+        words = " ".join(f"{self._err.read_text(errors='replace')} {self.output()}".split())
+        return words[:200] or "it said nothing"
+
+
+@dataclass
+class Trial:
+    """One question being asked; a context manager that ends all that it started."""
+
+    interview: Interview
+    folder: Path
+    commands: list[CommandRecord] = field(default_factory=list[CommandRecord])
+    children: list[Child] = field(default_factory=list[Child])
+    _until: float = 0.0
+
+    def __enter__(self) -> Self:
+        """Make the folder; the time begins."""
+        self.folder.mkdir(parents=True)
+        self._until = time.monotonic() + self.interview.limit
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End all that was started, and remove the folder."""
+        for child in self.children:
+            child.note_descendants()
+            child.stop(StopPolicy(((signal.SIGINT, _GRACE), (signal.SIGKILL, _GRACE))))
+            child.clean_up(_GRACE)
+            end_leftovers(child.descendants, _GRACE)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def remaining(self) -> float:
+        """Seconds that the question may still take; raise NotAnsweredError if there are none."""
+        seconds = self._until - time.monotonic()
+        if seconds <= 0:
+            raise NotAnsweredError(f"it took longer than {self.interview.limit:g} s")
+        return seconds
+
+    def pause(self) -> None:
+        """Wait for a moment of the time that remains."""
+        time.sleep(min(_POLL, self.remaining))
+
+    def environment(self, **variables: str) -> dict[str, str]:
+        """Return the environment of xctrace, with more variables."""
+        return {**tool_environment(os.environ), **variables}
+
+    def run(self, *words: str, env: Mapping[str, str] | None = None) -> CommandRecord:
+        """Run `xctrace WORDS` to its end."""
+        argv = (self.interview.tool.path, *words)
+        began = time.monotonic()
+        start = self.interview.supervisor.start
+        try:
+            done = run(argv, self.remaining, env=env or self.environment(), start=start)
+        except TimeoutExpired:
+            raise NotAnsweredError(
+                f"xctrace {words[0]} did not end within {self.interview.limit:g} s"
+            ) from None
+        except (OSError, TracekitError) as error:
+            raise NotAnsweredError(f"xctrace cannot be started: {error}") from error
+        record = CommandRecord(
+            argv,
+            done.returncode,
+            shorten(done.stdout),
+            shorten(done.stderr),
+            round(time.monotonic() - began, 3),
+        )
+        self.commands.append(record)
+        return record
+
+    def start(self, *words: str, env: Mapping[str, str] | None = None) -> ToolProcess:
+        """Start `xctrace WORDS`."""
+        argv = (self.interview.tool.path, *words)
+        return ToolProcess(self, argv, env or self.environment())
+
+    def start_target(self, seconds: float) -> Child:
+        """Start a small program to attach to; it ends with the question at the latest."""
+        null = os.open(os.devnull, os.O_WRONLY)
+        try:
+            child = self.interview.supervisor.start(
+                sleeper(seconds), StopPolicy(), env=self.environment(), stdout=null, stderr=null
+            )
+        finally:
+            os.close(null)
+        self.children.append(child)
+        return child
+
+    def record_words(
+        self, name: str, *options: str, limit: str = "1s", template: str = TEMPLATE
+    ) -> tuple[str, ...]:
+        """Return the words of `xctrace record` into a bundle of this question, without a target."""
+        words = ("record", "--template", template, "--time-limit", limit)
+        return (*words, "--output", str(self.bundle(name)), "--no-prompt", *options)
+
+    def export_toc(self, bundle: Path) -> tuple[int | None, str]:
+        """Export the table of contents of a bundle; return the exit code and the text.
+
+        It is written to a file: it names the machine, and so it is not part of a report.
+        """
+        file = self.folder / f"{bundle.stem}.toc.xml"
+        command = self.run("export", "--input", str(bundle), "--output", str(file), "--toc")
+        if not file.exists():
+            return command.returncode, ""
+        return command.returncode, file.read_text(errors="replace")
+
+    def bundle(self, name: str) -> Path:
+        """Return the path of a bundle of this question."""
+        return (self.folder / f"{name}.trace").absolute()
+
+
+def _record_plainly(trial: Trial, bundle: Path) -> PlainRecording:
+    words = ("record", "--template", TEMPLATE, "--time-limit", "1s", "--output", str(bundle))
+    process = trial.start(*words, "--no-prompt", "--launch", "--", *sleeper(10))
+    start_seconds = process.wait_for("Ctrl-C to stop the recording")
+    stop_seconds = process.wait_for("ending recording")
+    command = process.finish()
+    if "Output file saved" not in command.stdout:
+        raise NotAnsweredError(f"nothing could be recorded: exit code {command.returncode}")
+    return PlainRecording(bundle, command, start_seconds, command.seconds - stop_seconds)

@@ -1,0 +1,304 @@
+"""The questions to xctrace: their experiments, and the values that these observe.
+
+A question observes a value for each belief that names it; `ToolBelief.judge` judges the values.
+"""
+
+import signal
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tracekit.base import InputError
+from tracekit.record.doctor.beliefs import Value
+from tracekit.record.doctor.interview import (
+    TEMPLATE,
+    CommandRecord,
+    NotAnsweredError,
+    Trial,
+    sleeper,
+)
+from tracekit.record.xctrace.recovering import find_raw_data
+from tracekit.record.xctrace.templates import template_files
+from tracekit.tables import Bundle
+
+Observed = Mapping[str, Value]
+_STARTED = "Ctrl-C to stop the recording"
+_NOBODY = "999999"  # no process of macOS has this number: they end at 99998
+_CANARY = "TRACEKIT_QUESTION"
+
+
+@dataclass(frozen=True)
+class DoctorQuestion:
+    """One question: its words, and the experiment that answers it."""
+
+    name: str
+    words: str
+    ask: Callable[[Trial], Observed]
+
+
+def _launch(trial: Trial, name: str, *options: str, seconds: float = 3) -> CommandRecord:
+    return trial.run(*trial.record_words(name, *options), "--launch", "--", *sleeper(seconds))
+
+
+def _version(trial: Trial) -> Observed:
+    command = trial.run("version")
+    return {"version-names-build": "(" in command.stdout and ")" in command.stdout}
+
+
+def _unknown_names(trial: Trial) -> Observed:
+    template = trial.run(
+        *trial.record_words("template", template="tracekit has no such template"),
+        *("--launch", "--", *sleeper(1)),
+    )
+    option = _launch(trial, "option", "--tracekit-no-such-option")
+    instrument = _launch(trial, "instrument", "--instrument", "tracekit has no such instrument")
+    return {
+        "unknown-template-refused": _is_refused(trial, template, "template"),
+        "unknown-option-refused": _is_refused(trial, option, "option"),
+        "unknown-instrument-code": instrument.returncode or 0,
+    }
+
+
+def _is_refused(trial: Trial, command: CommandRecord, name: str) -> bool:
+    return command.returncode != 0 and not trial.bundle(name).exists()
+
+
+def _unknown_targets(trial: Trial) -> Observed:
+    process = trial.run(*trial.record_words("pid"), "--attach", _NOBODY)
+    name = trial.run(*trial.record_words("name"), "--attach", "tracekit-no-such-process")
+    return {
+        "unknown-process-code": process.returncode or 0,
+        "unknown-process-words": "Cannot find process for provided pid" in process.text,
+        "unknown-name-code": name.returncode or 0,
+    }
+
+
+def _existing_output(trial: Trial) -> Observed:
+    bundle = trial.bundle("taken")
+    bundle.mkdir()
+    (bundle / "mine").write_text("x")
+    command = _launch(trial, "taken")
+    is_kept = (bundle / "mine").exists() and len(list(bundle.iterdir())) == 1
+    return {"existing-output-refused": command.returncode != 0 and is_kept}
+
+
+def _blank_template(trial: Trial) -> Observed:
+    words = trial.record_words("blank", template="Blank")
+    command = trial.run(*words, "--launch", "--", *sleeper(3))
+    return {"blank-is-a-template": _STARTED in command.stdout}
+
+
+def _composite_limit(trial: Trial) -> Observed:
+    words = trial.record_words("composite", limit="1m30s")
+    command = trial.run(*words, "--launch", "--", *sleeper(1))
+    return {"composite-limit-accepted": _STARTED in command.stdout}
+
+
+def _quiet_output(trial: Trial) -> Observed:
+    command = _launch(trial, "quiet", "--quiet")
+    if not trial.bundle("quiet").exists():
+        raise NotAnsweredError(f"nothing was recorded: exit code {command.returncode}")
+    return {"quiet-hides-start": _STARTED not in command.stdout}
+
+
+def _repeated_xpath(trial: Trial) -> Observed:
+    plain = trial.interview.plain_recording(trial)
+    path = '/trace-toc/run[@number="1"]/data/table[@schema="{}"]'
+    output = trial.folder / "two.xml"
+    words = ("export", "--input", str(plain.bundle), "--output", str(output))
+    first = ("--xpath", path.format("time-info"))
+    command = trial.run(*words, *first, "--xpath", path.format("tick"))
+    has_both = output.exists() and {"time-info", "tick"} <= _schemas_in(output.read_bytes())
+    return {"repeated-xpath-exports-both": command.returncode == 0 and has_both}
+
+
+def _schemas_in(xml: bytes) -> set[str]:
+    names: set[str] = set()
+    for part in xml.split(b'<schema name="')[1:]:
+        names.add(part.partition(b'"')[0].decode(errors="replace"))
+    return names
+
+
+def _environment(trial: Trial) -> Observed:
+    seen = trial.folder / "seen.txt"
+    code = f"import os; open({str(seen)!r}, 'w').write(' '.join(sorted(os.environ)))"
+    words = trial.record_words("environment", "--env", f"{_CANARY}_GIVEN=1")
+    program = (*sleeper(0)[:-1], code)
+    environment = trial.environment(**{f"{_CANARY}_OWN": "1"})
+    trial.run(*words, "--launch", "--", *program, env=environment)
+    if not seen.exists():
+        raise NotAnsweredError("the launched program did not run")
+    names = seen.read_text().split()
+    return {
+        "environment-inherited": f"{_CANARY}_OWN" in names,
+        "environment-given": f"{_CANARY}_GIVEN" in names,
+    }
+
+
+def _sigint_while_starting(trial: Trial) -> Observed:
+    process = trial.start(*trial.record_words("early"), "--launch", "--", *sleeper(20))
+    process.wait_for("Starting recording with")
+    is_early = _STARTED not in process.output()
+    process.child.send(signal.SIGINT)
+    process.finish()
+    if not is_early:
+        raise NotAnsweredError("it recorded before it could be asked to stop")
+    return {"sigint-while-starting-ends-it": True}
+
+
+def _sigint_launched(trial: Trial) -> Observed:
+    process = trial.start(
+        *trial.record_words("sigint", limit="40s"), "--launch", "--", *sleeper(40)
+    )
+    process.wait_for(_STARTED)
+    targets = set(process.child.descendants)
+    process.child.send(signal.SIGINT)
+    command = process.finish()
+    if not targets:
+        raise NotAnsweredError("the launched program was not found among xctrace's children")
+    return {
+        "sigint-saves": "Output file saved" in command.stdout,
+        "sigint-line": "Stopping recording" in command.stdout,
+        "sigint-launched-code": command.returncode or 0,
+        "sigint-ends-target": not any(target.is_running() for target in targets),
+    }
+
+
+def _sigint_attached(trial: Trial) -> Observed:
+    target = trial.start_target(50)
+    process = trial.start(*trial.record_words("attached", limit="40s"), "--attach", str(target.pid))
+    process.wait_for(_STARTED)
+    process.child.send(signal.SIGINT)
+    command = process.finish()
+    return {
+        "sigint-attached-code": command.returncode or 0,
+        "attached-target-goes-on": target.exit_status is None,
+    }
+
+
+def _sigterm(trial: Trial) -> Observed:
+    process = trial.start(
+        *trial.record_words("sigterm", limit="4s"), "--launch", "--", *sleeper(20)
+    )
+    process.wait_for(_STARTED)
+    process.child.send(signal.SIGTERM)
+    command = process.finish()
+    return {"sigterm-ignored": "Reached specified time limit" in command.stdout}
+
+
+def _early_end(trial: Trial) -> Observed:
+    target = trial.start_target(50)
+    process = trial.start(*trial.record_words("early", limit="8s"), "--attach", str(target.pid))
+    process.wait_for(_STARTED)
+    target.kill()
+    command = process.finish()
+    code, toc = trial.export_toc(trial.bundle("early"))
+    failed = _launch_failing(trial)
+    return {
+        "early-end-code": command.returncode or 0,
+        "early-end-saves": code == 0 and "<trace-toc" in toc,
+        "failed-target-code": failed.returncode or 0,
+    }
+
+
+def _launch_failing(trial: Trial) -> CommandRecord:
+    program = (*sleeper(0)[:-1], "raise SystemExit(3)")
+    return trial.run(*trial.record_words("failing", limit="8s"), "--launch", "--", *program)
+
+
+def _two_at_once(trial: Trial) -> Observed:
+    first = trial.start(*trial.record_words("first", limit="10s"), "--launch", "--", *sleeper(30))
+    first.wait_for(_STARTED)
+    second = _launch(trial, "second")
+    first.child.send(signal.SIGINT)
+    first.finish()
+    return {"second-recording-code": second.returncode or 0}
+
+
+def _kill_and_import(trial: Trial) -> Observed:
+    process = trial.start(
+        *trial.record_words("killed", limit="40s"), "--launch", "--", *sleeper(40)
+    )
+    process.wait_for(_STARTED)
+    time.sleep(min(2.0, trial.remaining))
+    process.child.kill()
+    process.finish()
+    bundle = trial.bundle("killed")
+    code, _ = trial.export_toc(bundle)
+    observed: dict[str, Value] = {"killed-bundle-opens": code == 0}
+    try:
+        raw_data = find_raw_data(bundle)
+    except InputError:
+        return {**observed, "killed-keeps-raw-data": False}
+    new = trial.bundle("imported")
+    paths = ("--input", str(raw_data), "--output", str(new))
+    done = trial.run("import", *paths, "--template", TEMPLATE)
+    code, toc = trial.export_toc(new)
+    works = done.returncode == 0 and code == 0 and "<trace-toc" in toc
+    return {**observed, "killed-keeps-raw-data": True, "import-recovers": works}
+
+
+def _times(trial: Trial) -> Observed:
+    plain = trial.interview.plain_recording(trial)
+    export = ("export", "--input", str(plain.bundle))
+    toc = trial.run(*export, "--output", str(trial.folder / "toc.xml"), "--toc")
+    path = '/trace-toc/run[@number="1"]/data/table[@schema="time-info"]'
+    table = trial.run(*export, "--output", str(trial.folder / "table.xml"), "--xpath", path)
+    return {
+        "start-seconds": round(plain.start_seconds, 1),
+        "saving-seconds": round(plain.saving_seconds, 1),
+        "toc-seconds": round(toc.seconds, 1),
+        "table-seconds": round(table.seconds, 1),
+    }
+
+
+def _language(trial: Trial) -> Observed:
+    words = trial.record_words("language")
+    german = trial.environment(LANG="de_DE.UTF-8", LC_ALL="de_DE.UTF-8")
+    command = trial.run(*words, "--launch", "--", *sleeper(3), env=german)
+    return {"lines-follow-lang": "Starting recording with" not in command.stdout}
+
+
+def _layout(trial: Trial) -> Observed:
+    plain = trial.interview.plain_recording(trial)
+    try:
+        bundle = Bundle(plain.bundle)
+        tables = bundle.runs[-1].tables
+        unread = len(tables) - len(bundle.runs[-1].stores)
+    except InputError as error:
+        raise NotAnsweredError(f"the bundle cannot be read directly: {error.message}") from error
+    return {"layout-known": bool(tables), "tables-not-read": unread}
+
+
+def _template_keys(trial: Trial) -> Observed:
+    files = template_files(trial.folder, trial.interview.tool.path)
+    stock = [file for file in files if file.stem == "Metal System Trace"]
+    if not stock:
+        raise NotAnsweredError("the file of Metal System Trace was not found")
+    content = stock[0].read_bytes()
+    keys = (b"counterprofile", b"shaderprofiler", b"_recordingControlState")
+    return {"template-keys-known": all(key in content for key in keys)}
+
+
+QUESTIONS: tuple[DoctorQuestion, ...] = (
+    DoctorQuestion("version", "Does the version name a build?", _version),
+    DoctorQuestion("unknown-names", "Are unknown templates and options refused?", _unknown_names),
+    DoctorQuestion("unknown-targets", "How are unknown processes refused?", _unknown_targets),
+    DoctorQuestion("existing-output", "Is an existing bundle refused?", _existing_output),
+    DoctorQuestion("blank", "Is Blank the name of a template?", _blank_template),
+    DoctorQuestion("composite-limit", "Is 1m30s a time limit?", _composite_limit),
+    DoctorQuestion("quiet", "Which lines does --quiet hide?", _quiet_output),
+    DoctorQuestion("xpath", "Can one export have two paths?", _repeated_xpath),
+    DoctorQuestion("environment", "What does a launched program inherit?", _environment),
+    DoctorQuestion("sigint-start", "Does SIGINT end a start?", _sigint_while_starting),
+    DoctorQuestion("sigint-launch", "How does SIGINT end a launched recording?", _sigint_launched),
+    DoctorQuestion("sigint-attach", "And one that attached?", _sigint_attached),
+    DoctorQuestion("sigterm", "Is SIGTERM ignored?", _sigterm),
+    DoctorQuestion("early-end", "What does the end of the target do?", _early_end),
+    DoctorQuestion("two", "Is a second recording refused?", _two_at_once),
+    DoctorQuestion("kill", "Can a killed recording be imported?", _kill_and_import),
+    DoctorQuestion("times", "How long do start, saving and exports take?", _times),
+    DoctorQuestion("language", "Do the lines follow the language?", _language),
+    DoctorQuestion("layout", "Is the layout of bundles known?", _layout),
+    DoctorQuestion("template-keys", "Are the keys of templates known?", _template_keys),
+)
