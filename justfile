@@ -17,15 +17,15 @@ layers:
     uv run --group check lint-imports
 
 test *arguments:
-    uv run pytest {{arguments}}
+    uv run --group dev pytest {{arguments}}
 
 # random files, simulations, every kill at every moment: half an hour; then `just seeds`
 campaign: && seeds
-    uv run pytest --tier campaign
+    uv run --group dev pytest --tier campaign
 
 # the README's tests in twenty orders and surroundings, or in those that are named: `just seeds 4711`
 seeds *numbers:
-    uv run python tests/tools/seeds.py {{numbers}}
+    uv run --group dev python tests/tools/seeds.py {{numbers}}
 
 # how many changes to a room's code its tests find, such as `just mutants compare --count 100`
 mutants room *arguments:
@@ -42,7 +42,7 @@ format:
 
 # rewrite golden files and generated reference pages from what the code says now
 update:
-    uv run pytest --numprocesses=0 --update-goldens
+    uv run --group dev pytest --numprocesses=0 --update-goldens
 
 # take the newest versions within the bounds of pyproject.toml, for fresh clones and for CI
 pin:

@@ -22,7 +22,8 @@ def asked_for() -> list[Requirement]:
     groups = PROJECT["dependency-groups"]
     extras = project["optional-dependencies"]
     lists = [project["dependencies"], *extras.values(), *groups.values()]
-    return [Requirement(line) for line in chain.from_iterable(lists)]
+    lines = [line for line in chain.from_iterable(lists) if isinstance(line, str)]
+    return [Requirement(line) for line in lines]  # a table stands for another group
 
 
 def names_needed(start: list[Requirement]) -> set[str]:

@@ -113,11 +113,12 @@ def test_the_readmes_run_has_a_fixed_seed_and_that_of_ci_a_drawn_one() -> None:
         for words in ("\nSEED=${SEED:-$((RANDOM", "SEED=$SEED .ci/run", '--randomly-seed="$SEED"')
     )
     assert 0 <= drawn < printed < use_position
-    runs = [line for line in script.splitlines() if line.startswith("uv run pytest")]
+    runs = [line for line in script.splitlines() if line.startswith("uv run --group dev pytest")]
     assert ['--randomly-seed="$SEED"' in line for line in runs] == [True]
     recipes = (ROOT / "justfile").read_text()
     assert "\ncampaign: && seeds\n" in recipes
-    assert "\nseeds *numbers:\n    uv run python tests/tools/seeds.py {{numbers}}\n" in recipes
+    seeds = "\nseeds *numbers:\n    uv run --group dev python tests/tools/seeds.py {{numbers}}\n"
+    assert seeds in recipes
 
 
 SURROUNDED = """

@@ -1,8 +1,8 @@
 """Run the tests in many orders and surroundings, each by a seed of pytest-randomly.
 
-    uv run python tests/tools/seeds.py                    # twenty seeds, drawn now
-    uv run python tests/tools/seeds.py 4711 4712          # these again
-    uv run python tests/tools/seeds.py --count 5 -- --tier processes
+    uv run --group dev python tests/tools/seeds.py                    # twenty seeds, drawn now
+    uv run --group dev python tests/tools/seeds.py 4711 4712          # these again
+    uv run --group dev python tests/tools/seeds.py --count 5 -- --tier processes
 
 What follows `--` goes to pytest. All seeds run, whatever the first ones find; the last line names
 those that failed, and the exit code is 1 then.

@@ -20,6 +20,7 @@ from .machine import circumstances as circumstances
 from .machine import describe as describe
 from .machine import find_package_version as find_package_version
 from .machine import merge_circumstances as merge_circumstances
+from .reach import find_launchd_obstacle as find_launchd_obstacle
 from .roofline import Bound as Bound
 from .roofline import Reached as Reached
 from .roofline import bound as bound

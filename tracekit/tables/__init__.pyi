@@ -26,7 +26,6 @@ from .direct import note_direct as note_direct
 from .direct import open_bundle as open_bundle
 from .direct import places_of as places_of
 from .direct import require_unpacked as require_unpacked
-from .drift import DamagedExportError as DamagedExportError
 from .drift import DamagedExportWarning as DamagedExportWarning
 from .drift import ExportWarning as ExportWarning
 from .exports import PARQUET as PARQUET

@@ -28,6 +28,10 @@ READY = {
     "/X/xctrace list templates": "== Standard Templates ==\nLogging\nMetal System Trace\n",
     "/X/xctrace list instruments": "== Standard Instruments ==\nGPU\nMetal GPU Counters\n",
     "/usr/sbin/DevToolsSecurity -status": "Developer mode is currently enabled.\n",
+    "/usr/bin/codesign -dv": Completed(
+        (), 0, stderr="CodeDirectory v=20400 size=441 flags=0x20002(adhoc,linker-signed) hashes=1\n"
+    ),
+    "/bin/launchctl managername": "Aqua\n",
     "/usr/bin/id -Gn": "staff everyone _developer admin\n",
     "python": '["0.32.1", true, {"device_name": "Apple M1", "architecture": "applegpu_g13g"}]\n',
 }

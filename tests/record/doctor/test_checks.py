@@ -23,6 +23,7 @@ VERSION, BUILD = "/usr/bin/sw_vers -productVersion", "/usr/bin/sw_vers -buildVer
 ROSETTA, CORES = "/usr/sbin/sysctl -n sysctl.proc_translated", "/usr/sbin/ioreg"
 MODE, GROUPS = "/usr/sbin/DevToolsSecurity -status", "/usr/bin/id -Gn"
 FIND, SELECTED, XCTRACE = "xcrun --find xctrace", "xcode-select -p", "/X/xctrace version"
+CODESIGN, MANAGER = "/usr/bin/codesign -dv", "/bin/launchctl managername"
 TEMPLATES, INSTRUMENTS = "/X/xctrace list templates", "/X/xctrace list instruments"
 NOT_FOUND = 'xcrun: error: unable to find utility "xctrace"'
 NOT_AGREED = "You have not agreed to the Xcode license agreements."
@@ -34,6 +35,10 @@ AT = "2026-11-20T10:15:03+00:00"
 
 def make_completed(code: int, error_text: str) -> Completed:
     return Completed(("xcrun", "--find", "xctrace"), code, "", error_text)
+
+
+def make_signed(flags: str) -> Completed:
+    return make_completed(0, f"CodeDirectory v=20500 size=441 flags={flags} hashes=4+7")
 
 
 def broken(folder: Path) -> int:
@@ -75,6 +80,14 @@ def look(surroundings: DoctorSurroundings, *names: str) -> dict[str, MachineFact
         ("mlx metal", {"python": None}, UNKNOWN, "", ""),
         ("mlx", {"python": "hello"}, UNKNOWN, "hello", ""),
         ("mlx metal", {"python": "[1, 2]"}, OPEN, "", ""),
+        ("signature", {CODESIGN: make_signed("0x10000(runtime)")}, WARNING, "hardened", "3.13"),
+        ("signature", {CODESIGN: make_signed("0x0(none)")}, OK, "signed", ""),
+        ("signature", {CODESIGN: make_completed(1, "x: code object is not signed at all")}, OK,
+         "not signed", ""),
+        ("signature", {CODESIGN: "something else"}, UNKNOWN, "no flags", ""),
+        ("signature", {CODESIGN: None}, UNKNOWN, "cannot be started", ""),
+        ("session", env(SSH_CONNECTION="::1 1 ::1 22"), OK, "ssh", ""),
+        ("session", {MANAGER: "Background\n"}, UNKNOWN, "'Background'", ""),
         # Xcode
         ("developer folder", {SELECTED: TOOLS}, FAILED, "Selected", "DEVELOPER_DIR="),
         ("developer folder", {SELECTED: "none\n"}, UNKNOWN, "", ""),
@@ -130,6 +143,16 @@ def test_a_mac(
     assert (result.verdict, result.needed) == stands
     assert words in result.words
     assert fix in result.fix
+
+
+def test_a_folder_that_nights_cannot_read_is_named(
+    mac: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    result = look(mac(runs=tmp_path / "Documents" / "runs"), "reach of launchd")["reach of launchd"]
+    assert (result.verdict, result.needed) == WARNING
+    assert "it lies in Documents, which macOS closes to jobs of launchd." in result.words
+    assert "another folder" in result.fix
 
 
 def test_a_fully_known_state_has_no_row_of_unknowns(mac: Make) -> None:

@@ -5,6 +5,7 @@ Each check tests one thing that a recording needs, by using it if possible.
 
 import os
 import platform
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
@@ -23,7 +24,7 @@ from tracekit.base import (
     UsageError,
     own_version,
 )
-from tracekit.machine import JUDGED, StateLimits, find_rejections
+from tracekit.machine import JUDGED, StateLimits, find_launchd_obstacle, find_rejections
 from tracekit.machine import unknown as not_known
 from tracekit.record.doctor.surroundings import DoctorSurroundings
 from tracekit.record.host.sampler import Sampler, read_samples
@@ -179,6 +180,49 @@ def _interpreter(surroundings: DoctorSurroundings) -> MachineFact:
     if real_path == executable:
         return ok(executable)
     return ok(f"{executable}, which is {real_path}")
+
+
+_HARDENED = (
+    "Whether Metal System Trace records such a program is not known, and an instrument that looks "
+    "into it may not: `uv run --python 3.13` takes a Python that is not hardened."
+)
+
+
+def _signature(surroundings: DoctorSurroundings) -> MachineFact:
+    """Tell how the interpreter is signed; `codesign` says so on standard error."""
+    try:
+        answer = surroundings.run(("/usr/bin/codesign", "-dv", surroundings.executable), 10)
+    except TracekitError:
+        return unknown("`codesign` cannot be started.")
+    if "not signed at all" in answer.text:
+        return ok("not signed")
+    flags = re.search(r"flags=0x[0-9a-f]+\(([^)]*)\)", answer.text)
+    if flags is None:
+        return unknown("`codesign -dv` tells no flags.")
+    words = flags[1].split(",")
+    if "runtime" in words:
+        return warning("signed with the hardened runtime.", _HARDENED)
+    return ok("signed ad hoc" if "adhoc" in words else "signed")
+
+
+def _session(surroundings: DoctorSurroundings) -> MachineFact:
+    if surroundings.environment.get("SSH_CONNECTION"):
+        return ok("ssh; a dialog of macOS would wait at the desktop, where nobody sees it")
+    name = surroundings.answer("/bin/launchctl", "managername")
+    if name == "Aqua":
+        return ok("desktop")
+    return unknown(f"launchctl names the session {name!r}.")
+
+
+def _reach(surroundings: DoctorSurroundings) -> MachineFact:
+    folder = surroundings.runs.absolute()
+    obstacle = find_launchd_obstacle(folder, Path.home())
+    if obstacle:
+        return warning(
+            f"Nights cannot use {folder}: {obstacle}.",
+            "Keep the plan, its output and this checkout in another folder of your home.",
+        )
+    return ok("launchd may read the folder of runs, as far as is known")
 
 
 _ASK_MLX = """
@@ -410,6 +454,9 @@ CHECKS: tuple[DoctorCheck, ...] = (
     DoctorCheck("gpu cores", _gpu_cores, "mac"),
     DoctorCheck("metal switches", _metal_switches),
     DoctorCheck("interpreter", _interpreter),
+    DoctorCheck("signature", _signature, "mac"),
+    DoctorCheck("session", _session, "mac"),
+    DoctorCheck("reach of launchd", _reach, "mac"),
     DoctorCheck("mlx", _mlx),
     DoctorCheck("developer folder", _developer_folder, "xcode"),
     DoctorCheck("xctrace", _xctrace, "xcode"),
