@@ -2,14 +2,16 @@
 
 This file is a program that is put on the PATH under each of these names. What directs it:
 `exits`: a job, or a unit, to the exit code of its last run; `refuses`: words with which it starts
-no job; `no_gui`: nobody is logged in at the desktop; `lingering`: so many looks a job that was
-booted out is still there; `no_bus`: no systemd runs for this user; `lingers`: the user's timers
-run on after a logout.
+no job; `rehearsal`: the codes that a job writes when it is kicked, "run" to run it, "dies" for an
+exit before it writes any; `no_gui`: nobody is logged in at the desktop; `lingering`: so many looks
+a job that was booted out is still there; `no_bus`: no systemd runs for this user; `lingers`: the
+user's timers run on after a logout.
 """
 
 import json
 import os
 import plistlib
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -65,7 +67,7 @@ class Fakes:
         return answered
 
 
-def launchctl(  # noqa: PLR0911  one for each answer that is known
+def launchctl(  # noqa: C901, PLR0911  one for each answer that is known
     state: dict[str, Any], loaded: dict[str, str], verb: str, target: str, *files: str
 ) -> Answer:
     leaving: dict[str, int] = state.setdefault("leaving", {})
@@ -87,7 +89,12 @@ def launchctl(  # noqa: PLR0911  one for each answer that is known
         del loaded[label]
         leaving[label] = state.get("lingering", 1)
         return 0, ""
+    if verb == "kickstart":
+        kick(state, loaded[label], label)
+        return 0, ""
     assert verb == "print", verb
+    if target.count("/") == 1:  # the user's session itself
+        return 0, f"{target} = {{\n}}"
     if leaving.get(label, 0) > 0:
         leaving[label] -= 1
     elif label not in loaded:
@@ -96,6 +103,28 @@ def launchctl(  # noqa: PLR0911  one for each answer that is known
         return 113, f'Bad request.\nCould not find service "{label}" {domain_text}'
     exits = state.get("exits", {}).get(label, "(never exited)")
     return 0, f"{target} = {{\n\tstate = not running\n\n\tlast exit code = {exits}\n}}"
+
+
+def kick(state: dict[str, Any], file: str, label: str) -> None:
+    """Start a job at once: play what it writes, run it, or let it die."""
+    job = plistlib.loads(Path(file).read_bytes())
+    folder = Path(job["EnvironmentVariables"]["TRACEKIT_REHEARSAL"])
+    played = state.get("rehearsal", {})
+    if played == "run":
+        with Path(job["StandardOutPath"]).open("ab") as log:
+            subprocess.Popen(
+                job["ProgramArguments"], cwd=job["WorkingDirectory"], stdin=subprocess.DEVNULL,
+                env=job["EnvironmentVariables"], stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+    elif played == "dies":
+        Path(job["StandardOutPath"]).write_text("Operation not permitted")
+        state.setdefault("exits", {})[label] = 1
+    elif played != "hangs":
+        facts = {"facts": [{"words": "No.", "name": "xctrace", "verdict": "failed"}]}
+        (folder / "doctor.json").write_text(json.dumps(facts))
+        for name in ("plan", "doctor", "capture"):
+            (folder / f"{name}.txt").write_text(f"the words of {name}")
+            (folder / f"{name}.code").write_text(f"{played.get(name, 0)}\n")
 
 
 def systemctl(state: dict[str, Any], loaded: dict[str, str], *words: str) -> Answer:

@@ -142,4 +142,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.line(
             f"{left_out_counts.total()} tests that need more than Python: {tiers}."
         )
-        terminalreporter.line("uv run --group dev pytest --tier all runs everything, --tier TIER one of them.")
+        terminalreporter.line(
+            "uv run --group dev pytest --tier all runs everything, --tier TIER one of them."
+        )

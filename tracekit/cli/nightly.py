@@ -42,6 +42,10 @@ def install(
     prints a line for cron. The schedule starts the Python that runs this command, without a shell,
     in an environment that contains only PATH, HOME, the language, DEVELOPER_DIR and TRACEKIT_* as
     they are now. Installing again replaces the plan's earlier schedule.
+
+    launchd rehearses first: it runs the doctor and a capture of two seconds, once, in the plan's
+    output. Nothing is installed if that fails, or if macOS denies launchd's jobs the folder of the
+    plan, of its output or of the interpreter: Documents, Desktop, Downloads, iCloud, other volumes.
     """
     from tracekit.nightly.schedule import schedule
 
@@ -53,7 +57,8 @@ def install(
             console.show_line(f"# {file}")
             console.show_line(content.decode())
     else:
-        planned = schedule.install(plan, time_of_day, method)
+        with console.progress("install") as progress:
+            planned = schedule.install(plan, time_of_day, method, progress)
         for file in planned.files:
             console.show_written(file)
     if planned.line:
@@ -119,6 +124,7 @@ def _show_status(plan: "nightly.NightPlan", schedule_status: "nightly.Scheduled"
         lines.append(("missed", f"{len(schedule_status.missed)} since then: {times}"))
     for name, words in lines:
         console.show_line(f"{name:<11}  {words}")
+    console.show_warnings(schedule_status.remarks)
 
 
 def _installed_lines(schedule_status: "nightly.Scheduled") -> list[tuple[str, str]]:

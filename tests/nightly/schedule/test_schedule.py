@@ -25,7 +25,7 @@ from tracekit.base.errors import RecordingError, ToolError
 from tracekit.nightly.folder import NightFolder, make_output
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.store import Store
-from tracekit.nightly.plan.plan import Capture, NightPlan
+from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.schedule import schedule
 from tracekit.nightly.schedule.job import Job, job_of, next_due
@@ -53,33 +53,9 @@ def read_clock() -> datetime:
     return datetime.now(UTC)
 
 
-@pytest.fixture
-def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
-    """Schedulers that behave as their manuals say, and a home without anything."""
-    (tmp_path / "home").mkdir()
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, "")  # which is as if it were not set
-    programs = Fakes(tmp_path / "programs")
-    programs.install()
-    programs.tell(lingers=True)
-    monkeypatch.setenv("PATH", f"{programs.folder}:{os.environ['PATH']}")
-    return programs
-
-
 @pytest.fixture(params=[Launchd, Systemd])
 def scheduler(request: pytest.FixtureRequest, fakes: Fakes) -> Scheduler:
     return request.param()
-
-
-@pytest.fixture
-def plan(tmp_path: Path) -> NightPlan:
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    text = '[nightly]\nname = "paged"\n[[nightly.capture]]\nname = "decode"\nworkload = "paged"\n'
-    (folder / "tracekit.toml").write_text(text)
-    capture = Capture("decode", "paged")
-    return NightPlan("paged", folder / "tracekit.toml", (capture,), folder / "bench/nights", "")
 
 
 @pytest.fixture
@@ -305,7 +281,8 @@ def test_status_tells_the_last_missed_and_running_nights(fakes: Fakes, plan: Nig
             schedule.install(plan, time(4, 0), "launchd")
         with pytest.raises(ToolError, match="A night runs now"):
             schedule.uninstall(plan.file)
-    assert fakes.verbs() == ["bootstrap"], "what runs is not stopped"
+    loads = ["bootstrap", "kickstart", "bootout", "bootstrap"]
+    assert fakes.verbs() == loads, "what runs is not stopped"
     for days, outcome in ((9, Outcome.REGRESSION), (3, Outcome.OK)):
         night = night_of(days, (), plan="paged", outcome=outcome, reason="As it was.")
         night = replace(night, started=(read_clock() - days * DAY).isoformat())
@@ -321,6 +298,7 @@ def test_status_tells_the_last_missed_and_running_nights(fakes: Fakes, plan: Nig
     assert status.next == next_due(daily_time, later)
 
 
+@pytest.mark.processes
 def test_a_python_without_tracekit_is_found_out_at_once(
     fakes: Fakes, plan: NightPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -335,7 +313,7 @@ def test_a_python_without_tracekit_is_found_out_at_once(
     python.write_text("#!/bin/sh\n")
     installed = schedule.install(plan, NIGHT, "launchd")
     assert (installed.method, [*installed.files], installed.line) == ("launchd", lying_around(), "")
-    assert fakes.verbs() == ["bootstrap"]
+    assert fakes.verbs() == ["bootstrap", "kickstart", "bootout", "bootstrap"]
     assert timedelta(0) < installed.next - read_clock() <= DAY + timedelta(hours=1)
     assert [job.at for job in find(Launchd(), plan.file)] == [NIGHT]
 

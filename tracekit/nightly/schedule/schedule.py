@@ -6,7 +6,8 @@ from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Literal
 
-from tracekit.base import ToolError, system
+from tracekit.base import ToolError, UsageError, system
+from tracekit.machine import find_launchd_obstacle, look
 from tracekit.nightly.folder import make_output
 from tracekit.nightly.history.listing import NightSummary, last_course
 from tracekit.nightly.history.night import moment_in
@@ -15,7 +16,8 @@ from tracekit.nightly.schedule import schedulers
 from tracekit.nightly.schedule.job import EARLY, Job, find_unserved_times, job_of, next_due
 from tracekit.nightly.schedule.running import runs_in
 from tracekit.nightly.schedule.schedulers import Installed, Launchd, Scheduler, Standing, Systemd
-from tracekit.record import run
+from tracekit.nightly.schedule.trial import rehearse_under_launchd
+from tracekit.record import Progress, quiet, run
 
 _SECONDS = 120.0
 _CRON_LONGEST = 998  # the most bytes of a line that every cron takes
@@ -55,6 +57,7 @@ class Scheduled:
     last: NightSummary | None
     running: bool
     missed: tuple[datetime, ...]
+    remarks: tuple[str, ...] = ()
 
 
 def usual_time(plan: NightPlan) -> time:
@@ -70,6 +73,8 @@ def preview(plan: NightPlan, clock_time: time, method: Method = "auto") -> Insta
     scheduler, warnings = _chosen(method)
     job = job_of(plan, clock_time)
     next_time = next_due(clock_time, datetime.now(UTC))
+    if isinstance(scheduler, Launchd):
+        _require_reach(plan, job)
     if scheduler is not None:
         files = schedulers.files_of(scheduler, job)
         return Installation(scheduler.name, job, files, "", next_time, warnings)
@@ -83,11 +88,13 @@ def preview(plan: NightPlan, clock_time: time, method: Method = "auto") -> Insta
     return Installation("cron", job, {}, line, next_time, (*warnings, advice))
 
 
-def install(plan: NightPlan, clock_time: time, method: Method = "auto") -> Installation:
+def install(
+    plan: NightPlan, clock_time: time, method: Method = "auto", progress: Progress = quiet
+) -> Installation:
     """Let a plan's nights start at `clock_time` of every day, in place of any earlier schedule.
 
-    `auto` is launchd on macOS, systemd if it runs for this user, else a line for cron. On failure
-    the earlier schedule remains installed.
+    `auto` is launchd on macOS, systemd if it runs for this user, else a line for cron. launchd
+    rehearses first. On failure the earlier schedule remains installed.
     """
     planned = preview(plan, clock_time, method)
     _require_quiet(planned.job.log.parent)
@@ -95,12 +102,31 @@ def install(plan: NightPlan, clock_time: time, method: Method = "auto") -> Insta
     _rehearse(planned.job)
     warnings = list(planned.warnings)
     for scheduler in _all():
+        if isinstance(scheduler, Launchd) and planned.method == scheduler.name:
+            progress("launchd rehearses: the doctor, and a capture of two seconds")
+            warnings += rehearse_under_launchd(scheduler, planned.job)
+    for scheduler in _all():
         if scheduler.name == planned.method:
             warnings += schedulers.add(scheduler, planned.job)
         else:
             for old in schedulers.find(scheduler, planned.job.plan):
                 warnings += schedulers.remove(scheduler, old.label)
     return replace(planned, warnings=tuple(warnings))
+
+
+def _require_reach(plan: NightPlan, job: Job) -> None:
+    """Raise UsageError if launchd may not read the plan, its output or the interpreter."""
+    for words, path in (
+        ("The plan", plan.file),
+        ("The output", job.log.parent),
+        ("The interpreter", Path(job.argv[0])),
+    ):
+        obstacle = find_launchd_obstacle(path, Path.home())
+        if obstacle:
+            raise UsageError(
+                f"{words} {path} cannot be used by launchd: {obstacle}.",
+                hint="Move it into another folder of your home.",
+            )
 
 
 def _rehearse(job: Job) -> None:
@@ -151,7 +177,16 @@ def status(plan: NightPlan, current_time: datetime | None = None) -> Scheduled:
         last=last_night,
         running=running,
         missed=tuple(missed),
+        remarks=_find_remarks(installed),
     )
+
+
+def _find_remarks(installed: tuple[Installed, ...]) -> tuple[str, ...]:
+    """Return remarks on the machine of nights that launchd starts."""
+    is_launchd = any(job.method == Launchd.name for job in installed)
+    if is_launchd and look().readings.get("low_power"):
+        return ("Low power mode is on: a night measures a machine that is held back.",)
+    return ()
 
 
 def find_missed_times(

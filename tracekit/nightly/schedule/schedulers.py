@@ -72,6 +72,7 @@ def make_refusal(completed: Completed, problem: str, hint: str) -> ToolError:
     return ToolError(f"{problem}: `{line}` failed with {code}: {words}", hint=hint)
 
 
+_NOBODY = "Nobody is logged in at the desktop: launchd starts no night until somebody is."
 _GONE_SECONDS = 30.0
 _POLL = 0.2
 _EXIT = re.compile(r"^\s*last exit code = (\d+)\b", re.MULTILINE)
@@ -90,6 +91,10 @@ class Launchd:
     def __init__(self) -> None:
         self.folder = Path.home() / "Library" / "LaunchAgents"
         self._domain = f"gui/{os.getuid()}"  # launchctl's name of the user's session
+
+    def target_of(self, label: str) -> str:
+        """Return launchctl's name of a job."""
+        return f"{self._domain}/{label}"
 
     def lacks(self) -> str:
         """Return why it cannot be used here; empty if it can."""
@@ -122,7 +127,7 @@ class Launchd:
 
     def unload(self, label: str) -> tuple[str, ...]:
         """Unload a job that is loaded, and wait until it is gone: launchctl does not."""
-        target = f"{self._domain}/{label}"
+        target = self.target_of(label)
         if ask("launchctl", "print", target).returncode != 0:
             return ()
         answer = ask("launchctl", "bootout", target)
@@ -135,7 +140,9 @@ class Launchd:
 
     def look(self, label: str) -> Standing:
         """Ask for the state of a job."""
-        answer = ask("launchctl", "print", f"{self._domain}/{label}")
+        answer = ask("launchctl", "print", self.target_of(label))
+        if answer.returncode != 0 and ask("launchctl", "print", self._domain).returncode != 0:
+            return Standing(None, words=_NOBODY)
         if answer.returncode != 0:
             return Standing(loaded=False, words=f"launchctl says: {flatten_output(answer)}")
         match = _EXIT.search(answer.stdout)
