@@ -143,7 +143,7 @@ def analyze(
     """Measure and judge a run's tables.
 
     Writes result.json to the run's folder. An import of a trace with several runs uses one of them;
-    --run selects another one, for this and later commands.
+    --run selects another one, which later commands then use, too.
     """
     recording = Recording(run)
     with console.progress("analyze") as progress:
@@ -188,7 +188,7 @@ def recover(
     The bundle of a recorder that was killed cannot be opened, but it may hold raw data:
     `xctrace import` makes a new bundle of them, so this needs a Mac with Xcode. The old bundle is
     only read. The new run is marked "recovered, incomplete" on its page, in comparisons and by the
-    gate: the end of the recording, and what was not written yet, is missing.
+    gate: its end and all events that were not written yet are missing.
     """
     with console.progress("recover") as progress:
         recording = tracekit.pipeline.recover(

@@ -328,6 +328,8 @@ def test_a_disk_that_is_all_but_full_forbids_a_recording_and_ends_even_a_saving_
     def filling(_: Path) -> int:
         return int(0.5e9 if SAVING in told else 50e9)
 
-    with pytest.raises(ToolError, match=r"stopped for 0\.5 GB are free .* it did not save") as caught:
+    with pytest.raises(
+        ToolError, match=r"stopped because 0\.5 GB are free .* did not save"
+    ) as caught:
         record(QUICK, premises=Premises(tmp_path / "notes", 10e9, filling))
     assert "Make room" in caught.value.hint

@@ -189,7 +189,7 @@ def nothing_came(ending: Ended, target: Target, argv: tuple[str, ...], reason: s
     state_words = _STATES[ending.account.state]
     if ending.is_killed or ending.returncode is None:
         if ending.halted:
-            cause = f"was stopped for {ending.halted}"
+            cause = f"was stopped because {ending.halted}"
             hint = "Make room before the next one."
         else:
             cause = f"hung {state_words}"
