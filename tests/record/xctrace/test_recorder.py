@@ -144,7 +144,7 @@ def test_nothing_came_of_a_recorder_that_hung() -> None:
     for state, halted, message in (
         (RecordingState.ANNOUNCED, "", "xctrace hung before it began to record"),
         (RecordingState.STOPPING, "", "xctrace hung while it stopped"),
-        (RecordingState.SAVING, "no room", "xctrace was stopped for no room"),
+        (RecordingState.SAVING, "no room is left", "xctrace was stopped because no room is left"),
     ):
         ending = Ended(RecordingTranscript(state=state), -9, KILLED, halted=halted)
         error = nothing_came(ending, TARGET, ARGV, "")
