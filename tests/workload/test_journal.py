@@ -99,6 +99,8 @@ def test_unknown_lines_are_counted(journal: Journal) -> None:
     for line in (
         *(b"{", b"[1]", b"\xff\xfe\x00", b'{"mark":"end"}', b'{"mark":"about","pid":"many"}'),
         *(b'{"mark":"step","phase":"steady"}', b'{"mark":"phase","name":7,"start":1}'),
+        *(b'{"mark":"result","name":7,"value":1}', b'{"mark":"result","name":["x"],"value":1}'),
+        *(b'{"mark":"variant","variant":null}', b'{"a":' + b"[" * 9000 + b"]" * 9000 + b"}"),
     ):
         journal.path.write_bytes(b'{"mark":"about","workload":"gemm"}\n' + line + b"\n")
         assert fold(journal.path) == WorkloadReport(workload="gemm", unreadable=1), line

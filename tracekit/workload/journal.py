@@ -228,7 +228,8 @@ class _Folder:
                 self._listed_marks[name].append(msgspec.convert(values, kind))
             case str(mark) if mark in _NAMED:
                 name, key, kind = _NAMED[mark]
-                self._named_marks[name][values.pop(key)] = msgspec.convert(values, kind)
+                mark_name = msgspec.convert(values.pop(key), str)
+                self._named_marks[name][mark_name] = msgspec.convert(values, kind)
             case "phase":
                 phase = msgspec.convert(values, Phase)
                 _leave(self._phases, phase.start)
@@ -275,7 +276,7 @@ def fold(path: Path) -> WorkloadReport:
         try:
             values = msgspec.json.decode(line, type=dict[str, Any])
             folder.add(values.pop("mark", None), values)
-        except (msgspec.MsgspecError, KeyError):
+        except (msgspec.MsgspecError, KeyError, RecursionError):  # the last for deep nesting
             unreadable += 1
     return folder.finish(unreadable)
 
