@@ -175,6 +175,21 @@ def test_a_bound_holds_for_a_value_and_not_for_none(gemm: Workload) -> None:
         workload.bind({"rows": 0})
 
 
+def test_a_bound_holds_for_each_value_of_a_list(gemm: Workload) -> None:
+    gemm.file.write_text(GEMM.replace("rows: Annotated[int,", "rows: Annotated[list[int],"))
+    workload = load(gemm.file)
+    assert workload.bind({"rows": [1, 9]}) == {"rows": [1, 9]}
+    for rows, sentence in (([1, 0], "at least 1; it is 0"), ([10], "at most 9; it is 10")):
+        with pytest.raises(UsageError, match=f"--rows must be {sentence}"):
+            workload.bind({"rows": rows})
+
+
+def test_nan_lies_within_no_bound(gemm: Workload) -> None:
+    gemm.file.write_text(GEMM.replace("rows: Annotated[int,", "rows: Annotated[float,"))
+    with pytest.raises(UsageError, match="--rows must be at least 1; it is nan"):
+        load(gemm.file).bind({"rows": "nan"})
+
+
 def test_shapes_are_chosen_by_the_same_words_wherever_attention_decodes() -> None:
     first_map, *parameter_maps = (
         find(name).parameters for name in ("paged", "sdpa", "paged-vs-sdpa")

@@ -226,8 +226,8 @@ class Workload:
     def bind(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Turn values as JSON or a command line knows them into the function's own types.
 
-        Bounds that a parameter states in `typer.Option(min=…, max=…)` hold here too. Raises
-        UsageError if a name is unknown or missing, or a value does not fit.
+        Bounds that a parameter states in `typer.Option(min=…, max=…)` hold here too, for each value
+        of a list. Raises UsageError if a name is unknown or missing, or a value does not fit.
         """
         parameters = self.parameters
         parameter_list = f"It has: {', '.join(parameters) or 'none'}."
@@ -433,14 +433,24 @@ def _convert_value(parameter: inspect.Parameter, value: Any) -> Any:
         raise UsageError(f"{option} cannot be {value!r}: {error}.") from None
     if converted is None:
         return None
+    values: list[Any] = [converted]
+    if isinstance(converted, list | tuple):
+        values = list(converted)
     for bound in bounds:
-        minimum = getattr(bound, "min", None)
-        if minimum is not None and converted < minimum:
-            raise UsageError(f"{option} must be at least {minimum}; it is {converted}.")
-        maximum = getattr(bound, "max", None)
-        if maximum is not None and converted > maximum:
-            raise UsageError(f"{option} must be at most {maximum}; it is {converted}.")
+        _require_within(option, values, bound)
     return converted
+
+
+def _require_within(option: str, values: Sequence[Any], bound: Any) -> None:
+    """Raise UsageError unless all values lie within the bounds of a parameter's `typer.Option`."""
+    minimum = getattr(bound, "min", None)
+    maximum = getattr(bound, "max", None)
+    for value in values:
+        # NaN compares as False, so that it lies within no bound.
+        if minimum is not None and not value >= minimum:
+            raise UsageError(f"{option} must be at least {minimum}; it is {value}.")
+        if maximum is not None and not value <= maximum:
+            raise UsageError(f"{option} must be at most {maximum}; it is {value}.")
 
 
 def _files(folder: Path) -> Iterator[Path]:
