@@ -163,9 +163,9 @@ class Room:
             return True if self.swapped >= _MUCH else None
         if self.machine is not None and self.highest_level >= _FULL * self.machine:
             return True
-        if self.swapped >= _WRITTEN_OUT * self.highest_level:
+        if self.swapped and self.swapped >= _WRITTEN_OUT * self.highest_level:
             return True
-        if not self._may_be_short(self.highest_level):
+        if self.highest_level == 0 or not self._may_be_short(self.highest_level):
             return False
         return True if self.grown >= _GROWN * self.highest_level else None
 
