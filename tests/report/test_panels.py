@@ -15,6 +15,7 @@ from tracekit.base.recording import Provenance
 from tracekit.report.panels.bubbles import bubbles
 from tracekit.report.panels.cpu_time import cpu_time
 from tracekit.report.panels.health import clock_words, counter_set, health
+from tracekit.report.panels.host_events import host_events
 from tracekit.report.panels.latencies import FEWEST, latencies
 from tracekit.report.panels.memory import memory
 from tracekit.report.panels.replay import replay
@@ -185,6 +186,25 @@ def test_cycles_are_counted_and_no_time_is_made_of_them() -> None:
     assert (context["weight"], context["asleep"]) == ("1,500 cycles", "")
     theirs = frames(cpu_profile=[common_cells | {"target": False}])
     assert "belongs to the target" in cpu_time.context(NOTHING, theirs)["absence"]
+
+
+def test_samples_of_an_unknown_thread_are_listed_as_such() -> None:
+    common_cells = {"target": True, "time": 1, "weight": 1_500, "stack": 0}
+    functions = pd.DataFrame({"stack": [0], "depth": [0], "function": ["main"]})
+    samples = [common_cells | {"tid": tid} for tid in (70, None)]
+    context = cpu_time.context(
+        NOTHING, frames(cycle_profile=samples) | {"profile_frames": functions}
+    )
+    assert [row["name"] for row in context["threads"]] == ["thread 70", "thread not stated"]
+
+
+def test_periods_of_a_launch_that_are_not_shown_are_counted() -> None:
+    rows = [
+        {"target": True, "start": number, "duration": 1, "period": "Running"}
+        for number in range(27)
+    ]
+    context = host_events.context(NOTHING, frames(life_cycles=rows))
+    assert (len(context["launch"]), context["more_launch"]) == (25, 2)
 
 
 def test_without_costs_encoders_are_not_ranked_and_nothing_is_weighed() -> None:

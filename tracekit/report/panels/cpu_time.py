@@ -119,14 +119,20 @@ def _left_out(created: int) -> str:
 def _threads(
     samples: pd.DataFrame, in_words: Callable[[float], str], entire: int, thread_rows: Rows
 ) -> Iterator[Context]:
-    """Yield the sampled threads, the one that ran longest first, by their names if known."""
+    """Yield the sampled threads, the one that ran longest first, by their names if known.
+
+    Samples without the id of a thread are one entry.
+    """
     latest_threads = thread_rows.frame.drop_duplicates("tid", keep="last")
     names = latest_threads.set_index("tid")["name"].dropna()
     weights = samples["weight"].fillna(0).astype(np.int64).groupby(samples["tid"], dropna=False)
     sums = weights.agg(["sum", "size"]).sort_values("sum", ascending=False, kind="stable")
     for tid, (own_weight, number) in zip(sums.index, sums.to_numpy().tolist(), strict=True):
+        name = "thread not stated"
+        if not pd.isna(tid):
+            name = str(names.get(tid, f"thread {tid}"))
         yield {
-            "name": str(names.get(tid, f"thread {tid}")),
+            "name": name,
             "samples": number,
             "own": in_words(own_weight),
             "share": _share(own_weight, entire),

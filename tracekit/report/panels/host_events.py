@@ -22,6 +22,7 @@ def host_events(result: Result, tables: Tables) -> Context | None:  # noqa: ARG0
     named_signposts = _by_name(signposts)
     return {
         "launch": _list_rows(launch, "period"),
+        "more_launch": max(0, len(launch) - MOST_ROWS),
         "hangs": _list_rows(hangs.sort_values("duration", ascending=False), "kind"),
         "more_hangs": max(0, len(hangs) - MOST_ROWS),
         "signposts": named_signposts[:MOST_ROWS],
