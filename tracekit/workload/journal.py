@@ -8,13 +8,14 @@ be mapped to a trace's own time.
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 import msgspec
 
-from tracekit.base import RecordingError
+from tracekit.base import RecordingError, read_input
 from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, Work
 
 FORMAT = 1
@@ -267,11 +268,14 @@ def fold(path: Path) -> WorkloadReport:
     """Turn a journal into a report: whole or cut short, every readable mark counts.
 
     A mark of an unknown kind, by a newer worker, is left out; a line that cannot be understood is
-    counted in `unreadable`. Without a journal the report is empty.
+    counted in `unreadable`. Without a journal the report is empty; raise InputError for one that
+    is not a file, or cannot be read.
     """
     folder = _Folder()
     unreadable = 0
-    text = path.read_bytes() if path.exists() else b""
+    text = b""
+    with suppress(FileNotFoundError):
+        text = read_input(path)
     for line in filter(bytes.strip, text.split(b"\n")):
         try:
             values = msgspec.json.decode(line, type=dict[str, Any])

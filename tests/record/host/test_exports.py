@@ -7,19 +7,26 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracekit.base.distribution import own_version
-from tracekit.base.errors import InputError
+from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.recording import Process, Recording, save
 from tracekit.record.host import exports
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.host.sampler import ProcessSample
-from tracekit.record.host.session import HostSession, write_toc
+from tracekit.record.host.session import HostSession, load_session, write_toc
 from tracekit.record.recorder import quiet
 from tracekit.tables.cache import keep_exported_tables
 from tracekit.tables.exports import PrunedExport, TableHeader, note_pruned_exports
 from tracekit.tables.losses import Flaw
 from tracekit.tables.tables import Tables
 from tracekit.tables.toc import TocRun, TocTable, read_toc
-from tracekit.workload.journal import Journal, Phase, Specialization, StepMark, WorkloadReport
+from tracekit.workload.journal import (
+    Journal,
+    Phase,
+    Specialization,
+    StepMark,
+    WorkloadReport,
+    fold,
+)
 from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, Work
 
 WORK = Work(
@@ -194,6 +201,20 @@ def test_a_step_is_a_submission_and_then_work(backend: str, channel: str, tmp_pa
     recording.host_session.write_text("{")
     with pytest.raises(InputError, match=r"session\.json cannot be read"):
         recorder.export(recording, quiet)
+
+
+def test_files_of_another_kind_in_a_recording_are_refused(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    recording.host_bundle.write_bytes(b"")
+    with pytest.raises(RecordingError, match="holds no recording of the host recorder"):
+        load_session(recording)
+    recording.host_bundle.unlink()
+    recording.host_session.mkdir(parents=True)
+    with pytest.raises(InputError, match=r"session\.json is a folder, not a file"):
+        load_session(recording)
+    recording.journal_file.mkdir()
+    with pytest.raises(InputError, match=r"workload\.jsonl is a folder, not a file"):
+        fold(recording.journal_file)
 
 
 Moments = dict[str, int]

@@ -30,7 +30,7 @@ from tracekit.base import (
 from tracekit.machine import describe
 from tracekit.record.host.exports import export
 from tracekit.record.host.sampler import Sampler, process_name
-from tracekit.record.host.session import HostSession, close, fresh
+from tracekit.record.host.session import HostSession, close, prepare_bundle
 from tracekit.record.recorder import (
     Attach,
     FinishedRecording,
@@ -361,7 +361,7 @@ def _record(
     supervisor: Supervisor,
 ) -> FinishedRecording:
     """Run the program and sample it; no process that it started outlives the recording."""
-    fresh(recording)
+    prepare_bundle(recording)
     new_session = _begin_session("launched", pace)
     child = _start(target, recording, pace, supervisor)
     try:
@@ -412,7 +412,7 @@ def _record_attached(
 ) -> FinishedRecording:
     """Sample the process, and leave it as it was."""
     is_running = running(target.pid)
-    fresh(recording)
+    prepare_bundle(recording)
     session = _begin_session("attached", pace)
     session = replace(session, pid=target.pid, name=process_name(target.pid))
     save(recording.host_session, session)

@@ -16,6 +16,7 @@ from tracekit.base import (
     RecordingError,
     make_timestamp,
     own_version,
+    read_input,
     remedy,
     save,
     write_whole,
@@ -47,7 +48,7 @@ class HostSession:
         return Process(self.pid, self.name)
 
 
-def fresh(recording: Recording) -> None:
+def prepare_bundle(recording: Recording) -> None:
     """Make the folder of a bundle, without the samples of an earlier try."""
     try:
         recording.host_bundle.mkdir(parents=True, exist_ok=True)
@@ -75,10 +76,10 @@ def close(
 
 
 def load_session(recording: Recording) -> HostSession:
-    """Read `session.json`; raise RecordingError without one, InputError if it is damaged."""
+    """Read `session.json`; raise RecordingError without one, InputError if it cannot be read."""
     file = recording.host_session
     try:
-        return msgspec.json.decode(file.read_bytes(), type=HostSession)
+        return msgspec.json.decode(read_input(file), type=HostSession)
     except FileNotFoundError:
         raise RecordingError(f"{file.parent} holds no recording of the host recorder.") from None
     except msgspec.MsgspecError as error:
