@@ -54,7 +54,7 @@ class StepMark:
     submit_other_cpu: int | None = None  # of all other threads meanwhile
     wait_cpu: int | None = None  # of all threads, from then until it was complete
 
-    def sum_told_spans(self, spans: Sequence[Span]) -> int:
+    def measure_spans_in_submit(self, spans: Sequence[Span]) -> int:
         """Return the time in `submit`, in ns, that spans account for, up to all of it."""
         spanned_time = 0
         for span in spans:
@@ -74,9 +74,9 @@ class StepMark:
         return min(held_up, self.submit_other_cpu, length - host)
 
     def is_undivided(self, host: int = 0) -> bool:
-        """Tell whether almost nothing was left to wait for once it was handed over.
+        """Return whether almost nothing was left to wait for once it was handed over.
 
-        `host` is as above.
+        `host` is the time in `submit` that the workload's spans account for, in ns.
         """
         wait_time = self.completed - self.submitted
         return wait_time < LEFT * (self.completed - self.start - host)

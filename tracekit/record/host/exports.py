@@ -348,7 +348,7 @@ def _work_of(step: StepMark, spans: Sequence[Span], backend: str) -> tuple[int, 
     work is somewhere in the step: it is the whole step, on a channel that is named so. Spans
     within `submit` are work of the host, not of the device.
     """
-    host = step.sum_told_spans(spans)
+    host = step.measure_spans_in_submit(spans)
     earliest = step.start
     for span in spans:
         if span.end <= step.submitted:

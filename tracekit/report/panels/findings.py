@@ -10,10 +10,10 @@ _SIGNS = {Severity.ERROR: "✕", Severity.WARNING: "▲", Severity.NOTE: "●"}
 
 @panel("Findings")
 def findings(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
-    """List the findings, in the order of the result; `told` is the advice of the verdict above."""
+    """List the findings in the order of the result; the verdict's advice is not repeated."""
     return {
         "findings": result.findings,
-        "told": verdict_of(result).message,
+        "verdict_advice": verdict_of(result).message,
         "saving_range": saving_range,
         "signs": _SIGNS,
         "most": MOST_WINDOWS,
