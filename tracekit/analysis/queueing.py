@@ -35,7 +35,7 @@ def thread_names(
     encoders: pd.DataFrame | None,
 ) -> dict[int, str]:
     """Return the name of each thread of the target by its id, such as “Main Thread” (0x65)."""
-    called: dict[int, str] = {}
+    names_by_tid: dict[int, str] = {}
     for frame, column in ((threads, "name"), (submissions, "thread"), (encoders, "thread")):
         if frame is None or column not in frame or "tid" not in frame:
             continue
@@ -44,8 +44,8 @@ def thread_names(
         names = rows[column].astype("string").str.replace(_SUFFIX, "", regex=True)
         for tid, name in zip(rows["tid"].astype(int), names.str.strip(), strict=True):
             if name:
-                called.setdefault(tid, f"“{name}” ({tid:#x})")
-    return called
+                names_by_tid.setdefault(tid, f"“{name}” ({tid:#x})")
+    return names_by_tid
 
 
 def bursts_table(timeline: pd.DataFrame) -> pd.DataFrame:
@@ -75,7 +75,7 @@ def _bursts(rows: pd.DataFrame) -> pd.DataFrame:
     ways = {"committed": "min", "started": "min", "ended": "max", "busy": "sum"}
     bursts = rows.groupby(np.cumsum(begins)).agg(
         {"device": "first", "thread": "first", **ways, "known": "size"}
-    )
+    )  # any column counts the rows of a group
     table = bursts.rename(columns={"known": "buffers"}).assign(waits=waits)
     return table.astype(dict.fromkeys(ways, "int64"))
 
@@ -148,8 +148,11 @@ class _ThreadBursts:
     @classmethod
     def from_table(cls, bursts: pd.DataFrame) -> "_ThreadBursts":
         return cls(
-            int(bursts["thread"].iloc[0]),
-            *(_times(bursts, name) for name in ("committed", "started", "ended", "busy")),
+            thread=int(bursts["thread"].iloc[0]),
+            committed=_times(bursts, "committed"),
+            started=_times(bursts, "started"),
+            ended=_times(bursts, "ended"),
+            busy=_times(bursts, "busy"),
             grouped=bool((bursts["buffers"] > 1).any()),
             drains=bool(bursts["waits"].all()),
         )
@@ -199,15 +202,18 @@ def _behind(
     ):
         return None
     unblocked_delays = (waiting.started - waiting.committed)[~chosen]
+    usual_delay = 0
+    if unblocked_delays.size:
+        usual_delay = int(np.median(unblocked_delays))
     return Behind(
-        waiting.thread,
-        blocking.thread,
-        waiting.number,
-        waiting.length,
-        int(np.median(unblocked_delays)) if unblocked_delays.size else 0,
-        waiting.committed[chosen],
-        waiting.ended[chosen],
-        covered[chosen],
+        thread=waiting.thread,
+        blocker=blocking.thread,
+        bursts=waiting.number,
+        length=waiting.length,
+        usual_delay=usual_delay,
+        starts=waiting.committed[chosen],
+        ends=waiting.ended[chosen],
+        waits=covered[chosen],
         grouped=waiting.grouped,
     )
 
