@@ -75,6 +75,8 @@ def run_night(
         initial_night = replace(_begin_night(plan, night_start, chosen), kept=keep)
         memory = HistoryKeeper(plan, initial_night.machine, keep)
         recalled = memory.recall(chosen, night_start)
+        # One that was there and is gone at the end was moved: it is not made anew.
+        make_history = bool(recalled.history_error)
         home = plan.file.parent
         chosen = [with_previous(capture, recalled.series, home) for capture in chosen]
         folder = NightFolder(make_output(plan.output / initial_night.id))
@@ -103,14 +105,12 @@ def run_night(
                 runner.run()
         except BaseException:
             night = _end_night(runner, recalled, chosen, clock())
-            storage_error = memory.remember(
-                night, folder, clock(), make=bool(recalled.history_error)
-            )
-            if storage_error:
-                log.warning("%s %s", storage_error.message, storage_error.hint)
+            not_kept = memory.remember(night, folder, clock(), make=make_history)
+            if not_kept:
+                log.warning("%s %s", not_kept.message, not_kept.hint)
             raise
         night = _end_night(runner, recalled, chosen, clock())
-        not_kept = memory.remember(night, folder, clock(), make=bool(recalled.history_error))
+        not_kept = memory.remember(night, folder, clock(), make=make_history)
     if runner.interrupted:
         hint = "It counts as partial."
         if not_kept:
