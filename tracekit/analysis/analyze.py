@@ -137,7 +137,10 @@ def _samples(cell: object) -> tuple[float, ...]:
 
 
 def complete_findings(findings: Iterable[Finding], tokens: int | None) -> list[Finding]:
-    """Return the findings with savings per token, and `within` only for rules with a finding."""
+    """Return the findings with savings per token.
+
+    `within` is kept only if that rule has a finding with a saving, which then includes this one's.
+    """
     findings = list(findings)
     there = {finding.rule for finding in findings if finding.saving}
     return [

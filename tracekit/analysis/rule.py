@@ -73,7 +73,7 @@ class Finding:
     cannot be estimated. `saving_per_token` is the same for each token of the steady window; the
     analysis fills it in if steps and their tokens are known. `within` names the rule whose saving
     already includes most of this one's time, so that nobody adds both; the analysis keeps it only
-    if that rule has a finding too.
+    if that rule has a finding with a saving too.
     """
 
     rule: str

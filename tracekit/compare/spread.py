@@ -138,7 +138,10 @@ def interval(
 
 
 def quantile(freedom: int) -> float:
-    """Return the quantile 0.975 of Student's t; beyond the table, that of the nearest below."""
+    """Return the quantile 0.975 of Student's t for one degree of freedom or more.
+
+    Beyond the table it is that of the table's last; from 120 on, that of the normal distribution.
+    """
     if freedom <= len(_T):
         return _T[freedom - 1]
     if freedom < _ENOUGH:
@@ -147,7 +150,7 @@ def quantile(freedom: int) -> float:
 
 
 def _quantile_of_runs(freedom: int) -> float:
-    """Return the quantile 0.99 of Student's t; beyond the table, that of the nearest below."""
+    """Return the quantile 0.99 of Student's t, as `quantile` does that of 0.975."""
     if freedom <= len(_T_OF_RUNS):
         return _T_OF_RUNS[freedom - 1]
     if freedom < _ENOUGH:

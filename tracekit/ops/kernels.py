@@ -132,7 +132,8 @@ class KernelSource:
         """Launch the kernel; return its outputs, of shapes and types, and MLX's name of it.
 
         Two calls share a pipeline exactly when these names are equal: template values, then types.
-        The scheme is MLX's since 0.32.1: `s` follows the type of a scalar.
+        The scheme is MLX's since 0.32.1: `s` follows the type of a scalar. Arrays of inputs have
+        one of `DTYPES`, or are int32; outputs have one of `DTYPES`.
         """
         shapes: list[Sequence[int]] = []
         dtypes: list[mx.Dtype] = []

@@ -232,6 +232,9 @@ def gaps_table(
     (the activity of the host meanwhile: encoding, driver, wiring memory, compiler, or the name of a
     span of the workload; "" if nothing is known). If `waited` is unknown, a way back and work on
     another device may be the host's time.
+
+    `handover` is required, although nothing reads it: if work cannot be told from its submission,
+    the gaps are not known either.
     """
     # So many boundaries are a habit of the loop, and long ones are then not late starts. If samples
     # show another thread at work in them, they are late starts, however many there are.

@@ -15,7 +15,10 @@ FEWEST = 8
 
 @dataclass(frozen=True, eq=False)
 class Lives:
-    """One entry for each command buffer on a device, ordered by start; ns, NEVER: not known."""
+    """One entry for each command buffer on a device, ordered by start; ns.
+
+    `started` and `ended` are always known; the others are NEVER if they are not.
+    """
 
     committed: Times
     started: Times
@@ -27,8 +30,8 @@ class Lives:
         """Take them from rows of the table `timeline`."""
         return cls(
             committed=timeline["committed"].to_numpy(dtype=np.int64, na_value=NEVER),
-            started=timeline["started"].to_numpy(dtype=np.int64, na_value=NEVER),
-            ended=timeline["ended"].to_numpy(dtype=np.int64, na_value=NEVER),
+            started=timeline["started"].to_numpy(dtype=np.int64),
+            ended=timeline["ended"].to_numpy(dtype=np.int64),
             completed=timeline["completed"].to_numpy(dtype=np.int64, na_value=NEVER),
         )
 

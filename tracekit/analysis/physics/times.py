@@ -42,7 +42,10 @@ def judge_times(rows: ExaminedTable, recorded: int | None) -> None:
 
 
 def _judge_zeros(rows: ExaminedTable, device: Flags) -> None:
-    """Find rows at 0: a clock that is read is there once, and a table of states begins there."""
+    """Find rows at 0: a clock that is read is there once, and a table of states begins there.
+
+    Samples of counters, the only tables with a column `percentage`, share their times.
+    """
     if rows.table in {"gpu_performance_states", "gpu_states"} or "percentage" in rows.frame:
         return
     zero = device & (rows.start == 0) & rows.credible

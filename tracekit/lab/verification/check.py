@@ -154,11 +154,11 @@ def check_subjects(
     lenient: bool = False,
     patience: float = PATIENCE,
 ) -> Iterator[VerifiedCase]:
-    """Yield a subject for every case of a check, made when its turn comes.
+    """Yield every case of a check, made when its turn comes.
 
     MLX's and numpy's generators start at `seed`, so that every run has the same inputs, and return
-    to their former state at the end; for the rest see `emulation`. Raises InputError if the
-    check's function fails, or returns no check.
+    to their former state at the end. `lenient` and `patience` are those of `emulation`. Raises
+    InputError if the check's function fails, or returns no check.
     """
     how = {"seed": seed, "lenient": lenient, "patience": patience}
     with _numbers_kept():

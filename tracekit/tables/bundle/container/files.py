@@ -18,6 +18,7 @@ from tracekit.tables.bundle.errors import WAY_OUT, ArchiveError, BundleError, na
 
 _ZLIB = b"\x78"
 _BLOCK = 1 << 16
+_INFLATED = 16  # times the size of a block: the most that one block of content holds
 _FREE = 1 << 26  # bytes that any file may have
 _RATIO = 128  # stored data shrinks to a tenth; a stream of zeroes, to a thousandth
 _NUMBERED = re.compile(r"[0-9]{1,9}", re.ASCII)
@@ -52,7 +53,7 @@ class Files:
             raise self.make_damage_error(name, "cannot be read") from error
 
     def exists(self, name: str) -> bool:
-        """Return whether there is such a file or folder."""
+        """Return whether there is such a file or folder; a link counts, and is refused later."""
         return (self.bundle / name).exists()
 
     def size(self, name: str) -> int:
@@ -108,7 +109,7 @@ def most_inflated(size: int) -> int:
 
 
 def inflate(file: BinaryIO, block: int = _BLOCK) -> Iterator[bytes]:
-    """Yield the content of a file in blocks of no more than some 1,000 times `block` bytes.
+    """Yield the content of a file in blocks of no more than 16 times `block` bytes.
 
     Every turn of the loop reads a part of the file or yields a part of its content, so that no
     stream goes on forever. The checksum at its end is verified, and nothing may follow it.
@@ -121,7 +122,7 @@ def inflate(file: BinaryIO, block: int = _BLOCK) -> Iterator[bytes]:
         return
     stream = zlib.decompressobj()
     while data and not stream.eof:
-        content = stream.decompress(data, block * 16)
+        content = stream.decompress(data, block * _INFLATED)
         pending_bytes = stream.unconsumed_tail
         if not content and len(pending_bytes) == len(data):
             raise zlib.error("it does not go on")
