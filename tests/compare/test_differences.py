@@ -9,9 +9,11 @@ import pytest
 from step_samples import Broken, noisy, sample_of, tables_of
 from tracekit.analysis.result import Result, RuleCheck, Status
 from tracekit.analysis.rule import Finding, Severity
+from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Process, Provenance
 from tracekit.compare.compare import compare
 from tracekit.compare.differences import (
+    _OUTSIDE,
     CROWDED,
     Became,
     Condition,
@@ -26,6 +28,10 @@ from tracekit.compare.differences import (
 from tracekit.compare.verdicts import Verdict
 
 TIMES = [1000] * 40
+
+
+def test_conditions_are_found_by_rules_that_exist() -> None:
+    assert set(_OUTSIDE) <= set(RULES)
 
 
 def test_other_work_and_another_recorder_make_a_comparison_void() -> None:
