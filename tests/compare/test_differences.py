@@ -215,6 +215,15 @@ def test_a_finding_that_becomes_an_effect_of_another_has_stayed() -> None:
     assert courses["shallow-queue"] is Became.STAYED
 
 
+def test_an_effect_has_no_size_of_the_finding_that_it_belongs_to() -> None:
+    queue = replace(IDLE, rule="shallow-queue")
+    larger = replace(IDLE, effects=("shallow-queue",), severity=Severity.ERROR, saving=10**9)
+    for before, after in ((queue, larger), (larger, queue)):
+        changes = finding_changes([make_sample_with(before)], [make_sample_with(after)])
+        courses = {change.rule: change.course for change in changes}
+        assert courses["shallow-queue"] is Became.STAYED, before.rule
+
+
 def run(*rows: tuple[str, int | None], theirs: int = 0) -> Any:
     rows = (*rows, *[("window", 99)] * theirs)
     frame = pd.DataFrame(

@@ -359,7 +359,7 @@ def _finding_change(
     worst = min((*old, *new), key=lambda finding: finding.severity.rank)
     return FindingChange(
         rule=rule,
-        course=_course(finding_before, finding_after, reason),
+        course=_course(rule, finding_before, finding_after, reason),
         severity=worst.severity,
         before=finding_before,
         after=finding_after,
@@ -370,7 +370,10 @@ def _finding_change(
 
 
 def _findings(rule: str, samples: Sequence[Sample]) -> Iterator[Finding]:
-    """Yield the worst finding of the rule in each run that has one: the first one of its result."""
+    """Yield the worst finding of the rule in each run that has one: the first one of its result.
+
+    If the rule is an effect, that is the finding of the rule whose effect it is.
+    """
     for sample in samples:
         for finding in sample.result.findings:
             if rule in {finding.rule, *finding.effects}:
@@ -389,13 +392,23 @@ def _unseen(rule: str, samples: Sequence[Sample]) -> str:
     return ""
 
 
-def _course(finding_before: Finding | None, finding_after: Finding | None, reason: str) -> Became:
+def _course(
+    rule: str, finding_before: Finding | None, finding_after: Finding | None, reason: str
+) -> Became:
+    """Return the change of a rule's finding; as an effect of another rule's it has no size."""
     if reason and (finding_before is None or finding_after is None):
         return Became.UNKNOWN
     if finding_before is None:
         return Became.APPEARED
     if finding_after is None:
         return Became.GONE
+    if finding_before.rule != rule or finding_after.rule != rule:
+        return Became.STAYED
+    return _compare_sizes(finding_before, finding_after)
+
+
+def _compare_sizes(finding_before: Finding, finding_after: Finding) -> Became:
+    """Return whether a finding grew or shrank, by its severity or else by its saving."""
     if finding_before.severity is not finding_after.severity:
         worse = finding_after.severity.rank < finding_before.severity.rank
         return Became.GREW if worse else Became.SHRANK
