@@ -1,5 +1,6 @@
 from .analyze import analyze as analyze
 from .analyze import used_tables as used_tables
+from .completeness import count_jobs as count_jobs
 from .counters import CounterKind as CounterKind
 from .crowd import crowd_of as crowd_of
 from .crowd import explain_crowd as explain_crowd

@@ -52,6 +52,7 @@ def add_doubts(finding: Finding, uncompared: AbstractSet[tuple[str, str]]) -> Fi
     return replace(finding, facts=(*finding.facts, Fact(UNCOMPARED, " and ".join(unsure))))
 
 
+_TRACER = "xctrace"
 log = logging.getLogger(__name__)
 
 
@@ -70,7 +71,11 @@ def analyze(
             f"There is no rule {unknown[0]!r}.", hint=f"There are: {', '.join(RULES)}."
         )
     given_tables = Given(tables, provenance, used_tables=used_tables() | {"results"})
-    judged = [judge(rule, given_tables, settings.get(name, {})) for name, rule in RULES.items()]
+    silence = describe_silence(tables, provenance)
+    judged = [
+        doubt_passed(judge(rule, given_tables, settings.get(name, {})), silence)
+        for name, rule in RULES.items()
+    ]
     kind = program_kind(given_tables)
     uncompared = (
         tables.uncompared_columns if isinstance(tables, Tables) else frozenset[tuple[str, str]]()
@@ -93,6 +98,31 @@ def analyze(
         checks=tuple(check for check, _ in judged),
         losses=rows_of(given_tables.belief_losses),
     )
+
+
+def describe_silence(tables: Mapping[str, pd.DataFrame], provenance: Provenance) -> str:
+    """Return why a recording of a workload shows nothing of it; empty if it shows something.
+
+    Where its steps are not there, nothing says that the recorded work is the workload's.
+    """
+    if not provenance.workload or provenance.recorder != _TRACER:
+        return ""
+    with suppress(KeyError, TracekitError):
+        if not tables["phases"].empty:
+            return ""
+    return (
+        "the recording has no marks of its workload, so nothing shows that its work was recorded."
+    )
+
+
+def doubt_passed(
+    judged: tuple[RuleCheck, list[Finding]], silence: str
+) -> tuple[RuleCheck, list[Finding]]:
+    """Return the outcome of a rule; one that passed abstains if the workload was silent."""
+    check, findings = judged
+    if silence and check.status is Status.PASSED:
+        check = replace(check, status=Status.ABSTAINED, reason=silence)
+    return check, findings
 
 
 def program_kind(tables: Mapping[str, Any]) -> ProgramKind:

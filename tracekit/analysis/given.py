@@ -21,6 +21,11 @@ import pandas as pd
 
 from tracekit.analysis.allocating import allocating_of
 from tracekit.analysis.channels import channels_table, work_groups_table
+from tracekit.analysis.completeness import (
+    Completeness,
+    describe_missing_work,
+    measure_completeness,
+)
 from tracekit.analysis.counters import counter_means, counter_samples, pressure
 from tracekit.analysis.growth import growth_of
 from tracekit.analysis.handover import handover_of
@@ -228,7 +233,11 @@ IMPOSSIBLE = "impossible"
 """The impossible rows, as a tuple of breaches."""
 DOUBTFUL = "doubtful"
 """The time for which intervals whose end cannot be may have run, in ns."""
-_OF_BELIEF = (IMPOSSIBLE, DOUBTFUL)
+COMPLETENESS = "completeness"
+"""The recorded share of the workload's GPU work."""
+_OF_BELIEF = (IMPOSSIBLE, DOUBTFUL, COMPLETENESS)
+_OF_GPU = frozenset({"gpu_intervals", "encoders"})
+"""The tables whose rows are missing if GPU work is."""
 GIVEN = frozenset({*GIVEN_BY_PROVENANCE, *DERIVED, *_OF_EXPORTS, *_OF_BELIEF})
 
 
@@ -287,6 +296,8 @@ class Given(Mapping[str, Any]):
     def _make(self, name: str) -> Any:
         if name in DERIVED:
             return inject(DERIVED[name], self)
+        if name == COMPLETENESS:
+            return self._measure_completeness()
         if name in _OF_BELIEF:
             return self._impossible() if name == IMPOSSIBLE else self._belief.doubtful
         if name in _OF_EXPORTS and isinstance(self._tables, Tables):
@@ -318,6 +329,27 @@ class Given(Mapping[str, Any]):
             raise Unavailable("there is no table of a trace whose rows could be examined.")
         return self._belief.breaches()
 
+    def _measure_completeness(self) -> Completeness:
+        provenance: Provenance = self._made["provenance"]
+        if self._part:
+            raise Unavailable("a part of a recording has only a part of its rows.")
+        for name in ("gpu_intervals", "steps"):
+            damage = describe_damage(name, self._tables)
+            if damage:
+                raise Unavailable(damage)
+        margin = int(provenance.clock.get("uncertainty") or 0)
+        return measure_completeness(self._find_recorded_table, margin)
+
+    def _describe_missing_work(self, name: str) -> str:
+        """Return a sentence if too little of the target's GPU work was recorded; "" otherwise."""
+        if name not in _OF_GPU:
+            return ""
+        with suppress(Unavailable, TracekitError):
+            completeness: Completeness = self[COMPLETENESS]
+            if completeness.recorded:  # without any row, nothing can be derived from rows
+                return describe_missing_work(completeness)
+        return ""
+
     def breaches(self, *names: str) -> tuple[Breach, ...]:
         """Return the impossible rows of the named tables; without names, of all checked tables."""
         return self._belief.breaches(names or JUDGED)
@@ -336,6 +368,7 @@ class Given(Mapping[str, Any]):
             reason = describe_damage(name, self._tables) or describe_missing_rows(
                 name, self._tables
             )
+            reason = reason or self._describe_missing_work(name)
             self._lost[name] = reason or self._belief.doubt(name)
         return self._lost[name]
 

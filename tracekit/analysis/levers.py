@@ -125,6 +125,7 @@ class Mechanism(StrEnum):
     ERROR_OUT_OF_MEMORY = "error-out-of-memory"
     ERROR_CASCADE = "error-cascade"
     ERROR_OTHER = "error-other"
+    ROWS_MISSING = "rows-missing"
     CAPTURE_EMPTY = "capture-empty"
     CAPTURE_TRUNCATED = "capture-truncated"
     EXPORT_DAMAGED = "export-damaged"

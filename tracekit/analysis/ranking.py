@@ -19,6 +19,7 @@ _ALL = 0.9  # share of the idle time above which the other parts have no separat
 _FOLLOW_IDLE_TIME = frozenset({Mechanism.CLOCK_BURSTS})  # the GPU lowers its clock while it waits
 _VAGUE = frozenset({Mechanism.SPIKES_UNEXPLAINED, Mechanism.HOST_ELSEWHERE})
 """Levers that say no more than that of `bubbles` does."""
+_ROWS_MISSING = "rows-missing"
 _DOMINANT = "dominant-work"
 _SPIKES = "step-spikes"
 _SAY_MORE = frozenset(
@@ -40,9 +41,14 @@ def rank_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(_advise_once(ranked))
 
 
-def _rank(finding: Finding) -> tuple[int, bool, float]:
-    """Return the sort key: severity, then failures before slowdowns, then saving."""
-    return finding.severity.rank, not get_fact_time(finding, "urgent"), -(finding.saving or 0)
+def _rank(finding: Finding) -> tuple[bool, int, bool, float]:
+    """Return the sort key: what voids the others, severity, failures before slowdowns, saving."""
+    return (
+        finding.rule != _ROWS_MISSING,
+        finding.severity.rank,
+        not get_fact_time(finding, "urgent"),
+        -(finding.saving or 0),
+    )
 
 
 def _without_details(findings: Sequence[Finding]) -> list[Finding]:

@@ -199,7 +199,7 @@ def _trace_overhead(setup: Setup, random: Random) -> Setup:
     return replace(setup, overhead=float(random.uniform(0.005, 0.25)))
 
 
-MADE_ELSEWHERE = frozenset({"blit-copies", "dominant-work", "shared-queue"})
+MADE_ELSEWHERE = frozenset({"blit-copies", "dominant-work", "rows-missing", "shared-queue"})
 """Rules whose faults this model does not make: it has one channel, one thread that commits, and no
 kernel that takes twenty times as long as the others.
 

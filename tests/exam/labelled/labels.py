@@ -27,7 +27,7 @@ MARGIN = 0.2
 _WITHOUT_WORK = {
     *("pipeline-churn", "irregular-cadence", "step-spikes", "thermal-pressure", "memory-growth"),
     *("schema-drift", "trace-overhead", "serial-prefill", "hot-allocations"),
-    "left-out-time",
+    *("left-out-time", "rows-missing"),
 }
 
 
@@ -54,6 +54,12 @@ def label(rule: str, facts: Facts) -> Label:
     if 1 - MARGIN < size < 1 + MARGIN:
         return Label.EITHER
     return Label.FIND if size >= 1 + MARGIN else Label.PASS
+
+
+def _rows_missing(facts: Facts) -> float | None:
+    """Return no size for a cut or filtered recording: then some rows of steady steps are missing."""
+    setup = facts.world.setup
+    return None if setup.empty or setup.cut or setup.stopped else 0.0
 
 
 def _never(facts: Facts) -> float:
@@ -281,6 +287,7 @@ SIZES: Mapping[str, Size] = {
     "scatter-encoder": share_of_label("Scatter", 0.02),
     "gather-share": share_of_label("Gather", 0.10, of_busy=True),
     "serial-prefill": _serial_prefill,
+    "rows-missing": _rows_missing,
     "capture-empty": lambda facts: 10.0 * facts.world.setup.empty,
     "capture-truncated": _truncated,
     "impossible-rows": lambda facts: 10.0 * bool(facts.world.setup.overlong),

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.completeness import Completeness, require_rows
 from tracekit.analysis.idle.gaps import gaps_of_waits
 from tracekit.analysis.inject import Unavailable, metric
 from tracekit.analysis.intervals import Window
@@ -25,18 +26,24 @@ from tracekit.analysis.submission import in_flight, per_iteration, require_buffe
 
 
 @metric("steps/s", Better.HIGHER)
-def step_rate(steps: pd.DataFrame, spans: pd.DataFrame | None) -> float:
+def step_rate(
+    steps: pd.DataFrame, spans: pd.DataFrame | None, completeness: Completeness | None
+) -> float:
     """Steps per second, from the start of the first steady step to the end of the last.
 
     A step that only waited for load does not count, but its time does. Time in which the worker
     timed its reference work is left out.
     """
+    require_rows(completeness)
     return len(steady_steps(steps)) / _seconds(steps, spans)
 
 
 @metric("tokens/s", Better.HIGHER)
-def tokens_per_second(steps: pd.DataFrame, spans: pd.DataFrame | None) -> float:
+def tokens_per_second(
+    steps: pd.DataFrame, spans: pd.DataFrame | None, completeness: Completeness | None
+) -> float:
     """Tokens of the steady steps per second, over the same time as `step_rate`."""
+    require_rows(completeness)
     require_alike(steady_steps(steps))
     return steady_tokens(steps) / _seconds(steps, spans)
 

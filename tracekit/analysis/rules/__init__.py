@@ -5,6 +5,7 @@ from tracekit.analysis.rule import Rule
 RULES = {
     name: Rule(name)
     for name in (
+        "rows-missing",
         "command-buffer-errors",
         "capture-empty",
         "gpu-contended",

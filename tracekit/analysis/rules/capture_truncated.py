@@ -29,11 +29,11 @@ def capture_truncated(
     What it looks for:
         A recording, an import or an export that did not finish (a recording that somebody stopped
         early is a warning, and so is one that was recovered from raw data); exports that are
-        damaged or empty; tables of a bundle that are missing or damaged; a workload that never
-        reached its steady phase; and a target whose first device interval comes after the beginning
-        of its steady steps, or whose last one comes before their end, by more than `limit` of the
-        steady phase (default 5 %) and by more than `least` (100 ms) and the error of its marks on
-        the trace's time.
+        damaged or empty; tables of a bundle that are missing or damaged; a workload that left no
+        marks, or never reached its steady phase; and a target whose first device interval comes
+        after the beginning of its steady steps, or whose last one comes before their end, by more
+        than `limit` of the steady phase (default 5 %) and by more than `least` (100 ms) and the
+        error of its marks on the trace's time.
 
     Why it matters:
         A missing part looks like one that never happened: fewer steps, more idle time, no
@@ -52,6 +52,15 @@ def capture_truncated(
         *_find_unfinished_stages(provenance),
         *([] if losses is None else _find_damage(losses)),
     ]
+    if provenance.workload and provenance.recorder == "xctrace" and phases is None:
+        findings.append(
+            finding(
+                wording="capture-truncated-silent",
+                facts=(Fact("workload", provenance.workload),),
+                lever="capture-truncated",
+                severity=Severity.ERROR,
+            )
+        )
     window = _working(phases, steps)
     target_rows = None if gpu_intervals is None else own_rows(gpu_intervals)
     if target_rows is not None and window is None and phases is not None and not phases.empty:

@@ -1,0 +1,45 @@
+"""`rows-missing`: the trace lacks part of the GPU work that the workload made."""
+
+import pandas as pd
+
+from tracekit.analysis.completeness import Completeness
+from tracekit.analysis.rule import Fact, Findings, Severity, finding
+from tracekit.base import Provenance
+
+
+def rows_missing(
+    steps: pd.DataFrame,
+    step_models: pd.DataFrame,
+    completeness: Completeness,
+    provenance: Provenance,
+) -> Findings:
+    """The trace lacks GPU work that the workload made.
+
+    What it looks for:
+        The GPU intervals of the target that begin in its steady steps, against the dispatches that
+        the workload itself counts in them. A step must have as many intervals as every tenth step
+        has, at least one and at most one for each dispatch. It fires when less than 95 % are there;
+        then nothing is derived from the GPU intervals, and no rate or idle time is given.
+
+    Why it matters:
+        The kernel's buffer of events holds a number of events, not a time, so that dense work is
+        thinned out, differently each time; and some ways to record a program miss all of its work.
+        Both end with success, and look like less work and more idle time.
+
+    When it abstains:
+        When the program is not a workload of tracekit that ran on Metal, or made no steady step.
+    """
+    if completeness.is_enough:
+        return
+    yield finding(
+        wording="rows-missing",
+        facts=(
+            Fact("recorded", completeness.recorded),
+            Fact("expected", completeness.expected),
+            Fact("share", completeness.share, "ratio"),
+            Fact("steps", len(steps)),
+            Fact("light", bool(provenance.instruments) and not provenance.templates),
+        ),
+        lever="rows-missing",
+        severity=Severity.ERROR,
+    )
