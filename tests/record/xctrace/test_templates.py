@@ -13,6 +13,7 @@ from tracekit.record.xctrace import templates
 
 UID = plistlib.UID
 BOTH = {"counterprofile": 0, "counterprofileinternal": 0}
+PROFILES = (*BOTH, "counterscounterprofile")
 SHADERS = {"shaderprofiler": False, "shaderprofilerinternal": False}
 SETTINGS = {**BOTH, "counterscounterprofile": 0, **SHADERS, "induced": 0, "enabled": False}
 OTHER = {"interval": 1000, "enabled": False, "type": "time profiler"}
@@ -44,8 +45,8 @@ def template(tmp_path: Path) -> Template:
 @pytest.mark.parametrize(
     ("profile", "shaders", "expected"),
     [
-        (13, None, dict.fromkeys(BOTH, 13)),
-        (13, True, dict.fromkeys(BOTH, 13) | dict.fromkeys(SHADERS, True)),
+        (13, None, dict.fromkeys(PROFILES, 13)),
+        (13, True, dict.fromkeys(PROFILES, 13) | dict.fromkeys(SHADERS, True)),
         (None, False, SHADERS),
     ],
 )
@@ -100,6 +101,58 @@ def test_the_profile_asked_for(template: Template) -> None:
         assert templates.read_template(template(*root)).counter_profile() == expected
 
 
+@pytest.mark.parametrize("shaders", [None, False, True])
+@pytest.mark.parametrize("profile", [None, 3, 13])
+@pytest.mark.parametrize("name", ["Argent", "AllocVMTrackerAuto3s"])
+def test_real_templates_change_in_the_settings_alone(
+    *, name: str, profile: int | None, shaders: bool | None, corpus: Path, tmp_path: Path
+) -> None:
+    source, output = corpus / "templates" / f"{name}.tracetemplate", tmp_path / "x.tracetemplate"
+    if profile is None and shaders is None:
+        with pytest.raises(UsageError, match="Nothing is to be changed"):
+            templates.draft(source, output, profile, shaders)
+        return
+    _, content = templates.draft(source, output, profile, shaders)
+    wanted_values: Values = {}
+    if profile is not None:
+        wanted_values |= dict.fromkeys(PROFILES, profile)
+    if shaders is not None:
+        wanted_values |= dict.fromkeys((*SHADERS, "countersshaderprofiler"), shaders)
+    old_dictionaries, new_dictionaries = resolve_all(source.read_bytes()), resolve_all(content)
+    assert len(old_dictionaries) == len(new_dictionaries)
+    for old, new in zip(old_dictionaries, new_dictionaries, strict=True):
+        changed_values = {key: wanted_values[key] for key in old if key in wanted_values}
+        assert repr(new) == repr(old | changed_values)
+
+
+def resolve_all(content: bytes) -> list[Values]:
+    """Return the dictionaries of an archive by the names of their keys."""
+    objects = plistlib.loads(content)["$objects"]
+    dictionaries: list[Values] = []
+    for row in objects:
+        if isinstance(row, dict) and "NS.keys" in row:
+            pairs = zip(row["NS.keys"], row["NS.objects"], strict=True)
+            dictionaries.append({str(objects[key.data]): objects[at.data] for key, at in pairs})
+    return dictionaries
+
+
+def write_references(value: Any) -> Any:
+    """Return a property list whose references are dictionaries, as plutil writes them in XML."""
+    if isinstance(value, UID):
+        return {"CF$UID": value.data}
+    if isinstance(value, list):
+        return [write_references(member) for member in value]
+    if isinstance(value, dict):
+        return {key: write_references(member) for key, member in value.items()}
+    return value
+
+
+def test_a_template_as_xml_is_read(template: Template, tmp_path: Path) -> None:
+    as_xml = plistlib.dumps(write_references(plistlib.loads(template().read_bytes())))
+    _, content = templates.draft(template(as_xml), tmp_path / "x.tracetemplate", 13, None)
+    assert read_dictionaries(content)[0] == SETTINGS | dict.fromkeys(PROFILES, 13)
+
+
 def archive_objects(*objects: Any) -> bytes:
     row = ["$null", "key", 7, *objects]
     return binary({"$archiver": "NSKeyedArchiver", "$top": {"root": UID(3)}, "$objects": row})
@@ -107,8 +160,10 @@ def archive_objects(*objects: Any) -> bytes:
 
 def test_other_files_are_not_templates(template: Template) -> None:
     for content, reason in (
-        (b"", "not a binary property list"),
-        (plistlib.dumps({"$archiver": "NSKeyedArchiver"}), "not a binary property list"),
+        (b"", "not a property list"),
+        (b"{ archiver = 1; }", "not a property list"),
+        (plistlib.dumps({"$archiver": "NSKeyedArchiver"}), "not a keyed archive"),
+        (b"<?xml version='1.0'?><plist><dict><key>", "not a whole property list"),
         (b"bplist00" + b"\xff" * 40, "not a whole property list"),
         (binary([1, 2]), "not a keyed archive"),
         (binary({"$archiver": "NSArchiver", "$objects": []}), "not a keyed archive"),

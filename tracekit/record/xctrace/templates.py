@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from xml.parsers.expat import ExpatError
 
 from tracekit.base import InputError, UsageError, require_apart, unreadable, write_whole
 from tracekit.record.xctrace.tool import Xctrace
@@ -19,14 +20,23 @@ SUFFIX = ".tracetemplate"
 _OF_USER = Path("Library") / "Application Support" / "Instruments" / "Templates"
 _OF_INSTRUMENTS = "Contents/Packages/*/Contents/Templates"
 _LARGEST = 1 << 26
+_DEEPEST = 100
+_REFERENCE = "CF$UID"
+_BINARY = b"bplist00"
 _KEYS = "NS.keys"
 _VALUES = "NS.objects"
 _DAMAGE = (
     *(ArithmeticError, AttributeError, LookupError, MemoryError),
-    *(RuntimeError, TypeError, ValueError),
+    *(RuntimeError, TypeError, ValueError, ExpatError),
 )
 _COUNTER_PROFILE = ("counterprofile", "counterprofileinternal")
 _SHADER_TIMELINE = ("shaderprofiler", "shaderprofilerinternal")
+# The same of the instrument Metal GPU Counters; not every template has them.
+_OF_COUNTERS = {
+    "counterprofile": "counterscounterprofile",
+    "shaderprofiler": "countersshaderprofiler",
+}
+_NULL = "NSNull"
 _BY_HAND = (
     "Do it in Instruments: open Metal System Trace, Recording Options > GPU > Counter Set and "
     "Shader Timeline, then File > Save As Template, and pass the file with --template."
@@ -172,17 +182,28 @@ class Template:
                 if isinstance(name, str):
                     yield holder, position, name, self._resolve(value)
 
-    def changes(self, new_values: Mapping[str, int | bool]) -> tuple[KeyChange, ...]:
+    def changes(
+        self,
+        new_values: Mapping[str, int | bool],
+        more_values: Mapping[str, int | bool] | None = None,
+    ) -> tuple[KeyChange, ...]:
         """Return every place that differs if keys have these values.
 
-        Raise InputError if a key is in no archived dictionary, or its value has another type.
+        Keys of `more_values` are changed where they are, and may be missing. A value that was never
+        set is NSNull. Raise InputError if another key is in no archived dictionary, or its value
+        has another type.
         """
+        all_values = {**(more_values or {}), **new_values}
         key_changes: list[KeyChange] = []
         for holder, position, key, old_value in self.entries():
-            if key in new_values:
-                change = KeyChange(holder, position, key, old_value, new_values[key])
+            if key in all_values:
+                if self._is_null(old_value):
+                    old_value = None  # noqa: PLW2901  it was never set
+                change = KeyChange(holder, position, key, old_value, all_values[key])
                 key_changes.append(change)
         for change in key_changes:
+            if change.old_value is None:
+                continue
             if type(change.old_value) is not type(change.new_value):
                 kind = "a whole number"
                 if isinstance(change.new_value, bool):
@@ -219,6 +240,13 @@ class Template:
             return None
         return profiles[0]
 
+    def _is_null(self, value: Any) -> bool:
+        """Return whether an archived value is NSNull."""
+        if not isinstance(value, dict) or set(value) != {"$class"}:
+            return False
+        archived_class = self._resolve(value["$class"])
+        return isinstance(archived_class, dict) and archived_class.get("$classname") == _NULL
+
     def _resolve(self, uid: Any) -> Any:
         objects = self.plist["$objects"]
         if not isinstance(uid, plistlib.UID):
@@ -246,13 +274,12 @@ def read_template(path: Path) -> Template:
         raise unreadable(path, error) from error
     if len(content) > _LARGEST:
         raise InputError(f"{path} is larger than any template; it was not read.")
-    if not content.startswith(b"bplist00"):
-        raise InputError(
-            f"{path} is not a binary property list, as templates of Instruments are.",
-            hint="If it is one as XML: plutil -convert binary1 -o COPY FILE",
-        )
+    if not content.startswith((_BINARY, b"<?xml")):
+        raise InputError(f"{path} is not a property list, as templates of Instruments are.")
     try:
         plist = plistlib.loads(content)
+        if not content.startswith(_BINARY):  # where objects are shared, and to walk them is endless
+            plist = _read_references(plist)
     except _DAMAGE as error:
         raise InputError(f"{path} is not a whole property list.") from error
     match plist:
@@ -262,6 +289,19 @@ def read_template(path: Path) -> Template:
             raise InputError(
                 f"{path} is not a keyed archive, so it is not a template of Instruments."
             )
+
+
+def _read_references(value: Any, depth: int = 0) -> Any:
+    """Return a property list whose references, which XML writes as dictionaries, are UIDs."""
+    if depth > _DEEPEST:
+        raise ValueError("a property list is nested too deep")
+    if isinstance(value, list):
+        return [_read_references(member, depth + 1) for member in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {_REFERENCE} and isinstance(value[_REFERENCE], int):
+        return plistlib.UID(value[_REFERENCE])
+    return {key: _read_references(member, depth + 1) for key, member in value.items()}
 
 
 def draft(
@@ -285,7 +325,8 @@ def draft(
     _require_new(output)
     require_apart([output], [source])
     template = read_template(source)
-    changes = template.changes(new_values)
+    more_values = {_OF_COUNTERS[key]: new_values[key] for key in _OF_COUNTERS if key in new_values}
+    changes = template.changes(new_values, more_values)
     return changes, template.apply_changes(changes)
 
 
