@@ -11,7 +11,7 @@ from scenario import Scenario
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _WITH_VALUE = {
     "--output", "--template", "--instrument", "--time-limit", "--attach", "--env",
-    "--target-stdout",
+    "--target-stdout", "--notify-tracing-started",
 }  # fmt: skip
 
 
@@ -74,9 +74,7 @@ def parse(options: list[str]) -> Arguments:
 
 def check(arguments: Arguments, scenario: Scenario) -> None:
     """Refuse what the real one refuses; only the codes and texts on record are exact."""
-    refuse = scenario.get("refuse")
-    if refuse and scenario.is_due("refuse", refuse.get("times")):
-        raise RefusalError(refuse["code"], refuse["text"])
+    _refuse_as_told(arguments, scenario)
     _ = arguments.limit  # refuses one that is none
     command, attach = arguments.command, arguments.attach
     for name in arguments.instruments:
@@ -96,6 +94,15 @@ def check(arguments: Arguments, scenario: Scenario) -> None:
     output = Path(arguments.values["--output"])
     if output.exists():
         raise RefusalError(64, f"will not write over {output.name}")
+
+
+def _refuse_as_told(arguments: Arguments, scenario: Scenario) -> None:
+    refuse = scenario.get("refuse")
+    way = "launch" if arguments.command else "attach"
+    if not refuse or refuse.get("way", way) != way:
+        return
+    if scenario.is_due("refuse", refuse.get("times")):
+        raise RefusalError(refuse["code"], refuse["text"])
 
 
 def _runs(pid: int) -> bool:

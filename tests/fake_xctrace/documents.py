@@ -122,22 +122,38 @@ def _rows(state: dict[str, Any], schema: str) -> list[Row]:
     target = state["target"] or {"name": "unknown", "pid": 1}
     owner = (target["name"], target["pid"])
     numbers = range(max(int(state["duration"] * 1e9) // _STEP, 1))
+    jobs = _jobs(state, numbers)
     if schema == "metal-gpu-intervals":
-        rows = [_interval(number, *WINDOW_SERVER) for number in numbers[::10]]
-        rows += [_interval(number, *owner) for number in numbers]
+        rows = [
+            _interval(number, (number * _STEP + 1000, _length(number)), *WINDOW_SERVER)
+            for number in numbers[::10]
+        ]
+        rows += [_interval(number, job, *owner) for number, job in enumerate(jobs)]
         return sorted(rows, key=lambda row: int(row[0].text))
     if schema == "metal-application-encoders-list":
-        return [_encoder(number, *owner) for number in numbers]
+        return [_encoder(number, start, *owner) for number, (start, _) in enumerate(jobs)]
     if schema == "metal-gpu-counter-intervals" and state["counter_rows"]:
         return [_counter(number) for number in numbers]
     return []
 
 
-def _interval(number: int, name: str, pid: int) -> Row:
+def _jobs(state: dict[str, Any], numbers: range) -> list[tuple[int, int]]:
+    """Return the starts and lengths of the target's jobs: its own marks, or by the clock."""
+    marks = state.get("jobs")
+    if marks is None:
+        return [(number * _STEP, _length(number)) for number in numbers]
+    return [(start, end - start) for start, end in marks]
+
+
+def _length(number: int) -> int:
+    return 3_000_000 + number % 7 * 1000
+
+
+def _interval(number: int, job: tuple[int, int], name: str, pid: int) -> Row:
     is_target = pid != WINDOW_SERVER[1]
     return [
-        _time(number * _STEP + (0 if is_target else 1000)),
-        _duration(3_000_000 + number % 7 * 1000), "Compute" if is_target else "Fragment", None,
+        _time(job[0]),
+        _duration(job[1]), "Compute" if is_target else "Fragment", None,
         _duration(200_000 + number % 5 * 1000), "0", _label(f"Dispatch {number}"),
         "Active", "4", "3", _process(name, pid), "M1", "", _label(""),
         Cell("size-in-bytes", "0", "0 Bytes"), str(pid * 10_000 + number),
@@ -145,9 +161,9 @@ def _interval(number: int, name: str, pid: int) -> Row:
     ]  # fmt: skip
 
 
-def _encoder(number: int, name: str, pid: int) -> Row:
+def _encoder(number: int, start: int, name: str, pid: int) -> Row:
     return [
-        _time(number * _STEP), _duration(20_000), _thread(name, pid),
+        _time(start), _duration(20_000), _thread(name, pid),
         _process(name, pid), "M1", None, "", f"Command Buffer {number}", "",
         "Compute Encoder 0", "Compute", str(pid * 10_000 + number), str(pid * 20_000 + number),
     ]  # fmt: skip

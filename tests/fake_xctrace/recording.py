@@ -21,7 +21,9 @@ from arguments import Arguments, RefusalError, check, parse
 from scenario import Scenario
 
 TARGET_FAILED = 54
+_STUCK = Path(tempfile.gettempdir()) / "fake-service-stuck"
 _TICK = 0.01
+_CLOSE = 100_000  # ns
 
 
 def record(options: list[str], scenario: Scenario) -> int:
@@ -47,6 +49,7 @@ class Recording:
         self.child: subprocess.Popen[bytes] | None = None
         self.bundle = Path(arguments.values["--output"]).absolute()
         self.issues = [tuple(issue) for issue in scenario.get("issues", [])]
+        self.begun = time.time()
 
     def run(self) -> int:
         signal.signal(signal.SIGINT, self._interrupt)
@@ -56,6 +59,8 @@ class Recording:
         self._die_at("start")
         self._hang_at("announced")
         self._take("start_delay")
+        if self.interrupted:
+            self._stick()
         if self.scenario.get("prompts") and not self.arguments.no_prompt:
             sys.stdin.readline()
         lock = self._lock()
@@ -86,7 +91,11 @@ class Recording:
 
     def _take(self, delay_key: str, *, uninterruptible: bool = False) -> None:
         """Let time pass; SIGINT cuts it short unless it is to be taken whole."""
-        end = time.monotonic() + self.scenario.get(delay_key, 0)
+        delay = self.scenario.get(delay_key, 0)
+        if isinstance(delay, dict):
+            is_due = self.scenario.is_due(delay_key, delay["times"])
+            delay = delay["seconds"] if is_due else 0
+        end = time.monotonic() + delay
         while time.monotonic() < end and (uninterruptible or not self.interrupted):
             time.sleep(_TICK)
 
@@ -109,22 +118,44 @@ class Recording:
             staging.write_bytes(bytes(1_000_000))
         if self.arguments.command:
             self.child = self._launch()
-        self.started = datetime.now().astimezone()
+        self.started, self.origin = _read_clocks()
         importing.write_raw_data(self.bundle, importing.state_of(self), self.scenario)
-        self._say(texts.CTRL_C)
+        self._post()
+        if not self.scenario.get("silent_start"):
+            self._say(texts.CTRL_C)
         if self.scenario.get("noise"):
             sys.stderr.write(f"{'noise ' * 20}\n" * (self.scenario.get("noise") // 121))
 
+    def _post(self) -> None:
+        name = self.arguments.values.get("--notify-tracing-started")
+        if name and self.scenario.get("notifies", True):
+            (Path(tempfile.gettempdir()) / f"fake-posted-{name}").touch()
+
+    def _stick(self) -> None:
+        """Leave the service stuck, as a recorder does that is stopped while it starts."""
+        _STUCK.touch()
+
+    def _is_stuck(self) -> bool:
+        """Return whether the service has not rested since the recorder before this one."""
+        rest = self.scenario.get("stuck_for")
+        if not rest or not _STUCK.exists():
+            return False
+        return self.begun - _STUCK.stat().st_mtime < rest
+
     def _launch(self) -> subprocess.Popen[bytes]:
         output = self.arguments.values.get("--target-stdout", os.devnull)
-        return subprocess.Popen(
-            self.arguments.command,
-            env={"PATH": "/usr/bin:/bin"} | self.arguments.env,
-            stdin=subprocess.DEVNULL,
-            stdout=Path(output).open("wb"),
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        with Path(output).open("wb") as stdout:
+            program = subprocess.Popen(
+                self.arguments.command,
+                env={"PATH": "/usr/bin:/bin"} | self.arguments.env,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        if self.scenario.get("asleep"):
+            program.send_signal(signal.SIGSTOP)
+        return program
 
     def _wait(self) -> tuple[str, str]:
         """Record until something ends it; return the stop line and the TOC's end reason."""
@@ -190,6 +221,7 @@ class Recording:
             "version": "26.0 (17C529)",
             "counter_set": counter_set,
             "counter_rows": counter_set != "(null)",
+            "jobs": self._jobs(),
         }
         if self.scenario.get("packages"):
             _write_real_bundle(self.bundle, state, self.scenario.get("packages"))
@@ -204,6 +236,27 @@ class Recording:
         exit_reason = f"exit({code})" if code >= 0 else signal.Signals(-code).name
         launch_facts = {"type": "launched", "pid": self.child.pid, "name": name}
         return {**launch_facts, "status": abs(code), "why": exit_reason}
+
+    def _jobs(self) -> list[list[int]] | None:
+        """Return the starts and ends of the target's jobs on the GPU, in ns of the trace.
+
+        A workload of tests that plays a GPU writes them; None lets them go by the clock.
+        """
+        way = "launch" if self.arguments.command else "attach"
+        wishes = self.scenario.get("rows", {})
+        wishes = wishes.get(way, wishes)
+        target = self._target()
+        file = Path(tempfile.gettempdir()) / "fake-gpu" / str(target["pid"])
+        if self._is_stuck():
+            return []
+        if not file.exists():
+            return [] if wishes else None
+        marks = [line.split() for line in file.read_text().splitlines()]
+        jobs = [[int(start) - self.origin, int(end) - self.origin] for start, end in marks]
+        jobs = [job for job in jobs if job[0] >= 0]
+        share = wishes.get("share", 1)
+        kept = [job for at, job in enumerate(jobs) if int((at + 1) * share) > int(at * share)]
+        return kept[: wishes.get("most", len(kept))]
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         self.interrupted = True
@@ -224,6 +277,15 @@ class Recording:
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
         self.scenario.note(line)
+
+
+def _read_clocks() -> tuple[datetime, int]:
+    """Return one moment on the wall's clock and on the monotonic one, however busy the machine."""
+    while True:
+        before = time.monotonic_ns()
+        moment = datetime.now().astimezone()
+        if time.monotonic_ns() - before < _CLOSE:
+            return moment, before
 
 
 def _try_lock(handle: IO[str]) -> bool:

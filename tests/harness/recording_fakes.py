@@ -16,8 +16,8 @@ Record = Callable[..., FinishedRecording]
 
 # Generous where a busy machine must not fail a test, short where a scenario hangs on purpose.
 DEADLINES = Deadlines(
-    start=20, slack=20, stopping=20, saving=20, exit=20, finished=0.2, signals=(20, 20, 20, 20),
-    poll=0.02, survey=0.1,
+    start=20, rest=0.1, idle=20, slack=20, stopping=20, saving=20, exit=20, finished=0.2,
+    signals=(20, 20, 20, 20), poll=0.02, survey=0.1,
 )  # fmt: skip
 STEEP = (0.2, 0.2, 0.2, 10)
 

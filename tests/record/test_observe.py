@@ -41,7 +41,7 @@ def test_a_workload_is_launched_or_waits_until_it_is_attached_to(
     (tmp_path / "naps.py").write_text(naps_that())
     recording, workload = Recording(tmp_path), load(tmp_path / "naps.py")
     cases: tuple[tuple[Any, str, float], ...] = (
-        (XCTRACE, "auto", 35), (XCTRACE, "launch", 35), (XCTRACE, "attach", 7),
+        (XCTRACE, "auto", 605), (XCTRACE, "launch", 605), (XCTRACE, "attach", 7),
         (HOST, "auto", 5), (HOST, "attach", 5),
     )  # fmt: skip
     for recorder, method, limit in cases:

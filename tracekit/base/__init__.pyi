@@ -73,6 +73,7 @@ from .recording import Process as Process
 from .recording import Provenance as Provenance
 from .recording import Recording as Recording
 from .recording import Stage as Stage
+from .recording import Used as Used
 from .recording import as_json as as_json
 from .recording import make_timestamp as make_timestamp
 from .recording import mark as mark

@@ -55,13 +55,33 @@ class Overhead:
 
 
 @dataclass(frozen=True)
+class Used:
+    """The choices that a recorder made of what was asked for; empty or None if not known.
+
+    `method` is launch or attach, `instruments` those added to the `template`, `counters` whether
+    GPU counters were asked of the recorder, `counter_profile` the number in a template that
+    tracekit made, `counter_set` the set that the recording names, and `time_limit` the recorder's
+    own limit, in seconds, which includes the time of a launched workload to get ready.
+    """
+
+    method: str = ""
+    template: str = ""
+    instruments: tuple[str, ...] = ()
+    counters: bool | None = None
+    counter_profile: int | None = None
+    counter_set: str = ""
+    time_limit: float | None = None
+
+
+@dataclass(frozen=True)
 class Provenance:
     """The origin of a run: all that is needed to trust it and to repeat it.
 
     Saved as `recording.json`. It may name people and machines; `redaction` makes the version that
     results and pages show. Times are ISO 8601, durations seconds. `target_rows` tells whether GPU
     work of the targets was recorded; null if that is not known. `run` is the one that an import is
-    about, of a trace that may hold several.
+    about, of a trace that may hold several. `templates`, `instruments`, `method`, `counters` and
+    `time_limit` are as they were asked for; `used` is what the recorder made of them.
     """
 
     format: int = FORMAT
@@ -85,6 +105,7 @@ class Provenance:
     time_limit: float | None = None
     warmup: int | None = None
     repeats: int | None = None
+    used: Used | None = None
     started: str = ""
     ended: str = ""
     duration: float | None = None

@@ -16,7 +16,15 @@ from typing import Annotated, Any, Literal
 import typer
 
 from tracekit.base import InputError, UsageError
-from tracekit.workload import ANY_PROGRAM, METAL_SYSTEM_TRACE, Plan, Workload, find, plan, seconds
+from tracekit.workload import (
+    ANY_PROGRAM,
+    METAL_SYSTEM_TRACE,
+    Plan,
+    Workload,
+    find,
+    plan,
+    seconds,
+)
 
 FileCommand = Callable[..., None]
 
@@ -166,6 +174,14 @@ def plan_of(
             "Template of Instruments; may be given again.  [default: Metal System Trace]",
         ),
     ] = None,
+    instrument: Annotated[
+        list[str] | None,
+        option("NAME", "Instrument to record besides the template; may be given again."),
+    ] = None,
+    light: Annotated[
+        bool,
+        flag("--light", "Record the GPU's instruments alone: less is traced, and less is lost."),
+    ] = False,
     counters: Annotated[
         plan.CountersChoice, typer.Option(help="Whether to record GPU counters.")
     ] = "auto",
@@ -206,7 +222,8 @@ def plan_of(
         attach=attach,
         recorder=recorder,
         method=method,
-        templates=tuple(template or (METAL_SYSTEM_TRACE,)),
+        templates=_choose_templates(template, light=light),
+        instruments=_choose_instruments(instrument, light=light),
         counters=counters,
         telemetry=telemetry,
         time_limit=seconds(time_limit or _TIME_LIMIT),
@@ -216,6 +233,24 @@ def plan_of(
         output=output,
         patterns=tuple(read or ()),
     )
+
+
+def _choose_templates(template: list[str] | None, *, light: bool) -> tuple[str, ...]:
+    """Return the templates of a command line; none with --light, which takes their place."""
+    if not light:
+        return tuple(template or (METAL_SYSTEM_TRACE,))
+    if template:
+        raise UsageError(
+            "--light and --template contradict each other: --light records instruments alone.",
+            hint="Leave one of them out.",
+        )
+    return ()
+
+
+def _choose_instruments(instrument: list[str] | None, *, light: bool) -> tuple[str, ...]:
+    """Return the instruments of a command line, each once, those of --light first."""
+    wanted_names = (*(plan.LIGHT if light else ()), *(instrument or ()))
+    return tuple(dict.fromkeys(wanted_names))
 
 
 def add_plan_options(command: FileCommand, workload: Workload | None) -> FileCommand:

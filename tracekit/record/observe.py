@@ -17,13 +17,14 @@ from tracekit.record.recorder import (
     RecordingRequest,
     Warmed,
     journal_of,
+    patience,
 )
 from tracekit.record.throughput import keep_output
 from tracekit.workload import ClockAnchor, Journal, Plan, Spec, command
 
-# The seconds that xctrace grants a worker to get ready within the recording. The worker ends by
-# itself after its steady phase, and the recording with it; the grant only bounds one that hangs.
-START_UP = 30.0
+# The seconds that a launched worker may take to get ready within the recording, on top of the time
+# limit, which begins with its steady phase. It ends by itself then, and the recording with it.
+READY = 600.0
 # The same for a worker that is ready when the recording begins: it has to wake up, and to end.
 WAKE_UP = 2.0
 # How long a worker that is ready waits for its recorder: for all its tries, and all their time.
@@ -40,6 +41,7 @@ def request_for(plan: Plan, recording: Recording, recorder: Recorder) -> Recordi
         target=ProgramLaunch(plan.command),
         time_limit=plan.time_limit,
         templates=plan.templates,
+        instruments=plan.instruments,
         counters=plan.counters,
     )
     if plan.attach is not None:
@@ -59,7 +61,12 @@ def request_for(plan: Plan, recording: Recording, recorder: Recorder) -> Recordi
         target = Warmed(_worker(spec, recording), go_file)
         return replace(request, target=target, time_limit=plan.time_limit + WAKE_UP)
     target = _worker(Spec.from_plan(plan, recording), recording)
-    return replace(request, target=target, time_limit=plan.time_limit + START_UP)
+    return replace(
+        request,
+        target=target,
+        time_limit=plan.time_limit + READY * patience(),
+        steady_limit=plan.time_limit,
+    )
 
 
 def find_ignored_options(plan: Plan, recorder: Recorder) -> tuple[str, ...]:

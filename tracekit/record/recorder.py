@@ -1,5 +1,6 @@
 """The protocol of both recorders, with its requests and results."""
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -9,10 +10,36 @@ from typing import Any, Protocol
 
 import psutil
 
-from tracekit.base import Overhead, Process, ProgramError, Recording, ToolError, UsageError, runs
+from tracekit.base import (
+    Overhead,
+    Process,
+    ProgramError,
+    Recording,
+    ToolError,
+    UsageError,
+    Used,
+    runs,
+)
 
 # Called with a few words on the current work; the command line shows them, a script ignores them.
 Progress = Callable[[str], None]
+
+
+PATIENCE = "TRACEKIT_PATIENCE"
+
+
+def patience(environment: Mapping[str, str] = os.environ) -> float:
+    """Return the factor of all deadlines: 1, or TRACEKIT_PATIENCE; raise UsageError."""
+    text = environment.get(PATIENCE, "").strip()
+    try:
+        factor = float(text) if text else 1.0
+    except ValueError:
+        factor = 0.0
+    if not 0 < factor < float("inf"):
+        raise UsageError(
+            f"{PATIENCE} is {text!r}, not a number above 0.", hint="2 waits twice as long."
+        )
+    return factor
 
 
 def quiet(_: str) -> None:
@@ -77,12 +104,18 @@ def journal_of(target: Target) -> Path | None:
 
 @dataclass(frozen=True)
 class RecordingRequest:
-    """A request to record. `time_limit` is in seconds; `counters` is auto, on or off."""
+    """A request to record.
+
+    `time_limit` is that of the recording and `steady_limit` that of the steady phase of a worker
+    that the recorder launches, both in seconds; `counters` is auto, on or off.
+    """
 
     target: Target
     time_limit: float
     templates: tuple[str, ...] = ("Metal System Trace",)
+    instruments: tuple[str, ...] = ()  # besides the template, or alone without one
     counters: str = "auto"
+    steady_limit: float | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +134,8 @@ class FinishedRecording:
     interrupted: bool = False  # a person or the system asked to stop; the recording is kept
     failure: str = ""  # why the recording cannot count as whole; empty if it can
     hint: str = ""  # the remedy, if the workload gives one
+    used: Used | None = None  # the recorder's choices; None for the host recorder
+    is_silent: bool = False  # a workload of ours was launched and reported nothing
     warnings: tuple[str, ...] = ()  # for the user
 
 
@@ -125,6 +160,10 @@ class Recorder(Protocol):
     def export(self, recording: Recording, progress: Progress) -> tuple[str, ...]:
         """Write the bundle's TOC and tables into `recording.exports`; return warnings."""
         ...
+
+
+class NoProcessError(ToolError):
+    """The recorder did not find a process that runs."""
 
 
 def start_error(argv: tuple[str, ...], error: OSError) -> ToolError:

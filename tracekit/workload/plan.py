@@ -28,6 +28,8 @@ from tracekit.workload.workload import Workload
 
 TRACES = Path("bench") / "traces"
 METAL_SYSTEM_TRACE = "Metal System Trace"
+LIGHT = ("GPU", "Metal Application", "Metal Resource Events")
+"""The instruments that trace a program's work on the GPU, and nothing else."""
 ANY_PROGRAM = "command"  # the workload that is the program after `--`
 
 _UNFINISHED = ".recording.json.unfinished-"
@@ -44,7 +46,8 @@ class Plan:
 
     Exactly one of `workload`, `command` and `attach` is given. `time_limit` is in seconds;
     `recorder`, `method` (of xctrace alone), `counters` and `telemetry` (a monitor of the machine)
-    are words that the command line takes; `repeats` is the number of steady steps after which the
+    are words that the command line takes; `instruments` are added to the template, or recorded
+    alone without one; `repeats` is the number of steady steps after which the
     workload stops, None for the time limit alone. If `steps` are wanted, a workload on the host
     continues up to six times the time limit until it has made them. `patterns` describe the numbers
     that a program prints, as `--read` takes them.
@@ -57,6 +60,7 @@ class Plan:
     recorder: str = "auto"
     method: str = "auto"
     templates: tuple[str, ...] = (METAL_SYSTEM_TRACE,)
+    instruments: tuple[str, ...] = ()
     counters: str = "auto"
     telemetry: str = "auto"
     time_limit: float = 10.0

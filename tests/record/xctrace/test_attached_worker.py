@@ -128,7 +128,7 @@ def test_no_start_lets_no_worker_go(
     attach: Worker, scenario: Scenario, recording: Recording
 ) -> None:
     scenario(hang="announced")
-    with pytest.raises(ToolError, match="xctrace hung before it began to record"):
+    with pytest.raises(ToolError, match="xctrace was started twice, did not begin"):
         attach(deadlines=replace(DEADLINES, start=1, signals=STEEP))
     report = fold(recording.journal_file)
     assert (report.state, steady(report)) == ("interrupted", 0)

@@ -35,7 +35,7 @@ def test_the_whole_line() -> None:
     cases: tuple[tuple[ProgramLaunch | Attach, TemplateSelection, words, words], ...] = (
         (PROGRAM, TemplateSelection("/t/My.x"), ("--template", "/t/My.x"), TO_THE_PROGRAM),
         (
-            Attach(27364), TemplateSelection(MST, adds_counters=True),
+            Attach(27364), TemplateSelection(MST, instruments=("Metal GPU Counters",)),
             ("--template", MST, "--instrument", "Metal GPU Counters"), ("--attach", "27364"),
         ),
     )  # fmt: skip

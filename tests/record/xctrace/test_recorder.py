@@ -12,32 +12,36 @@ from typing import Any
 import pytest
 
 from children import until_gone
-from recording_fakes import DEADLINES, QUICK, SLOW, STEEP, Record, Scenario, interrupting
+from recording_fakes import (
+    DEADLINES,
+    QUICK,
+    SLOW,
+    STEEP,
+    Record,
+    Scenario,
+    interrupting,
+)
 from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError
 from tracekit.base.recording import Process, Recording
-from tracekit.record.recorder import Attach, ProgramLaunch
+from tracekit.record.recorder import Attach, ProgramLaunch, RecordingRequest
 from tracekit.record.xctrace.attempts import Manner
 from tracekit.record.xctrace.claim import Premises, hold_user_lock
 from tracekit.record.xctrace.exporting import choose_only
+from tracekit.record.xctrace.judgement import early_end, judge, nothing_came, warnings
 from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
-from tracekit.record.xctrace.recorder import (
-    XctraceRecorder,
-    early_end,
-    judge,
-    nothing_came,
-    warnings,
-)
-from tracekit.record.xctrace.recording_process import Ended
+from tracekit.record.xctrace.recorder import XctraceRecorder
+from tracekit.record.xctrace.recording_process import Asker, Ended
 from tracekit.record.xctrace.tool import locate
 from tracekit.tables.toc import TocRun, read_toc
-from tracekit.workload.journal import Journal, StepMark, WorkloadReport
+from tracekit.workload.journal import ClockAnchor, Journal, StepMark, WorkloadReport
 
 COUNTERS = "GPU Service reported error: Selected counter profile is not supported on target device"
 SAVED = RecordingTranscript(state=RecordingState.SAVED, stop_line="Reached specified time limit")
 EXITED = replace(SAVED, stop_line="Target app exited")
 STOPPED = replace(SAVED, stop_line="Stopping recording")
 RUN = TocRun(1, target=Process(7, "python"), duration=5.6, exit_status="0")
-DONE = WorkloadReport(state="done", complete=True)
+DONE = WorkloadReport(state="done", complete=True, pid=7, steps=(StepMark("steady", 0, 1, 2),))
+UNSTEADY = replace(DONE, steps=(StepMark("warm-up", 0, 1, 2),))
 STEADY = WorkloadReport(state="interrupted", steps=(StepMark("steady", 0, 1, 2),))
 KILLED = (SIGINT, SIGINT, SIGTERM, SIGKILL)
 
@@ -80,7 +84,10 @@ def test_whole_and_incomplete_recordings() -> None:
         (Ended(SAVED, 54), make_failed_run("9"), True, broke("Bad shape."),
          f"{WORKLOAD} kept. Bad shape."),
         (Ended(SAVED, 0), RUN, False, broke("Bad shape."), f"{WORKLOAD} kept. Bad shape."),
-        (Ended(SAVED, 0), RUN, False, DONE, "The recording ended before the workload came to its"),
+        (Ended(SAVED, 0), RUN, False, UNSTEADY, "The recording ended before the workload came to"),
+        (Ended(EXITED, 0), RUN, True, UNSTEADY, "The recording ended before the workload came to"),
+        (Ended(EXITED, 0), RUN, True, WorkloadReport(), "The workload never began: it wrote noth"),
+        (Ended(SAVED, 0, (SIGINT,), is_unstarted=True), RUN, True, None, "xctrace was started tw"),
         (
             Ended(replace(SAVED, failed=True, errors=("No attach.",)), 2), RUN, False, None,
             "xctrace recorded with errors: No attach. The saved part is kept.",
@@ -97,7 +104,8 @@ def test_whole_and_incomplete_recordings() -> None:
         ),
         (Ended(SAVED, -SIGTERM), RUN, False, None, "xctrace hung after it had saved"),
     ):  # fmt: skip
-        message = judge(ending, run, launched=launched, report=report)
+        worked = report is not None
+        message = judge(ending, run, launched=launched, report=report, worked=worked)
         assert message.startswith(failure), (ending, run, report)
         assert bool(message) is bool(failure), (ending, run, report)
 
@@ -110,10 +118,26 @@ def test_warnings_are_of_xctrace_and_signals_nobody_asked_for() -> None:
         (Ended(replace(SAVED, warnings=("Odd.",)), 0), "xctrace warns: Odd."),
         (Ended(replace(SAVED, warnings=(COUNTERS,)), 0), f"xctrace says: {COUNTERS}"),
         (Ended(replace(SAVED, foreign=True), 0), "xctrace did not speak English"),
-        (Ended(SAVED, 0, (SIGINT,)), LATE),
-        (Ended(SAVED, 0, (SIGINT,), interrupted=True), ""),
-        (Ended(SAVED, 0, (SIGINT,), finished=True), ""),
-        (Ended(SAVED, 0, (SIGINT, SIGINT), interrupted=True), LATE),
+        (Ended(SAVED, 0, (SIGINT,), askers=(Asker.DEADLINE,)), LATE),
+        (Ended(SAVED, 0, (SIGINT,), askers=(Asker.PERSON,), interrupted=True), ""),
+        (Ended(SAVED, 0, (SIGINT,), askers=(Asker.TARGET,), finished=True), ""),
+        (
+            Ended(SAVED, 0, (SIGINT, SIGINT), askers=(Asker.TARGET, Asker.DEADLINE), finished=True),
+            "did not stop in time and was stopped with SIGINT.",
+        ),
+        (
+            Ended(
+                SAVED, 0, (SIGINT, SIGINT), askers=(Asker.PERSON, Asker.DEADLINE), interrupted=True
+            ),
+            "to stop 2 times: SIGINT by you or the system, SIGINT by tracekit, which had waited",
+        ),
+        (
+            Ended(
+                SAVED, 0, (SIGINT, SIGINT), askers=(Asker.PERSON, Asker.PERSON), interrupted=True
+            ),
+            "to stop 2 times: SIGINT by you or the system, SIGINT by you or the system.",
+        ),
+        (Ended(SAVED, 0, slept=62.4), "slept for 62 s while it was recorded, so its times are"),
         (Ended(SAVED, -9, KILLED), ""),
     ):
         remarks = warnings(ending)
@@ -160,7 +184,9 @@ def test_a_program_that_ends_by_itself(
 ) -> None:
     scenario(start_date="1970-01-01T00:01:40.500+00:00", noise=200_000, save_delay=2.5)
     with closing(Journal(recording.journal_file)) as journal:
+        journal.write("about", pid=4194304)
         journal.write("anchor", monotonic=7_000_000_000, epoch=100_000_000_000)
+        journal.write("step", phase="steady", start=0, submitted=1, completed=2)
     program = ProgramLaunch(("/bin/sh", "-c", "sleep 1; true"), journal=recording.journal_file)
     # a bundle that grows may be saved for long
     recorded = record(program, deadlines=replace(DEADLINES, saving=1.5))
@@ -191,6 +217,18 @@ def test_a_troubled_recording_is_kept_and_its_trouble_reported(
     later = Manner(premises=replace(notes, staging_age=0))
     XctraceRecorder(locate(), choose_only(["metal-gpu-intervals"]), later).export(recording, print)
     assert list(other_file.parent.glob("*.ktrace")) == [other_file]
+
+
+def test_a_slow_start_is_reported_and_a_second_one_follows_a_rest(
+    record: Record, scenario: Scenario, told: list[str]
+) -> None:
+    scenario(start_delay={"seconds": 60, "times": 1})
+    recorded = record(QUICK, deadlines=replace(DEADLINES, start=0.7))
+    assert recorded.failure == ""
+    waiting = r"waiting until xctrace records: \d+ s of 1 s; 20 to 40 s are usual for Metal"
+    assert [text for text in told if re.fullmatch(waiting, text)]
+    again = "xctrace did not begin to record within 0.7 s; trying again in 0.1 s"
+    assert told.count(again) == 1
 
 
 def test_a_program_that_outlives_the_limit_is_ended(record: Record, scenario: Scenario) -> None:
@@ -333,3 +371,16 @@ def test_a_disk_that_is_all_but_full_forbids_a_recording_and_ends_even_a_saving_
     ) as caught:
         record(QUICK, premises=Premises(tmp_path / "notes", 10e9, filling))
     assert "Make room" in caught.value.hint
+
+
+def test_a_machine_that_slept_is_named_with_the_command_that_keeps_it_awake(
+    scenario: Scenario, recording: Recording, tmp_path: Path
+) -> None:
+    anchors = iter([ClockAnchor(0, 0), ClockAnchor(3_000_000_000, 63_000_000_000)])
+    premises = Premises(tmp_path / "notes", 0)
+    manner = Manner(DEADLINES, (), premises=premises, read_clocks=lambda: next(anchors))
+    recorder = XctraceRecorder(locate(), choose_only(), manner)
+    recorded = recorder.record(RecordingRequest(QUICK, 5, counters="off"), recording, print)
+    [warning] = recorded.warnings
+    assert warning.startswith("The machine slept for 60 s while it was recorded")
+    assert "`caffeinate -i -s tracekit capture …` keeps a Mac awake." in warning

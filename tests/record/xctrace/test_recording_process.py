@@ -46,15 +46,15 @@ def test_deadlines_of_states() -> None:
     saving, saved = ((3, STARTED), (13, SAVING)), ((3, STARTED), (13, SAVING), (20, SAVED))
     stopping = ((3, STARTED), (13, STOPPING))
     cases: list[tuple[float, tuple[tuple[float, RecordingState], ...], float | None]] = [
-        (45, (), None),
-        (45, ((3, ANNOUNCED),), None),
+        (180, (), None),
+        (180, ((3, ANNOUNCED),), None),
         (34, ((3, ANNOUNCED), (4, STARTED)), None),
         (73, stopping, None),
-        (313, saving, None),
+        (613, saving, None),
         (80, saved, None),
         # growth is time to save, and no excuse in any other state
-        (600, saving, 300),
-        (45, ((3, ANNOUNCED),), 40),
+        (900, saving, 300),
+        (180, ((3, ANNOUNCED),), 40),
         (73, stopping, 70),
         (80, saved, 45),
     ]
@@ -66,9 +66,9 @@ def test_deadlines_of_states() -> None:
             new_escalation.find_due_signal(deadline - 0.001),
             new_escalation.find_due_signal(deadline),
         ) == (None, SIGINT), deadline
-    assert [wait for _, wait in DEADLINES.policy(Path("a")).signals] == [300, 60, 10, 5]
+    assert [wait for _, wait in DEADLINES.policy(Path("a")).signals] == [600, 60, 10, 5]
     foreign = escalation((1, STARTED), foreign=True)  # what is not understood may be a saving
-    assert (foreign.find_due_signal(390.999), foreign.find_due_signal(391)) == (None, SIGINT)
+    assert (foreign.find_due_signal(690.999), foreign.find_due_signal(691)) == (None, SIGINT)
 
 
 def test_signals_come_in_order_each_after_the_time_of_the_one_before() -> None:
@@ -85,7 +85,7 @@ def test_signals_come_in_order_each_after_the_time_of_the_one_before() -> None:
     new_escalation = escalation((1, STARTED))
     assert new_escalation.find_due_signal(31) is SIGINT
     new_escalation.hear(replace(RecordingTranscript(), state=SAVING), 100)
-    assert (new_escalation.find_due_signal(399), new_escalation.find_due_signal(400)) == (
+    assert (new_escalation.find_due_signal(699), new_escalation.find_due_signal(700)) == (
         None,
         SIGINT,
     )
@@ -137,6 +137,8 @@ def test_a_start_that_crashed_alone_is_tried_again() -> None:
         (Ended(RecordingTranscript(), 139), True),
         (Ended(RecordingTranscript(), 139, (SIGINT,)), False),  # as it was asked to stop
         (Ended(RecordingTranscript(), 139, interrupted=True), False),
+        (Ended(RecordingTranscript(), 0, (SIGINT,), is_unstarted=True), True),
+        (Ended(RecordingTranscript(), 0, (SIGINT,), is_unstarted=True, interrupted=True), False),
         (Ended(RecordingTranscript(state=STARTED), 139), False),
     ):
         assert _may_pass(ending) is again, ending

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from tracekit.base import (
     Child,
     Recording,
@@ -22,11 +20,11 @@ from tracekit.base import (
 from tracekit.record.recorder import Attach, Progress, Warmed, start_error
 from tracekit.record.xctrace.command import own_environment
 from tracekit.record.xctrace.command_line import RecordedSubject
+from tracekit.record.xctrace.launched_worker import STATES, read_report
 from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
 from tracekit.workload import WorkloadReport, fold, mark_unclosed
 
 _LIFELINE = StopPolicy(lifeline=True)
-_STATES = {"preparing": "preparing the workload", "warming": "warming up, outside of the trace"}
 
 
 @dataclass(frozen=True)
@@ -103,8 +101,8 @@ class AttachedWorker:
                     f"was recorded; its last state was: {state}.",
                     hint="Give it smaller parameters, or a shorter --warmup.",
                 )
-            if state != previous_state and state in _STATES:
-                self.progress(_STATES[state])
+            if state != previous_state and state in STATES:
+                self.progress(STATES[state])
             previous_state = state
             time.sleep(self.timeouts.poll)
 
@@ -128,11 +126,7 @@ class AttachedWorker:
 
     def _state(self) -> WorkloadReport:
         """Return the worker's account as it last saved it: at each change of its state."""
-        try:
-            text = self.recording.workload_file.read_bytes()
-        except FileNotFoundError:
-            return WorkloadReport()
-        return msgspec.json.decode(text, type=WorkloadReport)
+        return read_report(self.recording) or WorkloadReport()
 
     def close(self) -> None:
         """Let the worker leave, and stop it if it does not."""

@@ -12,21 +12,31 @@ from tempfile import TemporaryFile
 
 import psutil
 
-from tracekit.base import Process, Recording, system
+from tracekit.base import Process, Recording, end_leftovers, find_reported_process, system
+from tracekit.machine import Machine
 from tracekit.record.recorder import ProgramLaunch, Progress, RecordingRequest, start_error
 from tracekit.record.supervisor import size
 from tracekit.record.xctrace.attached_worker import WorkerTimeouts, set_aside
 from tracekit.record.xctrace.claim import MachineClaim, Premises, staging_files
 from tracekit.record.xctrace.command import recognize, tool_environment
 from tracekit.record.xctrace.command_line import RecordedSubject
+from tracekit.record.xctrace.notice import Notice, find_notice
 from tracekit.record.xctrace.progress import (
     RecordingState,
     RecordingTranscript,
     Tail,
     hear_complaint,
+    hear_notice,
     hear_output,
 )
-from tracekit.record.xctrace.recording_process import Deadlines, Ended, Escalation, stop_requests
+from tracekit.record.xctrace.recording_process import (
+    Asker,
+    Deadlines,
+    Ended,
+    Escalation,
+    stop_requests,
+)
+from tracekit.workload import ClockAnchor, fold
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +92,7 @@ _SENT = {
     system.SIGKILL: "killed xctrace",
 }
 _MEGABYTE = 1_000_000
+_REPORTS = 36  # how often a slow start is reported until its deadline: every 5 s of 180
 _CRASHED = {1, 139, 141, -11, -13}  # SIGSEGV, SIGPIPE
 
 
@@ -89,12 +100,15 @@ _CRASHED = {1, 139, 141, -11, -13}  # SIGSEGV, SIGPIPE
 class Manner:
     """How to record."""
 
-    deadlines: Deadlines = field(default_factory=Deadlines)  # how long each state may last
+    # how long each state may last
+    deadlines: Deadlines = field(default_factory=Deadlines.usual)
     pauses: Sequence[float] = (1, 1, 1)  # seconds before each new try
     # how long to wait for a worker that is attached to
     worker: WorkerTimeouts = field(default_factory=WorkerTimeouts)
     # where notes are kept, and how much space must stay free
     premises: Premises = field(default_factory=Premises)
+    chip: Callable[[], str] = lambda: Machine().chip  # the name of this machine's chip
+    read_clocks: Callable[[], ClockAnchor] = ClockAnchor.read_clocks
 
 
 @dataclass(frozen=True)
@@ -115,21 +129,37 @@ def attempts(
 ) -> "Vigil":
     """Record, and try again if it could not start for a reason that is known to pass.
 
-    Files of a failed try are kept, with its number in their names. Before each try, `ready` gives
-    the subject and `line` the command line that records it. Return the last try, ended.
+    A recorder that had to be stopped while it started may leave a service of Instruments stuck,
+    which then records nothing, so only one more try follows, after a rest. Files of a failed try
+    are kept, with its number in their names. Before each try, `ready` gives the subject and `line`
+    the command line that records it. Return the last try, ended.
     """
-    target = job.request.target
-    journal = target.journal if isinstance(target, ProgramLaunch) else None
+    is_rested = False
     for number, pause in enumerate(job.manner.pauses, 1):
         attempt = _attempt(job, ready(), line)
-        if not _may_pass(attempt.ending):
+        if not _may_pass(attempt.ending) or (is_rested and attempt.ending.is_unstarted):
             return attempt
-        job.progress(f"xctrace could not start; trying again in {pause:g} s")
-        for path in (job.recording.bundle, journal):
-            if path is not None:
-                set_aside(path, number)
+        reason = "could not start"
+        if attempt.ending.is_unstarted:
+            is_rested = True
+            pause = job.manner.deadlines.rest  # noqa: PLW2901  its own pause is too short
+            reason = f"did not begin to record within {job.manner.deadlines.start:g} s"
+        job.progress(f"xctrace {reason}; trying again in {pause:g} s")
+        _set_try_aside(job, number)
         time.sleep(pause)
     return _attempt(job, ready(), line)
+
+
+def _set_try_aside(job: RecordingJob, number: int) -> None:
+    """Keep the files of a failed try, and end the program that it launched."""
+    set_aside(job.recording.bundle, number)
+    target = job.request.target
+    if not isinstance(target, ProgramLaunch) or target.journal is None:
+        return
+    report = fold(target.journal)
+    end_leftovers(find_reported_process(report.pid, report.start))
+    set_aside(target.journal, number)
+    set_aside(job.recording.workload_file, number)
 
 
 def _attempt(
@@ -148,6 +178,7 @@ class Vigil:
 
     ending: Ended
     left_staging: frozenset[Path]
+    end_reason: str = ""  # why we ended it, if its target was the reason
 
     def __init__(self, job: RecordingJob, subject: RecordedSubject, argv: tuple[str, ...]) -> None:
         self.job = job
@@ -160,6 +191,9 @@ class Vigil:
         self.halted = ""
         self.staged = staging_files()  # by others, before
         self.next_survey = 0.0
+        self.clocks = job.manner.read_clocks()
+        self.begun = time.monotonic()
+        self.next_report = self.begun
         self.written = 0
         self.reported = 0
 
@@ -179,6 +213,7 @@ class Vigil:
             TemporaryFile() as stderr_file,
             stop_requests() as take_stop_request,
         ):
+            self.notice = Notice(find_notice(self.argv), supervisor)
             try:
                 self.child = supervisor.start(
                     self.argv,
@@ -188,11 +223,13 @@ class Vigil:
                     stderr=stderr_file,
                 )
             except OSError as error:
+                self.notice.close()
                 raise start_error(self.argv, error) from error
             self.heard = ((Tail(stdout_file), hear_output), (Tail(stderr_file), hear_complaint))
             try:
                 return self._keep(take_stop_request)
             finally:
+                self.notice.close()
                 if not self._has_ended:
                     self.child.kill()
                 supervisor.forget(self.child.pid)
@@ -204,17 +241,26 @@ class Vigil:
             self._look(time.monotonic())
             if take_stop_request():
                 self.interrupted = True
-                self._send(self.escalation.next_signal(time.monotonic()))
+                self._send(self.escalation.next_signal(time.monotonic(), Asker.PERSON))
             self.child.wait(self.job.manner.deadlines.poll)
         self._hear(has_ended=True)
         return Ended(
             account=self.account,
             returncode=self.child.exit_status,
             signals=self.escalation.sent,
+            askers=self.escalation.askers,
+            slept=self._measure_sleep(),
+            is_unstarted=self.escalation.is_unstarted,
             interrupted=self.interrupted or take_stop_request(),
             finished=self.escalation.finished,
             halted=self.halted,
         )
+
+    def _measure_sleep(self) -> float:
+        """Return the seconds for which the machine slept: a monotonic clock rests meanwhile."""
+        clocks = self.job.manner.read_clocks()
+        passed = clocks.epoch - self.clocks.epoch
+        return (passed - (clocks.monotonic - self.clocks.monotonic)) / 1e9
 
     @property
     def _has_ended(self) -> bool:
@@ -224,10 +270,16 @@ class Vigil:
         for tail, hear in self.heard:
             for line in tail.lines(has_ended=has_ended):
                 log.debug("xctrace: %s", line)
-                previous_state = self.account.state
-                self.account = hear(self.account, line)
-                if self.account.state is not previous_state:
-                    self._enter(self.account.state)
+                self._take(hear(self.account, line))
+        if self.account.state < RecordingState.STARTED and self.notice.came():
+            self._take(hear_notice(self.account))
+
+    def _take(self, account: RecordingTranscript) -> None:
+        """Go on with a new account of the recording, into a new state if it has one."""
+        previous_state = self.account.state
+        self.account = account
+        if account.state is not previous_state:
+            self._enter(account.state)
 
     def _enter(self, state: RecordingState) -> None:
         self.escalation.hear(self.account, time.monotonic())
@@ -236,15 +288,31 @@ class Vigil:
             timeout = self.job.manner.deadlines.saving
         self.job.claim.supervisor.note(f"xctrace: {state.name.lower()}", timeout)
         self.job.progress(_STATES[state])
-        self.subject.changed(self.account)
+        if not self.escalation.is_unstarted:  # its target waits for the next try
+            self.subject.changed(self.account)
 
     def _look(self, current_time: float) -> None:
         if current_time >= self.next_survey:
             self.next_survey = current_time + self.job.manner.deadlines.survey
             self._survey(current_time)
+        if self.account.state <= RecordingState.ANNOUNCED:
+            self._report_start(current_time)
         if self.account.state is RecordingState.STARTED and self.subject.finished():
             self.escalation.finish(current_time)
         self._send(self.escalation.find_due_signal(current_time))
+
+    def _report_start(self, current_time: float) -> None:
+        """Report a slow start from time to time."""
+        limit = self.job.manner.deadlines.start
+        interval = limit / _REPORTS
+        if current_time < self.next_report + interval:
+            return
+        self.next_report = current_time
+        waited = current_time - self.begun
+        self.job.progress(
+            f"waiting until xctrace records: {waited:.0f} s of {limit:.0f} s; "
+            "20 to 40 s are usual for Metal"
+        )
 
     def _survey(self, current_time: float) -> None:
         """Check the sizes of files, the running processes, and the room left on the disk."""
@@ -267,7 +335,7 @@ class Vigil:
         shortage = premises.shortage(places)
         if shortage and (not self.halted or premises.critical(places)):
             self.halted = self.halted or shortage
-            self._send(self.escalation.next_signal(current_time))
+            self._send(self.escalation.next_signal(current_time, Asker.DISK))
 
     def _send(self, number: signal.Signals | None) -> None:
         if number is None or self._has_ended:
@@ -278,7 +346,11 @@ class Vigil:
 
 
 def _may_pass(ending: Ended) -> bool:
-    if ending.interrupted or ending.signals or ending.returncode == 0:
+    if ending.interrupted:
+        return False
+    if ending.is_unstarted:
+        return True
+    if ending.signals or ending.returncode == 0:
         return False
     problem = recognize(ending.returncode or 0, ending.account.text)
     if problem is not None:

@@ -42,6 +42,7 @@ def _read_problems() -> dict[str, KnownFailure]:
 
 PROBLEMS = _read_problems()
 NO_DOCUMENT = PROBLEMS["no_document"]
+NO_PROCESS = PROBLEMS["no_process"]
 UNSUPPORTED_COUNTERS = PROBLEMS["unsupported_counters"]
 NO_COUNTERS = UNSUPPORTED_COUNTERS.meaning.removesuffix(".")
 WAYS_TO_COUNTERS = UNSUPPORTED_COUNTERS.hint

@@ -17,6 +17,8 @@ from tracekit.base import (
 )
 from tracekit.record.recorder import Attach, ProgramLaunch, RecordingRequest, running
 from tracekit.record.xctrace.command import target_environment
+from tracekit.record.xctrace.notice import FLAG as NOTICE_FLAG
+from tracekit.record.xctrace.notice import name_notice
 from tracekit.record.xctrace.progress import RecordingTranscript
 from tracekit.record.xctrace.templates import GPU_COUNTERS, SUFFIX, read_template
 from tracekit.record.xctrace.tool import Xctrace
@@ -31,16 +33,19 @@ _AUTO_LEAVES_OUT = (
 
 @dataclass(frozen=True)
 class TemplateSelection:
-    """One template, by name or by absolute path, and whether the counters' instrument is added.
+    """One template, by name or by absolute path, and the instruments that are added to it.
 
-    `own_counters` is whether the template itself switches a counter set on; None if that is not
-    known before the recording.
+    Without a template, the instruments alone are recorded. `adds_counters` is whether one of them
+    is that of GPU counters. `own_counters` is whether the template itself switches a counter set
+    on; None if that is not known before the recording.
     """
 
     template: str
     adds_counters: bool = False
     warnings: tuple[str, ...] = ()
     own_counters: bool | None = False
+    instruments: tuple[str, ...] = ()
+    counter_profile: int | None = None  # in a template that was made for this recording
 
     @property
     def counters(self) -> bool:
@@ -58,7 +63,11 @@ def select(request: RecordingRequest, tool: Xctrace) -> TemplateSelection:
     ToolError for an xctrace that does not know instruments.
     """
     template, wants_counters = _read_wishes(request)
-    template, own_counters = _find_template(template, tool)
+    own_counters: bool | None = False
+    if template:
+        template, own_counters = _find_template(template, tool)
+    instruments = _find_instruments(request, tool)
+    wants_counters = wants_counters or GPU_COUNTERS in request.instruments
     if request.counters == "off":
         if wants_counters or own_counters:
             raise UsageError("GPU counters are both asked for and switched off.")
@@ -66,10 +75,11 @@ def select(request: RecordingRequest, tool: Xctrace) -> TemplateSelection:
     adds_counters = (wants_counters or request.counters == "on") and not own_counters
     if adds_counters:
         _require_counters(tool)
+        instruments = (*instruments, GPU_COUNTERS)
     warnings: tuple[str, ...] = ()
     if request.counters == "auto" and own_counters is False and not adds_counters:
         warnings = (_AUTO_LEAVES_OUT,)
-    return TemplateSelection(template, adds_counters, warnings, own_counters)
+    return TemplateSelection(template, adds_counters, warnings, own_counters, instruments)
 
 
 def _read_wishes(request: RecordingRequest) -> tuple[str, bool]:
@@ -89,8 +99,21 @@ def _read_wishes(request: RecordingRequest) -> tuple[str, bool]:
             "which --template takes by its path.",
         )
     if not templates:
-        return METAL_SYSTEM_TRACE, wants_counters
+        template = "" if request.instruments else METAL_SYSTEM_TRACE
+        return template, wants_counters
     return templates[0], wants_counters
+
+
+def _find_instruments(request: RecordingRequest, tool: Xctrace) -> tuple[str, ...]:
+    """Return the requested instruments, without that of counters; raise an error if one is not."""
+    chosen = tuple(name for name in request.instruments if name != GPU_COUNTERS)
+    if chosen:
+        _require_flag(tool)
+        names = tool.names("instruments")
+        for name in chosen:
+            if names:
+                require(name, names, "instrument in this Xcode")
+    return chosen
 
 
 def _find_template(template: str, tool: Xctrace) -> tuple[str, bool | None]:
@@ -111,14 +134,19 @@ def _find_template(template: str, tool: Xctrace) -> tuple[str, bool | None]:
 
 def _require_counters(tool: Xctrace) -> None:
     """Raise ToolError if xctrace takes no instruments, UsageError if it has none of counters."""
+    _require_flag(tool)
+    names = tool.names("instruments")
+    if names:
+        require(GPU_COUNTERS, names, "instrument in this Xcode")
+
+
+def _require_flag(tool: Xctrace) -> None:
+    """Raise ToolError if xctrace takes no instruments."""
     if not tool.knows("record", "--instrument"):
         raise ToolError(
             f"{tool.version.text} cannot add instruments to a template.",
             hint="Xcode 14 and later can.",
         )
-    names = tool.names("instruments")
-    if names:
-        require(GPU_COUNTERS, names, "instrument in this Xcode")
 
 
 def _own_counters(path: Path) -> bool | None:
@@ -171,12 +199,16 @@ def record_line(
     """
     limit = time_limit(request.time_limit)
     bundle = str(recording.bundle.absolute())
-    words = [tool.path, "record", "--template", selection.template]
-    if selection.adds_counters:
-        words += ["--instrument", GPU_COUNTERS]
+    words = [tool.path, "record"]
+    if selection.template:
+        words += ["--template", selection.template]
+    for name in selection.instruments:
+        words += ["--instrument", name]
     words += ["--time-limit", limit, "--output", bundle]
     if tool.knows("record", "--no-prompt"):
         words.append("--no-prompt")
+    if tool.knows("record", NOTICE_FLAG):
+        words += [NOTICE_FLAG, name_notice(os.getpid())]
     if isinstance(target, Attach):
         return (*words, "--attach", str(target.pid))
     words += ["--target-stdout", str(recording.target_output_file.absolute())]

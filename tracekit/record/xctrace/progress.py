@@ -35,7 +35,7 @@ class RecordingState(IntEnum):
 
     LAUNCHED = 0  # xctrace was started and has printed nothing yet
     ANNOUNCED = 1  # it named its template; the target is not yet started or attached to
-    STARTED = 2  # it records: only the line on Ctrl-C proves that
+    STARTED = 2  # it records: the line on Ctrl-C or its notification proves that
     STOPPING = 3  # it printed why it stops
     SAVING = 4  # it writes the bundle; this can take minutes
     SAVED = 5  # it reported that the bundle is written
@@ -51,6 +51,8 @@ class RecordingTranscript:
     errors: tuple[str, ...] = ()  # of its block of run issues, each once
     warnings: tuple[str, ...] = ()
     foreign: bool = False  # its lines were not in English and are read by their order alone
+    is_understood: bool = False  # at least one of its lines was in known words
+    is_noticed: bool = False  # the notification said that it records
     output: tuple[str, ...] = ()  # its lines on standard output
     complaints: tuple[str, ...] = ()  # its lines on standard error
 
@@ -94,13 +96,15 @@ def _hear_mark(
 ) -> RecordingTranscript:
     """Return the account after a line that announces a state."""
     if account.foreign:  # the states so far were only guessed
-        account = replace(account, state=RecordingState.LAUNCHED, foreign=False)
+        proven_state = RecordingState.STARTED if account.is_noticed else RecordingState.LAUNCHED
+        account = replace(account, state=proven_state, foreign=False)
     stop_line = account.stop_line
     if state is RecordingState.STOPPING:
         stop_line = stop_line or line
     return replace(
         account,
         state=max(account.state, state),
+        is_understood=True,
         stop_line=stop_line,
         failed=account.failed or "failed with errors" in line,
     )
@@ -118,15 +122,19 @@ def hear_complaint(account: RecordingTranscript, line: str) -> RecordingTranscri
     return replace(account, **{name: tuple(dict.fromkeys(messages))})
 
 
+def hear_notice(account: RecordingTranscript) -> RecordingTranscript:
+    """Return the account after the notification that it records."""
+    return replace(account, state=max(account.state, RecordingState.STARTED), is_noticed=True)
+
+
 def _hear_foreign(account: RecordingTranscript, line: str) -> RecordingTranscript:
     """Take the first two lines for "announced" and "started" if none is in known words.
 
     The words may follow the system's language, but their order does not. No state beyond "started"
     is concluded from lines that are not understood.
     """
-    is_silent = account.state is RecordingState.LAUNCHED
-    if not line or not (account.foreign or is_silent):
+    if not line or account.is_understood:
         return account
     if account.state >= RecordingState.STARTED:
-        return account
+        return replace(account, foreign=True)
     return replace(account, state=RecordingState(account.state + 1), foreign=True)

@@ -5,12 +5,14 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 from tracekit.base import StopPolicy, system
+from tracekit.record.recorder import patience
 from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
 
 _ASKING = (signal.SIGINT, signal.SIGTERM, *system.HANG_UPS)
@@ -72,17 +74,40 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGINT, signal.SIGTERM, system.SIGKILL)
 class Deadlines:
     """Seconds to wait; each of these deadlines has been needed."""
 
-    start: float = 45  # from the launch until it records
+    start: float = 180  # from the launch until it records; Metal's source alone takes 20 to 40
+    rest: float = 30  # after it was stopped while it started, until it is started again
+    idle: float = 120  # from the start of the recording until a launched worker reports itself
     slack: float = 20  # beyond the time limit, which xctrace may ignore
     stopping: float = 60  # from its stop line until it saves
     # until it is saved, counted again whenever the bundle or its staging files grow
-    saving: float = 300
+    saving: float = 600
     finished: float = 3  # from the end of the target until it stops by itself
     exit: float = 60  # from "saved" to the end of the process
     # after each of the stop signals, until the next one
     signals: tuple[float, float, float, float] = (120, 60, 10, 5)
     poll: float = 0.1  # between two checks of the process
     survey: float = 1  # between two checks of sizes and of child processes
+
+    @classmethod
+    def usual(cls) -> Self:
+        """Return the deadlines, longer or shorter by TRACEKIT_PATIENCE."""
+        return cls().multiply(patience())
+
+    def multiply(self, factor: float) -> Self:
+        """Return deadlines that are longer by a factor; checks stay as frequent."""
+        first, second, third, last = self.signals
+        return replace(
+            self,
+            start=self.start * factor,
+            rest=self.rest * factor,
+            idle=self.idle * factor,
+            slack=self.slack * factor,
+            stopping=self.stopping * factor,
+            saving=self.saving * factor,
+            finished=self.finished * factor,
+            exit=self.exit * factor,
+            signals=(first * factor, second * factor, third * factor, last * factor),
+        )
 
     def policy(self, bundle: Path) -> StopPolicy:
         """Return how a guardian stops it, which does not hear it: saving has its full time."""
@@ -107,6 +132,15 @@ class Deadlines:
                 return self.exit
 
 
+class Asker(StrEnum):
+    """The one who asked xctrace to stop; a signal has one."""
+
+    PERSON = "person"  # a person, or the system
+    DEADLINE = "deadline"  # a state of the recording lasted too long
+    TARGET = "target"  # its target had nothing left to record
+    DISK = "disk"  # the disk was short of room
+
+
 class Escalation:
     """Decides when to send which signal; the times are passed in, so nothing here waits."""
 
@@ -116,7 +150,9 @@ class Escalation:
         self._state = RecordingState.LAUNCHED
         self._until = current_time + deadlines.start
         self.sent: tuple[signal.Signals, ...] = ()
+        self.askers: tuple[Asker, ...] = ()
         self.finished = False
+        self.is_unstarted = False
 
     def hear(self, account: RecordingTranscript, current_time: float) -> None:
         """Give a newly reached state its own time; those before the recording share one."""
@@ -143,14 +179,19 @@ class Escalation:
         """Return the signal to send now, or None while there is time."""
         if current_time < self._until:
             return None
-        return self.next_signal(current_time)
+        if self.finished and not self.sent:
+            return self.next_signal(current_time, Asker.TARGET)
+        if not self.sent and self._state <= RecordingState.ANNOUNCED:
+            self.is_unstarted = True
+        return self.next_signal(current_time, Asker.DEADLINE)
 
-    def next_signal(self, current_time: float) -> signal.Signals | None:
+    def next_signal(self, current_time: float, asker: Asker) -> signal.Signals | None:
         """Return the next signal, or None if all were sent."""
         if self.sent == STOP_SIGNALS:
             return None
         number = len(self.sent)
         self.sent = STOP_SIGNALS[: number + 1]
+        self.askers = (*self.askers, asker)
         self._until = current_time + self._deadlines.signals[number]
         return STOP_SIGNALS[number]
 
@@ -169,6 +210,9 @@ class Ended:
     interrupted: bool = False  # a person or the system asked to stop
     finished: bool = False  # its target had nothing left to record while it went on
     halted: str = ""  # why we stopped it before its time; empty if we did not
+    askers: tuple[Asker, ...] = ()  # who asked for each of the signals
+    is_unstarted: bool = False  # its start took too long, and so it was stopped
+    slept: float = 0.0  # seconds for which the machine slept meanwhile
 
     @property
     def has_stop_request(self) -> bool:

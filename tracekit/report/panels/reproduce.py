@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from tracekit.analysis import Result
-from tracekit.base import NOT_AVAILABLE, Provenance, size, stamp
+from tracekit.base import NOT_AVAILABLE, Provenance, Used, size, stamp
 from tracekit.report.panel import Context, Tables, panel
 from tracekit.report.text import flat
+from tracekit.workload import plan
 
 _RECORDERS = {"host", "xctrace"}
 
@@ -59,12 +60,18 @@ def _recording_options(provenance: Provenance) -> Iterator[str]:
     time_limit = None
     if provenance.time_limit is not None:
         time_limit = f"{provenance.time_limit:g}s"
+    instruments = list(provenance.instruments)
+    is_light = bool(instruments) and not provenance.templates
+    if is_light:
+        instruments = [name for name in instruments if name not in plan.LIGHT]
     option_values = {
         "recorder": provenance.recorder,
         "method": method,
         "counters": provenance.counters,
         "telemetry": provenance.telemetry,
         "template": list(provenance.templates),
+        "light": True if is_light else None,
+        "instrument": instruments,
         "time_limit": time_limit,
         "warmup": provenance.warmup,
         "repeats": provenance.repeats,
@@ -92,6 +99,20 @@ def _option(name: str, value: Any) -> tuple[str, ...]:
     return (f"--{option}", str(value))
 
 
+def _describe_used(used: Used) -> str:
+    """Return the choices of the recorder in words."""
+    words = [used.method, used.template or "no template"]
+    if used.instruments:
+        words.append(f"with {', '.join(used.instruments)}")
+    if used.counters:
+        words.append(f"counter set {used.counter_set or 'none'}")
+    if used.counter_profile is not None:
+        words.append(f"counter profile {used.counter_profile}")
+    if used.time_limit is not None:
+        words.append(f"limit of the recorder {used.time_limit:g} s")
+    return ", ".join(words)
+
+
 def _facts(provenance: Provenance) -> Iterator[tuple[str, str]]:
     """Yield the facts of the recording; an empty one is unknown.
 
@@ -117,6 +138,8 @@ def _facts(provenance: Provenance) -> Iterator[tuple[str, str]]:
     yield "templates", templates
     yield "instruments", instruments
     yield "counters", counters
+    if provenance.used is not None:
+        yield "used", _describe_used(provenance.used)
     yield "started", stamp(provenance.started)
     yield "ended", stamp(provenance.ended)
     yield "duration", duration
