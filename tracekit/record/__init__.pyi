@@ -1,7 +1,6 @@
 from . import asking as asking
 from .direct_reading import Xml as Xml
 from .direct_reading import export as export
-from .direct_reading import rows_of_target as rows_of_target
 from .doctor.examine import Diagnosis as Diagnosis
 from .doctor.examine import examine as examine
 from .doctor.examine import known_of as known_of
@@ -36,6 +35,7 @@ from .recorders import xctrace_here as xctrace_here
 from .recovery import recover as recover
 from .supervisor import Supervisor as Supervisor
 from .supervisor import size as size
+from .target_rows import rows_of_target as rows_of_target
 from .throughput import read_printed as read_printed
 from .throughput import read_texts as read_texts
 from .xctrace.command import Completed as Completed

@@ -1,10 +1,11 @@
 """Read the tables of a recording made on this Mac: directly from its bundle if that is proven.
 
-A direct read is faster than an export by xctrace, and must give the same. For each build of Xcode
-and each form of a table, one table is exported and compared with the direct read. If they are
-equal, later recordings are read directly. If they differ, the export counts, and a warning names
-the difference. The comparison includes the names of processes, threads, cores and functions. They
-are in other parts of the bundle, and a reader that misses such a part shows it in nothing else.
+A direct read is faster than an export by xctrace, and must give the same. The first recording of a
+build of Xcode exports its smallest tables and compares them with the direct read; later recordings
+are not exported. If they differ, the export counts, and a warning names the difference. `tracekit
+export` compares the tables that it writes, too. The comparison includes the names of processes,
+threads, cores and functions. They are in other parts of the bundle, and a reader that misses such a
+part shows it in nothing else.
 """
 
 import logging
@@ -13,13 +14,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 import pandas as pd
 
 from tracekit.base import (
-    Capabilities,
     InputError,
     Recording,
     ToolError,
@@ -36,11 +36,9 @@ from tracekit.tables import (
     DIRECT_NOTE,
     Bundle,
     BundleRun,
-    Choice,
     Direct,
     Flat,
     Stored,
-    Tables,
     TableStore,
     Toc,
     TocRun,
@@ -100,7 +98,12 @@ class KnownBundles:
         return checked_table.difference
 
 
-_Note = TypeVar("_Note", KnownBundles, Capabilities)
+class _Formatted(Protocol):
+    @property
+    def format(self) -> int: ...
+
+
+_Note = TypeVar("_Note", bound=_Formatted)
 
 
 def shape(store: TableStore) -> str:
@@ -311,50 +314,14 @@ def notes_on(
         build = ""
         if memory.build:
             build = f" of build {memory.build}"
-        lines.append(f"Read directly, and never compared with an export{build}: {names}.")
+        lines.append(
+            f"Read directly, and never compared with an export{build}: {names}. "
+            "`tracekit export RUN` compares them."
+        )
     return tuple(lines)
 
 
 Xml = Literal["asked", "unchecked", "none"]
-
-
-def rows_of_target(
-    recording: Recording, pids: Collection[int]
-) -> tuple[bool | None, tuple[str, ...]]:
-    """Return whether the target has GPU work, by its exports or by its bundle, and a warning.
-
-    None if that is not known: there is no target, or no such table that can be read.
-    """
-    try:
-        rows = _read_gpu_intervals(recording, frozenset(pids))
-    except TracekitError as error:
-        log.info("rows were not looked for: %s", error)
-        return None, ()
-    if rows is None or not pids:
-        return None, ()
-    if rows["target"].any():
-        return True, ()
-    if rows.empty:
-        return False, (exporting.NO_ROWS,)
-    numbers = ", ".join(map(str, sorted(pids)))
-    warning = (
-        f"{exporting.GPU_INTERVALS} has rows of other processes only: no GPU work of the target "
-        f"(process {numbers}) was recorded. See whether the target was awake and used Metal."
-    )
-    return False, (warning,)
-
-
-def _read_gpu_intervals(recording: Recording, targets: frozenset[int]) -> pd.DataFrame | None:
-    """Return the GPU intervals of the exports, or those of the bundle if none were exported."""
-    run = find_recorded_run(recording)
-    run_number = None
-    if run is not None:
-        run_number = run.number
-    place = Choice(run_number)
-    rows = Tables(recording.exports, targets, recording.tables, place).get("gpu_intervals")
-    if rows is None:
-        rows = Tables(recording.bundle, targets, only=place).get("gpu_intervals")
-    return rows
 
 
 def export(
@@ -459,7 +426,9 @@ def _export_tables(
         direct_schemas - schemas.empty, direct_schemas & schemas.empty
     )
     choose_exported = exporting.choose_only(exported)
-    return recorder.export(recording, progress, choose=choose_exported, seen_tables=seen_tables)
+    return recorder.export(
+        recording, progress, choose=choose_exported, seen_tables=seen_tables, has_toc=True
+    )
 
 
 def _note_direct_tables(
@@ -485,18 +454,29 @@ def _choose_exported(
         return requested_schemas
     if xml == "none":
         return frozenset()
-    in_bundle: set[str] = set()
-    unproven: set[str] = set()
-    for table in run.tables:
-        in_bundle.add(table.schema)
-        if not _is_proven(table, memory):
-            unproven.add(table.schema)
-    return requested_schemas - (in_bundle - unproven)
+    readable = {store.schema for store in run.stores}
+    in_bundle = {table.schema for table in run.tables}
+    differing = {store.schema for store in run.stores if memory.difference(store)}
+    exported = requested_schemas & (differing | (in_bundle - readable))
+    exported |= requested_schemas - in_bundle
+    if memory.tables:
+        return exported
+    return exported | _choose_compared(requested_schemas, run)
 
 
-def _is_proven(table: object, memory: KnownBundles) -> bool:
-    """Return whether the table was compared with an export and is equal to it."""
-    if not isinstance(table, TableStore):
-        return False
-    checked_table = memory.find_checked_table(table)
-    return checked_table is not None and not checked_table.difference
+_COMPARED = 10
+
+
+def _choose_compared(requested_schemas: frozenset[str], run: BundleRun) -> frozenset[str]:
+    """Return the tables that the first recording of a build compares with their exports.
+
+    An export of a table takes seconds, so they are the smallest with rows. A schema with several
+    tables is left out: whether xctrace counts them in the same order is not known.
+    """
+    schemas = [table.schema for table in run.tables]
+    compared: list[str] = []
+    for store in sorted(run.stores, key=_order_for_comparison):
+        is_alone = schemas.count(store.schema) == 1
+        if store.rows and is_alone and store.schema in requested_schemas:
+            compared.append(store.schema)
+    return frozenset(compared[:_COMPARED])

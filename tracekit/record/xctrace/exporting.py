@@ -83,16 +83,19 @@ def export(
     choose: Choose,
     progress: Progress,
     seen_tables: SeenTables = SeenTables(),
+    *,
+    has_toc: bool = False,
 ) -> tuple[str, ...]:
-    """Export the TOC and those tables of the recording's run that are chosen.
+    """Export the TOC, unless the recording `has_toc`, and those tables that are chosen.
 
     The table of the trace's clock is exported as well. A table that fails does not stop the
     others; the returned warnings name it. `seen_tables` were read in another way: they count, with
     rows or without, in the check for missing data. Raise ToolError if the TOC cannot be exported,
     or no table could.
     """
-    progress("table of contents")
-    tool.toc(recording.bundle, recording.toc_file)
+    if not has_toc:
+        progress("table of contents")
+        tool.toc(recording.bundle, recording.toc_file)
     run = find_recorded_run(recording)
     if run is None:
         raise ToolError(f"{recording.bundle} holds no run.", hint="Record again.")

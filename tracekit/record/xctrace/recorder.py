@@ -3,6 +3,7 @@
 A recording that ended may be incomplete: `judge` names the reason, by more than the exit code.
 """
 
+import logging
 import shlex
 from collections.abc import Callable
 from contextlib import closing
@@ -10,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tracekit.base import (
+    InputError,
     InterruptedRunError,
     Process,
     Recording,
@@ -64,8 +66,10 @@ from tracekit.record.xctrace.permission import describe_permission
 from tracekit.record.xctrace.recording_process import Ended
 from tracekit.record.xctrace.recovering import offer_recovery
 from tracekit.record.xctrace.tool import Xctrace
-from tracekit.tables import TocRun, read_toc
+from tracekit.tables import TocRun, open_bundle, read_toc, write_toc
 from tracekit.workload import WorkloadReport, fold
+
+log = logging.getLogger(__name__)
 
 
 class XctraceRecorder:
@@ -198,9 +202,11 @@ class XctraceRecorder:
         *,
         choose: Choose | None = None,
         seen_tables: SeenTables | None = None,
+        has_toc: bool = False,
     ) -> tuple[str, ...]:
         """Export the TOC and tables, those of `choose` if it is given; return warnings.
 
+        The TOC is left as it is if the recording `has_toc`, made from the bundle.
         Raise RecordingError if there is no bundle, ToolError if it cannot be exported.
         """
         if not recording.bundle.exists():
@@ -213,9 +219,19 @@ class XctraceRecorder:
                 choose or self._choose,
                 progress,
                 seen_tables or SeenTables(),
+                has_toc=has_toc,
             )
         self._manner.premises.remove_staging()
         return remarks
+
+    def _make_toc(self, attempt: Vigil, job: RecordingJob) -> tuple[TocRun, ...]:
+        """Return the runs of the bundle by its table of contents, which is written."""
+        recording = job.recording
+        is_ended = not attempt.ending.is_killed
+        if not (is_ended and _write_own_toc(recording)):
+            tool = self._tool.bind_supervisor(job.claim.supervisor)
+            tool.toc(recording.bundle, recording.toc_file, patiently=is_ended)
+        return read_toc(recording.toc_file).runs
 
     def _open_bundle(self, attempt: Vigil, job: RecordingJob) -> TocRun:
         recording = job.recording
@@ -223,10 +239,7 @@ class XctraceRecorder:
         if recording.bundle.exists():
             job.progress("checking the bundle")
             try:
-                is_ended = not attempt.ending.is_killed
-                tool = self._tool.bind_supervisor(job.claim.supervisor)
-                tool.toc(recording.bundle, recording.toc_file, patiently=is_ended)
-                runs = read_toc(recording.toc_file).runs
+                runs = self._make_toc(attempt, job)
             except TracekitError as error:
                 reason = error.message
             else:
@@ -237,6 +250,24 @@ class XctraceRecorder:
             raise InterruptedRunError("Stopped before anything was recorded.")
         error = nothing_came(attempt.ending, job.request.target, attempt.argv, reason)
         raise offer_recovery(error, recording.bundle)
+
+
+def _write_own_toc(recording: Recording) -> bool:
+    """Write the table of contents from the bundle itself; return whether that was possible.
+
+    xctrace takes half a minute for it. A bundle without a duration was not saved whole, so xctrace
+    has to say whether it can be opened.
+    """
+    try:
+        write_toc(open_bundle(recording.bundle), recording.toc_file)
+    except InputError as error:
+        log.info("the table of contents comes from xctrace: %s", error.message)
+        return False
+    runs = read_toc(recording.toc_file).runs
+    if runs and runs[-1].duration and runs[-1].start_date:
+        return True
+    recording.toc_file.unlink()
+    return False
 
 
 def _targets(
