@@ -173,6 +173,8 @@ class Recording:
     # a user's patterns for that program's numbers; absent if tracekit knows them, or without any
     patterns_file = _RunFile("patterns.json")
     spec_file = _RunFile("worker.json")  # the worker's instructions
+    # a template with counters that was made for this recording
+    template_file = _RunFile("counters.tracetemplate")
     bundle = _RunFile("recording.trace")  # the bundle of `xctrace`, which Instruments opens
     gputrace = _RunFile("capture.gputrace")  # Metal's capture of a few steps, for Xcode to replay
     # the raw samples of the host recorder, which Instruments cannot open

@@ -19,6 +19,7 @@ from recording_fakes import (
     STEEP,
     Record,
     Scenario,
+    archive,
     interrupting,
 )
 from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError
@@ -31,6 +32,7 @@ from tracekit.record.xctrace.judgement import early_end, judge, nothing_came, wa
 from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.recording_process import Asker, Ended
+from tracekit.record.xctrace.templates import read_template
 from tracekit.record.xctrace.tool import locate
 from tracekit.tables.toc import TocRun, read_toc
 from tracekit.workload.journal import ClockAnchor, Journal, StepMark, WorkloadReport
@@ -371,6 +373,58 @@ def test_a_disk_that_is_all_but_full_forbids_a_recording_and_ends_even_a_saving_
     ) as caught:
         record(QUICK, premises=Premises(tmp_path / "notes", 10e9, filling))
     assert "Make room" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("chip", "profile"),
+    [
+        ("Apple M1 Pro", 3),
+        ("Apple M2", 3),
+        ("Apple M3", 13),
+        ("Apple M4 Max", 13),
+        ("Apple M5", 13),
+    ],
+)
+def test_counters_come_from_a_template_with_the_profile_of_the_chip(
+    chip: str, profile: int, scenario: Scenario, recording: Recording, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folder = tmp_path / "Library" / "Application Support" / "Instruments" / "Templates"
+    folder.mkdir(parents=True)
+    keys = ("counterprofile", "counterprofileinternal", "counterscounterprofile")
+    source = folder / "Metal System Trace.tracetemplate"
+    source.write_bytes(archive(dict.fromkeys(keys, 0)))
+    manner = Manner(DEADLINES, (), premises=Premises(tmp_path / "notes", 0), chip=lambda: chip)
+    recorder = XctraceRecorder(locate(), choose_only(), manner)
+    recorded = recorder.record(RecordingRequest(QUICK, 5, counters="on"), recording, print)
+    template = recording.template_file.absolute()
+    [line] = recorded.command_lines
+    assert line[line.index("--template") + 1] == str(template)
+    assert "--instrument" not in line
+    assert recorded.used is not None
+    assert (recorded.used.counters, recorded.used.counter_profile) == (True, profile)
+    assert {value for *_, key, value in read_template(template).entries() if key in keys} == {
+        profile
+    }
+    assert read_template(source).counter_profile() == 0
+
+
+def test_counters_without_a_template_file_are_those_of_the_instrument(
+    scenario: Scenario, recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    premises = Premises(tmp_path / "notes", 0)
+    for chip, remark in (("Apple M4", "No template with counter profile 13 was made"), ("x86", "")):
+        manner = Manner(DEADLINES, (), premises=premises, chip=lambda chip=chip: chip)
+        recorder = XctraceRecorder(locate(), choose_only(), manner)
+        recorded = recorder.record(RecordingRequest(QUICK, 5, counters="on"), recording, print)
+        recording.bundle.rename(tmp_path / chip)
+        assert recorded.used is not None
+        assert recorded.used.instruments == ("Metal GPU Counters",)
+        assert any(text.startswith("No template with") for text in recorded.warnings) is bool(
+            remark
+        )
 
 
 def test_a_machine_that_slept_is_named_with_the_command_that_keeps_it_awake(

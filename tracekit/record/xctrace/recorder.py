@@ -45,6 +45,7 @@ from tracekit.record.xctrace.command_line import (
     select,
     subject_of,
 )
+from tracekit.record.xctrace.counter_template import put_profile
 from tracekit.record.xctrace.exporting import (
     Choose,
     SeenTables,
@@ -97,7 +98,13 @@ class XctraceRecorder:
         if recording.bundle.exists():
             hint = "Record into a new folder."
             raise RecordingError(f"{recording.bundle} exists already.", hint=hint)
-        selection = select(request, self._tool)
+        selection = put_profile(
+            select(request, self._tool),
+            request,
+            self._tool,
+            recording=recording,
+            chip=self._manner.chip(),
+        )
         permission = describe_permission()
         if permission:
             progress(permission)
