@@ -93,13 +93,14 @@ def record(plan: Plan, progress: recorders.Progress = recorders.quiet) -> Record
     require_place(plan)
     recorder = recorders.choose(plan.recorder, wanted_tables(NEEDED))
     provenance = _provenance(plan, recorder)
-    plan, notes = recorders.resolve_plan(plan, provenance.capabilities)
+    plan, notes, is_way_open = recorders.choose_way(plan, recorder, provenance.capabilities)
     provenance = replace(provenance, warnings=(*provenance.warnings, *notes))
     recording = claim_folder(plan.output, plan.name, provenance)
     with kept_unless_misused(recording), stage(recording, "record"):
         recorders.save_patterns(recording.patterns_file, patterns)
-        request = recorders.request_for(plan, recording, recorder)
-        recorded = recorders.observe(recorder, request, recording, progress, plan.telemetry)
+        recorded = recorders.record_plan(
+            plan, recorder, recording, progress, is_way_open=is_way_open
+        )
         recording.save_provenance(_with(recording.provenance(), recorded))
         _look_for_rows(recording)
         if recorded.interrupted:

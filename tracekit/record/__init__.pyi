@@ -5,7 +5,6 @@ from .doctor.examine import Diagnosis as Diagnosis
 from .doctor.examine import examine as examine
 from .doctor.examine import known_of as known_of
 from .doctor.examine import probe_machine as probe_machine
-from .doctor.examine import resolve_plan as resolve_plan
 from .doctor.surroundings import DoctorSurroundings as DoctorSurroundings
 from .event_export import export_workload_events as export_workload_events
 from .event_export import trace_clock as trace_clock
@@ -15,8 +14,6 @@ from .imports import choose_run as choose_run
 from .imports import recordings_of as recordings_of
 from .imports import run_and_targets as run_and_targets
 from .observe import find_ignored_options as find_ignored_options
-from .observe import observe as observe
-from .observe import request_for as request_for
 from .opening import What as What
 from .opening import opening as opening
 from .opening import perform as perform
@@ -38,6 +35,8 @@ from .supervisor import size as size
 from .target_rows import rows_of_target as rows_of_target
 from .throughput import read_printed as read_printed
 from .throughput import read_texts as read_texts
+from .ways import choose_way as choose_way
+from .ways import record_plan as record_plan
 from .xctrace.command import Completed as Completed
 from .xctrace.command import own_environment as own_environment
 from .xctrace.command import run as run
