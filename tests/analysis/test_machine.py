@@ -6,7 +6,7 @@ import pytest
 from analysed import table
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
-from tracekit.analysis.machine import below_best, clock, held_state
+from tracekit.analysis.machine import below_best, chip_of, clock, held_state
 
 WINDOW = Window(0, 100, "the steady window")
 
@@ -90,3 +90,9 @@ def test_too_few_readings_and_other_gauges_are_not_a_clock() -> None:
     for gauges in (None, workload_readings):
         with pytest.raises(Unavailable, match="no monitor was read"):
             clock(gauges, WINDOW, active=0.25)
+
+
+def test_a_virtual_machine_has_no_figures_of_a_chip() -> None:
+    assert chip_of({"chip": "Apple M1"}).name == "Apple M1"
+    with pytest.raises(Unavailable, match="virtual machine"):
+        chip_of({"chip": "Apple M1", "virtual": True})

@@ -56,6 +56,12 @@ def test_the_machine_is_described() -> None:
     assert facts["mlx"].count(".") >= 1
 
 
+def test_a_virtual_mac_is_known_as_one() -> None:
+    outputs = {b"1": True, b"0": False, b"": None, b"Apple M1 (Virtual)": True, b"Apple M4": None}
+    assert {output: mac(sysctl=output).is_virtual for output in outputs} == outputs
+    assert Machine("Linux").is_virtual is None
+
+
 def test_gpu_cores_are_read_from_the_registry() -> None:
     registries = {REGISTRY: 40, b'  "gpu-core-count"=10\n': 10, b"": None, b'"model" = "M3"': None}
     assert {printed: mac(ioreg=printed).gpu_cores for printed in registries} == registries

@@ -22,7 +22,9 @@ Machine = Mapping[str, Any]
 
 
 def chip_of(machine: Machine) -> Chip:
-    """Return the chip of the machine; raise Unavailable if the recording does not name it."""
+    """Return the chip of the machine; raise Unavailable if it has none or it is not named."""
+    if machine.get("virtual"):
+        raise Unavailable("it was made on a virtual machine, whose GPU has no chip's figures.")
     if not machine.get("chip"):
         raise Unavailable("the recording does not say which chip it was made on.")
     return chip(str(machine["chip"]), machine.get("gpu_cores"))

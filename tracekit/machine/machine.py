@@ -133,6 +133,13 @@ class Machine:
         """Whether Rosetta translates this process; None if the system does not know."""
         return {"1": True, "0": False}.get(self._sysctl("sysctl.proc_translated"))
 
+    @property
+    def is_virtual(self) -> bool | None:
+        """Whether this is a virtual Mac, whose GPU is none; None if the system does not know."""
+        if any(word in self.chip for word in ("Virtual", "Paravirtual")):
+            return True
+        return {"1": True, "0": False}.get(self._sysctl("kern.hv_vmm_present"))
+
     def text(self, *command: str, seconds: float = SECONDS) -> str:
         """Return the output of a command as text; empty if it fails."""
         return self.answer(command, seconds).decode(errors="replace").strip()
@@ -167,8 +174,8 @@ def describe(machine: Machine | None = None) -> dict[str, Any]:
 
     Keys: `system`, `release` (of the kernel), `os` (of macOS or of the distribution),
     `architecture` (of this Python), `chip`, `cores` (logical), `physical_cores`, `memory`
-    (bytes), `python`, `mlx`; on macOS `gpu_cores`, and `rosetta`, whether this Python is
-    translated.
+    (bytes), `python`, `mlx`; on macOS `gpu_cores`, `rosetta`, whether this Python is translated,
+    and `virtual`, whether the Mac is a virtual machine.
     """
     host = machine or Machine()
     facts: dict[str, Any] = {
@@ -184,6 +191,7 @@ def describe(machine: Machine | None = None) -> dict[str, Any]:
         "python": platform.python_version(),
         "mlx": find_package_version("mlx"),
         "rosetta": host.is_translated,
+        "virtual": host.is_virtual,
     }
     return {name: value for name, value in facts.items() if value not in {"", None}}
 
