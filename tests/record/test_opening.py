@@ -96,6 +96,7 @@ def test_a_bundle_opens_in_the_instruments_that_recorded_it_else_the_selected_el
     (tmp_path / "bin" / "xcrun").touch(0o755)
     for lines, app, command_run in (
         (((), (beta, "record")), in_beta, refuse_to_run),
+        ((("python", "-m", "worker"), (beta, "record")), in_beta, refuse_to_run),  # attached to
         ((), in_selected, run),
         ((("/gone/Developer/xctrace", "record"),), in_selected, run),
     ):

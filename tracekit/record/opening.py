@@ -15,6 +15,7 @@ from tracekit.record.xctrace.tool import find_xctrace
 What = Literal["page", "trace", "gputrace"]
 
 _SECONDS = 60.0
+_RECORDER = "xctrace"
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,9 @@ def opening(
 def _find_instruments(provenance: Provenance, run: Run) -> Path | None:
     """Return the Instruments of the Xcode that recorded a run, else of the selected one."""
     recorder = ""
-    for line in provenance.command_lines:
-        if line:
+    for line in provenance.command_lines:  # that of a worker that was attached to comes first
+        if line and Path(line[0]).name == _RECORDER:
             recorder = line[0]
-            break
     app = instruments_app(recorder)
     if app is not None:
         return app
