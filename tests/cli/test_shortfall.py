@@ -81,10 +81,8 @@ def test_the_host_recorder_says_whether_the_time_limit_ended_a_workload(
 
 
 def test_steps_mean_nothing_to_a_program(folder: Path, tracekit: Any) -> None:
-    options = ("--repeats", "7", "--warmup", "3", "--recorder", "host", "--output", folder / "run")
+    options = ("--repeats", "7", "--recorder", "host", "--output", folder / "run")
     result = tracekit("record", *options, "--", "true")
     assert result.code == 0, result.err
-    for words in ("--repeats 7", "--warmup 3"):
-        assert f"{words} was not followed: only a workload has steps." in " ".join(
-            result.err.split()
-        )
+    words = "--repeats 7 was not followed: only a workload has steps."
+    assert words in " ".join(result.err.split())

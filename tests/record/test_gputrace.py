@@ -121,11 +121,11 @@ def capture(tmp_path: Path) -> Capture:
     def run(
         timeouts: FrameTimeouts | None = None,
         progress: Callable[[str], None] = lambda _: None,
+        more: tuple[str, ...] = (),
         **values: Any,
     ) -> Recording:
-        return capture_gpu(
-            Plan(**{**plan_defaults, **values}), progress, timeouts or FrameTimeouts(capture=60)
-        )
+        plan = Plan(**{**plan_defaults, **values})
+        return capture_gpu(plan, progress, timeouts or FrameTimeouts(capture=60), more)
 
     return run
 
@@ -234,10 +234,14 @@ def test_a_capture_that_is_late_or_interrupted_ends(
 
 def test_senseless_options_of_a_capture_are_a_usage_error(capture: Capture, tmp_path: Path) -> None:
     for error_words, values in (
-        ("captures a workload", {"workload": None, "attach": 1}),
+        ("captures a workload", {"workload": None, "attach": 1, "warmup": 5}),
         ("Choose what to record", {"workload": None}),
         ("so --recorder has no meaning", {"recorder": "host"}),
-        ("so --time-limit has no meaning", {"time_limit": 3.0, "counters": "off"}),
+        ("so --counters, --time-limit has no", {"time_limit": 3.0, "counters": "off"}),
+        ("so --telemetry has no meaning", {"telemetry": "off"}),
+        ("so --light has no meaning", {"templates": (), "instruments": ("GPU",)}),
+        ("so --instrument has no meaning", {"instruments": ("GPU",)}),
+        ("so --export has no meaning", {"more": ("--export",)}),
         (
             "so --method, --counters, --template has no meaning",
             {"templates": ("Blank",), "method": "attach", "counters": "on"},

@@ -110,7 +110,7 @@ def test_of_two_who_claim_a_folder_at_once_one_gets_it(lent: bool, tmp_path: Pat
 
 
 def test_a_plan_that_cannot_be_followed_is_refused(subtests: pytest.Subtests) -> None:
-    check(Plan(command=("ls",), repeats=1, warmup=0, time_limit=0.001))
+    check(Plan(command=("ls",), repeats=1, time_limit=0.001))
     for options, message in (
         ({"command": ()}, "Choose what to record"),
         ({"attach": 7}, "Choose what to record"),
@@ -118,6 +118,7 @@ def test_a_plan_that_cannot_be_followed_is_refused(subtests: pytest.Subtests) ->
         ({"command": (), "attach": 7, "method": "launch"}, "contradict each other"),
         ({"repeats": 0}, "--repeats must be at least 1; it is 0."),
         ({"warmup": -1}, "--warmup must be at least 0; it is -1."),
+        ({"warmup": 3}, "--warmup counts the steps of a workload"),
         ({"time_limit": 0.0}, "--time-limit must be finite and more than 0 s; it is 0 s."),
         ({"time_limit": float("nan")}, "it is nan s."),
         ({"time_limit": float("inf")}, "it is inf s."),

@@ -45,7 +45,9 @@ def capture(
     and no page is written.
     """
     if gputrace:
-        _capture_gpu(plan, open_it=open_page, json=json)
+        given_options = {"--export": export is not None, "--no-redact": no_redact}
+        more = [option for option, is_given in given_options.items() if is_given]
+        _capture_gpu(plan, more, open_it=open_page, json=json)
         return
     tables, xml = _EXPORTS[export]
     recording, result = tracekit.pipeline.capture(
@@ -57,9 +59,9 @@ def capture(
     tracekit.pipeline.require_rows(result)
 
 
-def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
+def _capture_gpu(plan: Plan, more: list[str], *, open_it: bool, json: bool) -> None:
     with console.progress("capture") as progress:
-        recording = recorders.capture_gpu(plan, progress)
+        recording = recorders.capture_gpu(plan, progress, more=more)
     if json:
         console.show_json(recording.provenance())
     else:

@@ -1,5 +1,6 @@
 """GPU frame capture: a few steps of a workload, kept for Xcode to replay and to look into."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -50,14 +51,18 @@ UNTIMED = (
 
 
 def capture_gpu(
-    plan: Plan, progress: Progress = quiet, timeouts: FrameTimeouts = TIMEOUTS
+    plan: Plan,
+    progress: Progress = quiet,
+    timeouts: FrameTimeouts = TIMEOUTS,
+    more: Sequence[str] = (),
 ) -> Recording:
     """Capture a few steps of the plan's workload into `capture.gputrace` of a new folder.
 
+    `more` are further options of the command line that have no meaning for a capture.
     Raise UsageError if the plan has no workload, asks for a recorder or has a wrong parameter;
     ToolError if this machine has no Metal, or nothing was captured.
     """
-    _check(plan)
+    _check(plan, more)
     require_place(plan)
     recording = claim_folder(plan.output, plan.name, _provenance(plan))
     with kept_unless_misused(recording), stage(recording, "record"):
@@ -65,7 +70,7 @@ def capture_gpu(
     return recording
 
 
-def _check(plan: Plan) -> None:
+def _check(plan: Plan, more: Sequence[str]) -> None:
     check(plan)
     if plan.workload is None:
         raise UsageError(
@@ -75,11 +80,15 @@ def _check(plan: Plan) -> None:
     given_options = {
         "--recorder": plan.recorder != Plan.recorder,
         "--method": plan.method != Plan.method,
-        "--counters": plan.counters == "on",
-        "--template": plan.templates != Plan.templates,
+        "--counters": plan.counters != Plan.counters,
+        "--telemetry": plan.telemetry != Plan.telemetry,
+        "--template": plan.templates not in {Plan.templates, ()},
+        "--light": not plan.templates,
+        "--instrument": bool(plan.instruments) and bool(plan.templates),
         "--time-limit": plan.time_limit != Plan.time_limit,
     }
     unheeded = [option for option, is_given in given_options.items() if is_given]
+    unheeded += more
     if unheeded:
         raise UsageError(
             f"--gputrace takes the place of a recording, so {', '.join(unheeded)} has no meaning.",
@@ -144,7 +153,19 @@ def _require_capture(recording: Recording, report: WorkloadReport) -> None:
         raise ToolError(f"Nothing was captured. {reason}", report.hint)
 
 
+def _doubt_replay(system_name: str) -> tuple[str, ...]:
+    """Return a warning on a system whose Xcode may not replay a capture of MLX."""
+    if not system_name.startswith("macOS 26"):
+        return ()
+    warning = (
+        "Xcode may not replay this capture: on macOS 26, replays of MLX have failed with "
+        '"residency set limit of 32 exceeded" (ml-explore/mlx #2846).'
+    )
+    return (warning,)
+
+
 def _provenance(plan: Plan) -> Provenance:
+    machine = describe()
     return Provenance(
         tracekit=own_version(),
         created=make_timestamp(),
@@ -154,7 +175,7 @@ def _provenance(plan: Plan) -> Provenance:
         counters="off",
         warmup=plan.warmup,
         repeats=plan.repeats or STEPS,
-        machine=describe(),
+        machine=machine,
         git_commit=git_commit(Path.cwd()),
-        warnings=(UNTIMED,),
+        warnings=(UNTIMED, *_doubt_replay(machine.get("os", ""))),
     )

@@ -72,12 +72,9 @@ def request_for(plan: Plan, recording: Recording, recorder: Recorder) -> Recordi
 def find_ignored_options(plan: Plan, recorder: Recorder) -> tuple[str, ...]:
     """Return warnings of a plan's options that do not apply to its target or to the recorder."""
     if plan.workload is None:
-        warnings: list[str] = []
-        for name, value in (("repeats", plan.repeats), ("warmup", plan.warmup)):
-            if value != getattr(Plan, name):
-                option = f"--{name} {value}"
-                warnings.append(f"{option} was not followed: only a workload has steps.")
-        return tuple(warnings)
+        if plan.repeats == Plan.repeats:
+            return ()
+        return (f"--repeats {plan.repeats} was not followed: only a workload has steps.",)
     if recorder.name != "host" or plan.method == "auto":
         return ()
     reason = "the host recorder starts its workload itself, and marks the warm-up apart"

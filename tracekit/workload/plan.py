@@ -84,6 +84,7 @@ def check(plan: Plan) -> None:
     """Raise UsageError unless the plan has one target, and settings that it can have."""
     _check_choices(plan)
     _check_target(plan)
+    _check_warmup(plan)
 
 
 def _check_choices(plan: Plan) -> None:
@@ -133,6 +134,14 @@ def _check_target(plan: Plan) -> None:
         )
     if plan.command:
         require_program(plan.command[0], os.environ.get("PATH"))
+
+
+def _check_warmup(plan: Plan) -> None:
+    if plan.workload is None and plan.warmup != Plan.warmup:
+        raise UsageError(
+            "--warmup counts the steps of a workload, and a program has none.",
+            hint="Start the program yourself, and record it with --attach PID once it is warm.",
+        )
 
 
 def seconds(text: str) -> float:
