@@ -384,6 +384,7 @@ def _provenance(plan: Plan, recorder: recorders.Recorder) -> Provenance:
         telemetry=plan.telemetry,
         time_limit=plan.time_limit,
         repeats=plan.repeats,
+        after=plan.after,
         machine=describe() | circumstances(),
         capabilities=recorders.known_of(recorder),
         git_commit=git_commit(Path.cwd()),

@@ -105,6 +105,7 @@ class Provenance:
     time_limit: float | None = None
     warmup: int | None = None
     repeats: int | None = None
+    after: float | None = None
     used: Used | None = None
     started: str = ""
     ended: str = ""

@@ -198,6 +198,10 @@ def plan_of(
     warmup: Annotated[
         int, option("N", "Steps without a new pipeline before recording.", min=0)
     ] = 5,
+    after: Annotated[
+        str | None,
+        option("TIME", "Record a program from this time after its start; xctrace attaches to it."),
+    ] = None,
     repeats: Annotated[
         int | None, option("N", "Stop after N steady steps.  [default: time limit]", min=1)
     ] = None,
@@ -229,6 +233,7 @@ def plan_of(
         time_limit=seconds(time_limit or _TIME_LIMIT),
         steps=0 if time_limit else _STEPS,
         warmup=warmup,
+        after=seconds(after) if after else None,
         repeats=repeats,
         output=output,
         patterns=tuple(read or ()),

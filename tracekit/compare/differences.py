@@ -201,6 +201,7 @@ def _facts(sample: Sample) -> dict[str, str]:
         "counter profile": run.used and run.used.counter_profile,
         "warm-up steps": run.warmup,
         "time limit": run.time_limit,
+        "recorded after": run.after,
         "repeats": run.repeats,
         "Python": machine.get("python"),
         "MLX": machine.get("mlx"),

@@ -10,6 +10,7 @@ from tracekit.base import Recording
 from tracekit.machine import Beside, Machine, Taken, following
 from tracekit.record.recorder import (
     Attach,
+    Delayed,
     FinishedRecording,
     ProgramLaunch,
     Progress,
@@ -46,6 +47,8 @@ def request_for(plan: Plan, recording: Recording, recorder: Recorder) -> Recordi
     )
     if plan.attach is not None:
         return replace(request, target=Attach(plan.attach))
+    if plan.after is not None:
+        return replace(request, target=Delayed(ProgramLaunch(plan.command), plan.after))
     if plan.workload is None:
         return request
     if recorder.name == "host":
@@ -99,7 +102,8 @@ def observe(
     """
     with run_monitor(telemetry, recording.gauges_file, request.time_limit) as monitored:
         recorded = recorder.record(request, recording, progress)
-    if isinstance(request.target, ProgramLaunch) and journal_of(request.target) is None:
+    is_program = isinstance(request.target, ProgramLaunch | Delayed)
+    if is_program and journal_of(request.target) is None:
         keep_output(recording, recording.target_output_file, recording.host_output)
     return replace(recorded, warnings=(*recorded.warnings, *monitored.remarks))
 

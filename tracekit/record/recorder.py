@@ -90,7 +90,15 @@ class Warmed:
     go_file: Path
 
 
-Target = ProgramLaunch | Attach | Warmed
+@dataclass(frozen=True)
+class Delayed:
+    """Start a program that is not ours, and attach to it `after` seconds."""
+
+    launch: ProgramLaunch
+    after: float
+
+
+Target = ProgramLaunch | Attach | Warmed | Delayed
 
 
 def journal_of(target: Target) -> Path | None:
@@ -98,7 +106,7 @@ def journal_of(target: Target) -> Path | None:
     match target:
         case ProgramLaunch(journal=journal) | Warmed(launch=ProgramLaunch(journal=journal)):
             return journal
-        case Attach():
+        case Attach() | Delayed():
             return None
 
 

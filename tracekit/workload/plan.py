@@ -48,7 +48,8 @@ class Plan:
     `recorder`, `method` (of xctrace alone), `counters` and `telemetry` (a monitor of the machine)
     are words that the command line takes; `instruments` are added to the template, or recorded
     alone without one; `repeats` is the number of steady steps after which the
-    workload stops, None for the time limit alone. If `steps` are wanted, a workload on the host
+    workload stops, None for the time limit alone. `after` is the time, in s, for which a program
+    runs before it is recorded. If `steps` are wanted, a workload on the host
     continues up to six times the time limit until it has made them. `patterns` describe the numbers
     that a program prints, as `--read` takes them.
     """
@@ -65,6 +66,7 @@ class Plan:
     telemetry: str = "auto"
     time_limit: float = 10.0
     warmup: int = 5
+    after: float | None = None
     repeats: int | None = None
     steps: int = 0
     output: Path | None = None
@@ -140,7 +142,13 @@ def _check_warmup(plan: Plan) -> None:
     if plan.workload is None and plan.warmup != Plan.warmup:
         raise UsageError(
             "--warmup counts the steps of a workload, and a program has none.",
-            hint="Start the program yourself, and record it with --attach PID once it is warm.",
+            hint="--after 5s leaves out the first 5 s of a program.",
+        )
+    if plan.after is not None and not plan.command:
+        raise UsageError(
+            "--after is for a program after `--`: a workload warms up by itself, and a running "
+            "process is recorded from now on.",
+            hint="Leave --after out.",
         )
 
 

@@ -124,7 +124,8 @@ def _measure_wall_time(recording: Recording) -> float | None:
     if not recording.provenance_file.exists():
         return None
     provenance = recording.provenance()
-    if not provenance.command or provenance.end_reason not in _EXITED or not provenance.duration:
+    is_part = not provenance.command or provenance.after is not None
+    if is_part or provenance.end_reason not in _EXITED or not provenance.duration:
         return None
     return provenance.duration * 1e9
 

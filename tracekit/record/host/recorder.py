@@ -33,6 +33,7 @@ from tracekit.record.host.sampler import Sampler, process_name
 from tracekit.record.host.session import HostSession, close, prepare_bundle
 from tracekit.record.recorder import (
     Attach,
+    Delayed,
     FinishedRecording,
     ProgramLaunch,
     Progress,
@@ -461,6 +462,11 @@ class HostRecorder:
             return _record_attached(request.target, recording, pace, progress)
         if isinstance(request.target, Warmed):
             raise UsageError("The host recorder starts a workload itself; it waits for no go file.")
+        if isinstance(request.target, Delayed):
+            raise UsageError(
+                "--after is for recordings of xctrace; the host recorder measures from the start.",
+                hint="Leave --after out.",
+            )
         with Supervisor(recording.folder) as supervisor:
             return _record(request.target, recording, pace, progress, supervisor)
 

@@ -151,7 +151,7 @@ def start_worker(
     """Start a worker, its output in files of the run; raise ToolError if that is impossible."""
     output = recording.target_output_file
     try:
-        with output.open("ab") as stdout_file, _errors(recording).open("ab") as stderr_file:
+        with output.open("ab") as stdout_file, errors_file(recording).open("ab") as stderr_file:
             return start_child(argv, policy, env=env, stdout=stdout_file, stderr=stderr_file)
     except OSError as error:
         raise start_error(argv, error) from error
@@ -172,11 +172,12 @@ def _describe_end(child: Child, recording: Recording) -> str:
         return "The workload did not end when it was asked to, and was killed."
     how = exit_words(child.exit_status)
     message = f"The workload ended with {how} before it closed its account."
-    words = last_words(_errors(recording))
+    words = last_words(errors_file(recording))
     if words:
         return f"{message} Its last words: {words}"
     return message
 
 
-def _errors(recording: Recording) -> Path:
+def errors_file(recording: Recording) -> Path:
+    """Return the file of a program's standard error, if tracekit itself starts it."""
     return recording.folder / "target-errors.txt"

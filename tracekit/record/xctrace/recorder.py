@@ -26,6 +26,7 @@ from tracekit.base import (
 from tracekit.record.event_export import align
 from tracekit.record.recorder import (
     Attach,
+    Delayed,
     FinishedRecording,
     ProgramLaunch,
     Progress,
@@ -35,6 +36,7 @@ from tracekit.record.recorder import (
     journal_of,
 )
 from tracekit.record.supervisor import Supervisor
+from tracekit.record.xctrace.attached_program import AttachedProgram
 from tracekit.record.xctrace.attached_worker import AttachedWorker
 from tracekit.record.xctrace.attempts import Manner, RecordingJob, Vigil, attempts
 from tracekit.record.xctrace.claim import claim_machine, staging_warning
@@ -171,6 +173,10 @@ class XctraceRecorder:
             return record_line(self._tool, job.request, subject.target, selection, recording)
 
         journal = journal_of(target)
+        if isinstance(target, Delayed):
+            program = AttachedProgram(target, recording, job.claim.supervisor, job.progress)
+            with closing(program):
+                return attempts(job, program.ready, line), None
         if not isinstance(target, Warmed):
             if isinstance(target, ProgramLaunch) and journal is not None:
                 return self._attempt_worker(job, target, journal, line)
@@ -292,7 +298,7 @@ def _targets(
 
 
 def _list_command_lines(target: Target, attempt: Vigil) -> tuple[tuple[str, ...], ...]:
-    if isinstance(target, Warmed):
+    if isinstance(target, Warmed | Delayed):
         return (target.launch.argv, attempt.argv)
     return (attempt.argv,)
 

@@ -60,6 +60,9 @@ def _recording_options(provenance: Provenance) -> Iterator[str]:
     time_limit = None
     if provenance.time_limit is not None:
         time_limit = f"{provenance.time_limit:g}s"
+    after = None
+    if provenance.after is not None:
+        after = f"{provenance.after:g}s"
     instruments = list(provenance.instruments)
     is_light = bool(instruments) and not provenance.templates
     if is_light:
@@ -73,6 +76,7 @@ def _recording_options(provenance: Provenance) -> Iterator[str]:
         "light": True if is_light else None,
         "instrument": instruments,
         "time_limit": time_limit,
+        "after": after,
         "warmup": provenance.warmup,
         "repeats": provenance.repeats,
         "workloads": provenance.workloads or None,
