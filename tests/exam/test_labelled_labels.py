@@ -58,6 +58,7 @@ def test_a_label_follows_from_the_size() -> None:
         ("growing-steps", {"drift": 0.1, "steps": 40}, Label.PASS),
         ("step-spikes", {"spikes": ((9, 2 * STEP),)}, Label.FIND),
         ("step-spikes", {"spikes": ((9, STEP // 20),)}, Label.PASS),
+        ("step-spikes", {"spikes": ((9, 2 * STEP),), "marks": False}, Label.EITHER),
         ("step-spikes", {"ahead": 0, "compiles": ((9, 2 * STEP),)}, Label.PASS),
         ("step-spikes", {"ahead": 0, "compiles": ((9, 2 * STEP),), **UNSEEN}, Label.EITHER),
         (

@@ -20,6 +20,7 @@ from labelled.required import NEED_MARKS, NEEDED
 
 _TURNS = 2  # steps, of which one is late
 _FEW = 30  # steps
+_SEVERAL = 3  # spikes of a loop that nobody marks
 MARGIN = 0.2
 """How far from its limit a fault has to be to count: 20 % above it, or below it."""
 
@@ -170,6 +171,8 @@ def _step_spikes(facts: Facts) -> float | None:
     if setup.compiles and not setup.marks and NEEDED["pipeline-churn"] & setup.missing:
         return None  # nothing shows that they compiled
     many, excess = facts.spikes(2.0, explained=0.5 * (1 - MARGIN))
+    if not setup.marks and 0 < many * facts.periods.size < _SEVERAL - 0.5:
+        return None  # nothing shows that the program did not stop there of its own accord
     many *= max(1, len(setup.variants))  # all of them may be of one variant
     _, at_most = facts.spikes(1.35, explained=0.5 * (1 + MARGIN))
     if excess > 0.01 * (1 + MARGIN) and many <= 0.1:
