@@ -116,6 +116,8 @@ def test_advice_is_given_only_with_its_evidence(program: Program) -> None:
     assert waited.isin(["yes", "unknown"]).any() or not levers & WAITS
     if program.waits in {"never", "ahead"}:
         assert "The host waits" not in " ".join(finding.message for finding in findings)
+    # A host that is one iteration ahead waits for the last but one, if the driver takes long.
+    if program.waits == "never":
         assert not (waited == "yes").any()
     if Mechanism.WAIT_EACH_ITERATION in levers:
         life = given_tables["timeline"]
