@@ -45,6 +45,7 @@ def test_a_label_follows_from_the_size() -> None:
         ("shallow-queue", {"ahead": 1, "per_buffer": 99, "build": MILLISECOND}, Label.PASS),
         ("frequent-readback", {"ahead": 0, "readbacks": 4, "per_buffer": 2}, Label.FIND),
         ("frequent-readback", {"ahead": 1, "readbacks": 1}, Label.PASS),
+        ("frequent-readback", {"ahead": 0, "variants": (1.0, 2.0), "marks": False}, Label.EITHER),
         ("pipeline-churn", {"compiles": ((3, MILLISECOND),)}, Label.FIND),
         ("pipeline-churn", {"foreign_compiles": 2}, Label.PASS),
         ("pipeline-churn", {"foreign_compiles": 2, "marks": False}, Label.EITHER),

@@ -61,6 +61,7 @@ def test_a_judge_compares_with_the_truth(tmp_path: Path) -> None:
     judged_trace = judge(marked_trace, tmp_path / "run")
     (bubbles,) = judged_trace.of("bubbles")
     assert (bubbles.label, bubbles.status) == (Label.FIND, "found")
+    assert "idle for" in bubbles.said
     assert bubbles.saving == pytest.approx(bubbles.cost, rel=0.05)
     assert sum(judged_trace.right.values()) > 0.8 * sum(judged_trace.idle.values()) > 0
     assert (tmp_path / "run" / "recording.json").exists()

@@ -24,6 +24,7 @@ from tracekit.analysis.given import Given, recorded_tables
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.result import Status
 from tracekit.analysis.rules import RULES
+from tracekit.analysis.wording import sentence_of
 from tracekit.tables.schemas import needed_schemas
 from tracekit.tables.tables import Tables
 
@@ -138,7 +139,7 @@ def _verdict(rule: str, known: Given, facts: Facts, trace: Trace) -> Verdict:
         size,
         _cost_to_tell(rule, facts, trace) if wanted is Label.FIND and savings else None,
         sum(savings) if savings else None,
-        " ".join(one.message for one in findings) or check.reason,
+        " ".join(map(sentence_of, findings)) or check.reason,
     )
 
 

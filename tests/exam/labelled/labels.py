@@ -84,8 +84,10 @@ def _shallow_queue(facts: Facts) -> float | None:
     return _cost(facts, ahead=1) / 0.05
 
 
-def _frequent_readback(facts: Facts) -> float:
+def _frequent_readback(facts: Facts) -> float | None:
     setup = facts.world.setup
+    if setup.variants and not setup.marks:
+        return None  # variants in turn look like one iteration, with a wait for each of them
     waits = setup.readbacks + (setup.ahead == 0)
     return min(0.5, setup.readbacks) if waits < 2 else _cost(facts, readbacks=0) / 0.03
 
