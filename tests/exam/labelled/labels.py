@@ -58,7 +58,7 @@ def label(rule: str, facts: Facts) -> Label:
 
 
 def _rows_missing(facts: Facts) -> float | None:
-    """Return no size for a cut or filtered recording: then some rows of steady steps are missing."""
+    """Return no size for a cut or filtered recording, which lacks rows of steady steps."""
     setup = facts.world.setup
     return None if setup.empty or setup.cut or setup.stopped else 0.0
 
