@@ -107,6 +107,27 @@ def test_compared_tables_are_not_exported_again(tmp_path: Path) -> None:
     assert (second.exports / f"{INTERVALS}.xml").exists()
 
 
+def test_the_first_recording_of_a_build_compares_its_ten_smallest_tables(tmp_path: Path) -> None:
+    names = [f"points-{number}" for number in range(14)]
+    tables = [
+        replace(ticks(list(range(1, number + 2))), schema=name) for number, name in enumerate(names)
+    ]
+    twins = [replace(ticks([1]), schema="points-of-two")] * 2  # their order is not known
+    xcode = Xcode()
+    recordings = [
+        make_recording(tmp_path / name, *tables, *twins, replace(ticks([1]), schema=TIME))
+        for name in ("1", "2")
+    ]
+    notes, exported = xcode.read(recordings[0], "unchecked", *names, "points-of-two")
+    assert exported == sorted([*names[:9], TIME])
+    assert all(name in notes[-1] for name in (*names[9:], "points-of-two"))
+    assert xcode.read(recordings[1], "unchecked", *names, "points-of-two") == (notes, [])
+    # to ask for exports compares all of them
+    _, exported = xcode.read(recordings[1], "asked", *names)
+    assert exported == sorted([*names, TIME])
+    assert xcode.read(recordings[0], "unchecked", *names) == (notes[:-1], [])
+
+
 def test_an_export_that_differs_is_used_and_reported(tmp_path: Path) -> None:
     xcode = Xcode(lie=(">8</duration>", ">9</duration>"))
     difference_message = (
