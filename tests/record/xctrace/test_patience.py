@@ -31,7 +31,7 @@ def record(
     target = write_jobs(tmp_path / "workloads")
     options = ("--telemetry", "off", "--warmup", "2", "--output", tmp_path / "run")
 
-    def run(*more: str, patience: float = 0.01) -> Any:
+    def run(*more: str, patience: float | str = 0.01) -> Any:
         monkeypatch.setenv("TRACEKIT_PATIENCE", str(patience))
         return tracekit("record", *target, *options, *more)
 
@@ -138,3 +138,13 @@ def test_a_launched_workload_that_outlives_its_limit_is_stopped(
     )
     provenance = open_run(tmp_path / "run").provenance
     assert provenance.end_reason.startswith("The workload outlived its time limit"), done.err
+
+
+def test_a_patience_that_is_not_a_number_is_refused(
+    record: Callable[..., Any], tmp_path: Path
+) -> None:
+    for text in ("often", "0", "-1", "inf"):
+        done = record("--method", "launch", patience=text)
+        assert done.code == 2, text
+        assert f"TRACEKIT_PATIENCE is '{text}', not a number above 0." in done.err
+    assert not (tmp_path / "run").exists()
