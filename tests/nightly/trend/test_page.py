@@ -159,7 +159,7 @@ def test_earlier_work_and_many_followed_series_are_folded_away() -> None:
     ]
     few_series, many = parse_page(series[:12], nights), parse_page(series, nights)
     heads = [words(head) for head in few_series.xpath("//main/section/h2")]
-    assert heads == ["How things stand", "paged", "paged earlier work"]
+    assert heads == ["Current state", "paged", "paged earlier work"]
     assert len(few_series.xpath("//section[3]/details/summary")) == 1
     assert [len(page.xpath("//details[@open]")) for page in (few_series, many)] == [1, 0]
     assert len(many.xpath("//details//figure")) == 13
