@@ -48,6 +48,9 @@ def test_missing_cut_and_newer_provenance_is_reported(tmp_path: Path) -> None:
     recording.provenance_file.write_bytes(text[: len(text) // 2])
     with pytest.raises(InputError, match="cannot be read"):
         recording.provenance()
+    recording.provenance_file.write_text('{"a":' * 100_000)
+    with pytest.raises(InputError, match="nested too deeply"):
+        recording.provenance()
     save(recording.provenance_file, {"format": 2})
     with pytest.raises(InputError, match="format 2; this tracekit reads up to 1"):
         recording.provenance()

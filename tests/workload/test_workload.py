@@ -150,6 +150,7 @@ def test_a_step_describes_its_work_in_numbers(subtests: pytest.Subtests) -> None
         ({"dispatches": 0.5}, "dispatches of a step"),
         ({"results": {"error": Measured(None)}}, "result 'error' of a step must be a number"),
         ({"results": {"error": Measured("fast")}}, "result 'error' of a step must be a number"),
+        ({"results": {"error": 10**400}}, "result 'error' of a step is too large"),
     ):
         with subtests.test(sentence), pytest.raises(InputError, match=sentence):
             Step(submit=lambda: None, wait=lambda _: None, backend="cpu", **values)

@@ -150,13 +150,20 @@ def results_of(tables: Mapping[str, pd.DataFrame]) -> tuple[Measurement, ...]:
             str(row["name"]),
             None if pd.isna(row["value"]) else float(row["value"]),
             _text(row["unit"]),
-            Better(_text(row["better"]) or "neither"),
+            _better(_text(row["better"])),
             _text(row["reason"]),
             _samples(row.get("samples")),
             None if pd.isna(row.get("deviation")) else float(row["deviation"]),
         )
         for row in frame.to_dict("records")
     )
+
+
+def _better(text: str) -> Better:
+    """Return the better direction of a measurement; "neither" for a word that is unknown here."""
+    if text in set(Better):
+        return Better(text)
+    return Better.NEITHER
 
 
 def _samples(cell: object) -> tuple[float, ...]:

@@ -18,6 +18,7 @@ from tracekit.base import (
     Provenance,
     RecordingError,
     Redaction,
+    decode_json,
     duration,
     quantity,
     read_input,
@@ -98,13 +99,13 @@ def load(path: Path) -> Result:
     """Read a `result.json`; raise an error if it is missing or cannot be understood."""
     try:
         content = read_input(path)
-        number = msgspec.json.decode(content, type=_Versioned).format
+        number = decode_json(content, _Versioned).format
         if number > FORMAT:
             raise InputError(
                 f"{path} has format {number}; this tracekit reads up to {FORMAT}.",
                 hint="Use the tracekit that wrote it, or analyze the run again.",
             )
-        return msgspec.json.decode(content, type=Result)
+        return decode_json(content, Result)
     except FileNotFoundError:
         raise RecordingError(
             f"{path} does not exist.", hint=f"Run `tracekit analyze {path.parent}` first."

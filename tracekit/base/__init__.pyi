@@ -12,6 +12,7 @@ from .checksums import compare_checksums as compare_checksums
 from .checksums import noting as noting
 from .distribution import DISTRIBUTION as DISTRIBUTION
 from .distribution import own_version as own_version
+from .documents import decode_json as decode_json
 from .errors import InconclusiveError as InconclusiveError
 from .errors import InputError as InputError
 from .errors import InterruptedRunError as InterruptedRunError

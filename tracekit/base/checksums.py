@@ -17,6 +17,7 @@ from stat import S_ISREG
 
 import msgspec
 
+from tracekit.base.documents import decode_json
 from tracekit.base.errors import InputError, TracekitError
 from tracekit.base.files import legible, read_input, replacing
 
@@ -192,7 +193,7 @@ def _read_checksums(folder: Path) -> dict[str, Checksum] | None:
     """Return the checksums that were noted; None if there are none."""
     path = folder / CHECKSUMS
     try:
-        note = msgspec.json.decode(read_input(path), type=_ChecksumNote)
+        note = decode_json(read_input(path), _ChecksumNote)
     except FileNotFoundError:
         return None
     except msgspec.MsgspecError as error:

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from tracekit.base.documents import decode_json
+
 
 @dataclass(frozen=True)
 class RenamedKey:
@@ -36,7 +38,7 @@ def rename_old_keys(content: str | bytes, document: str, format_number: int) -> 
     `document` is the kind of document, as in `RENAMED_KEYS`. Raises msgspec.MsgspecError if the
     content is not JSON.
     """
-    tree = msgspec.json.decode(content)
+    tree = decode_json(content, object)
     for renamed_key in RENAMED_KEYS:
         if renamed_key.document == document and format_number <= renamed_key.last_format:
             _rename(tree, renamed_key.path, renamed_key)

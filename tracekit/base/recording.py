@@ -12,6 +12,7 @@ import msgspec
 
 from tracekit.base.capabilities import Capabilities
 from tracekit.base.checksums import CHECKSUMS, noting
+from tracekit.base.documents import decode_json
 from tracekit.base.errors import InputError, InterruptedRunError, RecordingError, TracekitError
 from tracekit.base.files import read_input, replacing
 
@@ -214,7 +215,7 @@ class Recording:
                 hint="`tracekit capture` makes one, `tracekit import` one of a bundle or exports.",
             ) from None
         try:
-            provenance = msgspec.json.decode(text, type=Provenance)
+            provenance = decode_json(text, Provenance)
         except msgspec.MsgspecError as error:
             raise InputError(f"{self.provenance_file} cannot be read: {error}") from error
         if provenance.format > FORMAT:

@@ -16,6 +16,7 @@ from tracekit.base import (
     InputError,
     Recording,
     UsageError,
+    decode_json,
     read_input,
     require,
     save,
@@ -267,7 +268,7 @@ def report_schema() -> dict[str, Any]:
 def read_report(file: Path) -> DoctorReport:
     """Read a report; raise InputError if it is none, or of a newer form."""
     try:
-        report = msgspec.json.decode(read_input(file), type=DoctorReport)
+        report = decode_json(read_input(file), DoctorReport)
     except OSError as error:
         raise unreadable(file, error) from error
     except msgspec.MsgspecError as error:

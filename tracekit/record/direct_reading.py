@@ -24,6 +24,7 @@ from tracekit.base import (
     Recording,
     ToolError,
     TracekitError,
+    decode_json,
     make_timestamp,
     notes_folder,
     save,
@@ -129,7 +130,7 @@ def note_file(folder: Path, name: str, *parts: str) -> Path:
 def read_note(file: Path, blank: _Note) -> _Note:
     """Return the note in a file, or `blank` if the file holds none of this form."""
     try:
-        note = msgspec.json.decode(file.read_bytes(), type=type(blank))
+        note = decode_json(file.read_bytes(), type(blank))
     except FileNotFoundError:
         return blank
     except (OSError, msgspec.MsgspecError) as error:

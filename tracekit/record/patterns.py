@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from tracekit.base import InputError, UsageError, read_input
+from tracekit.base import InputError, UsageError, decode_json, read_input
 from tracekit.workload import Measured
 
 # Printed units in the units of results: the unit there, and the factor.
@@ -92,7 +92,7 @@ def save_patterns(file: Path, patterns: Iterable[Pattern]) -> None:
 def load_patterns(file: Path) -> tuple[Pattern, ...]:
     """Return the patterns in a file, none without such a file."""
     try:
-        return msgspec.json.decode(read_input(file), type=tuple[Pattern, ...])
+        return decode_json(read_input(file), tuple[Pattern, ...])
     except FileNotFoundError:
         return ()
     except msgspec.MsgspecError as error:

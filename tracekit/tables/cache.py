@@ -27,7 +27,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import InputError, RecordingError, open_input, save
+from tracekit.base import InputError, RecordingError, decode_json, open_input, save
 from tracekit.tables.convert import convert, file_name, symbol_files
 from tracekit.tables.direct import Listed, Stored, TableRef
 from tracekit.tables.drift import ReadNotes
@@ -353,7 +353,7 @@ def _is_intact(file: Path, note: CacheNote) -> bool:
 def _note(file: Path) -> CacheNote | None:
     try:
         file.stat()
-        return msgspec.json.decode(_get_note_path(file).read_bytes(), type=CacheNote)
+        return decode_json(_get_note_path(file).read_bytes(), CacheNote)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tracekit.base import InputError, Recording, read_input, save
+from tracekit.base import InputError, Recording, decode_json, read_input, save
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.store import TableStore, run_folder, store_folder
@@ -211,13 +211,13 @@ def read_note(note: Path, note_type: type[_Note], format_: int) -> _Note | None:
     """Return a note next to exports, or None; raise InputError if it cannot be read."""
     try:
         content = read_input(note)
-        format_number = msgspec.json.decode(content, type=_TableFormat).format
+        format_number = decode_json(content, _TableFormat).format
         if format_number > format_:
             raise InputError(
                 f"{note} has format {format_number}; this tracekit reads up to {format_}.",
                 hint="Use the tracekit that wrote it, or a newer one.",
             )
-        return msgspec.json.decode(content, type=note_type)
+        return decode_json(content, note_type)
     except FileNotFoundError:
         return None
     except msgspec.MsgspecError as error:

@@ -195,7 +195,11 @@ def _normalize_result(name: str, value: Any) -> Measured:
         return result
     if not isinstance(result.value, int | float):
         raise InputError(f"The result {name!r} of a step must be a number; it is {value!r}.")
-    if not math.isfinite(result.value):
+    try:
+        is_finite = math.isfinite(result.value)
+    except OverflowError as error:
+        raise InputError(f"The result {name!r} of a step is too large for a number.") from error
+    if not is_finite:
         return replace(result, value=None, reason=f"it is {result.value}")
     return result
 

@@ -16,6 +16,7 @@ from tracekit.base import (
     Shown,
     UsageError,
     Verdict,
+    decode_json,
     least_pairs,
     read_input,
     require_writable,
@@ -396,7 +397,7 @@ class _Kinded:
 def document_kind(path: Path) -> str:
     """Return the kind that a JSON file states, such as "bench"; empty if it states none."""
     try:
-        return msgspec.json.decode(read_input(path), type=_Kinded).kind
+        return decode_json(read_input(path), _Kinded).kind
     except (FileNotFoundError, msgspec.MsgspecError):
         return ""
 
@@ -405,13 +406,13 @@ def read_bench(path: Path) -> Bench:
     """Read the JSON of a bench; raise InputError if it cannot be understood."""
     content = read_input(path)
     try:
-        number = msgspec.json.decode(content, type=_Kinded).version
+        number = decode_json(content, _Kinded).version
         if number > VERSION:
             raise InputError(
                 f"{path} has version {number}; this tracekit reads up to {VERSION}.",
                 hint="Use the tracekit that wrote it, or measure again.",
             )
-        return msgspec.json.decode(content, type=Bench)
+        return decode_json(content, Bench)
     except msgspec.MsgspecError as error:
         raise InputError(
             f"{path} cannot be read: {error}.", hint="Measure again: `tracekit bench -o FILE`."

@@ -18,7 +18,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import quantity, short_commit, stamp
+from tracekit.base import decode_json, quantity, short_commit, stamp
 from tracekit.compare import middle
 from tracekit.nightly.history.night import (
     DOCUMENT,
@@ -55,7 +55,7 @@ class NightSummary:
 def course_in(folder: Path) -> NightSummary | None:
     """Return the summary of the night in a folder; None if it cannot be read."""
     with suppress(OSError, msgspec.MsgspecError):
-        return msgspec.json.decode((folder / DOCUMENT).read_bytes(), type=NightSummary)
+        return decode_json((folder / DOCUMENT).read_bytes(), NightSummary)
     return None
 
 

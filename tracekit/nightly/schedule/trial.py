@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.base import ToolError, TracekitError, exit_words, last_words, write_whole
+from tracekit.base import ToolError, TracekitError, decode_json, exit_words, last_words, write_whole
 from tracekit.nightly.schedule.job import Job
 from tracekit.nightly.schedule.schedulers import Launchd, ask, make_refusal, property_list
 
@@ -137,7 +137,7 @@ def _read_code(file: Path) -> int | None:
 def _failed_facts(file: Path) -> str:
     """Return the failed facts of a doctor's document, in words."""
     try:
-        document = msgspec.json.decode(file.read_bytes(), type=_DoctorDocument)
+        document = decode_json(file.read_bytes(), _DoctorDocument)
     except (OSError, msgspec.MsgspecError):
         return "Its document cannot be read."
     failed = [fact for fact in document.facts if fact.verdict == "failed"]

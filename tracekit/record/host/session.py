@@ -14,6 +14,7 @@ from tracekit.base import (
     Process,
     Recording,
     RecordingError,
+    decode_json,
     make_timestamp,
     own_version,
     read_input,
@@ -79,7 +80,7 @@ def load_session(recording: Recording) -> HostSession:
     """Read `session.json`; raise RecordingError without one, InputError if it cannot be read."""
     file = recording.host_session
     try:
-        return msgspec.json.decode(read_input(file), type=HostSession)
+        return decode_json(read_input(file), HostSession)
     except FileNotFoundError:
         raise RecordingError(f"{file.parent} holds no recording of the host recorder.") from None
     except msgspec.MsgspecError as error:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, insert, select
 
-from tracekit.base import InputError, rename_old_keys
+from tracekit.base import InputError, decode_json, rename_old_keys
 from tracekit.compare import middle, shift
 from tracekit.nightly.history.night import DOCUMENT, FORMAT, Judged, Night, Outcome, Pair, moment_of
 from tracekit.nightly.history.pairs import changes, plain_change, values
@@ -22,7 +22,7 @@ def as_document(night: Night) -> str:
     """Return the night as JSON."""
     try:
         text = msgspec.json.encode(night).decode()
-        msgspec.json.decode(text, type=Night)
+        decode_json(text, Night)
     except (TypeError, ValueError, msgspec.MsgspecError) as error:
         # Letters that UTF-8 cannot encode; or values that are not numbers, which JSON has as null.
         raise InputError(
@@ -35,7 +35,7 @@ def as_document(night: Night) -> str:
 def decode_night(text: str | bytes, name: str) -> Night:
     """Return the night of a text, which may have the keys of an earlier format."""
     try:
-        format_number = msgspec.json.decode(text, type=_NightFormat).format
+        format_number = decode_json(text, _NightFormat).format
         if format_number > FORMAT:
             raise InputError(
                 f"The night {name} has format {format_number}; this tracekit reads up to {FORMAT}.",
@@ -43,7 +43,7 @@ def decode_night(text: str | bytes, name: str) -> Night:
             )
         if format_number < FORMAT:
             text = rename_old_keys(text, DOCUMENT, format_number)
-        night = msgspec.json.decode(text, type=Night)
+        night = decode_json(text, Night)
     except msgspec.MsgspecError as error:
         raise InputError(f"The night {name} cannot be read: {error}.") from error
     return replace(night, format=FORMAT)
