@@ -88,7 +88,7 @@ def test_whole_and_incomplete_recordings() -> None:
         (Ended(SAVED, 0), RUN, False, broke("Bad shape."), f"{WORKLOAD} kept. Bad shape."),
         (Ended(SAVED, 0), RUN, False, UNSTEADY, "The recording ended before the workload came to"),
         (Ended(EXITED, 0), RUN, True, UNSTEADY, "The recording ended before the workload came to"),
-        (Ended(EXITED, 0), RUN, True, WorkloadReport(), "The workload never began: it wrote noth"),
+        (Ended(EXITED, 0), RUN, True, WorkloadReport(), "The workload never began: it wrote"),
         (Ended(SAVED, 0, (SIGINT,), is_unstarted=True), RUN, True, None, "xctrace was started tw"),
         (
             Ended(replace(SAVED, failed=True, errors=("No attach.",)), 2), RUN, False, None,
