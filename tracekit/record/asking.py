@@ -4,7 +4,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from tracekit.base import (
     Recording,
     UsageError,
     decode_json,
+    own_version,
     read_input,
     require,
     save,
@@ -149,7 +149,7 @@ def ask(
         asked.append(_answer_by_probe(capabilities, beliefs))
     known_tables = recall(tool.version.build, notes).tables.values()
     return DoctorReport(
-        tracekit=version("tracekit"),
+        tracekit=own_version(),
         asked=datetime.now(UTC).isoformat(timespec="seconds"),
         machine=_describe_machine(surroundings),
         virtual=is_virtual(surroundings),

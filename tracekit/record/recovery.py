@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 
 from tracekit.base import (
@@ -21,6 +20,7 @@ from tracekit.base import (
     UsageError,
     make_timestamp,
     mark,
+    own_version,
     stage,
 )
 from tracekit.record.imports import describe_import, name_of, open_tables
@@ -130,7 +130,7 @@ def _begin_provenance(broken: BrokenRecording, template: str | None) -> Provenan
         templates = (template,)
     return replace(
         old,
-        tracekit=version("tracekit"),
+        tracekit=own_version(),
         created=make_timestamp(),
         templates=templates,
         stages={},

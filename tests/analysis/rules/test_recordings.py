@@ -75,6 +75,11 @@ def test_a_stage_that_did_not_end_and_a_workload_that_never_became_steady_are_re
             None, reported_losses=losses(), stages={"record": Stage("interrupted", "", "stopped")}
         ),
         *judge_truncation(None, reported_losses=losses(), stages={"import": failed}),
+        *judge_truncation(
+            None,
+            reported_losses=losses(),
+            stages={"recover": Stage("incomplete", "", "Recovered, incomplete: 3 MB")},
+        ),
     )
     early = phases(SECOND, SECOND).iloc[:1]
     tables = {"gpu_intervals": pd.DataFrame({"target": [True]}), "phases": early}
