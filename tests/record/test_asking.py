@@ -44,7 +44,7 @@ from tracekit.record.doctor.interview import CommandRecord
 from tracekit.record.doctor.questions import QUESTIONS
 from tracekit.record.doctor.surroundings import DoctorSurroundings
 from tracekit.record.recorder import quiet
-from tracekit.record.xctrace.recorder import TARGET_FAILED
+from tracekit.record.xctrace.judgement import TARGET_FAILED
 
 Scenario = Callable[..., None]
 
