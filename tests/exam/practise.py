@@ -11,19 +11,21 @@ import sys
 import tempfile
 from pathlib import Path
 
+from fourth.problems import PROBLEMS as FOURTH_PROBLEMS
+from practice.further import PROBLEMS as FURTHER
 from practice.problems import PROBLEMS as MADE
-from scorer import THIRD_LABELS, Label, Score, read_labels, score, table
+from scorer import FOURTH_LABELS, THIRD_LABELS, Label, Score, read_labels, score, table
 from take import run_tracekit
 from third.problems import PROBLEMS as THIRD_PROBLEMS
 
 LABELS = Path(__file__).parent / "practice" / "labels.toml"
-PROBLEMS = {**MADE, **THIRD_PROBLEMS}
-"""The problems of the third exam have been taken and published: they are for practice now."""
+PROBLEMS = {**MADE, **FURTHER, **THIRD_PROBLEMS, **FOURTH_PROBLEMS}
+"""The third and the fourth exam have been taken and published: they are for practice now."""
 
 
 def read_practice_labels() -> dict[str, Label]:
-    """Return the label of each recording, those of the third exam included."""
-    return read_labels(LABELS) | read_labels(THIRD_LABELS)
+    """Return the label of each recording, those of the third and the fourth exam included."""
+    return read_labels(LABELS) | read_labels(THIRD_LABELS) | read_labels(FOURTH_LABELS)
 
 
 def practise(name: str, folder: Path, *, shows: bool) -> Score:
