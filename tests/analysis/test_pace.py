@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from analysed import given, table
 from chance import drawn
 from stock import Stock
-from tracekit.analysis.pace import _falls, count_presents
+from tracekit.analysis.pace import _falls, count_presents, find_frames, find_refreshes
 
 SEEDS = st.integers(0, 10_000)
 FRAME = 1e6 / 60
@@ -114,3 +114,67 @@ def never_rests(random: Random) -> Stock:
 def test_a_missing_condition_prevents_pacing(program: Callable[[Random], Stock]) -> None:
     for seed in range(6):
         assert not find_pace(program(np.random.default_rng(seed))), seed
+
+
+def starts_of(periods: list[float]) -> np.ndarray:
+    return np.cumsum([0.0, *periods]).astype(np.int64)
+
+
+def test_frames_that_take_now_one_refresh_and_now_two_miss_some() -> None:
+    refresh = 1e9 / 120
+    missed = find_refreshes(starts_of([refresh, 2 * refresh] * 40))
+    assert missed is not None
+    assert missed.period == pytest.approx(refresh)
+    assert missed.counts.tolist() == [1, 2] * 40
+    assert missed.missed_share == 0.5
+    # A third more than half as long: both are frames of a display of 60 Hz as well.
+    slower = find_refreshes(starts_of([2 * refresh, 4 * refresh, 2 * refresh] * 30))
+    assert slower is not None
+    assert slower.period == pytest.approx(2 * refresh)
+
+
+@pytest.mark.parametrize(
+    "periods",
+    [
+        pytest.param([1e9 / 60] * 80, id="all of one refresh"),
+        pytest.param([1e9 / 60] * 76 + [3e9 / 60] * 4, id="few that take more"),
+        pytest.param([11.2e6, 19.3e6] * 40, id="a period that no display has"),
+        pytest.param([1e9 / 60, 2e9 / 60] * 3, id="few frames"),
+        pytest.param([17.9e6, 34.4e6, 15.1e6, 32.2e6] * 20, id="near a refresh, by chance"),
+    ],
+)
+def test_other_periods_miss_no_refresh(periods: list[float]) -> None:
+    assert find_refreshes(starts_of(periods)) is None
+
+
+def test_a_frame_ends_with_the_commit_that_presents_it() -> None:
+    begun = np.arange(0, 60, 5)
+    rows = [(int(time), int(time) + 1, int(time) + 2) for time in begun]
+    timeline = table("begun committed started", *rows, unit=1)
+    # Every second command buffer presents.
+    presents = [(int(time) + 1, place % 2 == 1) for place, time in enumerate(begun)]
+    commits = table("time presents", *presents, unit=1, target=True)
+    assert find_frames(timeline, commits, 0, 60).tolist() == [0, 10, 20, 30, 40, 50]
+    assert find_frames(timeline, commits, 20, 50).tolist() == [20, 30, 40]
+    assert find_frames(timeline, None, 0, 60).size == 0
+    assert find_frames(timeline, commits.assign(target=False), 0, 60).size == 0
+
+
+def bursts(random: Random, *, drifts: bool) -> Stock:
+    """Draw thirty frames after each pause, on a grid, or as long after the last one as ever."""
+    stock, due_time = Stock(), 1_000.0
+    for _ in range(8):
+        due_time = stock.host_time + float(random.uniform(300_000, 2_000_000))
+        for _ in range(30):
+            late = 30 * abs(float(random.normal()))
+            due_time += FRAME + late * drifts - 24 * drifts
+            stock.host_time = max(stock.host_time, due_time + late * (not drifts))
+            stock.buffer([0.3 * FRAME * float(random.lognormal(0, 0.2))])
+            stock.wait()
+    return stock
+
+
+@drawn(SEEDS)
+def test_a_display_paces_bursts_between_pauses(seed: int) -> None:
+    assert find_pace(bursts(np.random.default_rng(seed), drifts=False))
+    assert not find_pace(bursts(np.random.default_rng(seed), drifts=True))

@@ -56,6 +56,18 @@ def test_a_part_with_another_lever_stays_a_finding() -> None:
     assert (idle_finding.rule, idle_finding.effects, late.rule) == ("bubbles", (), "late-start")
 
 
+def test_a_vague_lever_of_the_whole_gives_way_to_that_of_a_part_with_most_of_the_time() -> None:
+    vague = replace(IDLE, lever="host-elsewhere", advice="Sample the host.", also="slow-wait")
+    stops = replace(LATE, rule="step-spikes", lever="periodic-wait", advice="Log less.", saving=50)
+    [finding] = rank_findings([vague, stops])
+    assert (finding.lever, finding.advice, finding.also) == ("periodic-wait", "Log less.", "")
+    assert finding.effects == ("step-spikes",)
+    first, _ = rank_findings([vague, replace(stops, saving=40)])
+    assert first.lever == "host-elsewhere"
+    first, _ = rank_findings([IDLE, stops])
+    assert first.lever == "round-trips"
+
+
 def test_a_lever_with_nearly_all_of_the_idle_time_takes_every_part() -> None:
     [idle_finding] = rank_findings([LATE, TURNS, replace(IDLE, facts=_nearly_all_by_one_lever())])
     assert idle_finding.effects == ("shallow-queue", "late-start")

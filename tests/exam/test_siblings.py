@@ -5,13 +5,20 @@ from pathlib import Path
 import pytest
 
 from command_line import run
-from practice.siblings import HEALTHY, NEAR_MISSES, SIBLINGS
+from practice import later_siblings as later
+from practice import siblings as earlier
 from tracekit.analysis import Result
 from tracekit.base import Recording
 from tracekit.pipeline import analyze
 from tracekit.tables import Severity
 
-QUICK = {"textures-each-frame", "lengths-in-classes", "unpacked-tiles", "small-and-short"}
+SIBLINGS = {**earlier.SIBLINGS, **later.SIBLINGS}
+NEAR_MISSES = {**earlier.NEAR_MISSES, **later.NEAR_MISSES}
+HEALTHY = earlier.HEALTHY | later.HEALTHY
+QUICK = {
+    *("textures-each-frame", "lengths-in-classes", "unpacked-tiles", "small-and-short"),
+    *("dense-scans", "sixty-or-thirty", "of-no-display"),
+}
 
 
 def cases(names: dict[str, object]) -> list[object]:

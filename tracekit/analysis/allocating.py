@@ -21,6 +21,7 @@ from tracekit.analysis.upkeep import MemoryLevels, allocations, levels
 
 _FEWEST = 4  # allocations in a gap; the first and the last bound their time
 _MOST = 0.5  # of the host's idle time
+_RARE = 0.5  # gaps with allocations for each iteration
 _SWING = 1.2  # ratio of the highest level to the lowest, at least
 _OFTEN = 8  # falls of the level, at least
 
@@ -47,6 +48,10 @@ class Allocating:
         """Whether most of the host's idle time lies between allocations."""
         return self.time > _MOST * self.host_time > 0
 
+    def is_rare(self, iterations: pd.DataFrame | None) -> bool:
+        """Return whether most iterations lack such a gap: each request makes its buffers anew."""
+        return iterations is not None and self.starts.size < _RARE * len(iterations)
+
 
 def allocating_of(loop: Loop, gaps: pd.DataFrame, resource_allocations: pd.DataFrame) -> Allocating:
     """Return the host's allocations in gaps of the loop."""
@@ -72,15 +77,20 @@ class Swing:
     falls: int
 
 
-def find_swing(allocated_sizes: pd.DataFrame | None, targets: Targets, loop: Loop) -> Swing | None:
-    """Return the swing of the GPU's memory in the loop; None if it is steady or unknown."""
+def find_swing(
+    allocated_sizes: pd.DataFrame | None, targets: Targets, loop: Loop, fewest: int = _OFTEN
+) -> Swing | None:
+    """Return the swing of the GPU's memory in the loop; None if it is steady or unknown.
+
+    It falls `fewest` times or more.
+    """
     if allocated_sizes is None:
         return None
     try:
         processes = levels(allocated_sizes, None, targets)
     except Unavailable:
         return None
-    swings = [_swing(_in_loop(process, loop)) for process in processes]
+    swings = [_swing(_in_loop(process, loop), fewest) for process in processes]
     return max((swing for swing in swings if swing), key=lambda swing: swing.falls, default=None)
 
 
@@ -88,15 +98,15 @@ def _in_loop(process: MemoryLevels, loop: Loop) -> NDArray[np.int64]:
     return process.sizes[(process.starts < loop.end) & (process.ends > loop.start)]
 
 
-def _swing(sizes: NDArray[np.int64]) -> Swing | None:
+def _swing(sizes: NDArray[np.int64], fewest: int) -> Swing | None:
     """Return the swing of levels in the order of time.
 
     A fall is a drop of at least half the distance between the usual highest and lowest level.
     """
-    if sizes.size < _OFTEN:
+    if sizes.size < fewest:
         return None
     lowest, highest = np.quantile(sizes, (0.05, 0.95))
     falls = int((np.diff(sizes) < -(highest - lowest) / 2).sum())
-    if highest < _SWING * lowest or falls < _OFTEN:
+    if highest < _SWING * lowest or falls < fewest:
         return None
     return Swing(int(lowest), int(highest), falls)

@@ -19,7 +19,7 @@ from tracekit.analysis.intervals import (
     spans,
     steady_window,
 )
-from tracekit.analysis.pace import count_presents, find_pace
+from tracekit.analysis.pace import Refreshes, count_presents, find_pace, find_refreshes
 from tracekit.analysis.repetition import (
     Structure,
     add_time,
@@ -29,7 +29,8 @@ from tracekit.analysis.repetition import (
 )
 from tracekit.analysis.scope import Device, steady_steps
 from tracekit.analysis.structure import FEWEST, OF_WORK, begins_of, reported_ends
-from tracekit.analysis.upkeep import wirings
+from tracekit.analysis.upkeep import find_allocating, wirings
+from tracekit.base import duration
 from tracekit.tables import PHASES
 
 QUIET = 250_000_000
@@ -37,6 +38,7 @@ QUIET = 250_000_000
 _MANY_STEPS = 10
 _SURE = 0.9  # share of the groups in a loop that must match its iterations
 _ACTIVE = 0.2  # share of a pause in which the host was observed at work
+_FITS = 0.8  # share of a refresh; longer work of the device may itself miss it
 
 
 def structure_of(
@@ -48,6 +50,7 @@ def structure_of(
     compiler_activity: pd.DataFrame | None,
     driver_events: pd.DataFrame | None,
     cpu_profile: pd.DataFrame | None,
+    commits: pd.DataFrame | None,
 ) -> Structure:
     """Return the repetition: the iterations, and the composition of each.
 
@@ -67,7 +70,7 @@ def structure_of(
             return Structure(add_work(make_iterations(*signposts, "signposts"), timeline))
     host_work = _host(compiler_activity, driver_events, cpu_profile)
     pauses = _find_pauses(timeline, host_work)
-    return find_structure(timeline, pauses)
+    return find_structure(timeline, pauses, commits)
 
 
 def iterations_table(structure: Structure) -> pd.DataFrame:
@@ -120,13 +123,14 @@ def pauses_table(
     compiler_activity: pd.DataFrame | None,
     driver_events: pd.DataFrame | None,
     cpu_profile: pd.DataFrame | None,
+    resource_allocations: pd.DataFrame | None,
 ) -> pd.DataFrame:
     """Return the table `pauses`: stretches of the loop in which no iteration was requested.
 
     In a pause, all work had been reported, the device got no work for a quarter of a second, and
-    the host was not observed at work for the target. Without samples a pause and long work of the
-    host look the same. A workload that marks its steps or its steady phase states itself when it
-    had no load.
+    the host was not observed at work for the target, and did not allocate buffers for it all the
+    while. Without samples a pause and other long work of the host look the same. A workload that
+    marks its steps or its steady phase states itself when it had no load.
     """
     marked = marked_window(phases) is not None
     if not iterations.empty and (iterations["source"] == "steps").all():
@@ -135,6 +139,9 @@ def pauses_table(
         return pd.DataFrame({"start": np.empty(0, np.int64), "duration": np.empty(0, np.int64)})
     host_work = _host(compiler_activity, driver_events, cpu_profile)
     starts, ends = _find_pauses(timeline, host_work)
+    if resource_allocations is not None:
+        is_pause = ~find_allocating(resource_allocations, starts, ends)
+        starts, ends = starts[is_pause], ends[is_pause]
     return pd.DataFrame({"start": starts, "duration": ends - starts})
 
 
@@ -169,9 +176,13 @@ def unit(iterations: pd.DataFrame) -> str:
 
 @dataclass(frozen=True)
 class Loop(Window):
-    """The stretch of the recording that is judged; `paced` names its external pace, or is ""."""
+    """The stretch of the recording that is judged; `paced` names its external pace, or is "".
+
+    `refreshes` are those of a display that paces it unevenly; None if none does.
+    """
 
     paced: str = ""
+    refreshes: Refreshes | None = None
 
 
 def _name_loop(iterations: pd.DataFrame) -> str:
@@ -205,14 +216,29 @@ def loop_of(
     loop = Loop(window.start, window.end, window.name)
     if marked is None and iterations is not None and not iterations.empty:
         starts, ends = spans(iterations)
-        start, end, paced = int(starts.min()), int(ends.max()), ""
+        start, end, paced, refreshes = int(starts.min()), int(ends.max()), "", None
         if timeline is not None:
             shows = count_presents(commits, present_requests, start, end) >= len(starts) // 2
             paced = find_pace(starts, timeline, _host(None, None, cpu_profile), shows=shows)
-        loop = Loop(start, end, _name_loop(iterations), paced)
+            refreshes = _find_missed_refreshes(iterations) if shows else None
+        if refreshes is not None:
+            paced = (
+                paced or f"by a display, every {duration(refreshes.period)} or a multiple of that"
+            )
+        loop = Loop(start, end, _name_loop(iterations), paced, refreshes)
     if loop.length == 0:
         raise Unavailable(f"{loop.name} has no length.")
     return loop
+
+
+def _find_missed_refreshes(iterations: pd.DataFrame) -> Refreshes | None:
+    """Return the refreshes that a program misses, though its device work fits into one of them."""
+    refreshes = find_refreshes(spans(iterations)[0])
+    if refreshes is None or iterations["work"].isna().any():
+        return None
+    if float(iterations["work"].median()) >= _FITS * refreshes.period:
+        return None
+    return refreshes
 
 
 def _signposts(signposts: pd.DataFrame, timeline: pd.DataFrame) -> tuple[Times, Times] | None:

@@ -25,6 +25,14 @@ _NEAR_A_TIMER = 0.02  # ms: distance of a period from whole milliseconds
 _OUTSIDE = 3.0  # times the median distance from the median
 _MOSTLY = 0.5  # share of the rest in which the host is observed at work
 _MOSTLY_ALIKE = 0.9  # share of iterations with the most common number of command buffers
+_SEVERAL_STRETCHES = 4  # that are judged together, even if each is short
+_TOLERANCE = 1.2  # ratio to the distance that jitter about a grid has on average
+_LIKE_A_WALK = 0.65  # share of a random walk's distance above which nothing is a grid
+_BREAK = 15.0  # periods: a quarter of a second of a display of 60 Hz
+_MOST_REFRESHES = 4  # refreshes from one frame to the next, for which a display still paces them
+_NEAR_A_REFRESH = 0.04  # distance of a period from whole refreshes; of one refresh
+_FAST = 0.05  # quantile of the refreshes of a frame
+_RARER = 0.15  # share of the frames that take another number of refreshes than the others
 
 
 def count_presents(
@@ -38,6 +46,24 @@ def count_presents(
     if presents is not None:
         times.append(presents.loc[presents["target"], "time"].to_numpy(dtype=np.int64))
     return max(int(((moments >= start) & (moments < end)).sum()) for moments in times)
+
+
+def find_frames(
+    timeline: pd.DataFrame, commits: pd.DataFrame | None, start: int, end: int
+) -> Times:
+    """Return when the host began each frame from `start` to `end`; empty if presents are unknown.
+
+    A frame ends with the commit that presents it.
+    """
+    if commits is None or "presents" not in commits:
+        return np.empty(0, np.int64)
+    is_present = commits["presents"].fillna(value=False).astype(bool) & commits["target"]
+    presents = np.sort(commits.loc[is_present, "time"].to_numpy(dtype=np.int64))
+    presents = presents[(presents >= start) & (presents < end)]
+    begins = np.sort(begins_of(timeline))
+    places = np.unique(np.searchsorted(begins, presents, side="right"))
+    frames = begins[places[places < begins.size]]
+    return np.append(begins[begins >= start][:1], frames[frames < end])[: presents.size]
 
 
 def find_pace(starts: Times, timeline: pd.DataFrame, host_work: IntervalSet, *, shows: bool) -> str:
@@ -59,10 +85,51 @@ def find_pace(starts: Times, timeline: pd.DataFrame, host_work: IntervalSet, *, 
     host_time = host_work.measure_within(reported, starts[1:]).sum()
     if host_time > _MOSTLY * (starts[1:] - reported).sum() or not beats.is_free:
         return ""
-    regular = _is_regular(np.diff(bounds)) and _keeps_a_grid(starts, beats.usual_period)
+    regular = _is_regular(np.diff(bounds)) and _keep_grids(starts, beats.usual_period)
     if not regular or not _commits_at_once(timeline, bounds) or not beats.is_even:
         return ""
     return f"by a {'display' if shows else 'clock'}, every {duration(beats.usual_period)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Refreshes:
+    """The `period` (ns) of a display's refreshes, and the `counts` from each frame to the next."""
+
+    period: float
+    counts: Times
+
+    @property
+    def usual(self) -> int:
+        """The number of refreshes that fast frames take."""
+        return int(np.quantile(self.counts, _FAST, method="lower"))
+
+    @property
+    def missed_share(self) -> float:
+        """The share of the frames that take more refreshes than fast ones."""
+        return float((self.counts > self.usual).mean())
+
+
+def find_refreshes(starts: Times) -> Refreshes | None:
+    """Return the refreshes of frames that take now fewer, now more of them; None without a grid.
+
+    Nearly all frames begin whole refreshes of a common display apart, one to four of them, and
+    neither few take more than the others nor few take less. The begin of a frame, unlike its end,
+    is exact if the program waits for the display and then commits.
+    """
+    if starts.size <= FEWEST:
+        return None
+    steps = np.diff(starts).astype(np.float64)
+    for rate in sorted(_DISPLAYS):
+        period = 1e9 / rate
+        counts = np.round(steps / period).astype(np.int64)
+        near = np.abs(steps - counts * period) <= _NEAR_A_REFRESH * period
+        usual = near & (counts >= 1) & (counts <= _MOST_REFRESHES)
+        if usual.mean() < _MOSTLY_ALIKE:
+            continue
+        refreshes = Refreshes(period, counts[usual])
+        if _RARER <= refreshes.missed_share <= 1 - _RARER:
+            return refreshes
+    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,18 +187,35 @@ def _commits_at_once(timeline: pd.DataFrame, bounds: Times) -> bool:
     return bool((np.diff(sums[bounds]) == 0).mean() >= _MOSTLY_ALIKE)
 
 
-def _keeps_a_grid(starts: Times, usual_period: float) -> bool:
-    """Return whether the starts lie on a grid; a start may skip some of its lines.
+def _keep_grids(starts: Times, usual_period: float) -> bool:
+    """Return whether the starts between long breaks lie on a grid; a start may skip some lines.
 
     The distance from the line of best fit is compared with that of a random walk of as many steps
     with the same spread, whose variance about its line is a fifteenth of the sum of its steps'.
+    Behind a break, such as a pause of a person, a grid begins anew. Short stretches are less
+    distinct from a random walk, but several of them are together.
     """
+    breaks = np.flatnonzero(np.diff(starts) > _BREAK * usual_period) + 1
+    stretches = [part for part in np.split(starts, breaks) if part.size > FEWEST]
+    number = sum(part.size for part in stretches)
+    if number < _MOSTLY_ALIKE * starts.size:
+        return False
+    fits = np.array([_fit_grid(part, usual_period) for part in stretches])
+    residual, walk = np.sqrt(np.mean(fits**2, axis=0)).tolist()
+    limit = _ON_A_GRID
+    if len(stretches) >= _SEVERAL_STRETCHES:
+        of_noise = np.sqrt(_WALK * len(stretches) / number / 2)
+        limit = max(limit, min(_LIKE_A_WALK, _TOLERANCE * of_noise))
+    return residual <= max(_EXACT, limit * walk)
+
+
+def _fit_grid(starts: Times, usual_period: float) -> tuple[float, float]:
+    """Return the distance of the starts from a line, and that of a random walk from its own; ns."""
     lines = np.concatenate(([0], np.cumsum(np.round(np.diff(starts) / usual_period))))
     slope, level = np.polyfit(lines, starts - starts[0], 1)
     residual = float((starts - starts[0] - slope * lines - level).std())
     steps = np.diff(starts) - slope * np.diff(lines)
-    walk = float(steps.std()) * np.sqrt(starts.size / _WALK)
-    return residual <= max(_EXACT, _ON_A_GRID * walk)
+    return residual, float(steps.std()) * np.sqrt(starts.size / _WALK)
 
 
 def _has_a_displays_rate(period: float) -> bool:

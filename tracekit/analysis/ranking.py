@@ -15,6 +15,7 @@ from tracekit.analysis.rule import Fact, Finding, Severity
 from tracekit.analysis.wording import put_into_words
 
 _WHOLE = "bubbles"
+_MOST = 0.5  # share of the idle time from which a part names the lever of the whole
 _ALL = 0.9  # share of the idle time above which the other parts have no separate time
 _FOLLOW_IDLE_TIME = frozenset({Mechanism.CLOCK_BURSTS})  # the GPU lowers its clock while it waits
 _VAGUE = frozenset({Mechanism.SPIKES_UNEXPLAINED, Mechanism.HOST_ELSEWHERE})
@@ -36,7 +37,7 @@ _BY_SHAPE = frozenset({"hot-allocations", "uneven-work"})
 
 def rank_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings of a run, by severity and then by saving."""
-    merged = merge_parts(list(findings))
+    merged = merge_parts(_name_whole(list(findings)))
     ranked = sorted(_without_details(merged), key=_rank)
     return tuple(_advise_once(ranked))
 
@@ -95,6 +96,27 @@ def merge_parts(findings: Sequence[Finding]) -> list[Finding]:
         if finding is not idle_finding and finding not in merged_parts
     ]
     return [_merge(idle_finding, merged_parts), *kept_findings]
+
+
+def _name_whole(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings; a vague lever of the whole gives way to that of a part that knows more.
+
+    The part has most of the idle time.
+    """
+    parts = [finding for finding in findings if finding.within == _WHOLE]
+    specific_parts = [part for part in parts if part.lever not in _VAGUE and part.saving]
+    named_findings: list[Finding] = []
+    for finding in findings:
+        least_saving = _MOST * get_fact_time(finding, "idle")
+        best = max(specific_parts, key=lambda part: part.saving or 0, default=None)
+        is_vague = finding.rule == _WHOLE and finding.lever in _VAGUE
+        if is_vague and best is not None and (best.saving or 0) >= least_saving:
+            named_findings.append(
+                replace(finding, cause=best.cause, lever=best.lever, advice=best.advice, also="")
+            )
+        else:
+            named_findings.append(finding)
+    return named_findings
 
 
 def _named_by(lever: str) -> set[Mechanism]:

@@ -13,11 +13,14 @@ from tracekit.analysis.openings import (
     number_requests,
     opens_alike,
 )
+from tracekit.analysis.pace import find_frames
 from tracekit.analysis.rounds import FEWEST, LEAST, GroupRow, Round, find_round
 from tracekit.analysis.scope import Device
-from tracekit.analysis.structure import begins_of, repeating, reported_ends
+from tracekit.analysis.structure import Repeats, begins_of, repeating, reported_ends
 
 _NEVER_IDLE = 0.97  # share of a loop for which a device works that is never idle
+_MANY_STEPS, _STEP = 32, 2_000_000  # groups in a row that are alike, and their device time in ns
+_SEVERAL = 1.5  # frames an iteration from which iterations are not frames
 _ALIKE = 0.25  # largest difference of device times of adjacent groups of one kind
 
 
@@ -35,6 +38,19 @@ class Structure:
     times: int = 0
 
     @property
+    def steps(self) -> int:
+        """The number of groups that are steps by themselves, such as the tokens of a request; or 1.
+
+        Layers of a model recur in the same way, but are shorter or fewer.
+        """
+        if not self.profile or int(self.iterations["groups"].max()) != len(self.profile):
+            return 1
+        number, work = max(self.kinds)
+        if number < _MANY_STEPS or work < _STEP:
+            return 1
+        return len(self.profile)
+
+    @property
     def kinds(self) -> tuple[tuple[int, int], ...]:
         """The groups of a round in order, with similar neighbours merged: number and time (ns)."""
         rows: list[list[int]] = []
@@ -47,9 +63,16 @@ class Structure:
         return tuple((len(works), round(float(np.median(works)))) for works in rows)
 
 
-def find_structure(timeline: pd.DataFrame, pauses: tuple[Times, Times]) -> Structure:
-    """Return the repetition in a row of command buffers, with pauses in which none was due."""
+def find_structure(
+    timeline: pd.DataFrame, pauses: tuple[Times, Times], commits: pd.DataFrame | None = None
+) -> Structure:
+    """Return the repetition in a row of command buffers, with pauses in which none was due.
+
+    Frames that the `commits` present are iterations, even if rows of unlike frames recur.
+    """
     repeats = repeating(timeline)
+    if repeats is None or repeats.groups > 1:
+        repeats = _divide_into_frames(repeats, timeline, commits)
     if repeats is None:
         no_times = np.empty(0, np.int64)
         return Structure(add_work(make_iterations(no_times, no_times, "structure"), timeline))
@@ -65,6 +88,26 @@ def find_structure(timeline: pd.DataFrame, pauses: tuple[Times, Times]) -> Struc
     if repeats.groups > 1:
         return Structure(table, repeats.profile, len(repeats))
     return _in_rounds(_mark_openings(table, timeline, pauses))
+
+
+def _divide_into_frames(
+    repeats: Repeats | None, timeline: pd.DataFrame, commits: pd.DataFrame | None
+) -> Repeats | None:
+    """Return the frames of a repetition if most of its iterations have several; else the same.
+
+    Without a repetition, a program that presents often enough has frames as well.
+    """
+    if timeline.empty:
+        return repeats
+    begins = begins_of(timeline)
+    start, end, fewest = int(begins.min()), int(timeline["ended"].max()) + 1, float(FEWEST)
+    if repeats is not None:
+        start, end = int(repeats.starts[0]), int(repeats.ends[-1])
+        fewest = _SEVERAL * len(repeats)
+    frames = find_frames(timeline, commits, start, end)
+    if frames.size < fewest:
+        return repeats
+    return Repeats(frames, np.append(frames[1:], end), 1, 1.0, ())
 
 
 def _mark_openings(

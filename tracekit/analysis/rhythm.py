@@ -438,6 +438,12 @@ class Explanation:
         return self.causes.count(UNEXPLAINED)
 
     @property
+    def lost_time(self) -> float:
+        """The excess in ns, without compiles, and without steps with longer work of the target."""
+        is_lost = np.array([cause != LONGER_WORK for cause in self.causes], dtype=np.bool_)
+        return float((self.excess - self.compiled)[is_lost].sum())
+
+    @property
     def is_mostly_idle(self) -> bool:
         """Whether the device was idle for most of the time."""
         return bool(self.idle.sum() > _MOST * self.excess.sum())

@@ -19,6 +19,7 @@ from tracekit.analysis.intervals import NEVER, IntervalSet, Window, clip, spans
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.memory import Room
 from tracekit.analysis.pace import count_presents
+from tracekit.analysis.repetition import Structure
 from tracekit.analysis.residency import Wired
 from tracekit.analysis.rule import Fact
 from tracekit.analysis.savings.estimate import Savings
@@ -92,6 +93,14 @@ def per_iteration(waits: Gaps, iterations: pd.DataFrame) -> float:
     return float((totals / np.bincount(codes)).max())
 
 
+def per_step(waits: Gaps, iterations: pd.DataFrame, structure: Structure | None) -> float:
+    """Return the mean number of waits per iteration, or per step if an iteration holds many."""
+    mean_waits = per_iteration(waits, iterations)
+    if structure is not None:
+        mean_waits /= structure.steps
+    return mean_waits
+
+
 def habits_of(
     loop: Loop,
     loaded: pd.DataFrame,
@@ -111,6 +120,7 @@ def habits_of(
     pauses: pd.DataFrame | None,
     commits: pd.DataFrame | None,
     present_requests: pd.DataFrame | None,
+    structure: Structure | None,
 ) -> Habits:
     """Return the facts on which advice about idle time depends."""
     wait_gaps = gaps_of_waits(gaps, "yes", "unknown")
@@ -118,7 +128,7 @@ def habits_of(
     ways = parties[Party.WAY_THERE] + parties[Party.WAY_BACK]
     waits = None if wait_gaps.count else 0.0
     if iterations is not None and not iterations.empty:
-        waits = per_iteration(wait_gaps, iterations)
+        waits = per_step(wait_gaps, iterations, structure)
     idle, load = idle_time(gaps), loaded_time(loaded)
     per_wait = len(buffers) / wait_gaps.count if wait_gaps.count else None
     boundaries = gaps_of(gaps, Cause.BETWEEN_BUFFERS)
@@ -146,8 +156,14 @@ def habits_of(
         host_activity=host_words(meanwhile),
         host_far_longer=not draws and _is_host_far_longer(parties, encoding * load),
         allocating=allocating is not None and allocating.is_most,
+        allocating_rarely=_allocates_rarely(allocating, iterations),
         asked_singly=_is_asked_singly(pauses, iterations, load, loop),
     )
+
+
+def _allocates_rarely(allocating: Allocating | None, iterations: pd.DataFrame | None) -> bool:
+    """Return whether the host allocates before few iterations only, such as those of a request."""
+    return allocating is not None and allocating.is_rare(iterations)
 
 
 def _is_host_far_longer(parties: dict[Party, int], encoding: float) -> bool:

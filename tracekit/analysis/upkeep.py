@@ -31,6 +31,32 @@ def allocations(resource_allocations: pd.DataFrame, window: Window) -> pd.DataFr
     return window.rows(target_rows[is_allocation], "time")
 
 
+_FEWEST_IN_A_STRETCH = 4  # allocations
+_THROUGHOUT = 0.5  # share of a stretch between its first and its last allocation
+_LONGEST_BREAK = 0.25  # share of a stretch between two allocations
+
+
+def find_allocating(
+    resource_allocations: pd.DataFrame, starts: Times, ends: Times
+) -> NDArray[np.bool_]:
+    """Return in which stretches the target allocates buffers nearly all the time.
+
+    Allocations at the end of a stretch prepare the work after it, and say nothing of the stretch.
+    """
+    target_rows = resource_allocations[resource_allocations["target"]]
+    target_rows = target_rows[target_rows["event"].fillna("") == ALLOCATION]
+    times = np.sort(target_rows["time"].to_numpy(dtype=np.int64))
+    firsts = np.searchsorted(times, starts, side="left")
+    lasts = np.searchsorted(times, ends, side="right")
+    throughout = np.zeros(starts.size, np.bool_)
+    for place in np.flatnonzero(lasts - firsts >= _FEWEST_IN_A_STRETCH).tolist():
+        inside = times[firsts[place] : lasts[place]]
+        length = ends[place] - starts[place]
+        lasted = inside[-1] - inside[0] >= _THROUGHOUT * length
+        throughout[place] = lasted and np.diff(inside).max() <= _LONGEST_BREAK * length
+    return throughout
+
+
 def wirings(driver_events: pd.DataFrame) -> pd.DataFrame:
     """Return the rows in which the driver wired memory for the target."""
     return driver_events[driver_events["target"] & (driver_events["event"].fillna("") == WIRE)]

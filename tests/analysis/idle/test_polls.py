@@ -45,5 +45,14 @@ def test_a_host_that_goes_on_later_than_the_next_look_computes() -> None:
     assert find_polling(thread([200, 200, 200, 2_000] * 15, 1_300, polls=False))[0] == 0
 
 
+def test_work_of_the_host_that_now_and_then_takes_twice_as_long_is_not_a_timer() -> None:
+    row = thread([400] * 60, 1_300, polls=True)
+    # Every twelfth time the host takes one quantum more, though the report is there.
+    later = np.cumsum(np.arange(60) % 12 == 11) * 1_300 * US
+    times = (row.encoding_starts, row.committed, row.ended, row.completed)
+    delayed = Thread(1, row.rows, row.device, *(time + later for time in times))
+    assert find_polling(delayed)[0] == 0
+
+
 def test_few_command_buffers_tell_nothing() -> None:
     assert find_polling(thread(SHORT_AND_LONG[:10], 1_300, polls=True))[0] == 0

@@ -80,6 +80,18 @@ def test_fragments_are_named_where_frames_take_long(
     )
 
 
+def test_many_passes_of_one_length_could_be_joined() -> None:
+    for lengths, lever in (
+        ([500] * 40, "many-passes"),
+        ([500] * 15 + [12_500], "dominant-fragments"),
+        ([round(130 * 1.12**place) for place in range(26)], "dominant-fragments"),
+    ):
+        passes = [piece for length in lengths for piece in ((9, "Vertex"), (length, "Fragment"))]
+        length = sum(lasts for lasts, _ in passes)
+        [finding] = judge_work(frames(*passes, length=length), length)
+        assert (finding.lever, finding.severity) == (lever, "warning"), lengths[-1]
+
+
 @pytest.mark.parametrize(
     ("pieces", "length"),
     [
@@ -113,6 +125,8 @@ def errors(channel: str, code: int) -> list[Finding]:
         pytest.param("Blit", 2, "error-in-copies", id="copies that timed out"),
         pytest.param("Blit", 8, "error-out-of-memory", id="no memory"),
         pytest.param("Compute", 2, "error-timeout", id="computation"),
+        pytest.param("Vertex", 13, "error-memoryless", id="geometry"),
+        pytest.param("Vertex", 10, "error-memoryless", id="geometry, by Metal's code"),
     ],
 )
 def test_failed_copies_are_recognized_by_their_channel(channel: str, code: int, lever: str) -> None:

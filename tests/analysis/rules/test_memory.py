@@ -360,7 +360,7 @@ def test_allocated_memory_is_compared_with_wired_memory_and_its_limit() -> None:
     tables = {"allocated_sizes": sizes, "wired_memory": levels, "gpu_devices": device}
     [finding] = judge_residency(wiring(*EACH), allocating(0), **tables)
     assert sentence_of(finding).endswith(
-        " At most 16 GiB were allocated, 7 GiB of it since the loop began, and 12 GiB wired for "
-        "all processes; the limit is 16 GiB."
+        " The target's memory grew by 7 GiB since the loop began, to 16 GiB, and 12 GiB were wired "
+        "for all processes; the limit is 16 GiB."
     )
     assert finding.lever == "cache-swapped"

@@ -65,7 +65,6 @@ def splat_per_vertex(folder: Path) -> Rows:
             program.wait(frames[-2])
     _present_all(mac)
     mac.holds(owner, [(50 * MS, 1_400 * MEBIBYTE)])
-    mac.draws(0.2)
     return mac.write(folder, owner)
 
 
@@ -191,7 +190,7 @@ def too_much_geometry(folder: Path) -> Rows:
 
 
 def warmer_and_slower(folder: Path) -> Rows:
-    """A detector on a phone that gets hot becomes slower and slower (YOLO-CoreML-MPSNNGraph #31)."""
+    """A detector on a phone that gets hot becomes slower (YOLO-CoreML-MPSNNGraph #31)."""
     owner, mac = Owner("YOLO-CoreML", 3_100), WarmingMac(48, "Apple A11")
     program = Program(mac, owner)
     mac.clocks += [(24 * _SECOND, "Medium"), (78 * _SECOND, "Minimum")]

@@ -42,7 +42,8 @@ class Habits:
     in ns.
 
     The host may take more than twice as long as the device, and seldom encodes meanwhile
-    (`host_far_longer`); most of its idle time may be `allocating`. Where pauses part nearly all
+    (`host_far_longer`); most of its idle time may be `allocating`, in few of the iterations if
+    `allocating_rarely`. Where pauses part nearly all
     iterations, and fill nearly all of the time, the device is `asked_singly`.
     """
 
@@ -66,6 +67,7 @@ class Habits:
     until_encoding: float = 0.0
     host_far_longer: bool = False
     allocating: bool = False
+    allocating_rarely: bool = False
     asked_singly: bool = False
 
     @property
@@ -88,6 +90,11 @@ _MECHANISMS = {
     Cause.OTHER_PROCESS: Mechanism.OTHER_PROCESS,
     Cause.POWERING_UP: Mechanism.POWERING_UP,
     Cause.UNATTRIBUTED: Mechanism.UNATTRIBUTED,
+}
+
+_ALLOCATING = {
+    True: Mechanism.MADE_FOR_EACH_REQUEST,
+    False: Mechanism.ALLOCATIONS_ANEW,
 }
 
 _WIRING = {
@@ -120,7 +127,7 @@ def _turn(cause: Cause, habits: Habits) -> Mechanism:
     """Return the mechanism if host and device take turns, or if the host is late."""
     waits = habits.waits
     if habits.allocating and cause in {Cause.HOST, Cause.ENCODING}:
-        return Mechanism.ALLOCATIONS_ANEW
+        return _ALLOCATING[habits.allocating_rarely]
     if habits.host_sets_the_pace:
         return _host_encodes(habits)
     if habits.quantum and cause is Cause.HOST:

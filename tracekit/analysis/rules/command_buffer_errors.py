@@ -17,7 +17,8 @@ from tracekit.analysis.scope import UNKNOWN, Targets
 _TIMEOUT, _MEMORY, _INTERACTIVITY = 2, 8, 14
 _STOPPED = {1, _TIMEOUT, 3, _INTERACTIVITY}  # codes of overlong work, in both interpretations
 _DISCARDED = {4, 5}  # buffers that did not run because of an error of another one
-_OF_THE_DRIVER = {5, 6, 14}  # codes that only the driver has, not Metal
+_MEMORYLESS = {10, 13}  # codes of passes too large for attachments that no memory backs
+_OF_THE_DRIVER = {5, 6, 13, 14}  # codes that only the driver has, not Metal
 _METAL = {
     1: "an internal error",
     2: "a timeout",
@@ -39,6 +40,7 @@ _DRIVER = {
     6: "work in the background not permitted",
     8: "too little memory",
     11: "a page fault",
+    13: "too much geometry for attachments without memory",
     14: "stopped for the display",
 }
 """Names of the driver's errors (kIOGPUCommandBufferCallbackError…), as programs print them."""
@@ -52,6 +54,7 @@ _HALF = 0.5  # share of its time for which a buffer worked or waited
 _LEVERS = {
     **dict.fromkeys((3, 9, 11, 12), "error-page-fault"),
     **dict.fromkeys(_DISCARDED, "error-cascade"),
+    **dict.fromkeys(_MEMORYLESS, "error-memoryless"),
     _MEMORY: "error-out-of-memory",
     _INTERACTIVITY: "error-timeout",
 }

@@ -1,9 +1,11 @@
 """`dominant-work`: one kind of work takes most of the device's time."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.channels import BLIT
+from tracekit.analysis.channels import BLIT, is_alike
 from tracekit.analysis.idle.gaps import idle_time, loaded_time
 from tracekit.analysis.intervals import spans
 from tracekit.analysis.iterations import Loop, steady_iterations, unit
@@ -18,6 +20,7 @@ _FAR = 20.0  # ratio above which one piece is out of all proportion
 _FEW = 2.0  # pieces an iteration
 _MANY = 4.0  # other pieces an iteration: a simulation may well be one kernel and a tiny one
 _IN_EACH = 0.9  # pieces an iteration; fewer belong to some iterations only, such as a prompt
+_MANY_PASSES = 16.0  # equal passes a frame, of which each hardly draws anything of its own
 _REFRESH = 16_700_000  # ns: a frame that takes longer misses a display of 60 Hz
 
 
@@ -40,8 +43,10 @@ def dominant_work(
         each of them three times as long as a typical other piece. It needs no names. It is a note,
         because a matrix product may well be most of a step; it is a warning if one or two pieces an
         iteration are twenty times as long as at least four others, or if they make a program that
-        draws miss the refresh of a 60 Hz display. It is silent when counters or names tell more
-        about the same work, and when something outside paces the loop.
+        draws miss the refresh of a 60 Hz display. Sixteen or more render passes of one length in a
+        frame could be joined: each of them loads and stores its target, which takes the same time
+        for every drawing. The rule is silent when counters or names tell more about the same work,
+        and when something outside paces the loop.
 
     Why it matters:
         If the device is the limit, a change has to make its longest work shorter: all the rest
@@ -73,7 +78,8 @@ def dominant_work(
     far = not draws and top_pieces <= _FEW and factor >= _FAR and pieces - top_pieces >= _MANY
     of_channel = channels.loc[channels["channel"] == top["channel"], "share"]
     starts, ends = _pieces(gpu, loop, str(top["channel"]), int(top["length"]))
-    yield finding(
+    lever = _lever(channel, top_pieces if is_alike(ends - starts) else 0.0)
+    found = finding(
         wording="dominant-work",
         facts=(
             Fact("channel", str(top["channel"])),
@@ -89,13 +95,19 @@ def dominant_work(
             Fact("period", period, "ns"),
             Fact("idle", idle_time(gaps) / load, "ratio"),
         ),
-        lever=_lever(channel),
+        lever=lever,
         severity=Severity.WARNING if misses or far else Severity.NOTE,
         evidence=longest("gpu_intervals", starts, ends),
     )
+    if lever is Mechanism.MANY_PASSES:
+        found = replace(found, wording="dominant-work-passes")
+    yield found
 
 
-def _lever(channel: str) -> Mechanism:
+def _lever(channel: str, alike_each: float) -> Mechanism:
+    """Return the lever; `alike_each` is the number of pieces of one length per iteration."""
+    if _FRAGMENT in channel and alike_each >= _MANY_PASSES:
+        return Mechanism.MANY_PASSES
     if _FRAGMENT in channel:
         return Mechanism.DOMINANT_FRAGMENTS
     return Mechanism.DOMINANT_VERTICES if _VERTEX in channel else Mechanism.DOMINANT_WORK

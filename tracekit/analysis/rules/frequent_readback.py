@@ -9,13 +9,14 @@ from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.iterations import Loop, steady_iterations, unit
 from tracekit.analysis.levers import Mechanism
+from tracekit.analysis.repetition import Structure
 from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.savings.estimate import Savings, without_replay
 from tracekit.analysis.scope import Device
 from tracekit.analysis.submission import (
     annotated_readbacks,
     between_iterations,
-    per_iteration,
+    per_step,
     require_lives,
 )
 
@@ -30,6 +31,7 @@ def frequent_readback(
     spans: pd.DataFrame | None,
     savings: Savings | None,
     habits: Habits | None,
+    structure: Structure | None,
     *,
     most: float = MANY_WAITS,
     limit: float = 0.025,
@@ -69,7 +71,7 @@ def frequent_readback(
     else:
         require_lives(timeline)
         waits = wait_gaps = gaps_of_waits(gaps, "yes", "unknown")
-    waits_per_iteration = per_iteration(waits, rows)
+    waits_per_iteration = per_step(waits, rows, structure)
     within_iterations = ~between_iterations(wait_gaps, rows)
     lost_time = int(wait_gaps.lost_times[within_iterations].sum())
     if waits_per_iteration <= most or lost_time <= limit * load or loop.paced:

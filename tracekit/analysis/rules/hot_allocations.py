@@ -5,16 +5,18 @@ import pandas as pd
 
 from tracekit.analysis.allocating import Allocating, find_swing
 from tracekit.analysis.growth import LIMIT, Growth
-from tracekit.analysis.intervals import busy
+from tracekit.analysis.intervals import IntervalSet, busy
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.residency import habit
-from tracekit.analysis.rule import Fact, Finding, Findings, finding, moments
+from tracekit.analysis.rule import Fact, Finding, Findings, Severity, finding, longest, moments
 from tracekit.analysis.scope import Targets
 from tracekit.analysis.upkeep import allocations, growing_sizes, wiring
 from tracekit.base import size
 
 _NAMED = 3
+_FEWEST_REQUESTS = 3
+_NO_COST = 0.02  # share of the loop in which the device waits for the host
 
 
 def hot_allocations(
@@ -40,8 +42,9 @@ def hot_allocations(
         reused buffers does not help then; if the device's time for a step rises with them,
         growing-steps reports both. If the device is idle while the host allocates, and allocations
         take most of the host's time, that time is a part of bubbles. If memory falls again each
-        time, the finding names the levels between which it swings: a pool is emptied in the loop.
-        The finding also gives the time in which the driver wired memory for the target.
+        time, the finding names the levels between which it swings: a pool is emptied in the loop,
+        or, if few iterations begin with it, a model is loaded anew. The finding also gives the time
+        in which the driver wired memory for the target.
 
     Why it matters:
         Making a buffer and wiring its memory takes time of the loop that asks for it. A loop that
@@ -56,6 +59,9 @@ def hot_allocations(
         is not known or has no device intervals.
     """
     resources = allocations(resource_allocations, loop)
+    if allocating is not None and allocating.is_most and allocating.is_rare(iterations):
+        yield from _for_each_request(resources, allocating, allocated_sizes, targets, loop)
+        return
     count, unit_name = loop.length / 1e9, "second"
     if iterations is not None and not iterations.empty:
         count, unit_name = len(iterations), unit(iterations)
@@ -97,6 +103,7 @@ def hot_allocations(
             ),
         ),
         lever=Mechanism.ALLOCATIONS_ANEW if given_back else Mechanism.WIRING_ALLOCATIONS,
+        severity=Severity.NOTE if not wired and _is_free(allocating, loop) else Severity.WARNING,
         saving=allocating.time if allocating and is_most else None,
         within="bubbles" if is_most else "",
         evidence=moments(
@@ -104,6 +111,48 @@ def hot_allocations(
             largest["time"],
             (size(None if pd.isna(n) else int(n)) for n in largest["size"]),
         ),
+    )
+
+
+def _is_free(allocating: Allocating | None, loop: Loop) -> bool:
+    """Return whether the host has time for its allocations: the device does not wait for it."""
+    if loop.paced:
+        return True
+    return allocating is not None and allocating.host_time <= _NO_COST * loop.length
+
+
+def _for_each_request(
+    resources: pd.DataFrame,
+    allocating: Allocating,
+    allocated_sizes: pd.DataFrame | None,
+    targets: Targets,
+    loop: Loop,
+) -> Findings:
+    """Yield the buffers that are made anew before some stretches of work, if they are freed."""
+    swing = find_swing(allocated_sizes, targets, loop, _FEWEST_REQUESTS)
+    if allocating.starts.size < _FEWEST_REQUESTS or swing is None:
+        return
+    times = resources["time"].to_numpy(dtype=np.int64)
+    sizes = resources["size"].fillna(0).to_numpy(dtype=np.int64)
+    in_gaps = IntervalSet.from_spans(allocating.starts, allocating.ends + 1).contains(times)
+    number = allocating.starts.size
+    yield finding(
+        wording="hot-allocations-by-request",
+        facts=(
+            Fact("window", loop.name),
+            Fact("stretches", number),
+            Fact("each", round(int(in_gaps.sum()) / number)),
+            Fact("volume", round(int(sizes[in_gaps].sum()) / number), "bytes"),
+            Fact("took", allocating.time / number, "ns"),
+            Fact("idle_while", allocating.time, "ns"),
+            Fact("idle_while_share", allocating.time / loop.length, "ratio"),
+            Fact("lowest", swing.lowest, "bytes"),
+            Fact("highest", swing.highest, "bytes"),
+        ),
+        lever=Mechanism.MADE_FOR_EACH_REQUEST,
+        saving=allocating.time,
+        within="bubbles",
+        evidence=longest("resource_allocations", allocating.starts, allocating.ends),
     )
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.iterations import steady_iterations, unit
+from tracekit.analysis.iterations import Loop, steady_iterations, unit
 from tracekit.analysis.levers import Mechanism
+from tracekit.analysis.pace import Refreshes
 from tracekit.analysis.rhythm import (
     Beats,
     Happenings,
@@ -24,6 +25,7 @@ def irregular_cadence(
     requests: pd.DataFrame | None,
     happenings: Happenings,
     spans: pd.DataFrame | None,
+    loop: Loop | None,
     *,
     limit: float = 0.20,
     least_excess: float = 0.20,
@@ -58,7 +60,11 @@ def irregular_cadence(
         steps differ with the requests.
     """
     steady = steady_iterations(iterations)
-    for row in beats(steady, requests, spans):
+    rows = beats(steady, requests, spans)
+    if loop is not None and loop.refreshes is not None:
+        yield _misses(rows[0], loop.refreshes)
+        return
+    for row in rows:
         two = modes(row.times)
         swings = two.are_two_kinds(
             excess=least_excess,
@@ -78,6 +84,28 @@ def _is_of_work(row: Beats, two: Modes) -> bool:
         return False
     more = float(np.median(row.work[two.slow]) - np.median(row.work[~two.slow]))
     return more >= _OF_WORK * (two.slow_time - two.fast_time)
+
+
+def _misses(row: Beats, refreshes: Refreshes) -> Finding:
+    counts = refreshes.counts
+    usual = refreshes.usual
+    slow = int(np.median(counts[counts > usual]))
+    lost_time = float((np.maximum(counts - usual, 0) * refreshes.period).sum())
+    return finding(
+        wording="irregular-cadence-refreshes",
+        facts=(
+            Fact("missed_share", refreshes.missed_share, "ratio"),
+            Fact("frames", int(counts.size)),
+            Fact("refresh", refreshes.period, "ns"),
+            Fact("usual", usual),
+            Fact("slow", slow),
+            Fact("work", float(np.median(row.work)), "ns"),
+            Fact("lost_share", lost_time / float(counts.sum() * refreshes.period), "ratio"),
+        ),
+        lever=Mechanism.MISSED_REFRESHES,
+        evidence=longest("steps", row.starts, row.ends),
+        saving=round(lost_time),
+    )
 
 
 def _swinging(row: Beats, two: Modes, happenings: Happenings, called: str) -> Finding:

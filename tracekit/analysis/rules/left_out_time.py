@@ -96,6 +96,7 @@ def _load(
         facts=(
             Fact("window", loop.name),
             Fact("lasted", lasted, "ns"),
+            Fact("lasted_share", lasted / (loop.end - begin), "ratio"),
             Fact("compiled", compiled, "ns"),
             Fact("allocated", allocated, "bytes"),
             Fact("wired", wired, "ns"),

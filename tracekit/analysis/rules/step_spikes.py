@@ -6,8 +6,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tracekit.analysis.intervals import IntervalSet
+from tracekit.analysis.intervals import spans as spans_of
 from tracekit.analysis.iterations import steady_iterations, unit
 from tracekit.analysis.levers import Mechanism
+from tracekit.analysis.repetition import Structure
 from tracekit.analysis.rhythm import (
     BESIDE,
     COMPILED,
@@ -35,6 +38,8 @@ def step_spikes(
     compiler_activity: pd.DataFrame | None,
     specializations: pd.DataFrame | None,
     gpu: Device | None,
+    structure: Structure | None,
+    pauses: pd.DataFrame | None,
     *,
     least_z: float = LEAST_Z,
     least_excess: float = LEAST_EXCESS,
@@ -55,9 +60,11 @@ def step_spikes(
         as such. In a loop without marks the rule needs `fewest` of them (3), because a single one
         may be a stop of the program. If more than `most` (15 %) of the steps are that long, they
         are not spikes: irregular-cadence judges them. Steps that do other work, in far more or
-        fewer pieces, belong to uneven-work, and those in which shaders were compiled to
-        pipeline-churn; iterations that open a request are not spikes. If several variants are
-        compared, each is judged by itself. Idle time of the device also counts in bubbles.
+        fewer pieces, belong to uneven-work, as do longer groups of command buffers that recur in
+        the same order, and those in which shaders were compiled belong to pipeline-churn;
+        iterations that open a request are not spikes. If several variants are compared, each is
+        judged by itself. Idle time of the device also counts in bubbles; longer work of the device
+        is not a time that could be saved.
 
     Why it matters:
         A spike delays a result that a person waits for, and mean values hide it.
@@ -85,12 +92,24 @@ def step_spikes(
         explanation = _explain_spikes(row, chosen, excess, happenings, gpu)
         causes = np.array(explanation.causes, dtype=object)
         kept_spikes = ~((causes == LONGER_WORK) & row.is_other_work[chosen])
+        if pauses is not None:
+            kept_spikes &= ~_holds_pause(row, excess, pauses)[chosen]
         if compiles_known:
             kept_spikes &= causes != COMPILED
+        if structure is not None and len(structure.kinds) > 1:
+            kept_spikes &= causes != LONGER_WORK
         chosen[np.flatnonzero(chosen)[~kept_spikes]] = False
         if chosen.sum() >= least_number and excess[chosen].sum() > least_time:
             explanation = _explain_spikes(row, chosen, excess, happenings, gpu)
             yield _finding(row, chosen, excess, explanation, unit(steady), marked=marked)
+
+
+def _holds_pause(
+    row: Beats, excess: NDArray[np.float64], pauses: pd.DataFrame
+) -> NDArray[np.bool_]:
+    """Return whether most of the excess of each beat is a pause, in which nothing was asked for."""
+    paused = IntervalSet.from_spans(*spans_of(pauses)).measure_within(row.starts, row.ends)
+    return paused > excess / 2
 
 
 def _explain_spikes(
@@ -141,6 +160,6 @@ def _finding(
         if spike_period and explanation.is_mostly_idle
         else explanation.mechanism,
         evidence=longest("steps", row.starts[chosen], row.ends[chosen], explanation.causes),
-        saving=round(lost_time - float(explanation.compiled.sum())),
+        saving=round(explanation.lost_time) or None,
         within=explanation.enclosing_rule,
     )

@@ -22,6 +22,7 @@ from tracekit.analysis.rhythm import (
 from tracekit.analysis.rounds import FEWEST
 from tracekit.analysis.rule import Fact, Finding, Findings, Severity, finding, longest
 from tracekit.analysis.scope import Device
+from tracekit.analysis.stretches import group_beats
 
 _SHOWN = 3
 _HELD_UP = 10.0  # ratio of a stretch of long iterations to a typical iteration
@@ -29,6 +30,7 @@ _MOST_BULK = 0.3  # largest share of iterations with long work
 _NOTICED = 100_000_000  # ns: a wait that a person notices
 _NO_PAUSE = 0.1  # largest share of a stretch for which the device may be idle
 _BY_CHANCE = 0.05  # coefficient of variation above which the distances of stretches are uneven
+_IN_BURSTS = 1.0  # the same for groups of a loop: few short groups in a burst, many between two
 
 
 def uneven_work(
@@ -37,6 +39,7 @@ def uneven_work(
     iterations: pd.DataFrame,
     requests: pd.DataFrame | None,
     spans: pd.DataFrame | None,
+    timeline: pd.DataFrame | None,
     *,
     limit: float = 0.20,
     least_excess: float = 0.20,
@@ -59,7 +62,8 @@ def uneven_work(
         (20 %, a robust coefficient of variation). All of these are notes. If the few come in
         stretches that take ten times as long as a typical iteration, at least 100 ms, right behind
         short ones and at irregular distances, short work is held up by long work that something
-        requested meanwhile, such as a prompt: that is a warning. The few have more pieces of work
+        requested meanwhile, such as a prompt: that is a warning, as are bursts of long groups of
+        command buffers if short groups outnumber them. The few have more pieces of work
         or fewer: if as many pieces take longer, step-spikes reports it. Iterations in which the
         device also ran for other processes, on any channel, do not count.
 
@@ -76,18 +80,19 @@ def uneven_work(
         When no loop is found, when the device time of iterations is not known, with fewer than 16
         of a kind, for a server, whose steps differ with the requests, and when a CPU did the work.
     """
-    steady = steady_iterations(iterations)
-    if 1 < len(structure.kinds) < len(structure.profile):
-        yield _rounds(structure, steady)
-    if structure.profile:
+    bursts = None if timeline is None else _report_bursts(timeline, fewest)
+    if bursts is not None:
+        yield bursts
         return
-    rows = beats(steady, requests, spans)
-    if not any(row.has_work for row in rows):
+    steady = steady_iterations(iterations)
+    if structure.profile:
+        yield from _rounds(structure, steady)
+        return
+    rows = [row for row in beats(steady, requests, spans) if row.has_work]
+    if not rows:
         raise Unavailable("the device time of each iteration is not known.")
     called = unit(steady)
     for row in rows:
-        if not row.has_work or not np.median(row.work):
-            continue
         by_work = replace(row, ends=row.starts + row.work.astype(np.int64))
         far, _ = spikes(by_work, LEAST_Z, LEAST_EXCESS)
         bulk = _report_bulk(row, far, called, fewest)
@@ -118,13 +123,16 @@ def _without_others(row: Beats, far: np.ndarray, gpu: Device) -> np.ndarray:
     return far & ~beside_others(row, far, gpu.other_intervals)
 
 
-def _rounds(structure: Structure, steady: pd.DataFrame) -> Finding:
+def _rounds(structure: Structure, steady: pd.DataFrame) -> Findings:
+    """Yield the kinds of groups that recur in the same order, if some in a row are alike."""
+    if not 1 < len(structure.kinds) < len(structure.profile):
+        return
     numbered_kinds = list(enumerate(structure.kinds[:_SHOWN], start=1))
     times = [Fact(f"work_{place}", time, "ns") for place, (_, time) in numbered_kinds]
     numbers = [Fact(f"groups_{place}", number) for place, (number, _) in numbered_kinds]
     starts = steady["start"].to_numpy(dtype=np.int64)
     ends = starts + steady["duration"].to_numpy(dtype=np.int64)
-    return finding(
+    yield finding(
         wording="uneven-work-rounds",
         facts=(
             Fact("groups", len(structure.profile)),
@@ -140,11 +148,22 @@ def _rounds(structure: Structure, steady: pd.DataFrame) -> Finding:
     )
 
 
-def _report_bulk(row: Beats, far: np.ndarray, called: str, fewest: int) -> Finding | None:
+def _report_bursts(timeline: pd.DataFrame, fewest: int) -> Finding | None:
+    """Return the finding that long groups of command buffers delay short ones; None if not."""
+    row = group_beats(timeline)
+    if row is None or not row.has_work:
+        return None
+    far = row.work > _HELD_UP * np.median(row.work)
+    return _report_bulk(row, far, "group of command buffers", fewest, _IN_BURSTS)
+
+
+def _report_bulk(
+    row: Beats, far: np.ndarray, called: str, fewest: int, uneven: float = _BY_CHANCE
+) -> Finding | None:
     """Return the finding that stretches of long iterations delay short ones; None if they do not.
 
     A stretch after a pause was requested alone. Stretches at an even distance are a part of the
-    loop, such as a validation.
+    loop, such as a validation: the coefficient of variation of the distances is at least `uneven`.
     """
     edges = np.flatnonzero(np.diff(np.concatenate(([0], far.astype(np.int8), [0]))))
     begins, stops = edges[::2], edges[1::2]
@@ -161,7 +180,7 @@ def _report_bulk(row: Beats, far: np.ndarray, called: str, fewest: int) -> Findi
     if chosen.sum() < fewest:
         return None
     between = np.diff(begins[chosen])
-    if between.std() < _BY_CHANCE * between.mean():
+    if between.std() < uneven * between.mean():
         return None
     return finding(
         wording="uneven-work-bulk",
