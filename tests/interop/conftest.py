@@ -33,7 +33,7 @@ def tables() -> dict[str, pd.DataFrame]:
         frame(work, *ours, **OURS),
         frame(work, (4500, 200, "frame", "Vertex", None, 80, 5), **THEIRS),
     ]
-    counter_rows = ((4000, 40.5), (4100, np.nan), (4200, 50.25))
+    counter_rows = ((4000, 0, 40.5), (4100, 0, np.nan), (4200, 0, 50.25))
     return {
         "phases": frame("start duration name", (-500, 400, "warm-up"), (0, 9000, "steady")),
         "submissions": frame(
@@ -48,7 +48,7 @@ def tables() -> dict[str, pd.DataFrame]:
         ),
         "gpu_intervals": pd.concat(on_gpu, ignore_index=True),
         "gpu_counters": frame(
-            "start value", *counter_rows, counter="Kernel Occupancy", percentage=True
+            "start duration value", *counter_rows, counter="Kernel Occupancy", percentage=True
         ),
     }
 

@@ -24,7 +24,7 @@ def test_every_kind_of_row_has_its_track(tables: Tables, findings: tuple[Finding
     assert list(drawn(tables, findings)) == [
         ("tracekit", "bubbles"),
         ("Workload", "Phases"),
-        ("python3", "Command buffers"),
+        ("python3", "Submissions"),
         ("python3", "Encoders"),
         ("GPU", "Compute: python3 (4711)"),
         ("GPU", "Vertex: WindowServer (420)"),
@@ -48,7 +48,7 @@ def test_names_are_families_and_rows_are_ordered(tables: Tables) -> None:
 
 def test_a_chain_runs_from_the_command_buffer_over_the_encoder_to_the_gpu(tables: Tables) -> None:
     drawn_tracks = drawn(tables)
-    [buffers] = slices(drawn_tracks["python3", "Command buffers"]).flows
+    [buffers] = slices(drawn_tracks["python3", "Submissions"]).flows
     to_encoder, from_encoder = slices(drawn_tracks["python3", "Encoders"]).flows
     [on_gpu] = slices(drawn_tracks["GPU", "Compute: python3 (4711)"]).flows
     [of_others] = slices(drawn_tracks["GPU", "Vertex: WindowServer (420)"]).flows

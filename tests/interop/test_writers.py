@@ -49,7 +49,7 @@ def test_processes_and_tracks_are_named(tables: Tables) -> None:
     assert len(set(names.values())) == 4
     threads = [event for event in trace_events if event["name"] == "thread_name"]
     assert len({event["tid"] for event in threads}) == len(threads)
-    assert [event["args"]["name"] for event in threads].count("Command buffers") == 2
+    assert [event["args"]["name"] for event in threads].count("Submissions") == 2
 
 
 def test_chains_begin_once_and_go_on_by_ids_that_no_viewer_rounds(tables: Tables) -> None:
@@ -99,9 +99,9 @@ def test_perfetto_reads_slices_arrows_levels_and_processes(
         ("steady", 500, 9000, "Phases"),
         ("bubbles", 550, 10, "bubbles"),
         ("host late", 1500, 3000, "bubbles"),
-        ("Submission", 1500, 900, "Command buffers"),
+        ("Submission", 1500, 900, "Submissions"),
         ("unlabelled", 1600, 300, "Encoders"),
-        ("Submission", 2000, 900, "Command buffers"),
+        ("Submission", 2000, 900, "Submissions"),
         ("unlabelled", 2100, 300, "Encoders"),
         ("copy", 4500, 1500, "Compute: python3 (4711)"),
         ("frame", 5000, 200, "Vertex: WindowServer (420)"),
@@ -154,7 +154,7 @@ def test_overlapping_rows_get_tracks_of_their_own(tables: Tables) -> None:
     described = [
         packet.track_descriptor for packet in trace.packet if packet.HasField("track_descriptor")
     ]
-    assert [track.name for track in described].count("Command buffers") == 2
+    assert [track.name for track in described].count("Submissions") == 2
     assert len({track.uuid for track in described}) == len(described)
     open_slices: dict[int, int] = {}
     for packet in trace.packet:

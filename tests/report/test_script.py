@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.intervals import busy, clip
+from tracekit.analysis.rows import Rows
+from tracekit.analysis.tracks import EventTrack
 from tracekit.base.files import find_shipped_folder
 from tracekit.base.units import count, duration, moment, percent, quantity
 from tracekit.report.timeline.packing import pack
@@ -106,7 +108,8 @@ def test_sums_of_a_window_are_those_of_the_analysis(script: Any) -> None:
     durations = chance.choice([0, 1, 500, 30_000], 400).tolist()
     table = frame("gpu_intervals", [{"start": start} for start in starts])
     table["duration"] = pd.array(durations, "Int64")
-    gpu_track = track("GPU", Kind.DEVICE, "", table, table["label"], max_lanes=12)
+    events = EventTrack(Rows("gpu_intervals", table), "GPU", table["label"])
+    gpu_track = track(events, Kind.DEVICE, "", max_lanes=12)
     windows = np.sort(chance.integers(-(10**5), 12 * 10**5, (60, 2))).tolist()
     sums = script(
         "words.js unpack.js",

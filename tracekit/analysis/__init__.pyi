@@ -1,3 +1,4 @@
+from . import tracks as tracks
 from .analyze import analyze as analyze
 from .analyze import used_tables as used_tables
 from .completeness import count_jobs as count_jobs
@@ -14,8 +15,6 @@ from .idle.gaps import unsure as unsure
 from .idle.pieces import CAUSES as CAUSES
 from .idle.pieces import PARTIES as PARTIES
 from .idle.pieces import Cause as Cause
-from .idle.pieces import Party as Party
-from .inject import Metric as Metric
 from .inject import Unavailable as Unavailable
 from .inject import asked_tables as asked_tables
 from .inject import inject as inject
@@ -26,7 +25,6 @@ from .intervals import Window as Window
 from .intervals import busy as busy
 from .intervals import gaps as gaps
 from .intervals import grouped as grouped
-from .intervals import lanes_of as lanes_of
 from .intervals import spans as spans
 from .intervals import steady_window as steady_window
 from .intervals import union as union
@@ -40,7 +38,6 @@ from .metrics.server import STATISTICS as STATISTICS
 from .metrics.server import Latency as Latency
 from .metrics.steps import bytes_moved as bytes_moved
 from .profile import PROFILES as PROFILES
-from .profile import Block as Block
 from .profile import flame as flame
 from .profile import functions as functions
 from .profile import sampled_weight as sampled_weight
@@ -62,6 +59,8 @@ from .result import saving_range as saving_range
 from .result import silence as silence
 from .rhythm import beats as beats
 from .rhythm import spikes as spikes
+from .rows import Rows as Rows
+from .rows import rows as rows
 from .rule import Evidence as Evidence
 from .rule import Finding as Finding
 from .rule import Rule as Rule
@@ -69,7 +68,6 @@ from .rule import Settings as Settings
 from .rule import Severity as Severity
 from .rules import RULES as RULES
 from .scope import UNKNOWN as UNKNOWN
-from .scope import own_rows as own_rows
 from .scope import steady_steps as steady_steps
 from .scope import variants as variants
 from .serving import Part as Part

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from tracekit.interop.tracks import Slices, StepSeries, Track, TrackGroup, known_of, lanes
+from tracekit.interop.tracks import Slices, StepSeries, Track, TrackGroup, known_of, split_lanes
 
 Event = dict[str, Any]
 _WITHOUT_PID = 1 << 24  # above the pids of any system
@@ -41,7 +41,7 @@ def _events(tracks: Sequence[Track]) -> Iterator[Event]:
         if isinstance(track, StepSeries):
             yield from _counters(track, pid)
             continue
-        for lane in lanes(track):
+        for lane in split_lanes(track):
             tid += 1
             yield _make_name_event("thread_name", pid, tid, track.name)
             yield from _slices(lane, pid, tid)

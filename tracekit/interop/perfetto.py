@@ -14,7 +14,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
 )
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
-from tracekit.interop.tracks import Slices, StepSeries, Track, TrackGroup, known_of, lanes
+from tracekit.interop.tracks import Slices, StepSeries, Track, TrackGroup, known_of, split_lanes
 
 _SEQUENCE = 1
 _BEGIN = TrackEvent.TYPE_SLICE_BEGIN
@@ -48,7 +48,7 @@ class _Writer:
             if isinstance(track, StepSeries):
                 self._levels(track)
                 continue
-            for lane in lanes(track):
+            for lane in split_lanes(track):
                 self._slices(lane, self._track(lane))
 
     def _packet(self) -> TracePacket:

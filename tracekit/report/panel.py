@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from tracekit import analysis
-from tracekit.base import TracekitError
-from tracekit.tables import SCHEMAS
+from tracekit.analysis import Rows, rows
 
 Tables = Mapping[str, Any]
 Context = Mapping[str, Any]
@@ -38,59 +37,9 @@ def panel(
     return lambda context: Panel(context.__name__, title, context, reads)
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The rows of a table; `absence` is the reason if there are none, and empty otherwise.
-
-    `is_known` distinguishes an empty table from a missing one.
-    """
-
-    frame: pd.DataFrame
-    absence: str = ""
-    is_known: bool = True
-
-    @property
-    def clock(self) -> str:
-        """The clock of the times: "gpu", "host", or "" if it is not known."""
-        if self.frame.empty or "clock" not in self.frame:
-            return ""
-        clocks = self.frame["clock"].dropna().unique()
-        return " and ".join(sorted(map(str, clocks)))
-
-
-def rows(tables: Tables, name: str) -> Rows:
-    """Return the rows of the table `name`, whether or not the recording has it."""
-    try:
-        frame = tables[name]
-    except KeyError:
-        absence = f"the recording has no table {name}"
-    except TracekitError as error:
-        absence = f"the table {name} cannot be read: {error.message}"
-    except analysis.Unavailable as reason:
-        absence = str(reason)
-    else:
-        if not frame.empty:
-            return Rows(frame)
-        return Rows(_make_empty_frame(name), f"the table {name} has no rows")
-    return Rows(_make_empty_frame(name), absence, is_known=False)
-
-
-def _make_empty_frame(name: str) -> pd.DataFrame:
-    if name not in SCHEMAS:
-        return pd.DataFrame(columns=[])
-    return pd.DataFrame(columns=[column.name for column in SCHEMAS[name].columns])
-
-
 def of_target(tables: Tables, name: str) -> Rows:
     """Return the target's rows of a table whose rows belong to processes."""
-    all_rows = rows(tables, name)
-    if all_rows.absence:
-        return all_rows
-    target_rows = analysis.own_rows(all_rows.frame)
-    absence = ""
-    if target_rows.empty:
-        absence = f"none of the {len(all_rows.frame):,} rows of {name} belongs to the target"
-    return Rows(target_rows, absence)
+    return rows(tables, name).of_target()
 
 
 REPLAY = "replay_counters"

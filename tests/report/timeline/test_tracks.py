@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from report_runs import bare, host_run, trace_run
 from tracekit.analysis.given import Given
+from tracekit.analysis.rows import Rows
 from tracekit.analysis.rule import Evidence, Finding, Severity
+from tracekit.analysis.tracks import EventTrack
 from tracekit.report.timeline.readings import COUNTERS_SHOWN, GAUGES_SHOWN, level_track, readings
 from tracekit.report.timeline.still import MOST_BINS, MOST_MARKS, SHADES, WIDTH, strips
 from tracekit.report.timeline.track import Kind, Timeline, Track, in_trace, times, track, words
@@ -36,7 +38,8 @@ def spans(*pairs: tuple[int, int | None]) -> pd.DataFrame:
 
 
 def laid(rows: pd.DataFrame, labels: list[str], **options: Any) -> Track:
-    return track("Steps", Kind.STEPS, "marked", rows, pd.Series(labels), **options)
+    events = EventTrack(Rows("steps", rows), "Steps", pd.Series(labels))
+    return track(events, Kind.STEPS, "marked", **options)
 
 
 def test_a_trace_has_a_track_a_channel_and_others_apart() -> None:
@@ -121,8 +124,9 @@ def test_marks_from_before_the_trace_are_left_out_and_counted() -> None:
         ([(-9, 1)], [], "1 from before the trace left out"),
     ):
         labels = pd.Series(list("abcd"[: len(rows)]), dtype="string")
-        table, names, note_text = in_trace(spans(*rows), labels)
-        assert list(zip(table["start"], table["duration"], names, strict=True)) == kept_rows
+        marks, note_text = in_trace(EventTrack(Rows("steps", spans(*rows)), "Steps", labels))
+        columns = (marks.frame["start"], marks.frame["duration"], marks.labels)
+        assert list(zip(*columns, strict=True)) == kept_rows
         assert note_text == note, rows
 
 

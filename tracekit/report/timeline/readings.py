@@ -1,14 +1,14 @@
 """Tracks of repeated readings: counters, memory, work in flight, readings of monitors."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis import Times, spans
+from tracekit.analysis import Times, tracks
 from tracekit.base import count
-from tracekit.report.panel import Tables, of_target, rows
+from tracekit.report.panel import Tables, of_target
 from tracekit.report.timeline.track import Kind, Levels, Track
 
 MOST_READINGS = 4_096
@@ -91,78 +91,59 @@ def _in_flight(tables: Tables) -> Iterator[Track]:
     order = np.lexsort((changes, moments))
     depth = np.cumsum(changes[order]).astype(np.float64)
     note = "command buffers of the target, committed and not completed"
-    yield level_track("In flight", note, _until_next(moments[order]), depth, "count")
+    times = tracks.until_next(moments[order])
+    yield level_track("In flight", note, times, depth, "count")
 
 
 def _counters(tables: Tables) -> Iterator[Track | str]:
-    read = rows(tables, "gpu_counters").frame.dropna(subset=["value", "counter"])
-    if read.empty:
-        return
-    means = read.groupby("counter")["value"].mean()
-    ranked = sorted(means.index, key=lambda name: (_FIRST not in name.lower(), -means[name], name))
-    for name in ranked[:COUNTERS_SHOWN]:
-        counter_readings = read[read["counter"] == name]
-        unit = ""
-        if counter_readings["percentage"].fillna(value=False).all():
-            unit = "ratio"
-            ratios = counter_readings["value"] / 100
-            counter_readings = counter_readings.assign(value=ratios)
-        yield _track(counter_readings, "value", name, "counter of the whole GPU", unit)
+    counters = [track for track in tracks.counter_tracks(tables) if track.values.size]
+    ranked = sorted(counters, key=_rank_counter)
+    for counter in ranked[:COUNTERS_SHOWN]:
+        yield _draw(counter, "counter of the whole GPU")
     undrawn_count = len(ranked[COUNTERS_SHOWN:])
     if undrawn_count:
         yield f"{undrawn_count:,} more counters are read and not drawn: those with lower values."
 
 
+def _rank_counter(counter: tracks.LevelTrack) -> tuple[bool, float, str]:
+    mean = float(counter.values.mean())
+    return (_FIRST not in counter.name.lower(), -mean, counter.name)
+
+
 def _memory(tables: Tables) -> Iterator[Track]:
-    sizes = of_target(tables, "allocated_sizes").frame.dropna(subset=["size"])
-    for pid, process_rows in sizes.groupby("pid", sort=True, dropna=False):
+    memories = [track for track in tracks.memory_tracks(tables) if track.is_of_target]
+    for memory in memories:
+        if not memory.values.size:
+            continue
+        if memory.table == "process_samples":
+            yield _draw(memory, f"of the process {memory.pid}, by the operating system")
+            continue
         note = "memory of Metal's resources"
-        if not pd.isna(pid):
-            note = f"{note} of the process {pid}"
-        yield _track(process_rows, "size", "Allocated", note, "bytes")
-    samples = of_target(tables, "process_samples").frame.dropna(subset=["memory"])
-    for pid, process_rows in samples.groupby("pid", sort=True):
-        note = f"of the process {pid}, by the operating system"
-        yield _track(process_rows, "memory", "Resident memory", note, "bytes")
+        if memory.pid is not None:
+            note = f"{note} of the process {memory.pid}"
+        yield _draw(memory, note)
 
 
 def _gauges(tables: Tables) -> Iterator[Track]:
-    read = rows(tables, "gauges").frame.dropna(subset=["value"])
-    if read.empty:
-        return
-    readings_in_trace = read[read["time"] >= 0].sort_values("time", kind="stable")
-    groups = list(readings_in_trace.groupby("name", sort=True))
-    for name, gauge_readings in groups[:GAUGES_SHOWN]:
-        source = gauge_readings["source"].iloc[0]
-        unit = gauge_readings["unit"].iloc[0]
-        unit_text = "" if pd.isna(unit) else str(unit)
-        yield _track(gauge_readings, "value", str(name), f"read by {source}", unit_text)
+    gauges = [_cut_before_trace(gauge) for gauge in tracks.gauge_tracks(tables)]
+    known_gauges = [gauge for gauge in gauges if gauge.values.size]
+    for gauge in known_gauges[:GAUGES_SHOWN]:
+        yield _draw(gauge, f"read by {gauge.source}")
 
 
-def _track(frame: pd.DataFrame, column: str, name: str, note: str, unit: str) -> Track:
-    """Make a track of rows that last, or of moments of which each lasts until the next."""
-    if "time" in frame:
-        frame = frame.sort_values("time", kind="stable")
-        times = _until_next(frame["time"].to_numpy(np.int64))
-    else:
-        frame = frame.sort_values("start", kind="stable")
-        times = _lasting(frame)
-    return level_track(name, note, times, frame[column].to_numpy(np.float64), unit)
+def _cut_before_trace(levels: tracks.LevelTrack) -> tracks.LevelTrack:
+    first_place = int(np.searchsorted(levels.starts, 0))
+    return replace(
+        levels,
+        starts=levels.starts[first_place:],
+        ends=levels.ends[first_place:],
+        values=levels.values[first_place:],
+    )
 
 
-def _lasting(frame: pd.DataFrame) -> tuple[Times, Times]:
-    """Return the intervals of samples; samples without length last until the next.
-
-    If the next one is late, they last twice the usual time between two samples.
-    """
-    starts, ends = spans(frame)
-    if (ends > starts).any() or starts.size < 2:  # noqa: PLR2004
-        return starts, ends
-    median_period = int(np.median(np.diff(starts)))
-    next_starts = np.append(starts[1:], starts[-1] + median_period)
-    return starts, np.minimum(next_starts, starts + 2 * median_period)
-
-
-def _until_next(moments: Times) -> tuple[Times, Times]:
-    """Return intervals that each last until the next reading; the last one is a point."""
-    return moments, np.append(moments[1:], moments[-1:])
+def _draw(levels: tracks.LevelTrack, note: str) -> Track:
+    """Draw readings; a percentage becomes a ratio."""
+    times = (levels.starts, levels.ends)
+    if levels.unit == "%":
+        return level_track(levels.name, note, times, levels.values / 100, "ratio")
+    return level_track(levels.name, note, times, levels.values, levels.unit)

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis import Times, Window, lanes_of, spans, union
-from tracekit.tables import families
+from tracekit.analysis import Times, Window, spans, tracks, union
 
 
 class Kind(StrEnum):
@@ -120,51 +119,41 @@ MERGED = "several, merged"
 
 
 def track(
-    name: str,
+    events: tracks.EventTrack,
     kind: Kind,
     note: str,
-    frame: pd.DataFrame,
-    labels: pd.Series,
     *,
     details: tuple[Detail, ...] = (),
     max_lanes: int = MOST,
 ) -> Track:
-    """Make a track of the rows of a table with `start` and `duration`.
+    """Make a track of events, lane by lane.
 
-    Rows that find no free lane are merged into one lane more, and the note gives their number.
+    Events that find no free lane are merged into one lane more, and the note gives their number.
     """
-    starts, ends = spans(frame)
-    codes, texts = families(labels)
-    order, lanes = _arrange(starts, ends, max_lanes)
-    has_lane = lanes >= 0
-    kept_rows = order[has_lane]
-    overflow = order[~has_lane]
-    unknown = int(frame["duration"].isna().sum())
+    intervals = events.arrange(max_lanes)
+    by_lane = np.argsort(intervals.lanes, kind="stable")
+    overflow_count = int((intervals.lanes < 0).sum())
+    overflow = by_lane[:overflow_count]
+    kept_places = by_lane[overflow_count:]
+    unknown = int(events.frame["duration"].isna().sum())
     if unknown:
         note = _add_note(note, f"{unknown:,} without a duration, drawn as points")
+    kept_rows = intervals.order[kept_places]
     kept_details = [replace(detail, numbers=detail.numbers[kept_rows]) for detail in details]
     base_track = Track(
-        name=name,
+        name=events.title,
         kind=kind,
-        starts=starts[kept_rows],
-        durations=(ends - starts)[kept_rows],
-        codes=codes.to_numpy(dtype=np.int64)[kept_rows],
-        texts=texts,
-        lanes=tuple(np.bincount(lanes[has_lane]).tolist()),
+        starts=intervals.starts[kept_places],
+        durations=(intervals.ends - intervals.starts)[kept_places],
+        codes=intervals.codes[kept_places],
+        texts=intervals.names,
+        lanes=tuple(np.bincount(intervals.lanes[kept_places]).tolist()),
         note=note,
         details=tuple(kept_details),
     )
     if not overflow.size:
         return base_track
-    return _with_merged(base_track, starts[overflow], ends[overflow])
-
-
-def _arrange(starts: Times, ends: Times, max_lanes: int) -> tuple[Times, Times]:
-    """Return the rows ordered by lane and start, and the lane of each, -1 without a free lane."""
-    order = np.lexsort((-ends, starts))
-    lanes = lanes_of(starts[order], ends[order], max_lanes)
-    by_lane = np.argsort(lanes, kind="stable")
-    return order[by_lane], lanes[by_lane]
+    return _with_merged(base_track, intervals.starts[overflow], intervals.ends[overflow])
 
 
 def _add_note(note: str, addition: str) -> str:
@@ -231,21 +220,24 @@ def unknown(detail: Detail) -> int:
 _BEGUN = "begun before the trace"
 
 
-def in_trace(frame: pd.DataFrame, labels: pd.Series) -> tuple[pd.DataFrame, pd.Series, str]:
-    """Leave out rows that ended before time 0, and begin those that went on through it at 0.
+def in_trace(events: tracks.EventTrack) -> tuple[tracks.EventTrack, str]:
+    """Leave out events that ended before time 0, and begin those that went on through it at 0.
 
-    The third part is a note in words on the rows left out.
+    The second part is a note in words on the events left out.
     """
-    starts, ends = spans(frame)
+    starts, ends = spans(events.frame)
     is_outside = (starts < 0) & (ends <= 0)
     through = (starts < 0) & (ends > 0)
     if not (is_outside | through).any():
-        return frame, labels, ""
+        return events, ""
     clipped_starts = np.maximum(starts, 0)
-    clipped_frame = frame.assign(start=clipped_starts, duration=ends - clipped_starts)
+    clipped_frame = events.frame.assign(start=clipped_starts, duration=ends - clipped_starts)
+    clipped_rows = replace(events.rows, frame=clipped_frame)
+    labels = events.labels
     texts = labels.astype(object).mask(through, labels.astype(str) + f", {_BEGUN}")
     note = ""
     count = int(is_outside.sum())
     if count:
         note = f"{count:,} from before the trace left out"
-    return clipped_frame[~is_outside], texts[~is_outside], note
+    clipped_events = replace(events, rows=clipped_rows, labels=texts)
+    return clipped_events.select(~is_outside), note

@@ -1,12 +1,14 @@
 """The tracks of a run, from top to bottom: device, idle time, states, workload."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from tracekit import analysis
-from tracekit.report.panel import Rows, Tables, of_target, rows, steady_or_busy_window
+from tracekit.analysis import tracks
+from tracekit.report.panel import Tables, rows, steady_or_busy_window
 from tracekit.report.timeline.readings import readings
 from tracekit.report.timeline.thinning import thin_timeline
 from tracekit.report.timeline.track import (
@@ -40,33 +42,30 @@ def idle(tables: Tables) -> Track | str:
         words("idle", gaps["party"].map(parties)),
         words("meanwhile", gaps["during"].replace("", pd.NA)),
     )
+    events = tracks.EventTrack(gap_rows, "Idle gaps", labels)
     note = "by cause; nothing of the target runs"
-    return track("Idle gaps", Kind.IDLE, note, gaps, labels, details=details)
+    return track(events, Kind.IDLE, note, details=details)
 
 
 _IDLE = "Idle"
-_UNKNOWN = "state not stated"
 _MARKED = "marked by the workload"
 
 
 def states(tables: Tables) -> Iterator[Track]:
     """Make a track of each sort of state that the trace has; most traces lack some."""
-    gpu = rows(tables, "gpu_states").frame
-    is_awake = gpu["state"].fillna(_UNKNOWN) != _IDLE
-    note = f"all processes; {_IDLE} is left out"
-    yield from _state_track("GPU states", note, gpu[is_awake])
-    clock = rows(tables, "gpu_performance_states").frame  # by name, if the trace names them
-    if clock.empty:
-        clock = rows(tables, "gpu_device_performance_states").frame
-        clock = clock.assign(state="state " + clock["state"].astype("string"))
-    yield from _state_track("GPU performance", "while the GPU is awake", clock)
-    thermal = rows(tables, "thermal_states").frame
-    yield from _state_track("Thermal state", "of the machine", thermal)
+    gpu = tracks.event_track(tables, "gpu_states")
+    is_awake = (gpu.labels != _IDLE).to_numpy(bool)
+    yield from _state_track(gpu.select(is_awake), f"all processes; {_IDLE} is left out")
+    clock = tracks.event_track(tables, "gpu_performance_states")
+    if clock.absence:  # then the trace may have the states without their names
+        clock = tracks.event_track(tables, "gpu_device_performance_states")
+    yield from _state_track(clock, "while the GPU is awake")
+    yield from _state_track(tracks.event_track(tables, "thermal_states"), "of the machine")
 
 
-def _state_track(name: str, note: str, frame: pd.DataFrame) -> Iterator[Track]:
-    if len(frame):
-        yield track(name, Kind.STATES, note, frame, frame["state"].fillna(_UNKNOWN))
+def _state_track(events: tracks.EventTrack, note: str) -> Iterator[Track]:
+    if len(events.frame):
+        yield track(events, Kind.STATES, note)
 
 
 def marks(tables: Tables) -> Iterator[Track | str]:
@@ -74,125 +73,117 @@ def marks(tables: Tables) -> Iterator[Track | str]:
 
     Reference work of the worker's own is left out: the levels show how long it took.
     """
-    for table, kind, column in (("phases", Kind.PHASES, "name"), ("steps", Kind.STEPS, "phase")):
-        table_rows = rows(tables, table)
-        if table_rows.absence:
-            yield f"No {table}: {table_rows.absence}."
+    for table, kind in (("phases", Kind.PHASES), ("steps", Kind.STEPS)):
+        events = tracks.event_track(tables, table)
+        if events.absence:
+            yield f"No {table}: {events.absence}."
             continue
-        labels = table_rows.frame[column].fillna("step")
-        yield _marks(table.title(), kind, _MARKED, table_rows.frame, labels)
-    frame = rows(tables, "spans").frame
-    frame = frame[frame["name"] != REFERENCE]
-    if len(frame):
-        labels = frame["name"].fillna("span")
-        yield _marks("Spans", Kind.STEPS, f"within steps, {_MARKED}", frame, labels)
+        yield _marks(events, kind, _MARKED)
+    spans = tracks.event_track(tables, "spans")
+    is_of_workload = (spans.labels != REFERENCE).to_numpy(bool)
+    spans = spans.select(is_of_workload)
+    if len(spans.frame):
+        yield _marks(spans, Kind.STEPS, f"within steps, {_MARKED}")
 
 
-def _marks(name: str, kind: Kind, note: str, frame: pd.DataFrame, labels: pd.Series) -> Track | str:
+def _marks(events: tracks.EventTrack, kind: Kind, note: str) -> Track | str:
     """Make a track of marks, or say that all of them lie before the trace."""
-    frame, labels, left_out_note = in_trace(frame, labels)
-    if frame.empty:
-        return f"No {name.lower()}: {left_out_note}."
+    events, left_out_note = in_trace(events)
+    if events.frame.empty:
+        return f"No {events.title.lower()}: {left_out_note}."
     if left_out_note:
         note = f"{note}; {left_out_note}"
     details: tuple[Detail, ...] = ()
-    if "submitted" in frame:
-        details = (times("until handed over", frame["submitted"]),)
-    return track(name, kind, note, frame, labels, details=details)
+    if "submitted" in events.frame:
+        details = (times("until handed over", events.frame["submitted"]),)
+    return track(events, kind, note, details=details)
 
 
 OTHERS_SHOWN = 5
-_UNKNOWN_CHANNEL = "channel not stated"
 _OWNERS = {"gpu": "GPU times of the trace", "host": "CPU work on the host's clock"}
 _IDS = ("command_buffer", "encoder")
 
 
 def device(tables: Tables) -> Iterator[Track | str]:
     """Make the tracks of the target's submissions and of its work, a track for each channel."""
-    submission_rows = of_target(tables, "submissions")
-    interval_rows = of_target(tables, "gpu_intervals")
-    owners = (submission_rows, interval_rows)
-    if submission_rows.absence:
-        yield f"No submissions: {submission_rows.absence}."
+    submissions = tracks.event_track(tables, "submissions", of_target_only=True)
+    intervals = tracks.event_track(tables, "gpu_intervals", of_target_only=True)
+    owners = (submissions.frame, intervals.frame)
+    if submissions.absence:
+        yield f"No submissions: {submissions.absence}."
     else:
-        frame = submission_rows.frame
-        labels = frame["label"].where(frame["label"].fillna("") != "", frame["event"])
         note = "on the CPU, from creation to commit"
-        details = _belonging(frame, owners, _IDS[:1])
-        yield track("Submissions", Kind.SUBMISSIONS, note, frame, labels, details=details)
-    if interval_rows.absence:
-        yield f"No work of the target on the device: {interval_rows.absence}."
+        details = _belonging(submissions.frame, owners, _IDS[:1])
+        yield track(submissions, Kind.SUBMISSIONS, note, details=details)
+    if intervals.absence:
+        yield f"No work of the target on the device: {intervals.absence}."
         return
-    channels = interval_rows.frame["channel"].fillna(_UNKNOWN_CHANNEL).astype(str)
-    for channel, part in interval_rows.frame.groupby(channels, sort=True):
-        name = f"GPU {channel}"
-        if interval_rows.clock == "host":
-            name = str(channel)
-        note = f"the target's; {_OWNERS.get(interval_rows.clock, 'clock not stated')}"
-        details = _belonging(part, owners, _IDS)
-        latency = lead("from submission to start", part["start_latency"])
+    clock = intervals.rows.clock
+    note = f"the target's; {_OWNERS.get(clock, 'clock not stated')}"
+    for channel in intervals.split("channel", tracks.UNKNOWN_CHANNEL):
+        events = channel
+        if clock != "host":
+            events = replace(channel, title=f"GPU {channel.title}")
+        details = _belonging(events.frame, owners, _IDS)
+        latency = lead("from submission to start", events.frame["start_latency"])
         if (latency.numbers >= 0).any():
             details = (latency, *details)
-        yield track(name, Kind.DEVICE, note, part, part["label"], details=details)
+        yield track(events, Kind.DEVICE, note, details=details)
 
 
 def compiles(tables: Tables) -> Iterator[Track | str]:
     """Make the tracks of the shader compiler's work and of pipelines that were new."""
-    activity_rows = of_target(tables, "compiler_activity")
-    if activity_rows.absence:
-        yield f"No compiler activity: {activity_rows.absence}."
+    compiler = tracks.event_track(tables, "compiler_activity", of_target_only=True)
+    if compiler.absence:
+        yield f"No compiler activity: {compiler.absence}."
     else:
-        labels = activity_rows.frame["program"].fillna(activity_rows.frame["compiler"])
-        yield track("Compiler", Kind.COMPILER, "for the target", activity_rows.frame, labels)
-    specialization_rows = rows(tables, "specializations")
-    if not specialization_rows.absence:
-        frame = specialization_rows.frame
+        yield track(compiler, Kind.COMPILER, "for the target")
+    specializations = rows(tables, "specializations")
+    if not specializations.absence:
+        frame = specializations.frame
         frame = frame.assign(start=frame["time"], duration=0)
-        note = "first use, by the workload's marks"
-        yield _marks("New pipelines", Kind.COMPILER, note, frame, frame["name"])
+        known_rows = replace(specializations, frame=frame)
+        events = tracks.EventTrack(known_rows, "New pipelines", frame["name"])
+        yield _marks(events, Kind.COMPILER, "first use, by the workload's marks")
 
 
 def drivers(tables: Tables) -> Iterator[Track | str]:
     """Make the track of the driver's work: the target's, or that of all processes."""
-    driver_rows = rows(tables, "driver_intervals")
-    if driver_rows.absence:
-        yield f"No driver intervals: {driver_rows.absence}."
+    every_process = tracks.event_track(tables, "driver_intervals")
+    if every_process.absence:
+        yield f"No driver intervals: {every_process.absence}."
         return
-    frame = driver_rows.frame
-    note = "all processes"
-    target_rows = of_target(tables, "driver_intervals")
-    if not target_rows.absence:
-        frame = target_rows.frame
-        note = "for the target"
-    labels = frame["event"].fillna(frame["label"])
-    yield track("Driver", Kind.DRIVER, note, frame, labels)
+    target = tracks.event_track(tables, "driver_intervals", of_target_only=True)
+    if target.absence:
+        yield track(every_process, Kind.DRIVER, "all processes")
+    else:
+        yield track(target, Kind.DRIVER, "for the target")
 
 
 def track_other_processes(tables: Tables) -> Iterator[Track]:
     """Make a track for each of the processes that used the device most, and one for the rest."""
-    frame = rows(tables, "gpu_intervals").frame
-    frame = frame[~frame["target"].astype(bool)]
-    names = frame["process"].fillna("process not stated").astype(str)
-    groups = {str(name): part for name, part in frame.groupby(names)}
-    busy_times = {name: analysis.busy(*analysis.spans(part)) for name, part in groups.items()}
-    ranked_names = sorted(groups, key=lambda name: (-busy_times[name], name))
-    drawn_groups = [(name, groups[name]) for name in ranked_names[:OTHERS_SHOWN]]
-    remaining_names = ranked_names[OTHERS_SHOWN:]
-    if remaining_names:
-        remaining_rows = pd.concat([groups[name] for name in remaining_names])
-        drawn_groups.append((f"{len(remaining_names)} more processes", remaining_rows))
-    for name, part in drawn_groups:
-        details = (words("process", part["process"]), words("channel", part["channel"]))
-        yield track(name, Kind.OTHERS, "another process", part, part["label"], details=details)
+    intervals = tracks.event_track(tables, "gpu_intervals")
+    is_of_target = intervals.frame["target"].astype(bool).to_numpy()
+    processes = intervals.select(~is_of_target).split("process", "process not stated")
+    processes.sort(key=lambda process: -analysis.busy(*analysis.spans(process.frame)))
+    drawn_processes = processes[:OTHERS_SHOWN]
+    remaining_processes = processes[OTHERS_SHOWN:]
+    if remaining_processes:
+        title = f"{len(remaining_processes)} more processes"
+        drawn_processes.append(tracks.join_tracks(remaining_processes, title))
+    for events in drawn_processes:
+        frame = events.frame
+        details = (words("process", frame["process"]), words("channel", frame["channel"]))
+        yield track(events, Kind.OTHERS, "another process", details=details)
 
 
 def _belonging(
-    frame: pd.DataFrame, tables: tuple[Rows, ...], columns: tuple[str, ...]
+    frame: pd.DataFrame, tables: tuple[pd.DataFrame, ...], columns: tuple[str, ...]
 ) -> tuple[Detail, ...]:
     """Number the owners of rows, alike on all tracks; an owner that no row names is left out."""
     details: list[Detail] = []
     for column in columns:
-        id_columns = [table.frame[column] for table in tables if column in table.frame]
+        id_columns = [table[column] for table in tables if column in table]
         ids = [id_column.dropna().to_numpy(np.uint64) for id_column in id_columns]
         unique_ids = np.unique(np.concatenate(ids))
         detail = numbers(column.replace("_", " "), frame[column], unique_ids)
@@ -214,19 +205,19 @@ def timeline(result: analysis.Result, tables: Tables) -> Timeline:
         *readings(tables),
         *track_other_processes(tables),
     )
-    tracks = list(_evidence(result.findings))
+    drawn_tracks = list(_evidence(result.findings))
     absences: dict[str, None] = {}  # an ordered set
     for entry in entries:
         if isinstance(entry, Track):
-            tracks.append(entry)
+            drawn_tracks.append(entry)
         elif entry:
             absences[entry] = None
-    begin = min((0, *(int(strip.starts.min()) for strip in tracks)))
-    end = max((1, *(int(strip.ends.max()) for strip in tracks)))
+    begin = min((0, *(int(strip.starts.min()) for strip in drawn_tracks)))
+    end = max((1, *(int(strip.ends.max()) for strip in drawn_tracks)))
     complete_timeline = Timeline(
         begin=begin,
         end=end,
-        tracks=tuple(tracks),
+        tracks=tuple(drawn_tracks),
         steady=steady,
         absences=tuple(absences),
     )
@@ -235,19 +226,15 @@ def timeline(result: analysis.Result, tables: Tables) -> Timeline:
 
 def _evidence(findings: tuple[analysis.Finding, ...]) -> Iterator[Track]:
     """Make the track of all windows that findings name as their evidence."""
-    starts: list[int] = []
-    durations: list[int] = []
-    labels: list[str] = []
-    for finding in findings:
-        for window in finding.evidence:
-            starts.append(window.start)
-            durations.append(window.end - window.start)
-            place = finding.rule
-            if window.note:
-                place = f"{place} ({window.note})"
-            labels.append(f"{place}: {finding.message}")
-    if not starts:
+    windows = tracks.evidence_track(findings)
+    if windows.absence:
         return
-    frame = pd.DataFrame({"start": starts, "duration": durations})
-    note = "windows of the findings"
-    yield track("Evidence", Kind.EVIDENCE, note, frame, pd.Series(labels))
+    labels: list[str] = []
+    columns = (windows.frame["rule"], windows.frame["note"], windows.frame["finding"])
+    for rule, note, message in zip(*columns, strict=True):
+        place = rule
+        if not pd.isna(note):
+            place = f"{rule} ({note})"
+        labels.append(f"{place}: {message}")
+    events = windows.relabel(pd.Series(labels))
+    yield track(events, Kind.EVIDENCE, "windows of the findings")
